@@ -1,0 +1,1 @@
+//! Channel actors: guards and execution.

@@ -1,0 +1,1 @@
+//! Stored definitions to one immutable snapshot.

@@ -1,0 +1,1 @@
+//! The database: pools, repositories, the group-commit writer.

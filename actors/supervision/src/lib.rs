@@ -1,0 +1,1 @@
+//! Supervised actors on actix: bounded mailboxes, typed exits, restart budgets, quarantine, drain.

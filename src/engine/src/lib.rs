@@ -1,0 +1,1 @@
+//! The workflow engine: compile once, run many.

@@ -1,0 +1,1 @@
+//! Substitution, secret references and masking.

@@ -1,0 +1,3 @@
+//! The daemon `svc-server`.
+
+fn main() {}
