@@ -1,1 +1,45 @@
 //! The vocabulary of the service: entities, errors, validation, content hash.
+//!
+//! This crate owns what every other part agrees on: the shape of a workflow, a channel and a connector, the table of
+//! error codes, the rules a document must meet before it is stored, and the arithmetic of versions and rollouts.
+//! It is pure. It opens no file, holds no connection, spawns nothing and logs nothing; the same input always gives
+//! the same answer, generated ids and the clock of [`Timestamp::now`] aside. Nothing in it survives a restart,
+//! because nothing in it lives longer than a call.
+//!
+//! Rules that need a compiler for expressions are asked for through [`WorkflowChecks`] and [`ChannelChecks`], which
+//! the engine implements.
+
+pub mod config;
+mod entity;
+mod error;
+mod field;
+pub mod hash;
+pub mod id;
+pub mod lifecycle;
+pub mod mask;
+mod page;
+pub mod rollout;
+pub mod route;
+mod suggest;
+mod time;
+mod unreadable;
+mod validate;
+
+pub use config::{ChannelConfig, SecretText};
+pub use entity::{
+    AuditRow, Channel, ChannelContent, ChannelType, Connector, Kind, NewAudit, Protocol, Status, Workflow,
+    WorkflowContent, key_principal,
+};
+pub use error::{Code, ServiceError};
+pub use field::{FieldCode, FieldError, Issue, Validation};
+pub use hash::{canonical_json, content_hash};
+pub use mask::{MASK, mask_channel_config};
+pub use page::{Page, PageOf};
+pub use route::{RequestPath, RoutePattern};
+pub use suggest::nearest;
+pub use time::Timestamp;
+pub use unreadable::{is_unreadable, unreadable};
+pub use validate::{
+    ChannelChecks, WorkflowChecks, check_import_item, parse_channel_update, parse_new_channel,
+    parse_new_workflow, parse_workflow_update, validate_channel, validate_workflow,
+};

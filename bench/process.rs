@@ -1,0 +1,66 @@
+//! Processes under measurement: how long they take to start, how much memory they hold.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use svc_testkit::http::Client;
+use svc_testkit::server::{Launch, Server, wait_until};
+
+/// The bare handler as a child process; killed when dropped.
+#[derive(Debug)]
+pub(crate) struct Bare(Child, SocketAddr);
+
+impl Bare {
+    /// Starts it and waits until it answers.
+    pub(crate) fn start(binary: &Path, port: u16) -> io::Result<Self> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let bare = Self(Command::new(binary).arg(port.to_string()).spawn()?, address);
+        let answers = wait_until(Duration::from_secs(10), || Ok(Client::new(address).get("/").is_ok()))?;
+        if answers { Ok(bare) } else { Err(io::Error::other("the bare handler does not answer")) }
+    }
+
+    /// Where it listens.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.1
+    }
+}
+
+impl Drop for Bare {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Runs `work` and tells how long it took.
+#[expect(clippy::disallowed_methods, reason = "a bench measures real time")]
+pub(crate) fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Duration)> {
+    let begin = Instant::now();
+    let done = work()?;
+    Ok((done, begin.elapsed()))
+}
+
+/// Starts a server; the time runs from the process's birth to `/readyz`.
+pub(crate) fn started_in(launch: Launch) -> io::Result<(Server, Duration)> {
+    timed(|| launch.start())
+}
+
+/// Kills a server and starts it on the same database.
+pub(crate) fn restarted_in(server: Server) -> io::Result<(Server, Duration)> {
+    timed(|| server.crash_and_restart())
+}
+
+/// Resident memory of a process in MiB.
+pub(crate) fn resident_mib(pid: u32) -> io::Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .and_then(|rest| rest.split_whitespace().next())
+        .and_then(|number| number.parse::<f64>().ok())
+        .ok_or_else(|| io::Error::other("no VmRSS"))?;
+    Ok(kib / 1024.0)
+}

@@ -1,0 +1,276 @@
+//! Reading the `auth` block.
+//!
+//! Every rule a caller can break is refused here; what needs a resolved secret or the cryptography of a key is found
+//! when the channel loads.
+
+use super::presets::{self, Preset};
+use super::{
+    ApiKeyAuth, AuthConfig, HmacAlgorithm, HmacAuth, JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding,
+    ReplayWindow, SignatureEncoding, SignatureForm, TokenSource,
+};
+use crate::config::block::Block;
+use crate::config::guards::is_token;
+use crate::config::{HeaderField, SecretText, SigningTemplate};
+use crate::field::FieldError;
+use crate::mask::{is_reserved_reference, is_secret_reference};
+
+/// Where the problems of the block are reported.
+const PATH: &str = "channel.config.auth";
+/// Largest clock skew that may be allowed, in seconds.
+const MAX_LEEWAY: u64 = 300;
+
+#[derive(Clone, Copy)]
+enum Mode {
+    ApiKey,
+    Hmac,
+    Jwt,
+}
+
+pub(in crate::config) fn parse(block: &mut Block<'_>) -> Result<AuthConfig, FieldError> {
+    let modes = [("api_key", Mode::ApiKey), ("hmac", Mode::Hmac), ("jwt", Mode::Jwt)];
+    match block.choice("mode", &modes)?.ok_or_else(|| block.missing("mode"))? {
+        Mode::ApiKey => api_key(block).map(AuthConfig::ApiKey),
+        Mode::Hmac => hmac(block).map(|auth| AuthConfig::Hmac(Box::new(auth))),
+        Mode::Jwt => jwt(block).map(|auth| AuthConfig::Jwt(Box::new(auth))),
+    }
+}
+
+fn invalid(message: impl Into<String>) -> FieldError {
+    FieldError::invalid(PATH, message)
+}
+
+fn api_key(block: &mut Block<'_>) -> Result<ApiKeyAuth, FieldError> {
+    let keys = secrets(block, "keys")?;
+    if keys.is_empty() {
+        return Err(invalid("api_key mode needs at least one entry in auth.keys"));
+    }
+    let header = block.string("header")?;
+    let scheme = block.string("scheme")?;
+    let header = header_name(header, "auth.header")?.unwrap_or_else(|| "Authorization".into());
+    let default = header.eq_ignore_ascii_case("authorization").then(|| "Bearer".to_owned());
+    Ok(ApiKeyAuth { keys, scheme: auth_scheme(scheme, "auth.scheme", default)?, header })
+}
+
+fn hmac(block: &mut Block<'_>) -> Result<HmacAuth, FieldError> {
+    let secret = block.string("secret")?.map(SecretText::new);
+    let more = secrets(block, "secrets")?;
+    let named = block.string("preset")?;
+    let header = block.string("header")?;
+    let prefix = block.string("signature_prefix")?;
+    let packed = block.string("signature_key")?;
+    let algorithm = block.string("algorithm")?;
+    let encoding = block.string("encoding")?;
+    let message = block.string("message")?;
+    let timestamp = block.string("timestamp")?;
+    let tolerance = block.signed("tolerance_secs")?;
+
+    if secret.as_ref().is_some_and(SecretText::is_blank) || (secret.is_none() && more.is_empty()) {
+        return Err(invalid("hmac mode needs auth.secret or auth.secrets"));
+    }
+    let preset = match &named {
+        Some(name) => presets::find(name)
+            .ok_or_else(|| invalid(format!("unknown auth.preset '{name}'; known: {}", presets::names())))?,
+        None => Preset::NONE,
+    };
+    let or_preset = |own: Option<String>, preset: Option<&str>| own.or_else(|| preset.map(str::to_owned));
+    let header = header_name(header, "auth.header")?;
+    let timestamp = or_preset(timestamp, preset.timestamp);
+    Ok(HmacAuth {
+        secrets: secret.into_iter().chain(more).collect(),
+        header: or_preset(header, preset.header).unwrap_or_else(|| "X-Signature".into()),
+        form: signature_form(or_preset(prefix, preset.prefix), or_preset(packed, preset.packed))?,
+        algorithm: match algorithm.as_deref().or(preset.algorithm) {
+            None | Some("sha256") => HmacAlgorithm::Sha256,
+            Some("sha1") => HmacAlgorithm::Sha1,
+            Some("sha512") => HmacAlgorithm::Sha512,
+            Some(other) => {
+                return Err(invalid(format!("auth.algorithm '{other}': use sha1, sha256 or sha512")));
+            }
+        },
+        encoding: match encoding.as_deref().or(preset.encoding) {
+            None => None,
+            Some("hex") => Some(SignatureEncoding::Hex),
+            Some("base64") => Some(SignatureEncoding::Base64),
+            Some("base64url") => Some(SignatureEncoding::Base64Url),
+            Some(other) => {
+                return Err(invalid(format!("auth.encoding '{other}': use hex, base64 or base64url")));
+            }
+        },
+        message: match message.as_deref().or(preset.message) {
+            None => SigningTemplate::default(),
+            Some(text) => {
+                SigningTemplate::parse(text).map_err(|why| invalid(format!("auth.message: {why}")))?
+            }
+        },
+        window: window(timestamp, tolerance.or(preset.tolerance_secs))?,
+    })
+}
+
+fn signature_form(prefix: Option<String>, packed: Option<String>) -> Result<SignatureForm, FieldError> {
+    match (prefix, packed) {
+        (Some(_), Some(_)) => Err(invalid("auth.signature_prefix and auth.signature_key exclude each other")),
+        (Some(prefix), None) => Ok(SignatureForm::Prefixed(prefix)),
+        (None, Some(key)) if key.trim().is_empty() => Err(invalid("auth.signature_key is blank")),
+        (None, Some(key)) => Ok(SignatureForm::Packed(key)),
+        (None, None) => Ok(SignatureForm::Plain),
+    }
+}
+
+fn window(timestamp: Option<String>, tolerance: Option<i64>) -> Result<Option<ReplayWindow>, FieldError> {
+    let (timestamp, tolerance) = match (timestamp, tolerance) {
+        (None, None) => return Ok(None),
+        (Some(_), None) => return Err(invalid("auth.timestamp needs auth.tolerance_secs")),
+        (None, Some(_)) => return Err(invalid("auth.tolerance_secs needs auth.timestamp")),
+        (Some(timestamp), Some(tolerance)) => (timestamp, tolerance),
+    };
+    let tolerance_secs = match u64::try_from(tolerance) {
+        Ok(seconds @ 1..) => seconds,
+        _ => return Err(invalid("auth.tolerance_secs must be positive")),
+    };
+    let timestamp = HeaderField::parse(&timestamp)
+        .ok_or_else(|| invalid("auth.timestamp must be <header> or <header>:<key>"))?;
+    Ok(Some(ReplayWindow { timestamp, tolerance_secs }))
+}
+
+fn jwt(block: &mut Block<'_>) -> Result<JwtAuth, FieldError> {
+    let keys = block.blocks("jwt_keys", jwt_key)?.unwrap_or_default();
+    let jwks_url = block.string("jwks_url")?;
+    let algorithms = block.strings("algorithms")?.unwrap_or_default();
+    let issuers = block.one_or_many("issuer")?.unwrap_or_default();
+    let audiences = block.one_or_many("audience")?.unwrap_or_default();
+    let leeway_secs = block.unsigned("leeway_secs")?.unwrap_or(30);
+    let require_exp = block.boolean("require_exp")?.unwrap_or(true);
+    let required = block.boolean("required")?.unwrap_or(true);
+    let source = block.block("source", token_source)?;
+    let max_token_bytes = block.positive("max_token_bytes")?.unwrap_or(8192);
+    let claims_to_metadata = block.strings("claims_to_metadata")?;
+    let authorization_logic = block.any("authorization_logic");
+
+    if algorithms.is_empty() {
+        return Err(invalid("jwt mode needs a non-empty auth.algorithms"));
+    }
+    let algorithms =
+        algorithms.iter().map(|name| jwt_algorithm(name, "auth.algorithms")).collect::<Result<_, _>>()?;
+    if keys.is_empty() && jwks_url.is_none() {
+        return Err(invalid("jwt mode needs auth.jwt_keys or auth.jwks_url"));
+    }
+    if jwks_url.as_ref().is_some_and(|url| url.len() <= 8 || !url.starts_with("https://")) {
+        return Err(invalid("auth.jwks_url must start with https://"));
+    }
+    if leeway_secs > MAX_LEEWAY {
+        return Err(invalid(format!("auth.leeway_secs is at most {MAX_LEEWAY}")));
+    }
+    Ok(JwtAuth {
+        keys,
+        jwks_url,
+        algorithms,
+        issuers,
+        audiences,
+        leeway_secs,
+        require_exp,
+        required,
+        source: source.unwrap_or_else(|| TokenSource::Header {
+            header: "Authorization".into(),
+            scheme: Some("Bearer".into()),
+        }),
+        max_token_bytes,
+        claims_to_metadata,
+        authorization_logic,
+    })
+}
+
+fn jwt_algorithm(name: &str, field: &str) -> Result<JwtAlgorithm, FieldError> {
+    JwtAlgorithm::parse(name).ok_or_else(|| invalid(format!("{field}: '{name}' is not supported")))
+}
+
+fn jwt_key(block: &mut Block<'_>) -> Result<JwtKey, FieldError> {
+    let algorithm = block.required_string("algorithm")?;
+    let key = SecretText::new(block.string("key")?.unwrap_or_default());
+    let kid = block.string("kid")?;
+    let encoding = block.string("key_encoding")?;
+    if key.is_blank() {
+        return Err(invalid("auth.jwt_keys has an empty key"));
+    }
+    let algorithm = jwt_algorithm(&algorithm, "auth.jwt_keys")?;
+    let encoding = match encoding.as_deref() {
+        None | Some("utf8") => KeyEncoding::Utf8,
+        Some("base64") => KeyEncoding::Base64,
+        Some("hex") => KeyEncoding::Hex,
+        Some(_) => return Err(block.invalid("key_encoding", "use utf8, base64 or hex")),
+    };
+    literal_key(algorithm, encoding, &key).map_err(|why| block.invalid("key", why))?;
+    Ok(JwtKey { algorithm, key, kid, encoding })
+}
+
+/// What can be told from the text of a literal key without the cryptography.
+fn literal_key(algorithm: JwtAlgorithm, encoding: KeyEncoding, key: &SecretText) -> Result<(), String> {
+    let text = key.expose();
+    if is_secret_reference(text) || is_reserved_reference(text) {
+        return Ok(());
+    }
+    let Some(least) = algorithm.min_key_bytes() else {
+        let pem = text.trim_start().starts_with("-----BEGIN ") && !text.contains("PRIVATE KEY");
+        return if pem { Ok(()) } else { Err(format!("{} needs a public key in PEM", algorithm.name())) };
+    };
+    let length = match encoding {
+        KeyEncoding::Utf8 => text.len(),
+        KeyEncoding::Hex => hex::decode(text.trim()).map_err(|_| "this is not hexadecimal".to_owned())?.len(),
+        KeyEncoding::Base64 => text.trim().trim_end_matches('=').len() * 3 / 4,
+    };
+    if length < least {
+        return Err(format!("{} needs a key of at least {least} bytes", algorithm.name()));
+    }
+    Ok(())
+}
+
+fn token_source(block: &mut Block<'_>) -> Result<TokenSource, FieldError> {
+    let header = block.string("header")?;
+    let scheme = block.string("scheme")?;
+    match block.string("cookie")? {
+        Some(_) if header.is_some() || scheme.is_some() => {
+            Err(invalid("auth.source takes a header or a cookie, not both"))
+        }
+        Some(cookie) if cookie.trim().is_empty() => Err(invalid("auth.source.cookie is blank")),
+        Some(cookie) => Ok(TokenSource::Cookie(cookie)),
+        None => {
+            let explicit = header_name(header, "auth.source.header")?;
+            // A header named on purpose carries the bare token unless a scheme is named too.
+            let default = explicit.is_none().then(|| "Bearer".to_owned());
+            Ok(TokenSource::Header {
+                header: explicit.unwrap_or_else(|| "Authorization".into()),
+                scheme: auth_scheme(scheme, "auth.source.scheme", default)?,
+            })
+        }
+    }
+}
+
+fn secrets(block: &mut Block<'_>, name: &'static str) -> Result<Vec<SecretText>, FieldError> {
+    let entries: Vec<_> = block.strings(name)?.unwrap_or_default().into_iter().map(SecretText::new).collect();
+    if entries.iter().any(SecretText::is_blank) {
+        return Err(invalid(format!("auth.{name} has a blank entry")));
+    }
+    Ok(entries)
+}
+
+fn header_name(header: Option<String>, field: &str) -> Result<Option<String>, FieldError> {
+    match header.as_deref().map(str::trim) {
+        None => Ok(None),
+        Some("") => Err(invalid(format!("{field} is blank"))),
+        Some(name) if is_token(name) => Ok(Some(name.to_owned())),
+        Some(_) => Err(invalid(format!("{field} is no header name"))),
+    }
+}
+
+/// A scheme is trimmed; an empty one means that there is none.
+fn auth_scheme(
+    scheme: Option<String>,
+    field: &str,
+    default: Option<String>,
+) -> Result<Option<String>, FieldError> {
+    match scheme.as_deref().map(str::trim) {
+        None => Ok(default),
+        Some("") => Ok(None),
+        Some(name) if is_token(name) => Ok(Some(name.to_owned())),
+        Some(_) => Err(invalid(format!("{field} is no authentication scheme"))),
+    }
+}

@@ -1,0 +1,105 @@
+//! What some providers sign, under a name.
+
+/// The fields a preset stands for; an explicit field takes the place of the preset's.
+pub(super) struct Preset {
+    pub(super) header: Option<&'static str>,
+    pub(super) prefix: Option<&'static str>,
+    pub(super) packed: Option<&'static str>,
+    pub(super) encoding: Option<&'static str>,
+    pub(super) message: Option<&'static str>,
+    pub(super) timestamp: Option<&'static str>,
+    pub(super) tolerance_secs: Option<i64>,
+    pub(super) algorithm: Option<&'static str>,
+}
+
+impl Preset {
+    /// No preset.
+    pub(super) const NONE: &'static Self = &Self {
+        header: None,
+        prefix: None,
+        packed: None,
+        encoding: None,
+        message: None,
+        timestamp: None,
+        tolerance_secs: None,
+        algorithm: None,
+    };
+}
+
+/// Name, alias, preset.
+static PRESETS: [(&str, &str, Preset); 6] = [
+    (
+        "zoom",
+        "P1",
+        Preset {
+            header: Some("x-zm-signature"),
+            prefix: Some("v0="),
+            encoding: Some("hex"),
+            message: Some("v0:{header:x-zm-request-timestamp}:{body}"),
+            timestamp: Some("x-zm-request-timestamp"),
+            tolerance_secs: Some(300),
+            ..*Preset::NONE
+        },
+    ),
+    (
+        "slack",
+        "P2",
+        Preset {
+            header: Some("x-slack-signature"),
+            prefix: Some("v0="),
+            encoding: Some("hex"),
+            message: Some("v0:{header:x-slack-request-timestamp}:{body}"),
+            timestamp: Some("x-slack-request-timestamp"),
+            tolerance_secs: Some(300),
+            ..*Preset::NONE
+        },
+    ),
+    (
+        "stripe",
+        "P3",
+        Preset {
+            header: Some("stripe-signature"),
+            packed: Some("v1"),
+            encoding: Some("hex"),
+            message: Some("{header:stripe-signature:t}.{body}"),
+            timestamp: Some("stripe-signature:t"),
+            tolerance_secs: Some(300),
+            ..*Preset::NONE
+        },
+    ),
+    (
+        "github",
+        "P4",
+        Preset {
+            header: Some("x-hub-signature-256"),
+            prefix: Some("sha256="),
+            encoding: Some("hex"),
+            ..*Preset::NONE
+        },
+    ),
+    (
+        "shopify",
+        "P5",
+        Preset { header: Some("x-shopify-hmac-sha256"), encoding: Some("base64"), ..*Preset::NONE },
+    ),
+    (
+        "webex",
+        "P6",
+        Preset {
+            header: Some("x-spark-signature"),
+            encoding: Some("hex"),
+            algorithm: Some("sha1"),
+            ..*Preset::NONE
+        },
+    ),
+];
+
+/// The preset of that name or alias.
+pub(super) fn find(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|(known, alias, _)| *known == name || *alias == name).map(|(.., preset)| preset)
+}
+
+/// The names, for messages.
+pub(super) fn names() -> String {
+    PRESETS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
+}

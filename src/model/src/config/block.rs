@@ -1,0 +1,222 @@
+//! Strict reading of one block of a config: every key is known, every value has its type.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use super::ROOT;
+use crate::field::{FieldCode, FieldError};
+use crate::suggest::nearest;
+
+/// An object being read. Keys that were not asked for by the end are unknown.
+pub(in crate::config) struct Block<'a> {
+    /// Where it stands in the document.
+    path: String,
+    object: &'a Map<String, Value>,
+    asked: HashSet<&'static str>,
+}
+
+type Read<T> = Result<Option<T>, FieldError>;
+
+impl<'a> Block<'a> {
+    pub(in crate::config) fn root(config: &'a Value) -> Result<Self, FieldError> {
+        Self::open(ROOT.to_owned(), config)
+    }
+
+    fn open(path: String, value: &'a Value) -> Result<Self, FieldError> {
+        match value {
+            Value::Object(object) => Ok(Self { path, object, asked: HashSet::new() }),
+            other => Err(FieldError::type_mismatch(path, "object", other)),
+        }
+    }
+
+    /// The path of a field.
+    pub(in crate::config) fn field(&self, name: &str) -> String {
+        format!("{}.{name}", self.path)
+    }
+
+    /// The value of a key; `null` is absence.
+    fn get(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.asked.insert(name);
+        self.object.get(name).filter(|value| !value.is_null())
+    }
+
+    /// A nested block.
+    pub(in crate::config) fn block<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
+    ) -> Read<T> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        let mut block = Self::open(self.field(name), value)?;
+        let parsed = read(&mut block)?;
+        block.finish()?;
+        Ok(Some(parsed))
+    }
+
+    /// An array of nested blocks.
+    pub(in crate::config) fn blocks<T>(
+        &mut self,
+        name: &'static str,
+        mut read: impl FnMut(&mut Block<'a>) -> Result<T, FieldError>,
+    ) -> Read<Vec<T>> {
+        let Some(items) = self.array(name)? else { return Ok(None) };
+        let mut parsed = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            let mut block = Self::open(format!("{}[{index}]", self.field(name)), item)?;
+            parsed.push(read(&mut block)?);
+            block.finish()?;
+        }
+        Ok(Some(parsed))
+    }
+
+    /// An object whose keys are free.
+    pub(in crate::config) fn map(&mut self, name: &'static str) -> Read<&'a Map<String, Value>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Object(object)) => Ok(Some(object)),
+            Some(other) => Err(FieldError::type_mismatch(self.field(name), "object", other)),
+        }
+    }
+
+    /// Opens a member of [`map`](Self::map) as a block.
+    pub(in crate::config) fn member<T>(
+        &self,
+        name: &str,
+        key: &str,
+        value: &'a Value,
+        read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
+    ) -> Result<T, FieldError> {
+        let mut block = Self::open(format!("{}.{key}", self.field(name)), value)?;
+        let parsed = read(&mut block)?;
+        block.finish()?;
+        Ok(parsed)
+    }
+
+    /// Any value.
+    pub(in crate::config) fn any(&mut self, name: &'static str) -> Option<Value> {
+        self.get(name).cloned()
+    }
+
+    pub(in crate::config) fn string(&mut self, name: &'static str) -> Read<String> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(other) => Err(FieldError::type_mismatch(self.field(name), "string", other)),
+        }
+    }
+
+    pub(in crate::config) fn required_string(&mut self, name: &'static str) -> Result<String, FieldError> {
+        self.string(name)?.ok_or_else(|| self.missing(name))
+    }
+
+    pub(in crate::config) fn boolean(&mut self, name: &'static str) -> Read<bool> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Bool(value)) => Ok(Some(*value)),
+            Some(other) => Err(FieldError::type_mismatch(self.field(name), "boolean", other)),
+        }
+    }
+
+    pub(in crate::config) fn signed(&mut self, name: &'static str) -> Read<i64> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        value.as_i64().map(Some).ok_or_else(|| FieldError::type_mismatch(self.field(name), "integer", value))
+    }
+
+    pub(in crate::config) fn unsigned(&mut self, name: &'static str) -> Read<u64> {
+        match self.signed(name)? {
+            Some(value) => {
+                u64::try_from(value).map(Some).map_err(|_| self.invalid(name, "must not be negative"))
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// An integer of at least 1.
+    pub(in crate::config) fn positive(&mut self, name: &'static str) -> Read<u64> {
+        match self.unsigned(name)? {
+            Some(0) => Err(self.invalid(name, "must be at least 1")),
+            other => Ok(other),
+        }
+    }
+
+    pub(in crate::config) fn number(&mut self, name: &'static str) -> Read<f64> {
+        let Some(value) = self.get(name) else { return Ok(None) };
+        value.as_f64().map(Some).ok_or_else(|| FieldError::type_mismatch(self.field(name), "number", value))
+    }
+
+    fn array(&mut self, name: &'static str) -> Read<&'a Vec<Value>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(Value::Array(items)) => Ok(Some(items)),
+            Some(other) => Err(FieldError::type_mismatch(self.field(name), "array", other)),
+        }
+    }
+
+    pub(in crate::config) fn strings(&mut self, name: &'static str) -> Read<Vec<String>> {
+        let Some(items) = self.array(name)? else { return Ok(None) };
+        let text = |(index, item): (usize, &Value)| match item {
+            Value::String(text) => Ok(text.clone()),
+            other => {
+                Err(FieldError::type_mismatch(format!("{}[{index}]", self.field(name)), "string", other))
+            }
+        };
+        items.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// A string, or an array of strings.
+    pub(in crate::config) fn one_or_many(&mut self, name: &'static str) -> Read<Vec<String>> {
+        match self.get(name) {
+            Some(Value::String(text)) => Ok(Some(vec![text.clone()])),
+            Some(other) if !other.is_array() => {
+                Err(FieldError::type_mismatch(self.field(name), "string or an array of strings", other))
+            }
+            _ => self.strings(name),
+        }
+    }
+
+    /// One of a set of names.
+    pub(in crate::config) fn choice<T: Copy>(
+        &mut self,
+        name: &'static str,
+        choices: &[(&str, T)],
+    ) -> Read<T> {
+        let Some(text) = self.string(name)? else { return Ok(None) };
+        match choices.iter().find(|(known, _)| *known == text) {
+            Some((_, value)) => Ok(Some(*value)),
+            None => {
+                let known: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
+                Err(self.invalid(name, format!("use one of {}", known.join(", "))).with_expected(known))
+            }
+        }
+    }
+
+    /// A required key that is absent.
+    pub(in crate::config) fn missing(&self, name: &str) -> FieldError {
+        FieldError::required(self.field(name))
+    }
+
+    /// A rule broken by a field.
+    pub(in crate::config) fn invalid(&self, name: &str, message: impl Into<String>) -> FieldError {
+        FieldError::invalid(self.field(name), message)
+    }
+
+    /// Refuses the first key nobody asked for.
+    pub(in crate::config) fn finish(&self) -> Result<(), FieldError> {
+        self.unknown().next().map_or(Ok(()), Err)
+    }
+
+    /// The keys nobody asked for.
+    pub(in crate::config) fn unknown(&self) -> impl Iterator<Item = FieldError> {
+        let mut known: Vec<_> = self.asked.iter().copied().collect();
+        known.sort_unstable();
+        let unknown = self.object.keys().filter(|key| !self.asked.contains(key.as_str()));
+        unknown.map(move |key| {
+            let hint = match nearest(key, known.iter().copied()) {
+                Some(near) => format!("did you mean '{near}'?"),
+                None => format!("known: {}", known.join(", ")),
+            };
+            FieldError::new(self.field(key), FieldCode::UnknownField, format!("unknown field, {hint}"))
+        })
+    }
+}

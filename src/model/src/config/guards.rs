@@ -1,0 +1,238 @@
+//! The blocks that limit, deduplicate, cache and record.
+
+use serde_json::Value;
+
+use super::block::Block;
+use crate::field::{FieldCode, FieldError};
+
+/// Request headers an expression for a rate key can always read.
+pub const KEY_HEADERS: [&str; 8] = [
+    "authorization",
+    "x-api-key",
+    "x-forwarded-for",
+    "x-real-ip",
+    "user-agent",
+    "content-type",
+    "origin",
+    "x-tenant-id",
+];
+
+/// What happens when a shared store is away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BackendError {
+    /// The request passes unchecked.
+    #[default]
+    Allow,
+    /// The request is refused with 503.
+    Deny,
+}
+
+/// The `rate_limit` block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RateLimit {
+    /// Requests each second, at least 1.
+    pub requests_per_second: u64,
+    /// Requests at once.
+    pub burst: u64,
+    /// Expression that names the bucket; the caller's identity when absent.
+    pub key_logic: Option<Value>,
+    /// Headers the expression can read beyond [`KEY_HEADERS`], lower case.
+    pub key_headers: Vec<String>,
+    /// What happens when the shared store is away.
+    pub on_backend_error: BackendError,
+}
+
+/// The `principal_rate_limit` block.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PrincipalRateLimit {
+    /// Requests each second, at least 1.
+    pub requests_per_second: u64,
+    /// Requests at once.
+    pub burst: u64,
+    /// Expression that names the bucket.
+    pub key_logic: Value,
+    /// Headers the expression can read beyond [`KEY_HEADERS`], lower case.
+    pub key_headers: Vec<String>,
+    /// What happens when the shared store is away.
+    pub on_backend_error: BackendError,
+}
+
+/// The `backpressure` block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backpressure {
+    /// Runs of the channel at once on one node.
+    pub max_concurrent_per_node: u64,
+}
+
+/// The `cache` block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    /// Whether answers are reused.
+    pub enabled: bool,
+    /// Life of an entry, in seconds.
+    pub ttl_secs: u64,
+    /// Paths of the payload that make the key; the whole payload when absent.
+    pub cache_key_fields: Option<Vec<String>>,
+    /// Connector that holds the entries.
+    pub connector: Option<String>,
+}
+
+/// The `deduplication` block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deduplication {
+    /// Header that carries the key.
+    pub header: String,
+    /// Life of a claim, in seconds.
+    pub window_secs: u64,
+    /// Connector that holds the claims.
+    pub connector: Option<String>,
+    /// What happens when the store is away.
+    pub on_backend_error: BackendError,
+}
+
+/// When a trace is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TracingMode {
+    /// Before the answer.
+    Sync,
+    /// Behind the answer.
+    Async,
+    /// Behind the answer, many at once.
+    Batch,
+    /// Never.
+    Off,
+}
+
+/// The `tracing` block; an absent field is the server's setting.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct TracingConfig {
+    /// When a trace is written.
+    pub mode: Option<TracingMode>,
+    /// Share of the runs that are traced, 0 to 1.
+    pub sample_rate: Option<f64>,
+    /// Whether clean traces are dropped.
+    pub errors_only: Option<bool>,
+    /// Whether snapshots of every task are kept.
+    pub task_details: bool,
+}
+
+pub(super) fn rate_limit(block: &mut Block<'_>) -> Result<RateLimit, FieldError> {
+    let requests_per_second =
+        block.positive("requests_per_second")?.ok_or_else(|| block.missing("requests_per_second"))?;
+    Ok(RateLimit {
+        requests_per_second,
+        burst: block.unsigned("burst")?.unwrap_or_else(|| (requests_per_second / 2).saturating_add(1)).max(1),
+        key_logic: block.any("key_logic"),
+        key_headers: key_headers(block)?,
+        on_backend_error: on_backend_error(block)?,
+    })
+}
+
+pub(super) fn principal_rate_limit(block: &mut Block<'_>) -> Result<PrincipalRateLimit, FieldError> {
+    let limit = rate_limit(block)?;
+    let Some(key_logic) = limit.key_logic else {
+        return Err(FieldError::new(
+            block.field("key_logic"),
+            FieldCode::Required,
+            "the quota needs an expression that names the principal",
+        ));
+    };
+    Ok(PrincipalRateLimit {
+        requests_per_second: limit.requests_per_second,
+        burst: limit.burst,
+        key_logic,
+        key_headers: limit.key_headers,
+        on_backend_error: limit.on_backend_error,
+    })
+}
+
+fn key_headers(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
+    let Some(names) = block.strings("key_headers")? else { return Ok(Vec::new()) };
+    if names.is_empty() {
+        return Err(block.invalid("key_headers", "an empty list adds nothing, omit the field"));
+    }
+    let mut lower: Vec<String> = Vec::with_capacity(names.len());
+    for (index, name) in names.iter().enumerate() {
+        let name = name.to_ascii_lowercase();
+        let field = format!("key_headers[{index}]");
+        if !is_token(&name) {
+            return Err(block.invalid(&field, "this is no header name"));
+        }
+        if lower.contains(&name) {
+            return Err(block.invalid(&field, "this header is named twice"));
+        }
+        lower.push(name);
+    }
+    Ok(lower)
+}
+
+fn on_backend_error(block: &mut Block<'_>) -> Result<BackendError, FieldError> {
+    let choices = [("allow", BackendError::Allow), ("deny", BackendError::Deny)];
+    Ok(block.choice("on_backend_error", &choices)?.unwrap_or_default())
+}
+
+pub(super) fn backpressure(block: &mut Block<'_>) -> Result<Backpressure, FieldError> {
+    let permits = block.positive("max_concurrent_per_node")?;
+    let max_concurrent_per_node = permits.ok_or_else(|| block.missing("max_concurrent_per_node"))?;
+    Ok(Backpressure { max_concurrent_per_node })
+}
+
+pub(super) fn cache(block: &mut Block<'_>) -> Result<Cache, FieldError> {
+    let enabled = block.boolean("enabled")?.ok_or_else(|| block.missing("enabled"))?;
+    let fields = block.strings("cache_key_fields")?;
+    if let Some(fields) = &fields {
+        if fields.is_empty() {
+            return Err(block.invalid("cache_key_fields", "an empty list makes no key, omit the field"));
+        }
+        for (index, field) in fields.iter().enumerate() {
+            if field.split('.').any(|segment| segment.trim().is_empty()) {
+                return Err(
+                    block.invalid(&format!("cache_key_fields[{index}]"), "the path has an empty segment")
+                );
+            }
+        }
+    }
+    Ok(Cache {
+        enabled,
+        ttl_secs: block.positive("ttl_secs")?.unwrap_or(300),
+        cache_key_fields: fields,
+        connector: block.string("connector")?,
+    })
+}
+
+pub(super) fn deduplication(block: &mut Block<'_>) -> Result<Deduplication, FieldError> {
+    let header = block.required_string("header")?;
+    if !is_token(&header) {
+        return Err(block.invalid("header", "this is no header name"));
+    }
+    Ok(Deduplication {
+        header,
+        window_secs: block.positive("window_secs")?.unwrap_or(300),
+        connector: block.string("connector")?,
+        on_backend_error: on_backend_error(block)?,
+    })
+}
+
+pub(super) fn tracing(block: &mut Block<'_>) -> Result<TracingConfig, FieldError> {
+    let modes = [
+        ("sync", TracingMode::Sync),
+        ("async", TracingMode::Async),
+        ("batch", TracingMode::Batch),
+        ("off", TracingMode::Off),
+    ];
+    let sample_rate = block.number("sample_rate")?;
+    if sample_rate.is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
+        return Err(block.invalid("sample_rate", "must be between 0 and 1"));
+    }
+    Ok(TracingConfig {
+        mode: block.choice("mode", &modes)?,
+        sample_rate,
+        errors_only: block.boolean("errors_only")?,
+        task_details: block.boolean("task_details")?.unwrap_or(false),
+    })
+}
+
+/// True for a token of RFC 9110, which header names and authentication schemes are.
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}

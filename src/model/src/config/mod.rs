@@ -1,0 +1,151 @@
+//! The guard and shaping blocks of a channel, typed and strict.
+//!
+//! Parsing refuses what a channel could not be served with, whether it comes from an author or from a stored row;
+//! it resolves no secret reference and compiles no expression. A block stops at its first problem. Problems name fields,
+//! never values, because values may be secrets.
+
+pub mod auth;
+mod block;
+mod guards;
+mod request;
+mod response;
+mod secret;
+mod template;
+
+use serde_json::Value;
+
+use crate::field::FieldError;
+use block::Block;
+
+pub use auth::AuthConfig;
+pub use guards::{
+    BackendError, Backpressure, Cache, Deduplication, KEY_HEADERS, PrincipalRateLimit, RateLimit,
+    TracingConfig, TracingMode,
+};
+pub use request::{BodyMode, RequestConfig};
+pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
+pub use secret::SecretText;
+pub use template::{HeaderField, Part, SigningTemplate};
+
+/// Where the config stands in a channel document.
+pub(crate) const ROOT: &str = "channel.config";
+
+/// The `config` of a channel.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ChannelConfig {
+    /// Who may call.
+    pub auth: Option<AuthConfig>,
+    /// How a request becomes a message.
+    pub request: RequestConfig,
+    /// How a result becomes an answer.
+    pub response: ResponseConfig,
+    /// How often anyone may call.
+    pub rate_limit: Option<RateLimit>,
+    /// How often one authenticated caller may call.
+    pub principal_rate_limit: Option<PrincipalRateLimit>,
+    /// Deadline of a run, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// Reuse of answers.
+    pub cache: Option<Cache>,
+    /// Values of `Origin` that are let in.
+    pub origin_allow_list: Option<Vec<String>>,
+    /// How many runs at once.
+    pub backpressure: Option<Backpressure>,
+    /// Refusal of repeated deliveries.
+    pub deduplication: Option<Deduplication>,
+    /// Expression a message must pass.
+    pub validation_logic: Option<Value>,
+    /// What is recorded of a run.
+    pub tracing: TracingConfig,
+}
+
+impl ChannelConfig {
+    /// Every key a config may hold.
+    pub const KEYS: [&'static str; 12] = [
+        "auth",
+        "request",
+        "response",
+        "rate_limit",
+        "principal_rate_limit",
+        "timeout_ms",
+        "cache",
+        "origin_allow_list",
+        "backpressure",
+        "deduplication",
+        "validation_logic",
+        "tracing",
+    ];
+
+    /// Reads a stored or sent config.
+    ///
+    /// # Errors
+    /// At least one problem, each at its field: every unknown key of the config, and the first problem of each block.
+    pub fn parse(config: &Value) -> Result<Self, Vec<FieldError>> {
+        let mut root = Block::root(config).map_err(|error| vec![error])?;
+        let mut errors = Vec::new();
+        let parsed = Self {
+            auth: kept(root.block("auth", auth::parse), &mut errors),
+            request: kept(root.block("request", request::parse), &mut errors).unwrap_or_default(),
+            response: kept(root.block("response", response::parse), &mut errors).unwrap_or_default(),
+            rate_limit: kept(root.block("rate_limit", guards::rate_limit), &mut errors),
+            principal_rate_limit: kept(
+                root.block("principal_rate_limit", guards::principal_rate_limit),
+                &mut errors,
+            ),
+            timeout_ms: kept(root.positive("timeout_ms"), &mut errors),
+            cache: kept(root.block("cache", guards::cache), &mut errors),
+            origin_allow_list: kept(root.strings("origin_allow_list"), &mut errors),
+            backpressure: kept(root.block("backpressure", guards::backpressure), &mut errors),
+            deduplication: kept(root.block("deduplication", guards::deduplication), &mut errors),
+            validation_logic: root.any("validation_logic"),
+            tracing: kept(root.block("tracing", guards::tracing), &mut errors).unwrap_or_default(),
+        };
+        errors.extend(root.unknown());
+        let needs_jwt =
+            parsed.principal_rate_limit.is_some() && !matches!(parsed.auth, Some(AuthConfig::Jwt(_)));
+        if errors.is_empty() && needs_jwt {
+            errors.push(root.invalid("principal_rate_limit", "principal_rate_limit needs auth.mode jwt"));
+        }
+        if errors.is_empty() { Ok(parsed) } else { Err(errors) }
+    }
+
+    /// Every expression of the config.
+    pub fn expressions(&self) -> Vec<GuardExpression<'_>> {
+        let authorization = match &self.auth {
+            Some(AuthConfig::Jwt(jwt)) => jwt.authorization_logic.as_ref(),
+            _ => None,
+        };
+        let limit = self.rate_limit.as_ref().and_then(|limit| limit.key_logic.as_ref());
+        let quota = self.principal_rate_limit.as_ref().map(|quota| &quota.key_logic);
+        [
+            ("channel.config.auth", "auth.authorization_logic", authorization),
+            ("channel.config.rate_limit.key_logic", "rate_limit.key_logic", limit),
+            ("channel.config.principal_rate_limit.key_logic", "principal_rate_limit.key_logic", quota),
+            ("channel.config.validation_logic", "validation_logic", self.validation_logic.as_ref()),
+        ]
+        .into_iter()
+        .filter_map(|(path, name, logic)| Some(GuardExpression { path, name, logic: logic? }))
+        .collect()
+    }
+}
+
+fn kept<T>(read: Result<Option<T>, FieldError>, errors: &mut Vec<FieldError>) -> Option<T> {
+    read.unwrap_or_else(|error| {
+        errors.push(error);
+        None
+    })
+}
+
+/// An expression a guard of a channel evaluates.
+#[derive(Clone, Copy, Debug)]
+pub struct GuardExpression<'a> {
+    /// Where its problems are reported.
+    pub path: &'static str,
+    /// Its name below the config.
+    pub name: &'static str,
+    /// The expression.
+    pub logic: &'a Value,
+}
+
+#[cfg(test)]
+mod tests;

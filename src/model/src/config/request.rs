@@ -1,0 +1,43 @@
+//! The `request` block: how a request becomes a message.
+
+use super::block::Block;
+use crate::field::FieldError;
+
+/// How a body is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BodyMode {
+    /// An object with `data` or `metadata` at its top is an envelope, anything else is the payload.
+    #[default]
+    Auto,
+    /// The body is the payload.
+    Payload,
+}
+
+/// The `request` block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestConfig {
+    /// How a body is read.
+    pub body_mode: BodyMode,
+    /// Cookies that are copied to the metadata.
+    pub cookies_to_metadata: Vec<String>,
+}
+
+pub(super) fn parse(block: &mut Block<'_>) -> Result<RequestConfig, FieldError> {
+    let modes = [("auto", BodyMode::Auto), ("payload", BodyMode::Payload)];
+    let body_mode = block.choice("body_mode", &modes)?.unwrap_or_default();
+    let cookies = block.strings("cookies_to_metadata")?;
+    if let Some(names) = &cookies {
+        if names.is_empty() {
+            return Err(block.invalid("cookies_to_metadata", "an empty list exposes nothing, omit the field"));
+        }
+        for (index, name) in names.iter().enumerate() {
+            if name.is_empty() || name.contains(|c: char| c.is_whitespace() || matches!(c, ';' | '=')) {
+                return Err(block.invalid(
+                    &format!("cookies_to_metadata[{index}]"),
+                    "a cookie name is not blank and holds no blank, ';' or '='",
+                ));
+            }
+        }
+    }
+    Ok(RequestConfig { body_mode, cookies_to_metadata: cookies.unwrap_or_default() })
+}

@@ -1,0 +1,218 @@
+//! The `response` block: how a result, or a refusal, becomes an answer.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::block::Block;
+use super::guards::is_token;
+use crate::field::FieldError;
+
+/// Longest body of an error template, in bytes.
+const MAX_ERROR_BODY: usize = 4096;
+
+/// How a result becomes an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResponseMode {
+    /// In the standard envelope.
+    #[default]
+    Envelope,
+    /// As the workflow shaped it.
+    Shaped,
+}
+
+/// The `response` block.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResponseConfig {
+    /// How a result becomes an answer.
+    pub mode: ResponseMode,
+    /// Headers a workflow may set, lower case; the default list when absent.
+    pub allowed_headers: Option<Vec<String>>,
+    /// Bodies of refusals.
+    pub error_bodies: BTreeMap<ErrorBodyKey, ErrorBody>,
+}
+
+impl ResponseConfig {
+    /// The template of a refusal with this status.
+    pub fn error_body(&self, status: u16) -> Option<&ErrorBody> {
+        self.error_bodies
+            .get(&ErrorBodyKey::Status(status))
+            .or_else(|| self.error_bodies.get(&ErrorBodyKey::Default))
+    }
+}
+
+/// Which refusals a template is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ErrorBodyKey {
+    /// Those with this status, 400 to 599.
+    Status(u16),
+    /// The others.
+    Default,
+}
+
+/// The body of a refusal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ErrorBody {
+    parts: Vec<Piece>,
+    /// Value of `Content-Type`.
+    pub content_type: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Field(Placeholder),
+}
+
+/// What a template of a refusal can say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placeholder {
+    /// The HTTP status.
+    Status,
+    /// The error code.
+    Code,
+    /// The public message.
+    Message,
+    /// The id of the request.
+    RequestId,
+    /// The name of the channel.
+    Channel,
+    /// The instant, RFC 3339 with milliseconds.
+    Timestamp,
+}
+
+const PLACEHOLDERS: [(&str, Placeholder); 6] = [
+    ("status", Placeholder::Status),
+    ("code", Placeholder::Code),
+    ("message", Placeholder::Message),
+    ("request_id", Placeholder::RequestId),
+    ("channel", Placeholder::Channel),
+    ("timestamp", Placeholder::Timestamp),
+];
+
+impl ErrorBody {
+    /// Fills the template. Values in a JSON body are escaped as the inside of a JSON string.
+    pub fn render(&self, value: impl Fn(Placeholder) -> String) -> String {
+        let json = self.is_json();
+        self.parts.iter().fold(String::new(), |mut body, part| {
+            match part {
+                Piece::Text(text) => body.push_str(text),
+                Piece::Field(field) if json => body.push_str(&escape(&value(*field))),
+                Piece::Field(field) => body.push_str(&value(*field)),
+            }
+            body
+        })
+    }
+
+    fn is_json(&self) -> bool {
+        self.content_type.to_ascii_lowercase().contains("json")
+    }
+}
+
+/// A text as it stands between the quotes of a JSON string.
+fn escape(text: &str) -> String {
+    let quoted = Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+pub(super) fn parse(block: &mut Block<'_>) -> Result<ResponseConfig, FieldError> {
+    let modes = [("envelope", ResponseMode::Envelope), ("shaped", ResponseMode::Shaped)];
+    let mode = block.choice("mode", &modes)?.unwrap_or_default();
+    let allowed_headers = block.strings("allowed_headers")?;
+    for (index, name) in allowed_headers.iter().flatten().enumerate() {
+        if !is_token(name) {
+            return Err(block.invalid(&format!("allowed_headers[{index}]"), "this is no header name"));
+        }
+    }
+    let mut error_bodies = BTreeMap::new();
+    for (key, value) in block.map("error_bodies")?.into_iter().flatten() {
+        let parsed = block.member("error_bodies", key, value, error_body)?;
+        error_bodies.insert(error_key(block, key)?, parsed);
+    }
+    let allowed_headers = allowed_headers.map(|names| names.iter().map(|n| n.to_ascii_lowercase()).collect());
+    Ok(ResponseConfig { mode, allowed_headers, error_bodies })
+}
+
+fn error_key(block: &Block<'_>, key: &str) -> Result<ErrorBodyKey, FieldError> {
+    if key == "default" {
+        return Ok(ErrorBodyKey::Default);
+    }
+    match key.parse() {
+        Ok(status @ 400..=599) if key.len() == 3 => Ok(ErrorBodyKey::Status(status)),
+        _ => Err(FieldError::invalid(
+            format!("{}.{key}", block.field("error_bodies")),
+            "use \"400\" to \"599\" or \"default\"",
+        )),
+    }
+}
+
+fn error_body(block: &mut Block<'_>) -> Result<ErrorBody, FieldError> {
+    let text = block.required_string("body")?;
+    if text.len() > MAX_ERROR_BODY {
+        return Err(FieldError::too_long(block.field("body"), MAX_ERROR_BODY, text.len(), "bytes"));
+    }
+    let content_type = block.string("content_type")?.unwrap_or_else(|| "application/json".into());
+    let legal = |b: u8| b == b'\t' || (b' '..0x7f).contains(&b);
+    if content_type.trim().is_empty() || !content_type.bytes().all(legal) {
+        return Err(block.invalid("content_type", "this is no header value"));
+    }
+    let parts = pieces(&text).map_err(|why| block.invalid("body", why))?;
+    let parsed = ErrorBody { parts, content_type };
+    if parsed.is_json() && serde_json::from_str::<Value>(&parsed.render(probe)).is_err() {
+        return Err(block.invalid("body", "the filled template is not JSON"));
+    }
+    Ok(parsed)
+}
+
+/// Values that show whether a template can be filled.
+fn probe(field: Placeholder) -> String {
+    match field {
+        Placeholder::Status => "400",
+        Placeholder::Timestamp => "2026-01-01T00:00:00.000Z",
+        _ => "probe \" \\",
+    }
+    .into()
+}
+
+/// Splits a template; `{{` and `}}` are braces, `{` lower case `}` is a placeholder, any other brace is text.
+fn pieces(text: &str) -> Result<Vec<Piece>, String> {
+    let mut parts = Vec::new();
+    let mut literal = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['{', '}']) {
+        literal.push_str(&rest[..at]);
+        rest = &rest[at..];
+        if let Some(after) = rest.strip_prefix("{{") {
+            literal.push('{');
+            rest = after;
+        } else if let Some(after) = rest.strip_prefix("}}") {
+            literal.push('}');
+            rest = after;
+        } else if let Some((name, after)) = identifier(rest) {
+            let Some((_, field)) = PLACEHOLDERS.iter().find(|(known, _)| *known == name) else {
+                let known = PLACEHOLDERS.map(|(known, _)| known).join(", ");
+                return Err(format!("unknown placeholder '{{{name}}}'; known: {known}"));
+            };
+            if !literal.is_empty() {
+                parts.push(Piece::Text(std::mem::take(&mut literal)));
+            }
+            parts.push(Piece::Field(*field));
+            rest = after;
+        } else {
+            literal.push_str(&rest[..1]);
+            rest = &rest[1..];
+        }
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        parts.push(Piece::Text(literal));
+    }
+    Ok(parts)
+}
+
+/// The name of a placeholder at the start of `text`, and what follows it.
+fn identifier(text: &str) -> Option<(&str, &str)> {
+    let (name, after) = text.strip_prefix('{')?.split_once('}')?;
+    let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+    fits.then_some((name, after))
+}

@@ -1,0 +1,90 @@
+//! The template of what an HMAC signs.
+
+/// A header, or one key of a header that packs `k=v` pairs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderField {
+    /// Name of the header.
+    pub name: String,
+    /// Key inside it.
+    pub key: Option<String>,
+}
+
+impl HeaderField {
+    /// Reads `<header>` or `<header>:<key>`; both parts are non-blank.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (name, key) = match text.split_once(':') {
+            Some((name, key)) => (name, Some(key)),
+            None => (text, None),
+        };
+        if name.trim().is_empty() || key.is_some_and(|key| key.trim().is_empty()) {
+            return None;
+        }
+        Some(Self { name: name.to_owned(), key: key.map(str::to_owned) })
+    }
+}
+
+/// A piece of a signing template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Text as it stands.
+    Text(String),
+    /// The bytes of the body.
+    Body,
+    /// A header of the request.
+    Header(HeaderField),
+}
+
+/// What an HMAC signs: text, headers and, at least once, the body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SigningTemplate {
+    parts: Vec<Part>,
+}
+
+impl SigningTemplate {
+    /// Reads a template of text, `{body}`, `{header:<name>}` and `{header:<name>:<key>}`.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            if at > 0 {
+                parts.push(Part::Text(rest[..at].to_owned()));
+            }
+            let Some(opened) = rest[at..].strip_prefix('{') else { return Err("stray '}'".into()) };
+            let Some((placeholder, after)) = opened.split_once('}') else {
+                return Err("unclosed '{'".into());
+            };
+            parts.push(part(placeholder)?);
+            rest = after;
+        }
+        if !rest.is_empty() {
+            parts.push(Part::Text(rest.to_owned()));
+        }
+        if parts.contains(&Part::Body) { Ok(Self { parts }) } else { Err("needs {body}".into()) }
+    }
+
+    /// The pieces, in order.
+    pub fn parts(&self) -> &[Part] {
+        &self.parts
+    }
+}
+
+impl Default for SigningTemplate {
+    /// The body alone.
+    fn default() -> Self {
+        Self { parts: vec![Part::Body] }
+    }
+}
+
+fn part(placeholder: &str) -> Result<Part, String> {
+    match placeholder.split_once(':') {
+        None if placeholder == "body" => Ok(Part::Body),
+        Some(("header", field)) => {
+            HeaderField::parse(field).map(Part::Header).ok_or_else(|| "malformed header placeholder".into())
+        }
+        None if placeholder == "header" => Err("malformed header placeholder".into()),
+        _ => Err(format!("unknown placeholder '{{{placeholder}}}'")),
+    }
+}

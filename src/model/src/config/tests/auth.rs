@@ -1,0 +1,241 @@
+//! The `auth` block: what is refused, and what it means otherwise.
+
+use serde_json::{Value, json};
+
+use super::refused;
+use crate::config::auth::*;
+use crate::config::*;
+
+fn parse(auth: Value) -> AuthConfig {
+    ChannelConfig::parse(&json!({"auth": auth})).unwrap().auth.unwrap()
+}
+
+fn hmac(extra: Value) -> Value {
+    merged(json!({"mode": "hmac", "secret": "s"}), extra)
+}
+
+fn jwt(extra: Value) -> Value {
+    merged(json!({"mode": "jwt", "algorithms": ["RS256"], "jwks_url": "https://id.test/keys"}), extra)
+}
+
+fn merged(mut base: Value, extra: Value) -> Value {
+    base.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
+    base
+}
+
+#[test]
+fn every_structural_fault_is_refused_with_a_text_that_names_it() {
+    let key = |extra: Value| jwt(json!({"jwt_keys": [merged(json!({"algorithm": "HS256"}), extra)]}));
+    for (auth, text) in [
+        (json!({"mode": "api_key"}), "api_key mode needs at least one entry in auth.keys"),
+        (json!({"mode": "api_key", "keys": []}), "api_key mode needs at least one entry in auth.keys"),
+        (json!({"mode": "api_key", "keys": ["k", " "]}), "auth.keys has a blank entry"),
+        (
+            json!({"mode": "api_key", "keys": ["k"], "scheme": "a b"}),
+            "auth.scheme is no authentication scheme",
+        ),
+        (json!({"mode": "api_key", "keys": ["k"], "header": ""}), "auth.header is blank"),
+        (json!({"mode": "hmac"}), "hmac mode needs auth.secret or auth.secrets"),
+        (json!({"mode": "hmac", "secrets": []}), "hmac mode needs auth.secret or auth.secrets"),
+        (json!({"mode": "hmac", "secret": ""}), "hmac mode needs auth.secret or auth.secrets"),
+        (json!({"mode": "hmac", "secrets": ["a", ""]}), "auth.secrets has a blank entry"),
+        (
+            hmac(json!({"preset": "acme"})),
+            "unknown auth.preset 'acme'; known: zoom, slack, stripe, github, shopify, webex",
+        ),
+        (
+            hmac(json!({"signature_prefix": "v0=", "signature_key": "v1"})),
+            "auth.signature_prefix and auth.signature_key exclude each other",
+        ),
+        (
+            hmac(json!({"preset": "slack", "signature_key": "v1"})),
+            "auth.signature_prefix and auth.signature_key exclude each other",
+        ),
+        (hmac(json!({"algorithm": "md5"})), "auth.algorithm 'md5': use sha1, sha256 or sha512"),
+        (hmac(json!({"encoding": "base32"})), "auth.encoding 'base32': use hex, base64 or base64url"),
+        (hmac(json!({"message": "{body"})), "auth.message: unclosed '{'"),
+        (hmac(json!({"message": "{body}}"})), "auth.message: stray '}'"),
+        (hmac(json!({"message": "{url}{body}"})), "auth.message: unknown placeholder '{url}'"),
+        (hmac(json!({"message": "{header:}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header:a:}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header:x}"})), "auth.message: needs {body}"),
+        (hmac(json!({"message": ""})), "auth.message: needs {body}"),
+        (hmac(json!({"timestamp": "x-ts"})), "auth.timestamp needs auth.tolerance_secs"),
+        (hmac(json!({"tolerance_secs": 5})), "auth.tolerance_secs needs auth.timestamp"),
+        (hmac(json!({"timestamp": "x-ts", "tolerance_secs": 0})), "auth.tolerance_secs must be positive"),
+        (hmac(json!({"timestamp": "x-ts", "tolerance_secs": -3})), "auth.tolerance_secs must be positive"),
+        (
+            hmac(json!({"timestamp": "x:", "tolerance_secs": 5})),
+            "auth.timestamp must be <header> or <header>:<key>",
+        ),
+        (
+            hmac(json!({"timestamp": " ", "tolerance_secs": 5})),
+            "auth.timestamp must be <header> or <header>:<key>",
+        ),
+        (jwt(json!({"algorithms": []})), "jwt mode needs a non-empty auth.algorithms"),
+        (jwt(json!({"algorithms": null})), "jwt mode needs a non-empty auth.algorithms"),
+        (jwt(json!({"algorithms": ["RS256", "ES512"]})), "auth.algorithms: 'ES512' is not supported"),
+        (jwt(json!({"algorithms": ["none"]})), "auth.algorithms: 'none' is not supported"),
+        (jwt(json!({"jwks_url": null})), "jwt mode needs auth.jwt_keys or auth.jwks_url"),
+        (jwt(json!({"jwks_url": null, "jwt_keys": []})), "jwt mode needs auth.jwt_keys or auth.jwks_url"),
+        (key(json!({"key": " "})), "auth.jwt_keys has an empty key"),
+        (key(json!({})), "auth.jwt_keys has an empty key"),
+        (jwt(json!({"jwks_url": "http://id.test"})), "auth.jwks_url must start with https://"),
+        (jwt(json!({"leeway_secs": 301})), "auth.leeway_secs is at most 300"),
+        (jwt(json!({"source": {"header": " "}})), "auth.source.header is blank"),
+        (jwt(json!({"source": {"cookie": ""}})), "auth.source.cookie is blank"),
+        (
+            jwt(json!({"source": {"cookie": "c", "header": "h"}})),
+            "auth.source takes a header or a cookie, not both",
+        ),
+    ] {
+        let error = refused(&json!({"auth": auth}));
+        assert_eq!((error.path.as_str(), error.message.as_str()), ("channel.config.auth", text), "{auth}");
+    }
+}
+
+#[test]
+fn a_field_of_another_mode_is_unknown() {
+    for (auth, field) in [
+        (json!({"mode": "api_key", "keys": ["k"], "secret": "s"}), "secret"),
+        (hmac(json!({"keys": ["k"]})), "keys"),
+        (jwt(json!({"header": "x"})), "header"),
+    ] {
+        let error = refused(&json!({"auth": auth}));
+        assert_eq!(error.path, format!("channel.config.auth.{field}"));
+        assert_eq!(error.code, crate::FieldCode::UnknownField);
+    }
+}
+
+#[test]
+fn key_material_that_can_be_told_to_be_wrong_is_refused_at_its_path() {
+    let key = |entry: Value| jwt(json!({"jwt_keys": [entry]}));
+    for (entry, field) in [
+        (json!({"algorithm": "HS256", "key": "k".repeat(31)}), "key"),
+        (json!({"algorithm": "HS512", "key": "k".repeat(63)}), "key"),
+        (json!({"algorithm": "HS256", "key": "ab".repeat(31), "key_encoding": "hex"}), "key"),
+        (json!({"algorithm": "HS256", "key": "zz".repeat(32), "key_encoding": "hex"}), "key"),
+        (json!({"algorithm": "HS256", "key": "QUJD", "key_encoding": "base64"}), "key"),
+        (json!({"algorithm": "RS256", "key": "k".repeat(64)}), "key"),
+        (json!({"algorithm": "ES256", "key": "-----BEGIN PRIVATE KEY-----"}), "key"),
+        (json!({"algorithm": "HS256", "key": "k".repeat(32), "key_encoding": "utf16"}), "key_encoding"),
+    ] {
+        let error = refused(&json!({"auth": key(entry)}));
+        assert_eq!(error.path, format!("channel.config.auth.jwt_keys[0].{field}"));
+    }
+    for entry in [
+        json!({"algorithm": "HS256", "key": "k".repeat(32), "kid": "a"}),
+        json!({"algorithm": "HS256", "key": "ab".repeat(32), "key_encoding": "hex"}),
+        json!({"algorithm": "HS512", "key": "env://SHORT"}),
+        json!({"algorithm": "EdDSA", "key": "-----BEGIN PUBLIC KEY-----\n"}),
+    ] {
+        parse(key(entry));
+    }
+}
+
+#[test]
+fn an_api_key_is_a_bearer_unless_its_header_is_another() {
+    let key = |extra: Value| match parse(merged(json!({"mode": "api_key", "keys": ["k"]}), extra)) {
+        AuthConfig::ApiKey(auth) => (auth.header, auth.scheme),
+        other => panic!("{other:?}"),
+    };
+    let some = |text: &str| Some(text.to_owned());
+    assert_eq!(key(json!({})), ("Authorization".into(), some("Bearer")));
+    assert_eq!(key(json!({"header": "authorization"})), ("authorization".into(), some("Bearer")));
+    assert_eq!(key(json!({"header": "x-key"})), ("x-key".into(), None));
+    assert_eq!(key(json!({"scheme": "Token "})), ("Authorization".into(), some("Token")));
+    assert_eq!(key(json!({"scheme": ""})), ("Authorization".into(), None));
+}
+
+#[test]
+fn an_hmac_signs_the_body_unless_told_otherwise() {
+    let AuthConfig::Hmac(auth) = parse(json!({"mode": "hmac", "secret": "a", "secrets": ["b", "env://C"]}))
+    else {
+        panic!("another mode")
+    };
+    assert_eq!(auth.header, "X-Signature");
+    assert_eq!(
+        (auth.algorithm, auth.form, auth.encoding),
+        (HmacAlgorithm::Sha256, SignatureForm::Plain, None)
+    );
+    assert_eq!(auth.message.parts(), [Part::Body]);
+    assert_eq!(auth.window, None);
+    let secrets: Vec<_> = auth.secrets.iter().map(SecretText::expose).collect();
+    assert_eq!(secrets, ["a", "b", "env://C"]);
+}
+
+#[test]
+fn presets_expand_and_explicit_fields_win() {
+    let preset = |extra: Value| match parse(hmac(extra)) {
+        AuthConfig::Hmac(auth) => *auth,
+        other => panic!("{other:?}"),
+    };
+    for (name, alias, header) in [
+        ("zoom", "P1", "x-zm-signature"),
+        ("slack", "P2", "x-slack-signature"),
+        ("stripe", "P3", "stripe-signature"),
+        ("github", "P4", "x-hub-signature-256"),
+        ("shopify", "P5", "x-shopify-hmac-sha256"),
+        ("webex", "P6", "x-spark-signature"),
+    ] {
+        let auth = preset(json!({"preset": name}));
+        assert_eq!(auth.header, header);
+        assert_eq!(auth, preset(json!({"preset": alias})));
+        assert_eq!(auth.window.is_some(), ["zoom", "slack", "stripe"].contains(&name));
+        let encoding = if name == "shopify" { SignatureEncoding::Base64 } else { SignatureEncoding::Hex };
+        assert_eq!(auth.encoding, Some(encoding));
+    }
+    let stripe = preset(json!({"preset": "stripe"}));
+    assert_eq!(stripe.form, SignatureForm::Packed("v1".into()));
+    let stamp = HeaderField { name: "stripe-signature".into(), key: Some("t".into()) };
+    assert_eq!(stripe.message.parts(), [Part::Header(stamp.clone()), Part::Text(".".into()), Part::Body]);
+    assert_eq!(stripe.window, Some(ReplayWindow { timestamp: stamp, tolerance_secs: 300 }));
+    assert_eq!(preset(json!({"preset": "webex"})).algorithm, HmacAlgorithm::Sha1);
+    let own =
+        preset(json!({"preset": "slack", "tolerance_secs": 60, "header": "x-own", "encoding": "base64url"}));
+    assert_eq!((own.window.unwrap().tolerance_secs, own.header.as_str()), (60, "x-own"));
+    assert_eq!(
+        (own.encoding, own.form),
+        (Some(SignatureEncoding::Base64Url), SignatureForm::Prefixed("v0=".into()))
+    );
+}
+
+#[test]
+fn a_token_has_its_defaults() {
+    let token = |extra: Value| match parse(jwt(extra)) {
+        AuthConfig::Jwt(auth) => *auth,
+        other => panic!("{other:?}"),
+    };
+    let auth = token(json!({}));
+    assert_eq!(
+        (auth.leeway_secs, auth.require_exp, auth.required, auth.max_token_bytes),
+        (30, true, true, 8192)
+    );
+    let header = |header: &str, scheme: Option<&str>| TokenSource::Header {
+        header: header.into(),
+        scheme: scheme.map(str::to_owned),
+    };
+    assert_eq!(auth.source, header("Authorization", Some("Bearer")));
+    assert_eq!(token(json!({"source": {}})).source, header("Authorization", Some("Bearer")));
+    assert_eq!(token(json!({"source": {"header": "x-t"}})).source, header("x-t", None));
+    assert_eq!(
+        token(json!({"source": {"header": "x-t", "scheme": "JWT"}})).source,
+        header("x-t", Some("JWT"))
+    );
+    assert_eq!(token(json!({"source": {"cookie": "sid"}})).source, TokenSource::Cookie("sid".into()));
+    let many = token(json!({"issuer": "a", "audience": ["b", "c"]}));
+    assert_eq!((many.issuers, many.audiences), (vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()]));
+}
+
+#[test]
+fn secrets_are_never_printed() {
+    let hs = json!([{"algorithm": "HS256", "key": "s3cret-s3cret-s3cret-s3cret-s3cret-"}]);
+    for auth in [
+        json!({"mode": "api_key", "keys": ["s3cret"]}),
+        json!({"mode": "hmac", "secret": "s3cret", "secrets": ["s3cret"]}),
+        jwt(json!({"algorithms": ["HS256"], "jwt_keys": hs})),
+    ] {
+        assert!(!format!("{:?}", parse(auth)).contains("s3cret"));
+    }
+}

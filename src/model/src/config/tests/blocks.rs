@@ -1,0 +1,175 @@
+//! Strictness, guards and the request block.
+
+use serde_json::{Value, json};
+
+use super::refused;
+use crate::config::*;
+use crate::field::FieldCode;
+
+#[test]
+fn an_empty_config_is_all_defaults() {
+    let config = ChannelConfig::parse(&json!({})).unwrap();
+    assert_eq!(config, ChannelConfig::default());
+    let nulls: Value = ChannelConfig::KEYS.iter().map(|key| ((*key).to_owned(), Value::Null)).collect();
+    assert_eq!(ChannelConfig::parse(&nulls).unwrap(), config);
+    assert_eq!((config.request.body_mode, config.response.mode), (BodyMode::Auto, ResponseMode::Envelope));
+}
+
+#[test]
+fn an_unknown_key_is_named_with_the_nearest_known_one() {
+    for (config, path, hint) in [
+        (json!({"rate_limits": {}}), "rate_limits", "'rate_limit'"),
+        (json!({"cors": {}}), "cors", "known: auth"),
+        (json!({"cache": {"enabled": true, "ttl_sec": 5}}), "cache.ttl_sec", "'ttl_secs'"),
+        (json!({"tracing": {"level": 1}}), "tracing.level", "known:"),
+        (json!({"request": {"zzz": 1}}), "request.zzz", "known: body_mode"),
+    ] {
+        let error = refused(&config);
+        assert_eq!((error.path, error.code), (format!("channel.config.{path}"), FieldCode::UnknownField));
+        assert!(error.message.contains(hint), "{}", error.message);
+    }
+}
+
+#[test]
+fn a_wrong_type_is_named_by_field_and_never_by_value() {
+    for (config, path, expected, got) in [
+        (json!("s3cret"), "", "object", "string"),
+        (json!({"auth": "s3cret"}), ".auth", "object", "string"),
+        (json!({"auth": {"mode": "api_key", "keys": "s3cret"}}), ".auth.keys", "array", "string"),
+        (json!({"auth": {"mode": "api_key", "keys": [["s3cret"]]}}), ".auth.keys[0]", "string", "array"),
+        (json!({"auth": {"mode": "hmac", "secret": {"s3cret": 1}}}), ".auth.secret", "string", "object"),
+        (
+            json!({"auth": {"mode": "jwt", "jwt_keys": [{"algorithm": "HS256", "key": ["s3cret"]}]}}),
+            ".auth.jwt_keys[0].key",
+            "string",
+            "array",
+        ),
+        (json!({"timeout_ms": 1.5}), ".timeout_ms", "integer", "number"),
+        (json!({"timeout_ms": "s3cret"}), ".timeout_ms", "integer", "string"),
+        (json!({"origin_allow_list": "*"}), ".origin_allow_list", "array", "string"),
+        (json!({"cache": {"enabled": "yes"}}), ".cache.enabled", "boolean", "string"),
+    ] {
+        let error = refused(&config);
+        assert_eq!(
+            (error.path.as_str(), error.code),
+            (&*format!("channel.config{path}"), FieldCode::TypeMismatch)
+        );
+        assert_eq!((error.expected.clone(), error.got.clone()), (Some(json!(expected)), Some(json!(got))));
+        assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");
+    }
+}
+
+#[test]
+fn a_missing_member_is_required_where_it_belongs() {
+    for (config, path) in [
+        (json!({"rate_limit": {}}), "rate_limit.requests_per_second"),
+        (json!({"backpressure": {}}), "backpressure.max_concurrent_per_node"),
+        (json!({"cache": {}}), "cache.enabled"),
+        (json!({"deduplication": {}}), "deduplication.header"),
+        (json!({"auth": {"keys": ["k"]}}), "auth.mode"),
+        (json!({"response": {"error_bodies": {"400": {}}}}), "response.error_bodies.400.body"),
+    ] {
+        let error = refused(&config);
+        assert_eq!((error.path, error.code), (format!("channel.config.{path}"), FieldCode::Required));
+    }
+}
+
+#[test]
+fn a_name_out_of_a_set_is_invalid_at_its_member() {
+    for (config, path, known) in [
+        (json!({"tracing": {"mode": "s3cret"}}), "tracing.mode", json!(["sync", "async", "batch", "off"])),
+        (json!({"request": {"body_mode": "s3cret"}}), "request.body_mode", json!(["auto", "payload"])),
+        (json!({"response": {"mode": "s3cret"}}), "response.mode", json!(["envelope", "shaped"])),
+        (json!({"auth": {"mode": "s3cret"}}), "auth.mode", json!(["api_key", "hmac", "jwt"])),
+    ] {
+        let error = refused(&config);
+        assert_eq!((error.path.clone(), error.code), (format!("channel.config.{path}"), FieldCode::Invalid));
+        assert_eq!(error.expected, Some(known));
+        assert!(!format!("{error:?}").contains("s3cret"), "{error:?}");
+    }
+}
+
+#[test]
+fn every_block_reports_its_first_problem() {
+    let config =
+        json!({"zzz": 1, "yyy": 2, "cache": {}, "timeout_ms": -1, "tracing": {"mode": "loud", "x": 1}});
+    let errors = ChannelConfig::parse(&config).unwrap_err();
+    let mut paths: Vec<_> =
+        errors.iter().map(|error| error.path.strip_prefix("channel.config.").unwrap()).collect();
+    paths.sort_unstable();
+    assert_eq!(paths, ["cache.enabled", "timeout_ms", "tracing.mode", "yyy", "zzz"]);
+}
+
+#[test]
+fn broken_rules_are_reported_at_their_field() {
+    let quota = json!({"requests_per_second": 1});
+    for (config, path) in [
+        (json!({"timeout_ms": 0}), "timeout_ms"),
+        (json!({"timeout_ms": -1}), "timeout_ms"),
+        (json!({"rate_limit": {"requests_per_second": 0}}), "rate_limit.requests_per_second"),
+        (json!({"rate_limit": {"requests_per_second": 1, "key_headers": []}}), "rate_limit.key_headers"),
+        (
+            json!({"rate_limit": {"requests_per_second": 1, "key_headers": ["X-A", "x-a"]}}),
+            "rate_limit.key_headers[1]",
+        ),
+        (
+            json!({"rate_limit": {"requests_per_second": 1, "key_headers": ["a b"]}}),
+            "rate_limit.key_headers[0]",
+        ),
+        (json!({"principal_rate_limit": quota}), "principal_rate_limit.key_logic"),
+        (
+            json!({"principal_rate_limit": {"requests_per_second": 1, "key_logic": "x"}}),
+            "principal_rate_limit",
+        ),
+        (json!({"backpressure": {"max_concurrent_per_node": 0}}), "backpressure.max_concurrent_per_node"),
+        (json!({"cache": {"enabled": true, "cache_key_fields": []}}), "cache.cache_key_fields"),
+        (
+            json!({"cache": {"enabled": true, "cache_key_fields": ["a.b", "a..b"]}}),
+            "cache.cache_key_fields[1]",
+        ),
+        (json!({"cache": {"enabled": true, "cache_key_fields": [""]}}), "cache.cache_key_fields[0]"),
+        (json!({"deduplication": {"header": " "}}), "deduplication.header"),
+        (json!({"tracing": {"sample_rate": 1.1}}), "tracing.sample_rate"),
+        (json!({"request": {"cookies_to_metadata": []}}), "request.cookies_to_metadata"),
+        (json!({"request": {"cookies_to_metadata": ["ok", "a=b"]}}), "request.cookies_to_metadata[1]"),
+        (json!({"request": {"cookies_to_metadata": [""]}}), "request.cookies_to_metadata[0]"),
+        (json!({"response": {"allowed_headers": ["a:b"]}}), "response.allowed_headers[0]"),
+    ] {
+        assert_eq!(refused(&config).path, format!("channel.config.{path}"), "{config}");
+    }
+    let missing = refused(&json!({"principal_rate_limit": quota}));
+    assert_eq!(missing.code, FieldCode::Required);
+}
+
+#[test]
+fn guards_have_their_defaults() {
+    let config = ChannelConfig::parse(&json!({
+        "rate_limit": {"requests_per_second": 5, "key_headers": ["X-Team"]},
+        "cache": {"enabled": true},
+        "deduplication": {"header": "idempotency-key", "on_backend_error": "deny"},
+        "backpressure": {"max_concurrent_per_node": 3},
+        "tracing": {"sample_rate": 1}
+    }))
+    .unwrap();
+    let limit = config.rate_limit.unwrap();
+    assert_eq!((limit.burst, limit.on_backend_error), (3, BackendError::Allow));
+    assert_eq!(limit.key_headers, ["x-team"]);
+    assert_eq!(config.cache.unwrap().ttl_secs, 300);
+    let deduplication = config.deduplication.unwrap();
+    assert_eq!((deduplication.window_secs, deduplication.on_backend_error), (300, BackendError::Deny));
+    assert_eq!(config.backpressure.unwrap().max_concurrent_per_node, 3);
+    assert_eq!(
+        (config.tracing.sample_rate, config.tracing.mode, config.tracing.task_details),
+        (Some(1.0), None, false)
+    );
+    let slow = ChannelConfig::parse(&json!({"rate_limit": {"requests_per_second": 1, "burst": 0}})).unwrap();
+    assert_eq!(slow.rate_limit.unwrap().burst, 1);
+}
+
+#[test]
+fn the_cookies_of_a_request_are_listed() {
+    let request = json!({"request": {"body_mode": "payload", "cookies_to_metadata": ["session", "theme"]}});
+    let config = ChannelConfig::parse(&request).unwrap();
+    assert_eq!(config.request.body_mode, BodyMode::Payload);
+    assert_eq!(config.request.cookies_to_metadata, ["session", "theme"]);
+}

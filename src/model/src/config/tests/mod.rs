@@ -1,0 +1,17 @@
+//! Tests of the blocks of a channel's config.
+
+mod auth;
+mod blocks;
+mod response;
+
+use serde_json::Value;
+
+use super::ChannelConfig;
+use crate::field::FieldError;
+
+/// The one problem of a config.
+fn refused(config: &Value) -> FieldError {
+    let errors = ChannelConfig::parse(config).map(|parsed| panic!("accepted: {parsed:?}")).unwrap_err();
+    assert_eq!(errors.len(), 1, "{errors:?}");
+    errors[0].clone()
+}

@@ -1,0 +1,71 @@
+//! Bodies of refusals.
+
+use serde_json::{Value, json};
+
+use super::refused;
+use crate::config::*;
+use crate::field::FieldCode;
+
+fn bodies(bodies: Value) -> Value {
+    json!({"response": {"error_bodies": bodies}})
+}
+
+#[test]
+fn a_status_is_looked_up_before_the_default() {
+    let config = bodies(
+        json!({"401": {"body": "\"{message}\""}, "default": {"body": "plain", "content_type": "text/plain"}}),
+    );
+    let response = ChannelConfig::parse(&config).unwrap().response;
+    assert_eq!(response.error_body(401).unwrap().content_type, "application/json");
+    assert_eq!(response.error_body(503).unwrap().content_type, "text/plain");
+    assert!(ResponseConfig::default().error_body(401).is_none());
+}
+
+#[test]
+fn values_are_escaped_in_json_and_verbatim_elsewhere() {
+    let fill = |body: &str, content_type: &str| {
+        let config = bodies(json!({"default": {"body": body, "content_type": content_type}}));
+        let response = ChannelConfig::parse(&config).unwrap().response;
+        response.error_body(400).unwrap().render(|field| match field {
+            Placeholder::Status => "400".into(),
+            other => format!("\"{other:?}\""),
+        })
+    };
+    assert_eq!(
+        fill(r#"{"ok":false,"n":{status},"why":"{message}"}"#, "application/problem+json"),
+        r#"{"ok":false,"n":400,"why":"\"Message\""}"#
+    );
+    assert_eq!(fill("{{x}} {code} {Code} { {1}", "text/plain"), "{x} \"Code\" {Code} { {1}");
+}
+
+#[test]
+fn a_template_that_cannot_be_used_is_refused() {
+    for (body, path, code) in [
+        (json!({"body": "{nope}"}), "response.error_bodies.400.body", FieldCode::Invalid),
+        (json!({"body": "not json"}), "response.error_bodies.400.body", FieldCode::Invalid),
+        (json!({"body": "{message}"}), "response.error_bodies.400.body", FieldCode::Invalid),
+        (
+            json!({"body": "x".repeat(4097), "content_type": "text/plain"}),
+            "response.error_bodies.400.body",
+            FieldCode::TooLong,
+        ),
+        (
+            json!({"body": "x", "content_type": "text/plain\r\nx: y"}),
+            "response.error_bodies.400.content_type",
+            FieldCode::Invalid,
+        ),
+        (
+            json!({"body": "x", "content_type": ""}),
+            "response.error_bodies.400.content_type",
+            FieldCode::Invalid,
+        ),
+    ] {
+        let error = refused(&bodies(json!({"400": body})));
+        assert_eq!((error.path, error.code), (format!("channel.config.{path}"), code));
+    }
+    for key in ["399", "600", "4xx", "+400", "0400", "Default"] {
+        let error = refused(&bodies(json!({key: {"body": "{}"}})));
+        let path = format!("channel.config.response.error_bodies.{key}");
+        assert_eq!((error.path, error.code), (path, FieldCode::Invalid));
+    }
+}

@@ -1,0 +1,134 @@
+use serde_json::{Value, json};
+
+use super::*;
+use crate::{MASK, Timestamp};
+
+fn at() -> Timestamp {
+    Timestamp::parse("2026-01-01T00:00:00Z").unwrap()
+}
+
+fn workflow() -> Workflow {
+    Workflow {
+        workflow_id: "w".into(),
+        version: 2,
+        content: WorkflowContent {
+            name: "W".into(),
+            description: None,
+            priority: 1,
+            condition: json!(true),
+            tasks: vec![json!({"id": "a"})],
+            tags: vec!["t".into()],
+            loop_: None,
+            continue_on_error: false,
+        },
+        status: Status::Active,
+        rollout_percentage: 100,
+        created_at: at(),
+        updated_at: at(),
+    }
+}
+
+fn channel(config: Value) -> Channel {
+    Channel {
+        channel_id: "c".into(),
+        version: 1,
+        content: ChannelContent {
+            name: "C".into(),
+            description: None,
+            channel_type: ChannelType::Sync,
+            protocol: Protocol::Rest,
+            methods: None,
+            route_pattern: None,
+            topic: None,
+            consumer_group: None,
+            transport_config: json!({}),
+            workflow_id: None,
+            config,
+            priority: 0,
+            tags: vec![],
+        },
+        status: Status::Draft,
+        created_at: at(),
+        updated_at: at(),
+    }
+}
+
+#[test]
+fn a_workflow_reads_with_every_field_and_a_loop_only_when_it_loops() {
+    let workflow = workflow();
+    let due = json!({"workflow_id": "w", "version": 2, "name": "W", "description": null, "priority": 1,
+        "status": "active", "rollout_percentage": 100, "condition": true, "tasks": [{"id": "a"}], "tags": ["t"],
+        "continue_on_error": false, "content_hash": workflow.content.content_hash(),
+        "created_at": "2026-01-01T00:00:00", "updated_at": "2026-01-01T00:00:00"});
+    assert_eq!(workflow.to_json(), due);
+    let mut looping = workflow;
+    looping.content.loop_ = Some(json!({"max": 3}));
+    assert_eq!(looping.to_json()["loop"], json!({"max": 3}));
+}
+
+#[test]
+fn a_channel_reads_with_every_field_and_null_for_what_is_absent() {
+    let channel = channel(json!({}));
+    let due = json!({"channel_id": "c", "version": 1, "name": "C", "description": null, "channel_type": "sync",
+        "protocol": "rest", "methods": null, "route_pattern": null, "topic": null, "consumer_group": null,
+        "transport_config": {}, "workflow_id": null, "config": {}, "status": "draft", "priority": 0, "tags": [],
+        "content_hash": channel.content.content_hash(), "created_at": "2026-01-01T00:00:00",
+        "updated_at": "2026-01-01T00:00:00"});
+    assert_eq!(channel.to_json(), due);
+}
+
+#[test]
+fn a_channel_reads_masked_and_hashes_what_is_stored() {
+    let with = |key: &str| channel(json!({"auth": {"mode": "api_key", "keys": [key]}}));
+    let (one, other) = (with("one"), with("other"));
+    assert_eq!(one.to_json()["config"]["auth"]["keys"], json!([MASK]));
+    assert_ne!(one.to_json()["content_hash"], other.to_json()["content_hash"]);
+}
+
+#[test]
+fn only_what_the_author_wrote_is_hashed() {
+    let first = workflow();
+    let mut second = workflow();
+    second.version = 9;
+    second.status = Status::Archived;
+    second.rollout_percentage = 1;
+    second.updated_at = Timestamp::now();
+    assert_eq!(first.content.content_hash(), second.content.content_hash());
+    let mut looping = workflow();
+    looping.content.loop_ = Some(json!({"max": 3}));
+    assert_ne!(first.content.content_hash(), looping.content.content_hash());
+    let mut keys: Vec<_> = first.content.hashable().as_object().unwrap().keys().cloned().collect();
+    keys.sort_unstable();
+    assert_eq!(keys, ["condition", "continue_on_error", "description", "name", "priority", "tags", "tasks"]);
+}
+
+#[test]
+fn a_connector_is_hashed_by_its_five_fields() {
+    let connector = Connector {
+        id: "i".into(),
+        name: "n".into(),
+        connector_type: "http".into(),
+        config: json!({"url": "https://x"}),
+        enabled: true,
+        tags: vec![],
+        created_at: at(),
+        updated_at: at(),
+    };
+    let due = json!({"name": "n", "connector_type": "http", "config": {"url": "https://x"}, "enabled": true, "tags": []});
+    assert_eq!(connector.hashable(), due);
+    assert_eq!(connector.content_hash(), crate::content_hash(&due));
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    for status in [Status::Draft, Status::Active, Status::Archived] {
+        assert_eq!(Status::parse(status.name()), Some(status));
+        assert_eq!(serde_json::to_value(status).unwrap(), status.name());
+    }
+    assert_eq!(Status::parse("Draft"), None);
+    for name in Protocol::NAMES {
+        assert_eq!(Protocol::parse(&name.to_uppercase()).unwrap().name(), *name);
+    }
+    assert!(Protocol::Http.is_http() && Protocol::Rest.is_http() && !Protocol::Kafka.is_http());
+    assert_eq!(ChannelType::parse("both"), None);
+}

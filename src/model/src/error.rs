@@ -1,0 +1,348 @@
+//! The table of error codes and the error every part of the service answers with.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use crate::field::FieldError;
+
+/// Longest request id that is repeated in an error body, in characters.
+const MAX_REQUEST_ID: usize = 200;
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal;)*) => {
+        /// What went wrong, as clients see it. Names and statuses are stable; clients branch on them.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $($(#[$doc])* $variant,)* }
+
+        impl Code {
+            /// Every code, in the order of its status.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// The name on the wire.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The HTTP status.
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)* }
+            }
+
+            /// The message when nothing more precise may be said.
+            pub const fn public_text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The request breaks a rule the caller can follow.
+    ValidationError = "VALIDATION_ERROR", 400, "Request validation failed";
+    /// No acceptable credential.
+    Unauthorized = "UNAUTHORIZED", 401, "Unauthorized";
+    /// The credential is good, the act is not allowed.
+    Forbidden = "FORBIDDEN", 403, "Forbidden";
+    /// Nothing of that name.
+    NotFound = "NOT_FOUND", 404, "Not found";
+    /// The path exists, the method does not.
+    MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "Method not allowed";
+    /// The state of the resource stands against the request.
+    Conflict = "CONFLICT", 409, "Conflict";
+    /// The body is larger than the limit.
+    PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "Payload too large";
+    /// The body is not JSON by its content type.
+    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type";
+    /// Too many requests.
+    RateLimited = "RATE_LIMITED", 429, "Rate limit exceeded";
+    /// Unexpected.
+    InternalError = "INTERNAL_ERROR", 500, "An internal error occurred";
+    /// A configuration fault met at run time.
+    ConfigError = "CONFIG_ERROR", 500, "A configuration error occurred";
+    /// The database refused or lost a statement.
+    StorageError = "STORAGE_ERROR", 500, "An internal storage error occurred";
+    /// A value could not be written as JSON or read from it.
+    SerializationError = "SERIALIZATION_ERROR", 500, "An internal serialization error occurred";
+    /// A task failed and stopped its workflow.
+    EngineError = "ENGINE_ERROR", 500, "An internal engine error occurred";
+    /// The result is larger than the limit.
+    ResponseTooLarge = "RESPONSE_TOO_LARGE", 500, "The result is too large";
+    /// Quarantined, at capacity, or a needed part is away.
+    ServiceUnavailable = "SERVICE_UNAVAILABLE", 503, "Service unavailable";
+    /// The breaker of a connector is open.
+    CircuitOpen = "CIRCUIT_OPEN", 503, "A circuit breaker is open";
+    /// A deadline passed.
+    Timeout = "TIMEOUT", 504, "The deadline passed";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An error with a public face and a private one.
+///
+/// [`message`](Self::message) and [`details`](Self::details) are safe for an anonymous caller; what is kept with
+/// [`with_internal`](Self::with_internal) is for the log and is never part of [`body`](Self::body) or of `Display`.
+/// One pointer wide, so that a `Result` carrying it costs nothing while all goes well.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{}: {}", .0.code, .0.message)]
+pub struct ServiceError(Box<Parts>);
+
+#[derive(Clone, Debug)]
+struct Parts {
+    code: Code,
+    message: Cow<'static, str>,
+    details: Vec<FieldError>,
+    internal: Option<String>,
+    retry_after: Option<u32>,
+    challenge: Option<String>,
+}
+
+impl ServiceError {
+    /// An error with a message of its own.
+    pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
+        Self(Box::new(Parts {
+            code,
+            message: message.into(),
+            details: Vec::new(),
+            internal: None,
+            retry_after: None,
+            challenge: None,
+        }))
+    }
+
+    /// An error that says no more than its code does.
+    pub fn from_code(code: Code) -> Self {
+        Self::new(code, code.public_text())
+    }
+
+    /// 400 with one message and no details.
+    pub fn validation(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::ValidationError, message)
+    }
+
+    /// 400 with every problem found.
+    pub fn invalid(details: Vec<FieldError>) -> Self {
+        let message: Cow<'static, str> = match details.as_slice() {
+            [] => Code::ValidationError.public_text().into(),
+            [one] => format!("{}: {}", one.path, one.message).into(),
+            many => format!("{} problems were found, see details", many.len()).into(),
+        };
+        let mut error = Self::new(Code::ValidationError, message);
+        error.0.details = details;
+        error
+    }
+
+    /// 404.
+    pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::NotFound, message)
+    }
+
+    /// 409.
+    pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Conflict, message)
+    }
+
+    /// 401 with one text for every cause, so that the answer tells nothing about it.
+    pub fn unauthorized() -> Self {
+        Self::from_code(Code::Unauthorized)
+    }
+
+    /// 403.
+    pub fn forbidden(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Forbidden, message)
+    }
+
+    /// 405.
+    pub fn method_not_allowed(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::MethodNotAllowed, message)
+    }
+
+    /// 429, worth another try after a second.
+    pub fn rate_limited() -> Self {
+        Self::from_code(Code::RateLimited).with_retry_after(1)
+    }
+
+    /// 503 that time alone does not heal, such as a quarantine.
+    pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::ServiceUnavailable, message)
+    }
+
+    /// 503 at capacity, worth another try after a second.
+    pub fn at_capacity(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::unavailable(message).with_retry_after(1)
+    }
+
+    /// 503 while the database is away, worth another try after five seconds. `internal` goes to the log.
+    pub fn storage_unavailable(internal: impl fmt::Display) -> Self {
+        Self::unavailable("The storage is not available").with_retry_after(5).with_internal(internal)
+    }
+
+    /// 500 for a statement the database refused. `internal` goes to the log.
+    pub fn storage(internal: impl fmt::Display) -> Self {
+        Self::from_code(Code::StorageError).with_internal(internal)
+    }
+
+    /// 500 for the unexpected. `internal` goes to the log.
+    pub fn internal_error(internal: impl fmt::Display) -> Self {
+        Self::from_code(Code::InternalError).with_internal(internal)
+    }
+
+    /// 504.
+    pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::Timeout, message)
+    }
+
+    /// Adds what only the log may say.
+    #[must_use]
+    pub fn with_internal(mut self, internal: impl fmt::Display) -> Self {
+        self.0.internal = Some(internal.to_string());
+        self
+    }
+
+    /// Adds `Retry-After`, in seconds.
+    #[must_use]
+    pub fn with_retry_after(mut self, seconds: u32) -> Self {
+        self.0.retry_after = Some(seconds);
+        self
+    }
+
+    /// Adds the value of `WWW-Authenticate`.
+    #[must_use]
+    pub fn with_challenge(mut self, challenge: impl Into<String>) -> Self {
+        self.0.challenge = Some(challenge.into());
+        self
+    }
+
+    /// The code.
+    pub fn code(&self) -> Code {
+        self.0.code
+    }
+
+    /// The HTTP status of the code.
+    pub fn status(&self) -> u16 {
+        self.0.code.status()
+    }
+
+    /// The public message.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Every problem found; empty unless the code is [`Code::ValidationError`].
+    pub fn details(&self) -> &[FieldError] {
+        &self.0.details
+    }
+
+    /// What the log may say beyond the message.
+    pub fn internal(&self) -> Option<&str> {
+        self.0.internal.as_deref()
+    }
+
+    /// `Retry-After`, in seconds.
+    pub fn retry_after(&self) -> Option<u32> {
+        self.0.retry_after
+    }
+
+    /// The value of `WWW-Authenticate`.
+    pub fn challenge(&self) -> Option<&str> {
+        self.0.challenge.as_deref()
+    }
+
+    /// The body of the answer: `{"error": {"code", "message", "details"?, "request_id"?}}`.
+    ///
+    /// `details` appear only when there are some; `request_id` is cut at 200 characters.
+    pub fn body(&self, request_id: Option<&str>) -> Value {
+        let mut error = Map::new();
+        error.insert("code".into(), self.0.code.name().into());
+        error.insert("message".into(), self.message().into());
+        if self.0.code == Code::ValidationError && !self.0.details.is_empty() {
+            error.insert("details".into(), self.0.details.iter().map(FieldError::to_json).collect());
+        }
+        if let Some(id) = request_id {
+            error.insert("request_id".into(), id.chars().take(MAX_REQUEST_ID).collect::<String>().into());
+        }
+        Value::Object(Map::from_iter([("error".to_owned(), Value::Object(error))]))
+    }
+}
+
+impl From<Vec<FieldError>> for ServiceError {
+    fn from(details: Vec<FieldError>) -> Self {
+        Self::invalid(details)
+    }
+}
+
+impl From<FieldError> for ServiceError {
+    fn from(detail: FieldError) -> Self {
+        Self::invalid(vec![detail])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn codes_are_distinct_and_their_statuses_are_errors() {
+        let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
+        assert_eq!((names.len(), Code::ALL.len()), (18, 18));
+        for code in Code::ALL {
+            assert!((400..600).contains(&code.status()), "{code}");
+            assert!(!code.public_text().is_empty(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_body_holds_what_is_known_and_nothing_else() {
+        let bare = ServiceError::not_found("no such thing");
+        assert_eq!(bare.body(None), json!({"error": {"code": "NOT_FOUND", "message": "no such thing"}}));
+        let detail = FieldError::required("channel.name");
+        let full = ServiceError::invalid(vec![detail.clone(), detail.clone()]);
+        assert_eq!(
+            full.body(Some("r-1")),
+            json!({"error": {
+                "code": "VALIDATION_ERROR",
+                "message": "2 problems were found, see details",
+                "details": [detail.to_json(), detail.to_json()],
+                "request_id": "r-1"
+            }})
+        );
+        assert_eq!(ServiceError::from(detail).message(), "channel.name: this field is required");
+    }
+
+    #[test]
+    fn a_long_request_id_is_cut() {
+        let body = ServiceError::unauthorized().body(Some(&"é".repeat(300)));
+        assert_eq!(body["error"]["request_id"].as_str().unwrap().chars().count(), 200);
+    }
+
+    #[test]
+    fn what_is_internal_stays_inside() {
+        let error = ServiceError::storage("password=hunter2").with_challenge("Bearer").with_retry_after(3);
+        assert!(!error.body(Some("r")).to_string().contains("hunter2"));
+        assert!(!error.to_string().contains("hunter2"));
+        assert_eq!(error.internal(), Some("password=hunter2"));
+        assert_eq!((error.challenge(), error.retry_after()), (Some("Bearer"), Some(3)));
+    }
+
+    #[test]
+    fn what_time_heals_says_when_to_come_back() {
+        assert_eq!(ServiceError::rate_limited().retry_after(), Some(1));
+        assert_eq!(ServiceError::at_capacity("busy").retry_after(), Some(1));
+        assert_eq!(ServiceError::storage_unavailable("gone").retry_after(), Some(5));
+        assert_eq!(ServiceError::unavailable("quarantined").retry_after(), None);
+    }
+
+    #[test]
+    fn an_error_is_one_pointer_wide() {
+        assert_eq!(size_of::<Result<(), ServiceError>>(), size_of::<usize>());
+    }
+}

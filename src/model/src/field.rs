@@ -1,0 +1,259 @@
+//! Problems that name the field they were found in.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// What is wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum FieldCode {
+    /// A required field is absent.
+    Required,
+    /// The protocol of the channel needs this field.
+    RequiredForProtocol,
+    /// The value is wrong.
+    Invalid,
+    /// The JSON type is wrong.
+    TypeMismatch,
+    /// The value is over its length.
+    TooLong,
+    /// A strict object does not know this key.
+    UnknownField,
+    /// A field and its alias are both present.
+    DuplicateField,
+    /// Two tasks or groups share an id.
+    DuplicateTaskId,
+    /// No function of that name.
+    UnknownFunction,
+    /// Source that should have been compiled is still in the document.
+    UncompiledSource,
+    /// A secret reference stands in a field that resolves none.
+    UnresolvedSecretRef,
+}
+
+impl FieldCode {
+    /// The name on the wire.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Required => "REQUIRED",
+            Self::RequiredForProtocol => "REQUIRED_FOR_PROTOCOL",
+            Self::Invalid => "INVALID",
+            Self::TypeMismatch => "TYPE_MISMATCH",
+            Self::TooLong => "TOO_LONG",
+            Self::UnknownField => "UNKNOWN_FIELD",
+            Self::DuplicateField => "DUPLICATE_FIELD",
+            Self::DuplicateTaskId => "DUPLICATE_TASK_ID",
+            Self::UnknownFunction => "UNKNOWN_FUNCTION",
+            Self::UncompiledSource => "UNCOMPILED_SOURCE",
+            Self::UnresolvedSecretRef => "UNRESOLVED_SECRET_REF",
+        }
+    }
+}
+
+/// One problem at one place of a document.
+///
+/// `path` is rooted at the resource (`channel.protocol`, `tasks[2].function.input.connector`), or at `body` when the
+/// JSON does not fit the shape of the request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FieldError {
+    /// Where.
+    pub path: String,
+    /// What.
+    pub code: FieldCode,
+    /// What, in words.
+    pub message: String,
+    /// What was wanted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
+    /// What was there. Never a value that may be secret.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub got: Option<Value>,
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.message)
+    }
+}
+
+impl FieldError {
+    /// A problem.
+    pub fn new(path: impl Into<String>, code: FieldCode, message: impl Into<String>) -> Self {
+        Self { path: path.into(), code, message: message.into(), expected: None, got: None }
+    }
+
+    /// A wrong value.
+    pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::new(path, FieldCode::Invalid, message)
+    }
+
+    /// A required field that is absent.
+    pub fn required(path: impl Into<String>) -> Self {
+        Self::new(path, FieldCode::Required, "this field is required")
+    }
+
+    /// A value of the wrong JSON type; only the type of `got` is kept, never the value.
+    pub fn type_mismatch(path: impl Into<String>, expected: &str, got: &Value) -> Self {
+        let found = json_type(got);
+        Self::new(path, FieldCode::TypeMismatch, format!("expected {expected}, got {found}"))
+            .with_expected(expected)
+            .with_got(found)
+    }
+
+    /// A value over its length; `unit` is `bytes` or `characters`.
+    pub fn too_long(path: impl Into<String>, limit: usize, length: usize, unit: &str) -> Self {
+        Self::new(path, FieldCode::TooLong, format!("at most {limit} {unit}"))
+            .with_expected(limit)
+            .with_got(length)
+    }
+
+    /// Adds what was wanted.
+    #[must_use]
+    pub fn with_expected(mut self, expected: impl Into<Value>) -> Self {
+        self.expected = Some(expected.into());
+        self
+    }
+
+    /// Adds what was there.
+    #[must_use]
+    pub fn with_got(mut self, got: impl Into<Value>) -> Self {
+        self.got = Some(got.into());
+        self
+    }
+
+    /// `{path, code, message, expected?, got?}`.
+    pub fn to_json(&self) -> Value {
+        let mut object = serde_json::Map::new();
+        object.insert("path".into(), self.path.as_str().into());
+        object.insert("code".into(), self.code.name().into());
+        object.insert("message".into(), self.message.as_str().into());
+        if let Some(expected) = &self.expected {
+            object.insert("expected".into(), expected.clone());
+        }
+        if let Some(got) = &self.got {
+            object.insert("got".into(), got.clone());
+        }
+        Value::Object(object)
+    }
+}
+
+/// One entry of a validation report.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Issue {
+    /// Where; `(root)` when no field applies.
+    pub field: String,
+    /// What, in words.
+    pub message: String,
+    /// What, when a field code applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<FieldCode>,
+}
+
+impl Issue {
+    /// An entry without a code.
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { field: field.into(), message: message.into(), code: None }
+    }
+
+    /// An entry about the document as a whole.
+    pub fn root(message: impl Into<String>) -> Self {
+        Self::new("(root)", message)
+    }
+}
+
+impl From<FieldError> for Issue {
+    fn from(error: FieldError) -> Self {
+        Self { field: error.path, message: error.message, code: Some(error.code) }
+    }
+}
+
+/// The report of a validation or of a dry run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Validation {
+    /// What the real request would be refused for.
+    pub errors: Vec<Issue>,
+    /// What it would not be refused for.
+    pub warnings: Vec<Issue>,
+}
+
+impl Validation {
+    /// True when nothing would be refused.
+    pub fn valid(&self) -> bool {
+        self.errors.is_empty()
+    }
+
+    /// `{valid, errors, warnings}`, without the outer `data`.
+    pub fn to_json(&self) -> Value {
+        serde_json::json!({ "valid": self.valid(), "errors": self.errors, "warnings": self.warnings })
+    }
+}
+
+impl From<Vec<FieldError>> for Validation {
+    fn from(errors: Vec<FieldError>) -> Self {
+        Self { errors: errors.into_iter().map(Issue::from).collect(), warnings: Vec::new() }
+    }
+}
+
+/// The JSON type of a value, in the words used by error messages.
+pub(crate) const fn json_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_code_serialises_as_its_name() {
+        use FieldCode::*;
+        for code in [
+            Required,
+            RequiredForProtocol,
+            Invalid,
+            TypeMismatch,
+            TooLong,
+            UnknownField,
+            DuplicateField,
+            DuplicateTaskId,
+            UnknownFunction,
+            UncompiledSource,
+            UnresolvedSecretRef,
+        ] {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.name());
+        }
+    }
+
+    #[test]
+    fn a_problem_omits_what_it_does_not_know() {
+        let bare = FieldError::invalid("a.b", "no");
+        assert_eq!(bare.to_json(), json!({"path": "a.b", "code": "INVALID", "message": "no"}));
+        let full = FieldError::too_long("a", 255, 300, "bytes");
+        assert_eq!(full.to_json(), serde_json::to_value(&full).unwrap());
+        assert_eq!((&full.to_json()["expected"], &full.to_json()["got"]), (&json!(255), &json!(300)));
+    }
+
+    #[test]
+    fn a_report_is_valid_without_errors_whatever_its_warnings() {
+        let warned = Validation { errors: vec![], warnings: vec![Issue::root("careful")] };
+        assert_eq!(
+            warned.to_json(),
+            json!({"valid": true, "errors": [], "warnings": [{"field": "(root)", "message": "careful"}]})
+        );
+        let refused = Validation::from(vec![FieldError::required("x")]);
+        assert_eq!(
+            (refused.valid(), refused.to_json()["errors"][0]["code"].as_str()),
+            (false, Some("REQUIRED"))
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Ids of entities and of what they produce.
+
+use uuid::Uuid;
+
+use crate::field::FieldError;
+
+/// Longest id, in characters.
+pub const MAX_ID: usize = 128;
+
+/// Words that are path segments of the admin API and so cannot be ids, whatever their case.
+pub const RESERVED: [&str; 12] = [
+    "import",
+    "export",
+    "validate",
+    "versions",
+    "status",
+    "rollout",
+    "test",
+    "circuit-breakers",
+    "purge",
+    "requeue",
+    "reload",
+    "trigger",
+];
+
+/// A fresh id for an entity (UUID v4).
+pub fn new_entity_id() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// A fresh id that sorts by its time (UUID v7), for messages, traces, occurrences and audit rows.
+pub fn new_ordered_id() -> Uuid {
+    Uuid::now_v7()
+}
+
+/// Checks an id sent by a caller: a letter or digit, then letters, digits, `.`, `_`, `-`, and no reserved word.
+///
+/// # Errors
+/// `TOO_LONG` over 128 characters, `INVALID` otherwise, both at `path`.
+pub fn check(id: &str, path: &str) -> Result<(), FieldError> {
+    let length = id.chars().count();
+    if length > MAX_ID {
+        return Err(FieldError::too_long(path, MAX_ID, length, "characters"));
+    }
+    let mut bytes = id.bytes();
+    let starts_well = bytes.next().is_some_and(|b| b.is_ascii_alphanumeric());
+    if !starts_well || !bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-')) {
+        let rule = "an id starts with a letter or digit and holds only letters, digits, '.', '_' and '-'";
+        return Err(FieldError::invalid(path, rule).with_got(id));
+    }
+    if RESERVED.iter().any(|word| word.eq_ignore_ascii_case(id)) {
+        return Err(FieldError::invalid(path, format!("'{id}' is a reserved word")).with_got(id));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::FieldCode;
+
+    #[test]
+    fn ids_follow_the_grammar() {
+        for good in ["a", "0", "order-intake", "A.b_c-9", &"x".repeat(128)] {
+            assert!(check(good, "p").is_ok(), "{good}");
+        }
+        for bad in ["", "-a", ".a", "a b", "a/b", "ä", "a\n"] {
+            assert_eq!(check(bad, "p").unwrap_err().code, FieldCode::Invalid, "{bad:?}");
+        }
+        assert_eq!(check(&"x".repeat(129), "p").unwrap_err().code, FieldCode::TooLong);
+    }
+
+    #[test]
+    fn reserved_words_are_refused_whatever_their_case() {
+        for word in RESERVED {
+            assert!(check(word, "p").is_err());
+            assert!(check(&word.to_uppercase(), "p").is_err());
+            assert!(check(&format!("{word}s-1"), "p").is_ok());
+        }
+    }
+
+    #[test]
+    fn generated_ids_pass_their_own_check() {
+        assert!(check(&new_entity_id(), "p").is_ok());
+        assert!(check(&new_ordered_id().to_string(), "p").is_ok());
+    }
+}

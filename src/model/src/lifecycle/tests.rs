@@ -1,0 +1,102 @@
+use super::*;
+
+fn versions(rows: &[(i64, Status, i64)]) -> Vec<VersionState> {
+    rows.iter()
+        .map(|&(version, status, rollout_percentage)| VersionState { version, status, rollout_percentage })
+        .collect()
+}
+
+fn after(transition: &Transition) -> Vec<(i64, Status, i64)> {
+    let mut rows: Vec<_> =
+        transition.changes.iter().map(|c| (c.version, c.status, c.rollout_percentage)).collect();
+    rows.sort_unstable_by_key(|row| row.0);
+    rows
+}
+
+use Status::{Active, Archived, Draft};
+
+#[test]
+fn a_full_activation_archives_every_active_version() {
+    let rows = versions(&[(1, Archived, 100), (2, Active, 70), (3, Active, 30), (4, Draft, 100)]);
+    let transition = activate_workflow("w", &rows, 100).unwrap();
+    assert_eq!(after(&transition), [(2, Archived, 70), (3, Archived, 30), (4, Active, 100)]);
+    assert_eq!(transition.answer, 4);
+    assert!(transition.warnings.is_empty());
+}
+
+#[test]
+fn a_partial_activation_shares_with_the_newest_active_version() {
+    let rows = versions(&[(2, Active, 70), (3, Active, 30), (4, Draft, 100)]);
+    let transition = activate_workflow("w", &rows, 25).unwrap();
+    assert_eq!(after(&transition), [(2, Archived, 70), (3, Active, 75), (4, Active, 25)]);
+    let none = activate_workflow("w", &rows, 0).unwrap();
+    assert_eq!(after(&none), [(2, Archived, 70), (3, Active, 100), (4, Active, 0)]);
+}
+
+#[test]
+fn a_partial_activation_with_nobody_to_share_with_is_warned_of() {
+    let transition = activate_workflow("w", &versions(&[(1, Draft, 100)]), 40).unwrap();
+    assert_eq!(after(&transition), [(1, Active, 40)]);
+    assert_eq!(transition.warnings.len(), 1);
+}
+
+#[test]
+fn activation_needs_a_draft_and_a_percentage_in_range() {
+    let error = activate_workflow("w", &versions(&[(1, Active, 100)]), 100).unwrap_err();
+    assert_eq!(error.status(), 404);
+    assert!(error.message().contains("'w'"));
+    let draft = versions(&[(1, Draft, 100)]);
+    for percentage in [-1, 101] {
+        assert_eq!(activate_workflow("w", &draft, percentage).unwrap_err().status(), 400);
+    }
+    assert_eq!(activate_channel("c", &[]).unwrap_err().status(), 404);
+}
+
+#[test]
+fn a_channel_has_one_active_version() {
+    let rows = versions(&[(1, Active, 100), (2, Draft, 100)]);
+    let transition = activate_channel("c", &rows).unwrap();
+    assert_eq!(after(&transition), [(1, Archived, 100), (2, Active, 100)]);
+    assert_eq!(transition.answer, 2);
+}
+
+#[test]
+fn archiving_takes_every_active_version_and_answers_with_the_newest() {
+    let rows = versions(&[(1, Active, 80), (2, Active, 20), (3, Draft, 100)]);
+    let transition = archive(Kind::Workflow, "w", &rows).unwrap();
+    assert_eq!(after(&transition), [(1, Archived, 80), (2, Archived, 20)]);
+    assert_eq!(transition.answer, 2);
+    assert_eq!(archive(Kind::Channel, "c", &versions(&[(1, Draft, 100)])).unwrap_err().status(), 404);
+}
+
+#[test]
+fn a_rollout_moves_the_split_and_ends_at_100() {
+    let rows = versions(&[(1, Active, 80), (2, Active, 20)]);
+    let moved = rollout("w", &rows, 50).unwrap();
+    assert_eq!(after(&moved), [(1, Active, 50), (2, Active, 50)]);
+    let done = rollout("w", &rows, 100).unwrap();
+    assert_eq!(after(&done), [(1, Archived, 80), (2, Active, 100)]);
+    assert_eq!(done.answer, 2);
+    assert!(rollout("w", &rows, 20).unwrap().changes.is_empty());
+}
+
+#[test]
+fn a_single_version_serves_everything_or_the_rollout_is_refused() {
+    let one = versions(&[(1, Active, 100), (2, Draft, 100)]);
+    assert!(rollout("w", &one, 100).unwrap().changes.is_empty());
+    for (rows, percentage) in [(&one[..], 50), (&one[..], 0), (&one[..], 101), (&[], 100)] {
+        assert_eq!(rollout("w", rows, percentage).unwrap_err().status(), 400);
+    }
+    let partial = versions(&[(1, Active, 40)]);
+    assert_eq!(after(&rollout("w", &partial, 100).unwrap()), [(1, Active, 100)]);
+}
+
+#[test]
+fn whatever_is_activated_over_a_serving_version_fills_the_buckets() {
+    let rows = versions(&[(1, Active, 60), (2, Active, 40), (3, Draft, 100)]);
+    for percentage in 0..=100 {
+        let transition = activate_workflow("w", &rows, percentage).unwrap();
+        let active = transition.changes.iter().filter(|c| c.status == Active).map(|c| c.rollout_percentage);
+        crate::rollout::check(active).unwrap();
+    }
+}

@@ -1,0 +1,187 @@
+//! Secrets of a channel: hidden on reads, put back on updates.
+//!
+//! Four places of the `auth` block hold secrets: `keys`, `secret`, `secrets` and `jwt_keys[].key`. A literal there
+//! reads as [`MASK`]; a reference to a secret stays readable, so that an export can be imported.
+
+use serde_json::Value;
+
+use crate::field::FieldError;
+
+/// What a hidden value reads as.
+pub const MASK: &str = "******";
+
+/// Schemes that resolve to a secret.
+const SCHEMES: [&str; 2] = ["env://", "vault://"];
+
+/// Schemes set aside for secret managers; refused wherever they would be resolved.
+const RESERVED_SCHEMES: [&str; 3] = ["aws-sm://", "gcp-sm://", "azure-kv://"];
+
+/// True for a string that begins as a reference to a secret (`env://`, `vault://`).
+pub fn is_secret_reference(text: &str) -> bool {
+    SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+}
+
+/// True for a string that begins with a scheme set aside for secret managers.
+pub fn is_reserved_reference(text: &str) -> bool {
+    RESERVED_SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+}
+
+/// The config of a channel with its secrets hidden.
+pub fn mask_channel_config(config: &Value) -> Value {
+    let mut masked = config.clone();
+    each_secret(&mut masked, &mut |_, value| hide(value));
+    masked
+}
+
+/// Puts back, in a config sent by a caller, the secrets that were sent as [`MASK`], from the same places of the
+/// stored one. A reference is never shown as the mask, so none is put back: the mask was meant for another value.
+///
+/// # Errors
+/// One `INVALID` for each mask with no hidden value stored in its place.
+pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    each_secret(config, &mut |pointer, value| {
+        if value.as_str() != Some(MASK) {
+            return;
+        }
+        match stored.and_then(|stored| stored.pointer(pointer)) {
+            Some(Value::String(secret)) if !is_secret_reference(secret) => {
+                *value = Value::String(secret.clone())
+            }
+            _ => errors.push(FieldError::invalid(
+                format!("channel.config{}", dotted(pointer)),
+                "this is the read mask, send the real value or omit the field",
+            )),
+        }
+    });
+    errors
+}
+
+/// Visits every value in a secret place, with its JSON pointer. What is malformed is visited whole: a stored row may
+/// hold a secret in the wrong shape.
+fn each_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
+    let Some(auth) = config.get_mut("auth") else { return };
+    if !auth.is_object() {
+        return visit("/auth", auth);
+    }
+    for field in ["secret", "keys", "secrets", "jwt_keys"] {
+        match auth.get_mut(field) {
+            Some(Value::Array(items)) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    match item {
+                        Value::Object(entry) if field == "jwt_keys" => {
+                            if let Some(key) = entry.get_mut("key") {
+                                visit(&format!("/auth/{field}/{index}/key"), key);
+                            }
+                        }
+                        item => visit(&format!("/auth/{field}/{index}"), item),
+                    }
+                }
+            }
+            Some(value) => visit(&format!("/auth/{field}"), value),
+            None => {}
+        }
+    }
+}
+
+/// Hides everything but null and references; a value of a wrong type in a secret place may hold the secret too.
+fn hide(value: &mut Value) {
+    match value {
+        Value::Null => {}
+        Value::String(text) if is_secret_reference(text) => {}
+        other => *other = Value::from(MASK),
+    }
+}
+
+/// `/auth/keys/0` as `.auth.keys[0]`.
+fn dotted(pointer: &str) -> String {
+    pointer
+        .split('/')
+        .skip(1)
+        .map(
+            |part| {
+                if part.bytes().all(|b| b.is_ascii_digit()) {
+                    format!("[{part}]")
+                } else {
+                    format!(".{part}")
+                }
+            },
+        )
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn literals_are_hidden_and_references_stay_readable() {
+        let config = json!({
+            "timeout_ms": 5,
+            "auth": {
+                "mode": "hmac", "header": "X-Sig", "secret": "s1", "secrets": ["s2", "env://S3"],
+                "keys": ["k1", "vault://kv/x#y"],
+                "jwt_keys": [{"kid": "a", "key": "k2"}, {"kid": "b", "key": "env://K"}]
+            }
+        });
+        let masked = mask_channel_config(&config);
+        assert_eq!(
+            masked,
+            json!({
+                "timeout_ms": 5,
+                "auth": {
+                    "mode": "hmac", "header": "X-Sig", "secret": MASK, "secrets": [MASK, "env://S3"],
+                    "keys": [MASK, "vault://kv/x#y"],
+                    "jwt_keys": [{"kid": "a", "key": MASK}, {"kid": "b", "key": "env://K"}]
+                }
+            })
+        );
+    }
+
+    #[test]
+    fn a_secret_of_a_wrong_type_is_hidden_too() {
+        let masked =
+            mask_channel_config(&json!({"auth": {"keys": "k1", "secret": 12, "secrets": [{"a": "s"}]}}));
+        assert_eq!(masked, json!({"auth": {"keys": MASK, "secret": MASK, "secrets": [MASK]}}));
+        let masked = mask_channel_config(&json!({"auth": {"jwt_keys": ["s", {"kid": "a"}, {"key": ["s"]}]}}));
+        assert_eq!(masked, json!({"auth": {"jwt_keys": [MASK, {"kid": "a"}, {"key": MASK}]}}));
+        assert_eq!(mask_channel_config(&json!({"auth": ["s"]})), json!({"auth": MASK}));
+        assert_eq!(mask_channel_config(&json!("x")), json!("x"));
+        assert_eq!(
+            mask_channel_config(&json!({"auth": {"secret": null}})),
+            json!({"auth": {"secret": null}})
+        );
+    }
+
+    #[test]
+    fn a_masked_config_sent_back_is_restored_whole() {
+        let stored = json!({"auth": {"mode": "jwt", "keys": ["a", "env://B"], "secret": "s", "jwt_keys": [{"key": "k"}]}});
+        let mut sent = mask_channel_config(&stored);
+        assert!(restore_channel_config(&mut sent, Some(&stored)).is_empty());
+        assert_eq!(sent, stored);
+    }
+
+    #[test]
+    fn a_mask_in_the_place_of_a_readable_reference_is_refused() {
+        let stored = json!({"auth": {"mode": "api_key", "keys": ["secretkey1", "env://NOPE_X", "k3"]}});
+        let mut sent = json!({"auth": {"mode": "api_key", "keys": ["a", MASK]}});
+        let errors = restore_channel_config(&mut sent, Some(&stored));
+        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(
+            (errors[0].path.as_str(), errors[0].code),
+            ("channel.config.auth.keys[1]", crate::FieldCode::Invalid)
+        );
+    }
+
+    #[test]
+    fn a_mask_with_nothing_to_restore_is_refused_at_its_leaf() {
+        let mut sent = json!({"auth": {"keys": [MASK, "new", MASK], "jwt_keys": [{"key": MASK}]}});
+        let errors = restore_channel_config(&mut sent, Some(&json!({"auth": {"keys": ["old"]}})));
+        let paths: Vec<_> = errors.iter().map(|e| e.path.as_str()).collect();
+        assert_eq!(paths, ["channel.config.auth.keys[2]", "channel.config.auth.jwt_keys[0].key"]);
+        assert_eq!(sent["auth"]["keys"], json!(["old", "new", MASK]));
+        assert_eq!(restore_channel_config(&mut json!({"auth": {"secret": MASK}}), None).len(), 1);
+    }
+}

@@ -1,0 +1,168 @@
+//! Patterns such as `/orders/{id}`.
+
+use std::collections::HashSet;
+
+/// The methods a route may name.
+pub const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Segment {
+    Static(String),
+    Param(String),
+}
+
+/// A parsed route pattern: static segments and parameters that stand for one segment each.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RoutePattern {
+    segments: Vec<Segment>,
+}
+
+impl RoutePattern {
+    /// Longest pattern, in characters.
+    pub const MAX_LENGTH: usize = 255;
+
+    /// Reads a pattern. Its length is checked elsewhere.
+    ///
+    /// # Errors
+    /// What is wrong with the pattern, in words.
+    pub fn parse(pattern: &str) -> Result<Self, String> {
+        let Some(rest) = pattern.strip_prefix('/') else {
+            return Err("a route pattern starts with '/'".into());
+        };
+        if let Some(bad) = pattern.chars().find(|c| c.is_whitespace() || matches!(c, '?' | '#' | '%')) {
+            return Err(format!("a route pattern cannot hold {bad:?}"));
+        }
+        let segments = rest.split('/').map(segment).collect::<Result<Vec<_>, _>>()?;
+        let mut seen = HashSet::new();
+        for name in params(&segments) {
+            if !seen.insert(name) {
+                return Err(format!("the parameter '{name}' appears twice"));
+            }
+        }
+        Ok(Self { segments })
+    }
+
+    /// The pattern with its parameter names erased: two patterns of one shape match the same paths.
+    pub fn shape(&self) -> String {
+        self.segments.iter().fold(String::new(), |mut shape, segment| {
+            shape.push('/');
+            shape.push_str(match segment {
+                Segment::Static(text) => text,
+                Segment::Param(_) => "{}",
+            });
+            shape
+        })
+    }
+
+    /// How many segments a path must have.
+    pub fn segment_count(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The names of the parameters, in order.
+    pub fn params(&self) -> impl Iterator<Item = &str> {
+        params(&self.segments)
+    }
+
+    /// The values of the parameters, in order, when the decoded segments of a path fit.
+    ///
+    /// Static segments compare byte for byte; a parameter matches any segment but an empty one.
+    pub fn matches<S: AsRef<str>>(&self, path: &[S]) -> Option<Vec<(&str, String)>> {
+        if path.len() != self.segments.len() {
+            return None;
+        }
+        let fits = self.segments.iter().zip(path).all(|(segment, part)| match segment {
+            Segment::Static(text) => text == part.as_ref(),
+            Segment::Param(_) => !part.as_ref().is_empty(),
+        });
+        fits.then(|| {
+            let pairs = self.segments.iter().zip(path);
+            pairs
+                .filter_map(|(segment, part)| match segment {
+                    Segment::Static(_) => None,
+                    Segment::Param(name) => Some((name.as_str(), part.as_ref().to_owned())),
+                })
+                .collect()
+        })
+    }
+}
+
+fn segment(text: &str) -> Result<Segment, String> {
+    if text.is_empty() {
+        return Err("a route pattern has no empty segment".into());
+    }
+    if !text.contains(['{', '}']) {
+        return Ok(Segment::Static(text.to_owned()));
+    }
+    let Some(name) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) else {
+        return Err(format!("'{text}': a parameter is a whole segment, as in {{id}}"));
+    };
+    let mut bytes = name.bytes();
+    let starts_well = bytes.next().is_some_and(|b| b.is_ascii_alphabetic() || b == b'_');
+    if starts_well && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        Ok(Segment::Param(name.to_owned()))
+    } else {
+        Err(format!("'{name}' is no parameter name: letters, digits and '_', no digit first"))
+    }
+}
+
+fn params(segments: &[Segment]) -> impl Iterator<Item = &str> {
+    segments.iter().filter_map(|segment| match segment {
+        Segment::Static(_) => None,
+        Segment::Param(name) => Some(name.as_str()),
+    })
+}
+
+/// True when some method is accepted by both; an empty list accepts every method.
+pub fn methods_overlap(a: &[String], b: &[String]) -> bool {
+    a.is_empty()
+        || b.is_empty()
+        || a.iter().any(|method| b.iter().any(|other| other.eq_ignore_ascii_case(method)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_grammar_is_kept() {
+        for good in ["/a", "/a/{id}", "/{a}/{b_2}/c", "/_/{_x}", "/a.b-c~d/ü"] {
+            assert!(RoutePattern::parse(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "", "a", "/", "//", "/a/", "/a//b", "/a b", "/a?b", "/a#b", "/a%20", "/x{id}", "/{id}x", "/{",
+            "/}", "/{}", "/{1a}", "/{a-b}", "/{a}/{a}", "/{{a}}", "/a\tb",
+        ] {
+            assert!(RoutePattern::parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_shape_forgets_parameter_names_only() {
+        let shape = |text| RoutePattern::parse(text).unwrap().shape();
+        assert_eq!(shape("/orders/{id}/lines"), "/orders/{}/lines");
+        assert_eq!(shape("/orders/{a}"), shape("/orders/{b}"));
+        assert_ne!(shape("/orders/{a}"), shape("/Orders/{a}"));
+    }
+
+    #[test]
+    fn static_segments_match_byte_for_byte_and_parameters_match_anything() {
+        let pattern = RoutePattern::parse("/orders/{id}").unwrap();
+        assert_eq!(pattern.matches(&["orders", "a/b"]), Some(vec![("id", "a/b".to_owned())]));
+        assert_eq!(pattern.matches(&["Orders", "1"]), None);
+        assert_eq!(pattern.matches(&["orders", ""]), None);
+        assert_eq!(pattern.matches(&["orders"]), None);
+        assert_eq!(pattern.matches(&["orders", "1", "2"]), None);
+        assert_eq!(RoutePattern::parse("/health").unwrap().matches(&["health"]), Some(vec![]));
+        assert_eq!(pattern.params().collect::<Vec<_>>(), ["id"]);
+        assert_eq!(pattern.segment_count(), 2);
+    }
+
+    #[test]
+    fn methods_overlap_without_regard_to_case_and_an_empty_list_takes_all() {
+        let list = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect::<Vec<_>>();
+        assert!(methods_overlap(&list(&["GET", "POST"]), &list(&["post"])));
+        assert!(!methods_overlap(&list(&["GET"]), &list(&["POST"])));
+        assert!(methods_overlap(&[], &list(&["POST"])));
+    }
+}

@@ -1,0 +1,92 @@
+//! Instants as they are stored and shown.
+
+use std::fmt;
+
+use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+/// An instant in UTC with microseconds.
+///
+/// Written without a zone, `2026-01-01T00:00:00`, with a fraction only when there is one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(NaiveDateTime);
+
+impl Timestamp {
+    /// The clock, in microseconds.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the one place that reads the clock; rules take a Timestamp"
+    )]
+    pub fn now() -> Self {
+        Self::from_naive(Utc::now().naive_utc())
+    }
+
+    /// From a UTC date and time; anything finer than a microsecond is dropped, because a database would drop it.
+    pub fn from_naive(utc: NaiveDateTime) -> Self {
+        Self(utc.trunc_subsecs(6))
+    }
+
+    /// The UTC date and time.
+    pub const fn naive(self) -> NaiveDateTime {
+        self.0
+    }
+
+    /// Reads RFC 3339 with an offset, or a date and time without a zone, taken as UTC.
+    pub fn parse(text: &str) -> Option<Self> {
+        let utc = DateTime::parse_from_rfc3339(text)
+            .map(|instant| instant.naive_utc())
+            .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f"))
+            .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f"))
+            .ok()?;
+        Some(Self::from_naive(utc))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.format("%Y-%m-%dT%H:%M:%S%.f"))
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| de::Error::custom("not a timestamp"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Timestamp;
+
+    #[test]
+    fn instants_are_shown_in_utc_without_a_zone() {
+        for (text, shown) in [
+            ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00"),
+            ("2026-01-01T02:00:00+02:00", "2026-01-01T00:00:00"),
+            ("2026-01-01T00:00:00", "2026-01-01T00:00:00"),
+            ("2026-01-01 00:00:00", "2026-01-01T00:00:00"),
+            ("2026-01-01T00:00:00.123456", "2026-01-01T00:00:00.123456"),
+            ("2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.500"),
+            ("2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00.123456"),
+        ] {
+            assert_eq!(Timestamp::parse(text).unwrap().to_string(), shown, "{text}");
+        }
+        for bad in ["", "today", "2026-01-01", "2026-13-01T00:00:00"] {
+            assert!(Timestamp::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn now_survives_a_round_trip_through_text() {
+        let now = Timestamp::now();
+        let text = serde_json::to_string(&now).unwrap();
+        assert_eq!(serde_json::from_str::<Timestamp>(&text).unwrap(), now);
+    }
+}

@@ -1,0 +1,128 @@
+//! Reading the top level of a request, all problems collected.
+
+use serde_json::{Map, Value};
+
+use crate::entity::Kind;
+use crate::field::FieldError;
+use crate::id;
+
+/// Longest name, in bytes.
+const MAX_NAME: usize = 255;
+/// Longest description, in bytes.
+const MAX_DESCRIPTION: usize = 2048;
+
+/// The object a caller sent. A reader of a field answers `None` when the field is absent, `null` or wrong; what is
+/// wrong is kept in `errors`.
+pub(super) struct Body<'a> {
+    kind: Kind,
+    object: &'a Map<String, Value>,
+    pub(super) errors: Vec<FieldError>,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn open(kind: Kind, body: &'a Value) -> Result<Self, Vec<FieldError>> {
+        match body {
+            Value::Object(object) => Ok(Self { kind, object, errors: Vec::new() }),
+            other => Err(vec![FieldError::type_mismatch("body", "object", other)]),
+        }
+    }
+
+    /// The resource-rooted path of a field.
+    pub(super) fn path(&self, name: &str) -> String {
+        format!("{}.{name}", self.kind)
+    }
+
+    pub(super) fn is_null(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(Value::is_null)
+    }
+
+    pub(super) fn value(&self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|value| !value.is_null())
+    }
+
+    fn typed<T>(
+        &mut self,
+        name: &str,
+        expected: &str,
+        read: impl FnOnce(&'a Value) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.value(name)?;
+        let parsed = read(value);
+        if parsed.is_none() {
+            self.errors.push(FieldError::type_mismatch(format!("body.{name}"), expected, value));
+        }
+        parsed
+    }
+
+    pub(super) fn string(&mut self, name: &str) -> Option<&'a str> {
+        self.typed(name, "string", Value::as_str)
+    }
+
+    pub(super) fn integer(&mut self, name: &str) -> Option<i64> {
+        self.typed(name, "integer", Value::as_i64)
+    }
+
+    pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
+        self.typed(name, "boolean", Value::as_bool)
+    }
+
+    pub(super) fn array(&mut self, name: &str) -> Option<&'a Vec<Value>> {
+        self.typed(name, "array", Value::as_array)
+    }
+
+    pub(super) fn object(&mut self, name: &str) -> Option<&'a Value> {
+        self.typed(name, "object", |value| value.is_object().then_some(value))
+    }
+
+    pub(super) fn strings(&mut self, name: &str) -> Option<Vec<String>> {
+        let mut strings = Vec::new();
+        for (index, item) in self.array(name)?.iter().enumerate() {
+            match item {
+                Value::String(text) => strings.push(text.clone()),
+                other => {
+                    self.errors.push(FieldError::type_mismatch(
+                        format!("body.{name}[{index}]"),
+                        "string",
+                        other,
+                    ));
+                }
+            }
+        }
+        Some(strings)
+    }
+
+    /// The id of a new entity, when the caller chose one.
+    pub(super) fn id(&mut self, name: &str) -> Option<String> {
+        let id = self.string(name)?;
+        if let Err(error) = id::check(id, &self.path(name)) {
+            self.errors.push(error);
+        }
+        Some(id.to_owned())
+    }
+
+    /// The name; required unless there is a current one.
+    pub(super) fn name(&mut self, current: Option<&str>) -> String {
+        let sent = self.string("name");
+        if sent.is_none() && current.is_none() && self.value("name").is_none() {
+            self.errors.push(FieldError::required(self.path("name")));
+        }
+        if let Some(name) = sent {
+            if name.trim().is_empty() {
+                self.errors.push(FieldError::invalid(self.path("name"), "a name is not blank"));
+            } else if name.len() > MAX_NAME {
+                self.errors.push(FieldError::too_long(self.path("name"), MAX_NAME, name.len(), "bytes"));
+            }
+        }
+        sent.or(current).unwrap_or_default().to_owned()
+    }
+
+    /// The description; `null` clears it.
+    pub(super) fn description(&mut self, current: Option<&str>) -> Option<String> {
+        let sent = self.string("description");
+        if let Some(text) = sent.filter(|text| text.len() > MAX_DESCRIPTION) {
+            let path = self.path("description");
+            self.errors.push(FieldError::too_long(path, MAX_DESCRIPTION, text.len(), "bytes"));
+        }
+        if self.is_null("description") { None } else { sent.or(current).map(str::to_owned) }
+    }
+}

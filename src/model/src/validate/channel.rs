@@ -1,0 +1,226 @@
+//! Channels: create, update, validate.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::body::Body;
+use super::{ChannelChecks, cron, distinct, scan};
+use crate::config::ChannelConfig;
+use crate::entity::{ChannelContent, ChannelType, Kind, Protocol};
+use crate::field::{FieldCode, FieldError, Issue, Validation};
+use crate::mask::restore_channel_config;
+use crate::route::{METHODS, RoutePattern};
+
+/// Longest route pattern, topic and consumer group, in characters.
+const MAX_COLUMN: usize = 255;
+
+/// Reads the body of a create. The id is the caller's, when there is one. A `null` field is absent: an optional one takes
+/// its default, a required one is missing.
+///
+/// # Errors
+/// Every problem found; of a block of the config the first one.
+pub fn parse_new_channel(
+    body: &Value,
+    checks: &dyn ChannelChecks,
+) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
+    read(body, None, checks)
+}
+
+/// Reads the body of an update and merges it into the draft: an absent or `null` field keeps its value (`null`
+/// clears `description`), an empty string or list empties it. Masked secrets are put back. The type and the protocol
+/// never change; they are ignored when sent.
+///
+/// # Errors
+/// Every problem found in the merged document; of a block of the config the first one.
+pub fn parse_channel_update(
+    body: &Value,
+    current: &ChannelContent,
+    checks: &dyn ChannelChecks,
+) -> Result<ChannelContent, Vec<FieldError>> {
+    read(body, Some(current), checks).map(|(_, content)| content)
+}
+
+/// Reports what a create of this body would be refused for, with a reminder of what activation will need.
+pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> Validation {
+    let mut report = match read(body, None, checks) {
+        Ok(_) => Validation::default(),
+        Err(errors) => errors.into(),
+    };
+    let reminder = match body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty()) {
+        Some(id) => format!("activation needs an active version of the workflow '{id}'"),
+        None => "activation needs a workflow with an active version".to_owned(),
+    };
+    report.warnings.push(Issue::new("channel.workflow_id", reminder));
+    report
+}
+
+fn read(
+    body: &Value,
+    current: Option<&ChannelContent>,
+    checks: &dyn ChannelChecks,
+) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
+    let mut body = Body::open(Kind::Channel, body)?;
+    let id = if current.is_none() { body.id("channel_id") } else { None };
+    let channel_type = match current {
+        Some(current) => Some(current.channel_type),
+        None => choice(&mut body, "channel_type", ChannelType::parse, ChannelType::NAMES),
+    };
+    let protocol = match current {
+        Some(current) => Some(current.protocol),
+        None => choice(&mut body, "protocol", Protocol::parse, Protocol::NAMES),
+    };
+    // Stand-ins let the rest be checked; they are never returned, an error has been recorded.
+    let kind = (channel_type.unwrap_or(ChannelType::Sync), protocol.unwrap_or(Protocol::Http));
+    let content = merge(&mut body, current, kind);
+    let mut errors = body.errors;
+    check_route(&content, &mut errors);
+    if protocol.is_some() {
+        check_protocol(&content, &mut errors);
+    }
+    scan::uncompiled("channel.transport_config", &content.transport_config, &mut errors);
+    scan::uncompiled("channel.config", &content.config, &mut errors);
+    scan::nul(Kind::Channel, &content.hashable(), &mut errors);
+    check_config(&content, checks, &mut errors);
+    if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
+}
+
+fn choice<T>(body: &mut Body<'_>, name: &str, parse: fn(&str) -> Option<T>, known: &[&str]) -> Option<T> {
+    let path = body.path(name);
+    let Some(text) = body.string(name) else {
+        if body.value(name).is_none() {
+            body.errors.push(FieldError::required(path).with_expected(known));
+        }
+        return None;
+    };
+    let parsed = parse(text);
+    if parsed.is_none() {
+        let error = FieldError::invalid(path, format!("use one of {}", known.join(", ")));
+        body.errors.push(error.with_expected(known).with_got(text));
+    }
+    parsed
+}
+
+fn merge(
+    body: &mut Body<'_>,
+    current: Option<&ChannelContent>,
+    (channel_type, protocol): (ChannelType, Protocol),
+) -> ChannelContent {
+    let mut config = match body.object("config") {
+        Some(config) => config.clone(),
+        None => current.map_or_else(|| json!({}), |c| c.config.clone()),
+    };
+    if body.value("config").is_some() {
+        body.errors.extend(restore_channel_config(&mut config, current.map(|c| &c.config)));
+    }
+    ChannelContent {
+        name: body.name(current.map(|c| c.name.as_str())),
+        description: body.description(current.and_then(|c| c.description.as_deref())),
+        channel_type,
+        protocol,
+        methods: methods(body, current),
+        route_pattern: text(body, "route_pattern", current.and_then(|c| c.route_pattern.as_ref())),
+        topic: text(body, "topic", current.and_then(|c| c.topic.as_ref())),
+        consumer_group: text(body, "consumer_group", current.and_then(|c| c.consumer_group.as_ref())),
+        transport_config: match body.object("transport_config") {
+            Some(transport) => transport.clone(),
+            None => current.map_or_else(|| json!({}), |c| c.transport_config.clone()),
+        },
+        workflow_id: text(body, "workflow_id", current.and_then(|c| c.workflow_id.as_ref())),
+        config,
+        priority: body.integer("priority").unwrap_or_else(|| current.map_or(0, |c| c.priority)),
+        tags: body.strings("tags").unwrap_or_else(|| current.map_or_else(Vec::new, |c| c.tags.clone())),
+    }
+}
+
+/// An optional text; an empty one is none.
+fn text(body: &mut Body<'_>, name: &str, current: Option<&String>) -> Option<String> {
+    match body.string(name) {
+        Some("") => None,
+        Some(sent) => Some(sent.to_owned()),
+        None => current.cloned(),
+    }
+}
+
+/// The methods in upper case; unknown and repeated ones are reported, an empty list is none.
+fn methods(body: &mut Body<'_>, current: Option<&ChannelContent>) -> Option<Vec<String>> {
+    let Some(sent) = body.strings("methods") else { return current.and_then(|c| c.methods.clone()) };
+    let mut seen = HashSet::new();
+    for (index, method) in sent.iter().map(|method| method.to_ascii_uppercase()).enumerate() {
+        let path = format!("channel.methods[{index}]");
+        if !METHODS.contains(&method.as_str()) {
+            let error = FieldError::invalid(path, format!("use one of {}", METHODS.join(", ")));
+            body.errors.push(error.with_expected(METHODS.as_slice()).with_got(method));
+        } else if !seen.insert(method.clone()) {
+            body.errors.push(FieldError::invalid(path, format!("{method} is named twice")).with_got(method));
+        }
+    }
+    let methods: Vec<_> = sent.iter().map(|method| method.to_ascii_uppercase()).collect();
+    (!methods.is_empty()).then_some(methods)
+}
+
+fn check_route(content: &ChannelContent, errors: &mut Vec<FieldError>) {
+    let columns = [
+        ("route_pattern", &content.route_pattern),
+        ("topic", &content.topic),
+        ("consumer_group", &content.consumer_group),
+    ];
+    for (name, value) in columns {
+        let length = value.as_ref().map_or(0, |value| value.chars().count());
+        if length > MAX_COLUMN {
+            errors.push(FieldError::too_long(format!("channel.{name}"), MAX_COLUMN, length, "characters"));
+        }
+    }
+    if let Some(pattern) = &content.route_pattern
+        && let Err(why) = RoutePattern::parse(pattern)
+    {
+        errors.push(FieldError::invalid("channel.route_pattern", why).with_got(pattern.as_str()));
+    }
+}
+
+fn check_protocol(content: &ChannelContent, errors: &mut Vec<FieldError>) {
+    let mut need = |field: &str, present: bool| {
+        if !present {
+            let message = format!("the protocol {} needs this field", content.protocol);
+            errors.push(FieldError::new(format!("channel.{field}"), FieldCode::RequiredForProtocol, message));
+        }
+    };
+    match content.protocol {
+        Protocol::Rest | Protocol::Http => {
+            need("methods", content.methods.is_some());
+            need("route_pattern", content.route_pattern.is_some());
+        }
+        Protocol::Kafka => {
+            need("topic", content.topic.as_ref().is_some_and(|topic| !topic.trim().is_empty()))
+        }
+        Protocol::Cron => cron::check(content, errors),
+    }
+}
+
+fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &mut Vec<FieldError>) {
+    let uncompiled = |error: &FieldError| error.code == FieldCode::UncompiledSource;
+    if errors.iter().any(|error| uncompiled(error) && error.path.starts_with("channel.config")) {
+        return;
+    }
+    let mut config = content.config.clone();
+    if content.protocol == Protocol::Cron {
+        cron::refuse_blocks(&mut config, errors);
+    }
+    let config = match ChannelConfig::parse(&config) {
+        Ok(config) => config,
+        Err(problems) => return errors.extend(problems),
+    };
+    for expression in config.expressions() {
+        let compiled = if scan::reads_secret(expression.logic) {
+            Err("a secret cannot be read here".to_owned())
+        } else {
+            checks.compiles(expression.logic)
+        };
+        if let Err(why) = compiled {
+            errors.push(FieldError::invalid(
+                expression.path,
+                format!("{} does not compile: {why}", expression.name),
+            ));
+        }
+    }
+}

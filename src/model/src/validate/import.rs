@@ -1,0 +1,25 @@
+//! What an import refuses beyond what a create does.
+
+use serde_json::Value;
+
+use super::scan::{each_string, place};
+use crate::entity::Kind;
+use crate::field::FieldError;
+use crate::mask::MASK;
+
+/// Finds every mask in an item of an import: there is nothing stored to put in its place.
+pub fn check_import_item(kind: Kind, item: &Value) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let Value::Object(object) = item else { return errors };
+    for (field, value) in object {
+        each_string(&place(kind, field), value, &mut |path, text| {
+            if text == MASK {
+                errors.push(FieldError::invalid(
+                    path,
+                    "this is the read mask, put the real value in before importing",
+                ));
+            }
+        });
+    }
+    errors
+}

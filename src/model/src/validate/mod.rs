@@ -1,0 +1,55 @@
+//! From the JSON a caller sends to content that may be stored.
+//!
+//! Every function here reports all problems at once, each with its path: `body.<field>` when the JSON does not fit
+//! the shape of the request, otherwise rooted at the resource (`channel.config.auth`, `workflow.name`,
+//! `tasks[2].function.input.connector`). Unknown top-level keys are ignored, so that an exported document can be
+//! sent back.
+
+mod body;
+mod channel;
+mod cron;
+mod import;
+mod scan;
+mod steps;
+mod workflow;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use crate::entity::WorkflowContent;
+use crate::field::{FieldError, Issue};
+
+pub use channel::{parse_channel_update, parse_new_channel, validate_channel};
+pub use import::check_import_item;
+pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow};
+
+/// The rules of a workflow that need the engine.
+///
+/// The model has checked the shape of the document before: fields and their types, ids and duplicates, nesting,
+/// left-over source, secret references. Left to the implementation are expressions (the conditions of the workflow,
+/// its groups and tasks), the fields of the loop block, function names and function inputs. It is called even when
+/// the shape is broken, so that all problems are reported at once: it passes over what it cannot read.
+pub trait WorkflowChecks {
+    /// Adds what create would refuse to `errors` and what it would only mention to `warnings`.
+    fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>);
+}
+
+/// The rules of a channel that need the engine.
+pub trait ChannelChecks {
+    /// Whether an expression compiles.
+    ///
+    /// # Errors
+    /// Why it does not.
+    fn compiles(&self, expression: &Value) -> Result<(), String>;
+}
+
+/// Drops a problem that was found twice, by the model and by an implementation of the checks.
+fn distinct(mut errors: Vec<FieldError>) -> Vec<FieldError> {
+    let mut seen = HashSet::new();
+    errors.retain(|error| seen.insert((error.path.clone(), error.code)));
+    errors
+}

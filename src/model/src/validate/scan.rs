@@ -1,0 +1,214 @@
+//! Walks over whole documents: left-over source, and secret references where nothing resolves them.
+
+use serde_json::{Map, Value};
+
+use super::steps::is_fragment_call;
+use crate::entity::{Kind, WorkflowContent};
+use crate::field::{FieldCode, FieldError};
+use crate::mask::is_secret_reference;
+
+/// Scans a workflow.
+pub(super) fn workflow(content: &WorkflowContent, errors: &mut Vec<FieldError>) {
+    let mut scan = Scan { errors, resolving: None, marks_use: false };
+    scan.text("workflow.name", &content.name);
+    if let Some(description) = &content.description {
+        scan.text("workflow.description", description);
+    }
+    for (index, tag) in content.tags.iter().enumerate() {
+        scan.text(&format!("workflow.tags[{index}]"), tag);
+    }
+    scan.value("condition", &content.condition);
+    if let Some(block) = &content.loop_ {
+        scan.value("loop", block);
+    }
+    scan.steps("tasks", &content.tasks);
+}
+
+/// Scans a block of a channel or connector for left-over source only; secret references may stand there.
+pub(super) fn uncompiled(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
+    Scan { errors, resolving: Some(&|_| true), marks_use: true }.value(path, value);
+}
+
+/// Calls `visit` with every string of a document and its path.
+pub(super) fn each_string(path: &str, value: &Value, visit: &mut dyn FnMut(&str, &str)) {
+    match value {
+        Value::String(text) => visit(path, text),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                each_string(&format!("{path}[{index}]"), item, visit);
+            }
+        }
+        Value::Object(object) => {
+            for (key, member) in object {
+                each_string(&format!("{path}.{key}"), member, visit);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Refuses U+0000 anywhere in a document that is to be stored: not every database can hold it as text, and a
+/// definition that one holds must load on the others.
+pub(super) fn nul(kind: Kind, document: &Value, errors: &mut Vec<FieldError>) {
+    let Value::Object(fields) = document else { return };
+    for (field, value) in fields {
+        each_nul(&place(kind, field), value, &mut |path| {
+            errors.push(FieldError::invalid(path, "text cannot hold the character U+0000"));
+        });
+    }
+}
+
+/// Where problems of a top-level field are reported: what a workflow runs is a root of its own.
+pub(super) fn place(kind: Kind, field: &str) -> String {
+    let own = kind == Kind::Workflow && matches!(field, "tasks" | "condition" | "loop");
+    if own { field.to_owned() } else { format!("{kind}.{field}") }
+}
+
+/// Visits the strings that hold U+0000; a key that does is visited as the object it stands in.
+fn each_nul(path: &str, value: &Value, visit: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) if text.contains('\0') => visit(path),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                each_nul(&format!("{path}[{index}]"), item, visit);
+            }
+        }
+        Value::Object(object) => {
+            for (key, member) in object {
+                if key.contains('\0') {
+                    visit(path);
+                } else {
+                    each_nul(&format!("{path}.{key}"), member, visit);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// True for an expression that reads a declared secret, `{"secret": ...}`, anywhere.
+pub(super) fn reads_secret(expression: &Value) -> bool {
+    match expression {
+        Value::Object(object) => {
+            (object.len() == 1 && object.contains_key("secret")) || object.values().any(reads_secret)
+        }
+        Value::Array(items) => items.iter().any(reads_secret),
+        _ => false,
+    }
+}
+
+struct Scan<'e> {
+    errors: &'e mut Vec<FieldError>,
+    /// Tells, by its path, whether a string is resolved when it is a secret reference.
+    resolving: Option<&'e dyn Fn(&str) -> bool>,
+    /// Whether `use` marks source anywhere; in a workflow it does only in the place of a step.
+    marks_use: bool,
+}
+
+impl Scan<'_> {
+    fn steps(&mut self, path: &str, steps: &[Value]) {
+        for (index, step) in steps.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let Value::Object(step) = step else {
+                self.value(&path, step);
+                continue;
+            };
+            if is_fragment_call(step) {
+                self.uncompiled(&path, "fragment call", step.get("use"));
+                continue;
+            }
+            if self.marked(&path, step) {
+                continue;
+            }
+            for (key, member) in step {
+                let path = format!("{path}.{key}");
+                match (key.as_str(), member) {
+                    ("tasks", Value::Array(members)) => self.steps(&path, members),
+                    ("function", Value::Object(function)) => self.function(&path, function),
+                    _ => self.value(&path, member),
+                }
+            }
+        }
+    }
+
+    fn function(&mut self, path: &str, function: &Map<String, Value>) {
+        if self.marked(path, function) {
+            return;
+        }
+        let name = function.get("name").and_then(Value::as_str).unwrap_or_default();
+        for (key, member) in function {
+            let path = format!("{path}.{key}");
+            if key == "input" {
+                let resolving =
+                    |field: &str| field.strip_prefix(&path).is_some_and(|field| resolves(name, field));
+                Scan { errors: &mut *self.errors, resolving: Some(&resolving), marks_use: self.marks_use }
+                    .value(&path, member);
+            } else {
+                self.value(&path, member);
+            }
+        }
+    }
+
+    fn value(&mut self, path: &str, value: &Value) {
+        match value {
+            Value::String(text) => self.text(path, text),
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.value(&format!("{path}[{index}]"), item);
+                }
+            }
+            Value::Object(object) if !self.marked(path, object) => {
+                for (key, member) in object {
+                    self.value(&format!("{path}.{key}"), member);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn text(&mut self, path: &str, text: &str) {
+        if is_secret_reference(text) && !self.resolving.is_some_and(|resolving| resolving(path)) {
+            let message = "a secret reference is not resolved in this field";
+            self.errors.push(FieldError::new(path, FieldCode::UnresolvedSecretRef, message));
+        }
+    }
+
+    /// Reports an object that is a marker of uncompiled source.
+    fn marked(&mut self, path: &str, object: &Map<String, Value>) -> bool {
+        let marker = [("$from", "shared value"), ("$param", "fragment parameter")]
+            .into_iter()
+            .find_map(|(key, what)| object.get(key).map(|target| (what, target)))
+            .or_else(|| {
+                let target = object.get("use").filter(|target| self.marks_use && target.is_string());
+                target.map(|target| ("fragment call", target))
+            });
+        if let Some((what, target)) = marker {
+            self.uncompiled(path, what, Some(target));
+        }
+        marker.is_some()
+    }
+
+    fn uncompiled(&mut self, path: &str, what: &str, target: Option<&Value>) {
+        let target = target.and_then(Value::as_str).unwrap_or("?");
+        let message = format!("the {what} '{target}' is not expanded, compile the source first");
+        self.errors.push(FieldError::new(path, FieldCode::UncompiledSource, message));
+    }
+}
+
+/// The fields of function inputs that resolve a secret reference; `field` is relative to the input.
+fn resolves(function: &str, field: &str) -> bool {
+    match function {
+        "crypto" | "jwt_sign" => field == ".key",
+        "jwt_verify" => {
+            let entry = |name: &str| {
+                let rest = field.strip_prefix(name);
+                rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('[') && !rest.contains('.')))
+            };
+            let key = field.strip_prefix(".keys[").and_then(|rest| rest.strip_suffix("].key"));
+            entry(".issuer")
+                || entry(".audience")
+                || key.is_some_and(|index| index.bytes().all(|b| b.is_ascii_digit()))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,124 @@
+//! The shape of tasks and groups.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value};
+
+use crate::field::{FieldCode, FieldError};
+
+/// How deep groups nest at most.
+const MAX_DEPTH: usize = 8;
+
+/// Checks every task and group: their fields and types, ids unique over both, at most eight levels of groups.
+pub(super) fn check(tasks: &[Value], errors: &mut Vec<FieldError>) {
+    Steps { errors, ids: HashSet::new() }.list(tasks, "tasks", 0);
+}
+
+/// True for an unexpanded call of a fragment, which [`scan`](super::scan) reports.
+pub(super) fn is_fragment_call(step: &Map<String, Value>) -> bool {
+    step.contains_key("use")
+}
+
+struct Steps<'a, 'e> {
+    errors: &'e mut Vec<FieldError>,
+    ids: HashSet<&'a str>,
+}
+
+impl<'a> Steps<'a, '_> {
+    fn list(&mut self, steps: &'a [Value], path: &str, depth: usize) {
+        for (index, step) in steps.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            match step {
+                Value::Object(step) if is_fragment_call(step) => {}
+                Value::Object(step) => self.step(step, &path, depth),
+                other => self.errors.push(FieldError::type_mismatch(path, "object", other)),
+            }
+        }
+    }
+
+    fn step(&mut self, step: &'a Map<String, Value>, path: &str, depth: usize) {
+        if let Some(id) = self.text(step, path, "id", true) {
+            if id.is_empty() {
+                self.errors.push(FieldError::invalid(format!("{path}.id"), "an id is not empty"));
+            } else if !self.ids.insert(id) {
+                let message = format!("another task or group has the id '{id}'");
+                let error = FieldError::new(format!("{path}.id"), FieldCode::DuplicateTaskId, message);
+                self.errors.push(error.with_got(id));
+            }
+        }
+        self.text(step, path, "description", false);
+        self.boolean(step, path, "terminal");
+        // The key alone makes a group, so that a malformed one is reported as such.
+        match step.get("tasks") {
+            Some(members) => {
+                self.text(step, path, "name", false);
+                self.members(members, &format!("{path}.tasks"), depth + 1);
+            }
+            None => {
+                self.text(step, path, "name", true);
+                self.boolean(step, path, "continue_on_error");
+                self.function(step.get("function"), &format!("{path}.function"));
+            }
+        }
+    }
+
+    fn members(&mut self, members: &'a Value, path: &str, depth: usize) {
+        match members {
+            Value::Array(_) if depth > MAX_DEPTH => {
+                self.errors
+                    .push(FieldError::invalid(path, format!("groups nest at most {MAX_DEPTH} levels deep")));
+            }
+            Value::Array(members) if members.is_empty() => {
+                self.errors.push(FieldError::invalid(path, "a group has at least one task"));
+            }
+            Value::Array(members) => self.list(members, path, depth),
+            other => self.errors.push(FieldError::type_mismatch(path, "array", other)),
+        }
+    }
+
+    fn function(&mut self, function: Option<&'a Value>, path: &str) {
+        match function {
+            None | Some(Value::Null) => self.errors.push(FieldError::required(path)),
+            Some(Value::Object(function)) => {
+                if self.text(function, path, "name", true).is_some_and(|name| name.trim().is_empty()) {
+                    self.errors
+                        .push(FieldError::invalid(format!("{path}.name"), "a function name is not blank"));
+                }
+                match function.get("input") {
+                    None | Some(Value::Null | Value::Object(_)) => {}
+                    Some(other) => {
+                        self.errors.push(FieldError::type_mismatch(format!("{path}.input"), "object", other));
+                    }
+                }
+            }
+            Some(other) => self.errors.push(FieldError::type_mismatch(path, "object", other)),
+        }
+    }
+
+    fn text(
+        &mut self,
+        step: &'a Map<String, Value>,
+        path: &str,
+        name: &str,
+        required: bool,
+    ) -> Option<&'a str> {
+        match step.get(name) {
+            Some(Value::String(text)) => return Some(text),
+            None | Some(Value::Null) if !required => {}
+            None | Some(Value::Null) => self.errors.push(FieldError::required(format!("{path}.{name}"))),
+            Some(other) => {
+                self.errors.push(FieldError::type_mismatch(format!("{path}.{name}"), "string", other))
+            }
+        }
+        None
+    }
+
+    fn boolean(&mut self, step: &Map<String, Value>, path: &str, name: &str) {
+        match step.get(name) {
+            None | Some(Value::Null | Value::Bool(_)) => {}
+            Some(other) => {
+                self.errors.push(FieldError::type_mismatch(format!("{path}.{name}"), "boolean", other))
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Channels: create, update, validate.
+
+use serde_json::{Value, json};
+
+use super::{Marked, found};
+use crate::field::FieldCode::{Invalid, Required, RequiredForProtocol, TooLong, TypeMismatch};
+use crate::{
+    ChannelContent, ChannelType, FieldCode, MASK, Protocol, mask_channel_config, parse_channel_update,
+    parse_new_channel, validate_channel,
+};
+
+fn rest(extra: Value) -> Value {
+    let mut body = json!({"name": "c", "channel_type": "sync", "protocol": "rest", "methods": ["POST"],
+        "route_pattern": "/c/{id}", "workflow_id": "w"});
+    for (key, value) in extra.as_object().unwrap() {
+        body[key] = value.clone();
+    }
+    body
+}
+
+fn content(body: &Value) -> ChannelContent {
+    parse_new_channel(body, &Marked).unwrap().1
+}
+
+fn refused(body: &Value) -> Vec<(String, FieldCode)> {
+    let errors = parse_new_channel(body, &Marked).unwrap_err();
+    found(&errors).into_iter().map(|(path, code)| (path.to_owned(), code)).collect()
+}
+
+fn one(path: &str, code: FieldCode) -> Vec<(String, FieldCode)> {
+    vec![(path.to_owned(), code)]
+}
+
+#[test]
+fn absent_and_null_fields_take_their_defaults() {
+    let nulls = rest(
+        json!({"description": null, "topic": null, "consumer_group": null, "transport_config": null,
+        "config": null, "priority": null, "tags": null, "channel_id": null, "status": "active", "version": 9}),
+    );
+    let content = content(&nulls);
+    assert_eq!((&content.transport_config, &content.config), (&json!({}), &json!({})));
+    assert_eq!((content.priority, content.tags.len(), content.topic), (0, 0, None));
+}
+
+#[test]
+fn names_of_types_protocols_and_methods_are_read_whatever_their_case() {
+    let content =
+        content(&rest(json!({"channel_type": "ASync", "protocol": "HTTP", "methods": ["get", "Post"]})));
+    assert_eq!((content.channel_type, content.protocol), (ChannelType::Async, Protocol::Http));
+    assert_eq!(content.methods.unwrap(), ["GET", "POST"]);
+}
+
+#[test]
+fn every_missing_field_is_reported_together() {
+    assert_eq!(
+        refused(&json!({})),
+        [
+            ("channel.channel_type".to_owned(), Required),
+            ("channel.name".to_owned(), Required),
+            ("channel.protocol".to_owned(), Required),
+        ]
+    );
+    assert_eq!(
+        refused(&json!({"name": "c", "channel_type": "sync", "protocol": "rest"})),
+        [
+            ("channel.methods".to_owned(), RequiredForProtocol),
+            ("channel.route_pattern".to_owned(), RequiredForProtocol),
+        ]
+    );
+    assert_eq!(
+        refused(&json!({"name": "c", "channel_type": "async", "protocol": "kafka"})),
+        one("channel.topic", RequiredForProtocol)
+    );
+    assert_eq!(refused(&rest(json!({"methods": [], "route_pattern": ""}))).len(), 2);
+}
+
+#[test]
+fn an_unknown_name_says_which_are_known() {
+    let errors = parse_new_channel(&rest(json!({"protocol": "carrier"})), &Marked).unwrap_err();
+    assert_eq!(found(&errors), [("channel.protocol", Invalid)]);
+    assert_eq!(errors[0].expected, Some(json!(["rest", "http", "kafka", "cron"])));
+    assert_eq!(errors[0].got, Some(json!("carrier")));
+    assert_eq!(refused(&rest(json!({"channel_type": "both"}))), one("channel.channel_type", Invalid));
+}
+
+#[test]
+fn a_body_of_the_wrong_shape_is_named_field_by_field() {
+    let wrong =
+        rest(json!({"name": 1, "channel_type": 2, "protocol": 3, "methods": "GET", "route_pattern": 4,
+        "topic": 5, "transport_config": [], "workflow_id": 6, "config": "x", "priority": "1", "tags": {}}));
+    let errors = refused(&wrong);
+    assert!(
+        errors.iter().all(|(path, code)| path.starts_with("body.") && *code == TypeMismatch),
+        "{errors:?}"
+    );
+    assert_eq!(errors.len(), 11);
+    assert_eq!(refused(&json!(1)), one("body", TypeMismatch));
+}
+
+#[test]
+fn methods_are_known_and_named_once() {
+    assert_eq!(refused(&rest(json!({"methods": ["GET", "get"]}))), one("channel.methods[1]", Invalid));
+    assert_eq!(refused(&rest(json!({"methods": ["FETCH"]}))), one("channel.methods[0]", Invalid));
+}
+
+#[test]
+fn three_columns_hold_255_characters() {
+    for field in ["topic", "consumer_group"] {
+        assert!(parse_new_channel(&rest(json!({field: "é".repeat(255)})), &Marked).is_ok());
+        assert_eq!(
+            refused(&rest(json!({field: "é".repeat(256)}))),
+            one(&format!("channel.{field}"), TooLong)
+        );
+    }
+    let long = format!("/{}", "p".repeat(255));
+    assert_eq!(refused(&rest(json!({"route_pattern": long}))), one("channel.route_pattern", TooLong));
+    assert_eq!(refused(&rest(json!({"route_pattern": "no-slash"}))), one("channel.route_pattern", Invalid));
+}
+
+#[test]
+fn a_reserved_id_is_refused() {
+    assert_eq!(refused(&rest(json!({"channel_id": "trigger"}))), one("channel.channel_id", Invalid));
+    let (id, _) = parse_new_channel(&rest(json!({"channel_id": "c-1"})), &Marked).unwrap();
+    assert_eq!(id.as_deref(), Some("c-1"));
+}
+
+#[test]
+fn expressions_are_compiled_and_read_no_secret() {
+    let jwt = |logic: Value| {
+        json!({"mode": "jwt", "algorithms": ["RS256"], "jwks_url": "https://id.test/keys",
+        "authorization_logic": logic})
+    };
+    for bad in [json!("broken"), json!({"==": [{"secret": "s"}, 1]})] {
+        for (config, path) in [
+            (json!({"validation_logic": bad}), "channel.config.validation_logic"),
+            (
+                json!({"rate_limit": {"requests_per_second": 1, "key_logic": bad}}),
+                "channel.config.rate_limit.key_logic",
+            ),
+            (json!({"auth": jwt(bad.clone())}), "channel.config.auth"),
+            (
+                json!({"auth": jwt(json!(true)), "principal_rate_limit": {"requests_per_second": 1, "key_logic": bad}}),
+                "channel.config.principal_rate_limit.key_logic",
+            ),
+        ] {
+            let errors = parse_new_channel(&rest(json!({"config": config})), &Marked).unwrap_err();
+            assert_eq!(found(&errors), [(path, Invalid)]);
+            assert!(errors[0].message.contains("does not compile"), "{}", errors[0].message);
+        }
+    }
+}
+
+#[test]
+fn an_update_keeps_what_is_absent_and_empties_on_request() {
+    let current = content(&rest(json!({"description": "d", "topic": "t", "priority": 2, "tags": ["x"]})));
+    let update = |body: Value| parse_channel_update(&body, &current, &Marked);
+    assert_eq!(update(json!({})).unwrap(), current);
+    let kept = json!({"protocol": "kafka", "channel_type": "async", "channel_id": "import", "topic": null, "tags": null});
+    assert_eq!(update(kept).unwrap(), current);
+    let emptied = update(json!({"topic": "", "workflow_id": "", "tags": [], "description": null})).unwrap();
+    assert_eq!((emptied.topic, emptied.workflow_id, emptied.description), (None, None, None));
+    let errors = update(json!({"methods": [], "route_pattern": ""})).unwrap_err();
+    assert_eq!(
+        found(&errors),
+        [("channel.methods", RequiredForProtocol), ("channel.route_pattern", RequiredForProtocol)]
+    );
+}
+
+#[test]
+fn a_masked_secret_is_restored_on_update_and_refused_without_a_stored_one() {
+    let auth = json!({"auth": {"mode": "api_key", "keys": ["literal", "env://K"]}});
+    let current = content(&rest(json!({"config": auth})));
+    let masked = mask_channel_config(&current.config);
+    let updated = parse_channel_update(&json!({"config": masked, "priority": 1}), &current, &Marked).unwrap();
+    assert_eq!(updated.config, current.config);
+    let more = json!({"config": {"auth": {"mode": "api_key", "keys": [MASK, MASK, MASK]}}});
+    let errors = parse_channel_update(&more, &current, &Marked).unwrap_err();
+    assert_eq!(
+        found(&errors),
+        [("channel.config.auth.keys[1]", Invalid), ("channel.config.auth.keys[2]", Invalid)]
+    );
+    assert_eq!(refused(&rest(json!({"config": masked}))), one("channel.config.auth.keys[0]", Invalid));
+}
+
+#[test]
+fn validate_reminds_of_the_workflow_an_activation_needs() {
+    let report = validate_channel(&rest(json!({})), &Marked);
+    assert!(report.valid());
+    assert_eq!(report.warnings[0].field, "channel.workflow_id");
+    assert!(report.warnings[0].message.contains("'w'"));
+    let broken = validate_channel(&rest(json!({"name": " ", "config": {"nope": 1}})), &Marked).to_json();
+    assert_eq!(broken["valid"], false);
+    let fields: Vec<_> =
+        broken["errors"].as_array().unwrap().iter().map(|issue| issue["field"].clone()).collect();
+    assert_eq!(fields, ["channel.name", "channel.config.nope"]);
+}

@@ -1,0 +1,36 @@
+//! What an import refuses beyond a create.
+
+use serde_json::json;
+
+use super::found;
+use crate::field::FieldCode::Invalid;
+use crate::{Kind, MASK, check_import_item};
+
+#[test]
+fn every_mask_of_an_item_is_named() {
+    let channel =
+        json!({"name": MASK, "config": {"auth": {"keys": ["a", MASK]}, "cache": {"connector": MASK}}});
+    let errors = check_import_item(Kind::Channel, &channel);
+    assert_eq!(
+        found(&errors),
+        [
+            ("channel.config.auth.keys[1]", Invalid),
+            ("channel.config.cache.connector", Invalid),
+            ("channel.name", Invalid),
+        ]
+    );
+    let workflow =
+        json!({"description": MASK, "tasks": [{"function": {"input": {"key": MASK}}}], "condition": MASK});
+    let errors = check_import_item(Kind::Workflow, &workflow);
+    assert_eq!(
+        found(&errors),
+        [("condition", Invalid), ("tasks[0].function.input.key", Invalid), ("workflow.description", Invalid),]
+    );
+}
+
+#[test]
+fn what_only_resembles_the_mask_passes() {
+    for item in [json!({"name": "*******", "x": [null, 1, "*****"]}), json!([MASK]), json!(null)] {
+        assert!(check_import_item(Kind::Connector, &item).is_empty(), "{item}");
+    }
+}

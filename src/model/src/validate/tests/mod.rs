@@ -1,0 +1,40 @@
+//! Tests of what is refused, where, and with which code.
+
+mod channel;
+mod cron;
+mod import;
+mod scan;
+mod workflow;
+
+use serde_json::Value;
+
+use super::{ChannelChecks, WorkflowChecks};
+use crate::entity::WorkflowContent;
+use crate::field::{FieldCode, FieldError, Issue};
+
+/// Checks that refuse what a test marks: a condition or an expression that is the string `broken`.
+struct Marked;
+
+impl WorkflowChecks for Marked {
+    fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>) {
+        if content.condition == "broken" {
+            errors.push(FieldError::invalid("condition", "does not compile"));
+        }
+        if content.condition == "odd" {
+            warnings.push(Issue::new("condition", "odd"));
+        }
+    }
+}
+
+impl ChannelChecks for Marked {
+    fn compiles(&self, expression: &Value) -> Result<(), String> {
+        if expression == "broken" { Err("broken".into()) } else { Ok(()) }
+    }
+}
+
+/// The paths and codes of problems, sorted.
+fn found(errors: &[FieldError]) -> Vec<(&str, FieldCode)> {
+    let mut found: Vec<_> = errors.iter().map(|error| (error.path.as_str(), error.code)).collect();
+    found.sort_unstable_by_key(|(path, code)| (*path, code.name()));
+    found
+}

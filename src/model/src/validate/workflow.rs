@@ -1,0 +1,110 @@
+//! Workflows: create, update, validate.
+
+use serde_json::Value;
+
+use super::body::Body;
+use super::{WorkflowChecks, distinct, scan, steps};
+use crate::entity::{Kind, WorkflowContent};
+use crate::field::{FieldError, Issue, Validation};
+
+/// Reads the body of a create. The id is the caller's, when there is one. A `null` field is absent: an optional one takes
+/// its default, a required one is missing. A `null` condition of a group or task likewise stands for `true`.
+///
+/// # Errors
+/// Every problem found.
+pub fn parse_new_workflow(
+    body: &Value,
+    checks: &dyn WorkflowChecks,
+) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
+    read(body, None, checks).map(|(id, content, _)| (id, content))
+}
+
+/// Reads the body of an update and merges it into the draft: an absent field keeps its value, `null` clears
+/// `description` and `loop` and keeps the others.
+///
+/// # Errors
+/// Every problem found in the merged document.
+pub fn parse_workflow_update(
+    body: &Value,
+    current: &WorkflowContent,
+    checks: &dyn WorkflowChecks,
+) -> Result<WorkflowContent, Vec<FieldError>> {
+    read(body, Some(current), checks).map(|(_, content, _)| content)
+}
+
+/// Reports what a create of this body would be refused for, and warnings beyond that.
+pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> Validation {
+    match read(body, None, checks) {
+        Ok((_, _, warnings)) => Validation { errors: Vec::new(), warnings },
+        Err(errors) => errors.into(),
+    }
+}
+
+type Parsed = (Option<String>, WorkflowContent, Vec<Issue>);
+
+fn read(
+    body: &Value,
+    current: Option<&WorkflowContent>,
+    checks: &dyn WorkflowChecks,
+) -> Result<Parsed, Vec<FieldError>> {
+    let mut body = Body::open(Kind::Workflow, body)?;
+    let id = if current.is_none() { body.id("workflow_id") } else { None };
+    let content = merge(&mut body, current);
+    let mut errors = body.errors;
+    let mut warnings = Vec::new();
+    steps::check(&content.tasks, &mut errors);
+    scan::workflow(&content, &mut errors);
+    scan::nul(Kind::Workflow, &content.hashable(), &mut errors);
+    checks.check(&content, &mut errors, &mut warnings);
+    if errors.is_empty() { Ok((id, content, warnings)) } else { Err(distinct(errors)) }
+}
+
+fn merge(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> WorkflowContent {
+    WorkflowContent {
+        name: body.name(current.map(|c| c.name.as_str())),
+        description: body.description(current.and_then(|c| c.description.as_deref())),
+        priority: body.integer("priority").unwrap_or_else(|| current.map_or(0, |c| c.priority)),
+        condition: body
+            .value("condition")
+            .cloned()
+            .unwrap_or_else(|| current.map_or(Value::Bool(true), |c| c.condition.clone())),
+        tasks: tasks(body, current),
+        tags: body.strings("tags").unwrap_or_else(|| current.map_or_else(Vec::new, |c| c.tags.clone())),
+        loop_: loop_block(body, current),
+        continue_on_error: body
+            .boolean("continue_on_error")
+            .unwrap_or_else(|| current.is_some_and(|c| c.continue_on_error)),
+    }
+}
+
+fn tasks(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> Vec<Value> {
+    match (body.value("tasks"), current) {
+        (Some(_), _) => {
+            let tasks = body.array("tasks").cloned();
+            if tasks.as_ref().is_some_and(Vec::is_empty) {
+                body.errors.push(FieldError::invalid("tasks", "a workflow has at least one task"));
+            }
+            tasks.unwrap_or_default()
+        }
+        (None, Some(current)) => current.tasks.clone(),
+        (None, None) => {
+            body.errors.push(FieldError::required("tasks"));
+            Vec::new()
+        }
+    }
+}
+
+fn loop_block(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> Option<Value> {
+    if body.is_null("loop") {
+        return None;
+    }
+    match body.value("loop") {
+        None => current.and_then(|c| c.loop_.clone()),
+        Some(block @ Value::Object(_)) => Some(block.clone()),
+        // Where every other problem of the block is reported.
+        Some(other) => {
+            body.errors.push(FieldError::type_mismatch("loop", "object", other));
+            None
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! A blocking HTTP/1.1 client of a few lines: enough for loopback tests, with no opinion about the answer.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How long one exchange may take before it counts as hung.
+const EXCHANGE_LIMIT: Duration = Duration::from_secs(60);
+
+/// One answer, headers in order of arrival with lowercase names.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// Header lines, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body as received.
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    /// The first value of a header, by its lowercase name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text; invalid UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON; `null` when it is not JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or(Value::Null)
+    }
+}
+
+/// A client of one address; opens a connection for each request, or keeps one with [`Client::keep_alive`].
+#[derive(Debug)]
+pub struct Client {
+    address: SocketAddr,
+    headers: Vec<(String, String)>,
+    kept: Option<BufReader<TcpStream>>,
+    keep: bool,
+}
+
+impl Client {
+    /// A client that opens a connection for each request.
+    pub fn new(address: SocketAddr) -> Self {
+        Self { address, headers: Vec::new(), kept: None, keep: false }
+    }
+
+    /// Keeps one connection open between requests.
+    #[must_use]
+    pub fn keep_alive(mut self) -> Self {
+        self.keep = true;
+        self
+    }
+
+    /// Sends this header with every request.
+    #[must_use]
+    pub fn with_header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// `GET path`.
+    ///
+    /// # Errors
+    /// Any socket error, or an answer that is not HTTP/1.1.
+    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+        self.send("GET", path, &[], b"")
+    }
+
+    /// A request with a JSON body.
+    ///
+    /// # Errors
+    /// Any socket error, or an answer that is not HTTP/1.1.
+    pub fn json(&mut self, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
+        self.send(method, path, &[("content-type", "application/json")], body.to_string().as_bytes())
+    }
+
+    /// Any request, byte for byte.
+    ///
+    /// # Errors
+    /// Any socket error, or an answer that is not HTTP/1.1.
+    pub fn send(
+        &mut self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> io::Result<Answer> {
+        let mut connection = match self.kept.take() {
+            Some(open) => open,
+            None => self.connect()?,
+        };
+        let mut head = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        let own = self.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in own.chain(headers.iter().copied()) {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        if !self.keep {
+            head.push_str("connection: close\r\n");
+        }
+        if !body.is_empty() || matches!(method, "POST" | "PUT" | "PATCH") {
+            head.push_str(&format!("content-length: {}\r\n", body.len()));
+        }
+        head.push_str("\r\n");
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(body);
+        connection.get_mut().write_all(&bytes)?;
+        let answer = read_answer(&mut connection, method == "HEAD")?;
+        if self.keep && answer.header("connection") != Some("close") {
+            self.kept = Some(connection);
+        }
+        Ok(answer)
+    }
+
+    fn connect(&self) -> io::Result<BufReader<TcpStream>> {
+        let stream = TcpStream::connect_timeout(&self.address, EXCHANGE_LIMIT)?;
+        stream.set_read_timeout(Some(EXCHANGE_LIMIT))?;
+        stream.set_nodelay(true)?;
+        Ok(BufReader::new(stream))
+    }
+}
+
+fn read_answer(stream: &mut BufReader<TcpStream>, bodiless: bool) -> io::Result<Answer> {
+    loop {
+        let status_line = read_line(stream)?;
+        let status = status_line
+            .strip_prefix("HTTP/1.1 ")
+            .and_then(|rest| rest.get(..3))
+            .and_then(|code| code.parse::<u16>().ok())
+            .ok_or_else(|| invalid(&format!("not an HTTP/1.1 status line: {status_line:?}")))?;
+        let mut headers = Vec::new();
+        loop {
+            let line = read_line(stream)?;
+            if line.is_empty() {
+                break;
+            }
+            let (name, value) = line.split_once(':').ok_or_else(|| invalid("a header without a colon"))?;
+            headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+        }
+        if status == 100 {
+            continue;
+        }
+        let mut answer = Answer { status, headers, body: Vec::new() };
+        if !bodiless && status != 204 && status != 304 {
+            answer.body = read_body(stream, &answer)?;
+        }
+        return Ok(answer);
+    }
+}
+
+fn read_body(stream: &mut BufReader<TcpStream>, answer: &Answer) -> io::Result<Vec<u8>> {
+    let mut body = Vec::new();
+    if answer.header("transfer-encoding").is_some_and(|value| value.contains("chunked")) {
+        loop {
+            let size = usize::from_str_radix(read_line(stream)?.trim(), 16)
+                .map_err(|_| invalid("a chunk without a size"))?;
+            let mut chunk = vec![0; size + 2];
+            stream.read_exact(&mut chunk)?;
+            if size == 0 {
+                return Ok(body);
+            }
+            body.extend_from_slice(&chunk[..size]);
+        }
+    }
+    match answer.header("content-length").and_then(|value| value.parse::<usize>().ok()) {
+        Some(length) => {
+            body.resize(length, 0);
+            stream.read_exact(&mut body)?;
+        }
+        None => {
+            stream.read_to_end(&mut body)?;
+        }
+    }
+    Ok(body)
+}
+
+fn read_line(stream: &mut BufReader<TcpStream>) -> io::Result<String> {
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 {
+        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection closed before the answer"));
+    }
+    Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn invalid(why: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
+}

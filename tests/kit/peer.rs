@@ -1,0 +1,22 @@
+//! Real servers that tests talk to. A missing one is skipped with one line, or fails where everything is required.
+
+/// Whether a missing peer must fail the run (`SVC_TEST_REQUIRE=all`).
+pub fn required() -> bool {
+    std::env::var_os("SVC_TEST_REQUIRE").is_some_and(|value| value == "all")
+}
+
+/// Says that a peer is missing: one line, or a failure where everything is required.
+///
+/// # Panics
+/// When [`required`].
+#[expect(
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "the test's verdict: the line is what the reader looks for"
+)]
+pub fn missing(peer: &str, why: &str) {
+    if required() {
+        panic!("{peer} is required here and missing: {why}");
+    }
+    println!("skipped: {peer}: {why}");
+}

@@ -1,0 +1,260 @@
+//! The real `svc-server` as a child process: its own directory, its own free port, stopped when dropped.
+
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use crate::http::Client;
+
+/// How long a start may take before it counts as failed.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// How often a state is looked at while waiting for it.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// What to start, and where.
+#[derive(Debug)]
+pub struct Launch {
+    binary: PathBuf,
+    directory: tempfile::TempDir,
+    env: Vec<(String, String)>,
+    args: Vec<String>,
+    port: u16,
+    inherit_output: bool,
+}
+
+impl Launch {
+    /// The binary, in a new temporary directory, on a free loopback port, with a file database in that directory.
+    ///
+    /// # Errors
+    /// When no directory or port can be had.
+    pub fn new(binary: impl Into<PathBuf>) -> io::Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let port = free_port()?;
+        let database = directory.path().join("svc.db");
+        let mut launch = Self {
+            binary: binary.into(),
+            directory,
+            env: Vec::new(),
+            args: Vec::new(),
+            port,
+            inherit_output: false,
+        };
+        launch.set("SVC_SERVER__HOST", "127.0.0.1");
+        launch.set("SVC_STORAGE__URL", &format!("sqlite:{}", database.display()));
+        launch.set("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "0");
+        Ok(launch)
+    }
+
+    /// Sets an environment variable of the child; a later value replaces an earlier one.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// Adds command-line arguments.
+    #[must_use]
+    pub fn args(mut self, args: &[&str]) -> Self {
+        self.args.extend(args.iter().map(|arg| (*arg).to_owned()));
+        self
+    }
+
+    /// Listens on this port instead of a free one.
+    #[must_use]
+    pub fn port(mut self, port: u16) -> Self {
+        self.port = port;
+        self
+    }
+
+    /// Lets the child write to this process's standard streams instead of a log file.
+    #[must_use]
+    pub fn inherit_output(mut self) -> Self {
+        self.inherit_output = true;
+        self
+    }
+
+    /// The child's directory, for files it is to find.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn set(&mut self, name: &str, value: &str) {
+        self.env.retain(|(known, _)| known != name);
+        self.env.push((name.to_owned(), value.to_owned()));
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(&self.args).current_dir(self.directory.path()).stdin(Stdio::null());
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("SVC_") {
+                command.env_remove(&name);
+            }
+        }
+        command.env("SVC_SERVER__PORT", self.port.to_string());
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the binary to its end and returns everything it said: for starts that must fail and for subcommands.
+    ///
+    /// # Errors
+    /// When the binary cannot be run at all.
+    pub fn run_to_end(self) -> io::Result<std::process::Output> {
+        self.command().output()
+    }
+
+    /// Starts the server and waits until `/readyz` answers 200.
+    ///
+    /// # Errors
+    /// When it ends first or is not ready in time; the message carries the end of its log.
+    pub fn start(self) -> io::Result<Server> {
+        let log = self.directory.path().join("server.log");
+        let mut command = self.command();
+        if !self.inherit_output {
+            let file = File::create(&log)?;
+            command.stderr(file.try_clone()?).stdout(file);
+        }
+        let child = command.spawn()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let mut server = Server { child, address, log, launch: self };
+        let ready = wait_until(START_LIMIT, || {
+            if let Some(status) = server.child.try_wait()? {
+                return Err(io::Error::other(format!(
+                    "the server ended with {status}\n{}",
+                    server.log_text()
+                )));
+            }
+            Ok(Client::new(address).get("/readyz").is_ok_and(|answer| answer.status == 200))
+        })?;
+        if ready {
+            Ok(server)
+        } else {
+            Err(io::Error::other(format!("the server was not ready in time\n{}", server.log_text())))
+        }
+    }
+}
+
+/// A running server; killed when dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    address: SocketAddr,
+    log: PathBuf,
+    launch: Launch,
+}
+
+impl Server {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// A new client of it.
+    pub fn client(&self) -> Client {
+        Client::new(self.address)
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its directory: database, log.
+    pub fn directory(&self) -> &Path {
+        self.launch.directory()
+    }
+
+    /// What it has logged so far.
+    pub fn log_text(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// Sends a signal by name (`TERM`, `INT`, `HUP`, `KILL`).
+    ///
+    /// # Errors
+    /// When `kill` cannot be run or refuses.
+    pub fn signal(&self, name: &str) -> io::Result<()> {
+        // The shell's own `kill`: the command of that name is not on every machine.
+        let status = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.pid())]).status()?;
+        if status.success() { Ok(()) } else { Err(io::Error::other(format!("kill -{name}: {status}"))) }
+    }
+
+    /// Waits for the process to end by itself.
+    ///
+    /// # Errors
+    /// When it is still there after `limit`.
+    pub fn wait(&mut self, limit: Duration) -> io::Result<ExitStatus> {
+        let mut ended = None;
+        wait_until(limit, || {
+            ended = self.child.try_wait()?;
+            Ok(ended.is_some())
+        })?;
+        ended.ok_or_else(|| io::Error::other("the server did not end in time"))
+    }
+
+    /// Kills it as a power cut would and starts it again on the same directory and port.
+    ///
+    /// # Errors
+    /// As [`Launch::start`].
+    pub fn crash_and_restart(mut self) -> io::Result<Self> {
+        self.child.kill()?;
+        self.child.wait()?;
+        let replacement = tempfile::tempdir()?;
+        let port = self.launch.port;
+        let launch = std::mem::replace(
+            &mut self.launch,
+            Launch {
+                binary: PathBuf::new(),
+                directory: replacement,
+                env: Vec::new(),
+                args: Vec::new(),
+                port,
+                inherit_output: false,
+            },
+        );
+        launch.start()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Already ended is as good as killed.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A loopback port that was free a moment ago.
+///
+/// # Errors
+/// When no socket can be bound.
+pub fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+/// Looks at a state until it holds; `false` when the limit passed first.
+///
+/// # Errors
+/// The first error of the look itself.
+pub fn wait_until(limit: Duration, mut look: impl FnMut() -> io::Result<bool>) -> io::Result<bool> {
+    let looks = limit.as_millis() / LOOK_EVERY.as_millis();
+    for _ in 0..looks {
+        if look()? {
+            return Ok(true);
+        }
+        pause();
+    }
+    look()
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a blocking client waits for another process; no actor lives here"
+)]
+fn pause() {
+    std::thread::sleep(LOOK_EVERY);
+}

@@ -1,1 +1,0 @@
-//! Black-box scenarios against the real binary, and the tidy checks of the workspace.

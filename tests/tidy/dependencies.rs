@@ -1,0 +1,86 @@
+//! The direction of dependencies between the crates of the workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::root;
+
+/// What each crate may use of ours. A new crate must be added here by hand: that is the point.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("src/model", &[]),
+    ("src/secrets", &[]),
+    ("src/engine", &["svc-model"]),
+    ("actors/supervision", &[]),
+    ("actors/store", &["actix-supervision", "svc-model"]),
+    ("actors/channels", &["actix-supervision", "svc-engine", "svc-model"]),
+    ("actors/registry", &["actix-supervision", "svc-channels", "svc-engine", "svc-model", "svc-store"]),
+    (
+        "src/server",
+        &[
+            "actix-supervision",
+            "svc-channels",
+            "svc-engine",
+            "svc-model",
+            "svc-registry",
+            "svc-secrets",
+            "svc-store",
+        ],
+    ),
+    ("tests", &[]),
+    ("bench", &["svc-testkit"]),
+];
+
+/// Libraries that belong to one crate alone.
+const OWNED: &[(&str, &[&str])] = &[
+    ("diesel", &["actors/store"]),
+    ("diesel-async", &["actors/store"]),
+    ("libsqlite3-sys", &["actors/store"]),
+    ("actix-web", &["src/server", "bench"]),
+    ("datalogic-rs", &["src/engine"]),
+    ("clap", &["src/server"]),
+    ("toml", &["src/server", "tests"]),
+];
+
+fn members() -> Vec<String> {
+    let manifest: toml::Table = read("Cargo.toml");
+    let members = manifest["workspace"]["members"].as_array().expect("members are listed").clone();
+    members.iter().map(|member| member.as_str().expect("a member is a path").to_owned()).collect()
+}
+
+fn read(path: &str) -> toml::Table {
+    std::fs::read_to_string(root().join(path)).expect("the manifest is there").parse().expect("it is TOML")
+}
+
+fn used_by(member: &str) -> BTreeSet<String> {
+    let manifest = read(&format!("{member}/Cargo.toml"));
+    let table = manifest.get("dependencies").and_then(toml::Value::as_table).cloned().unwrap_or_default();
+    table.keys().cloned().collect()
+}
+
+#[test]
+fn crates_use_only_the_crates_below_them() {
+    let allowed: BTreeMap<_, _> = ALLOWED.iter().copied().collect();
+    let ours: BTreeSet<String> = members()
+        .iter()
+        .map(|member| {
+            let manifest = read(&format!("{member}/Cargo.toml"));
+            manifest["package"]["name"].as_str().expect("a package has a name").to_owned()
+        })
+        .collect();
+    for member in members() {
+        let may = allowed.get(member.as_str()).unwrap_or_else(|| panic!("{member} is not in ALLOWED"));
+        for used in used_by(&member).intersection(&ours) {
+            assert!(may.contains(&used.as_str()), "{member} must not depend on {used}");
+        }
+    }
+}
+
+#[test]
+fn libraries_with_an_owner_are_used_by_the_owner_alone() {
+    for (library, owners) in OWNED {
+        let users: Vec<_> =
+            members().into_iter().filter(|member| used_by(member).contains(*library)).collect();
+        for user in users {
+            assert!(owners.contains(&user.as_str()), "{user} uses {library}, which belongs to {owners:?}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The habits of files: size, opening words, what must not stand in them.
+
+use crate::files_with;
+
+/// A source file longer than this has more than one reason to be.
+const LONGEST: usize = 500;
+
+#[test]
+fn no_source_file_is_longer_than_500_lines() {
+    let long: Vec<_> = files_with(&[".rs"])
+        .into_iter()
+        .map(|(path, text)| (path, text.lines().count()))
+        .filter(|(_, lines)| *lines > LONGEST)
+        .collect();
+    assert!(long.is_empty(), "split these: {long:#?}");
+}
+
+#[test]
+fn every_source_file_opens_with_what_it_is() {
+    for (path, text) in files_with(&[".rs"]) {
+        let has = text.starts_with("//!") || path.ends_with("/tests.rs");
+        assert!(has, "{path} does not open with a module comment");
+    }
+}
+
+#[test]
+fn lints_are_expected_with_a_reason_never_allowed() {
+    for (path, text) in files_with(&[".rs"]) {
+        for (number, line) in text.lines().enumerate() {
+            let attribute = line.trim_start();
+            let allows = attribute.starts_with("#[allow(") || attribute.starts_with("#![allow(");
+            assert!(!allows, "{path}:{}: use #[expect(…, reason = …)]", number + 1);
+        }
+    }
+}
+
+/// Where a test may name a pause: the clock is virtual there, or the pause lies between two looks at a state.
+const MAY_PAUSE: &[&str] =
+    &["actors/supervision/", "actors/store/tests/suite/outages.rs", "tests/kit/server.rs", "tests/tidy/"];
+
+#[test]
+fn no_test_sleeps() {
+    for (path, text) in files_with(&[".rs"]) {
+        let is_test = path.starts_with("tests/") || path.contains("/tests/") || path.ends_with("tests.rs");
+        let may = MAY_PAUSE.iter().any(|place| path.starts_with(place));
+        assert!(!is_test || may || !text.contains("sleep("), "{path} sleeps: wait for a state instead");
+    }
+}
+
+#[test]
+fn no_file_names_a_machine() {
+    for (path, text) in files_with(&[".rs", ".md", ".toml", ".json", ".sql", ".sh", "Makefile"]) {
+        for word in [concat!("/wo", "rk/"), concat!("/ro", "ot/"), concat!("/ho", "me/")] {
+            assert!(!text.contains(word), "{path} names a machine's path: {word}");
+        }
+    }
+}
+
+#[test]
+fn log_messages_are_lowercase_without_a_final_dot() {
+    let mut seen = 0;
+    for (path, text) in files_with(&[".rs"]) {
+        if !text.contains("slog::") || path.starts_with("tests/tidy/") {
+            continue;
+        }
+        for message in log_messages(&text) {
+            let first = message.chars().next().unwrap_or('a');
+            assert!(!first.is_uppercase() && !message.ends_with('.'), "{path}: {message:?}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 10, "the check saw {seen} log messages only");
+}
+
+/// The first literal of every log macro.
+fn log_messages(text: &str) -> Vec<&str> {
+    let macros = ["trace!(", "debug!(", "info!(", "warn!(", "error!(", "crit!("];
+    let mut messages = Vec::new();
+    for name in macros {
+        for (at, _) in text.match_indices(name) {
+            let bare = !text[..at].ends_with(|before: char| before.is_alphanumeric() || before == '_');
+            let arguments = &text[at + name.len()..];
+            let statement = &arguments[..arguments.find(");").unwrap_or(arguments.len())];
+            if let (true, Some((_, literal))) = (bare, statement.split_once('"')) {
+                messages.push(literal.split('"').next().unwrap_or_default());
+            }
+        }
+    }
+    messages
+}
