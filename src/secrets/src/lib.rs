@@ -1,1 +1,20 @@
-//! Substitution, secret references and masking.
+//! Secrets: how they are written, read and kept from being shown.
+//!
+//! - [`substitute()`]: `${VAR}` in a text, before it is parsed.
+//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, resolved by a [`Resolver`].
+//! - [`Secret`]: a value that cannot be printed.
+//! - [`mask`]: what a configuration may show of itself.
+//!
+//! Nothing here reads the environment, a file or the network: the caller hands in what there is to look up. Nothing is
+//! cached, so a rotated value is seen by the next load.
+
+pub mod mask;
+mod reference;
+mod resolve;
+mod secret;
+mod substitute;
+
+pub use reference::{Reference, ReferenceError, is_reference, parse};
+pub use resolve::{DeclaredError, Environment, ResolveError, Resolver, resolve_declared};
+pub use secret::Secret;
+pub use substitute::{PlaceholderError, SubstituteError, Substituted, Syntax, substitute};

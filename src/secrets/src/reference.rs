@@ -1,0 +1,128 @@
+//! Secret references: a whole string that names where a secret is kept.
+
+use std::fmt;
+
+/// Schemes that are taken but have no backend: refused rather than passed on as text.
+const RESERVED: [&str; 3] = ["aws-sm", "gcp-sm", "azure-kv"];
+
+/// Where a secret is kept.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reference {
+    /// `env://NAME`: a variable of the process environment.
+    Env {
+        /// Name of the variable: letters, digits and underscores.
+        var: String,
+    },
+    /// `vault://<path>#<field>`: one field of a document of a secret store.
+    Vault {
+        /// Path below `/v1/` of the store.
+        path: String,
+        /// Field of the document.
+        field: String,
+    },
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Env { var } => write!(f, "env://{var}"),
+            Self::Vault { path, field } => write!(f, "vault://{path}#{field}"),
+        }
+    }
+}
+
+/// Why a text that begins like a reference is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReferenceError {
+    /// A scheme that is reserved for a later backend.
+    #[error("{scheme}:// is reserved and cannot be resolved; use env:// or vault://")]
+    Reserved {
+        /// The scheme.
+        scheme: &'static str,
+    },
+    /// `env://` without a usable variable name.
+    #[error("{text:?} names no variable: expected env:// and a name of letters, digits and underscores")]
+    Env {
+        /// The reference as written.
+        text: String,
+    },
+    /// `vault://` without a path or a field.
+    #[error("{text:?} is incomplete: expected vault://<path>#<field>")]
+    Vault {
+        /// The reference as written.
+        text: String,
+    },
+}
+
+/// Reads a string as a reference; `None` is ordinary text, which includes every scheme that is not ours
+/// (`postgres://…`, `https://…`).
+///
+/// # Errors
+/// The text begins with one of our schemes and is malformed, or the scheme is reserved.
+pub fn parse(text: &str) -> Result<Option<Reference>, ReferenceError> {
+    let Some((scheme, rest)) = text.split_once("://") else { return Ok(None) };
+    match scheme {
+        "env" if is_variable_name(rest) => Ok(Some(Reference::Env { var: rest.to_owned() })),
+        "env" => Err(ReferenceError::Env { text: text.to_owned() }),
+        "vault" => match rest.split_once('#') {
+            Some((path, field)) if !path.is_empty() && !field.is_empty() => {
+                Ok(Some(Reference::Vault { path: path.to_owned(), field: field.to_owned() }))
+            }
+            _ => Err(ReferenceError::Vault { text: text.to_owned() }),
+        },
+        _ => match RESERVED.into_iter().find(|reserved| *reserved == scheme) {
+            Some(scheme) => Err(ReferenceError::Reserved { scheme }),
+            None => Ok(None),
+        },
+    }
+}
+
+/// Whether a string would be resolved, malformed and reserved ones included: such a string is never plain text.
+#[must_use]
+pub fn is_reference(text: &str) -> bool {
+    !matches!(parse(text), Ok(None))
+}
+
+/// `[A-Za-z0-9_]+`
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(var: &str) -> Reference {
+        Reference::Env { var: var.into() }
+    }
+
+    #[test]
+    fn a_reference_is_the_whole_string() {
+        assert_eq!(parse("env://DB_1"), Ok(Some(env("DB_1"))));
+        assert_eq!(
+            parse("vault://secret/data/db#password"),
+            Ok(Some(Reference::Vault { path: "secret/data/db".into(), field: "password".into() }))
+        );
+        for text in
+            ["x env://DB", " env://DB", "ENV://DB", "env:/DB", "", "plain", "postgres://h/db", "https://x#y"]
+        {
+            assert_eq!(parse(text), Ok(None), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_reference_is_an_error_and_no_text() {
+        for text in ["env://", "env://A-B", "env://A B", "vault://", "vault://p", "vault://p#", "vault://#f"]
+        {
+            assert!(parse(text).is_err(), "{text:?}");
+            assert!(is_reference(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_reserved_scheme_is_refused() {
+        for text in ["aws-sm://a", "gcp-sm://a", "azure-kv://a"] {
+            assert!(matches!(parse(text), Err(ReferenceError::Reserved { .. })), "{text:?}");
+        }
+    }
+}

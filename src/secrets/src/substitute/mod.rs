@@ -1,0 +1,192 @@
+//! `${VAR}` in a text, before it is parsed.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::reference::is_variable_name;
+
+/// Which parts of a text are left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// Everything is substituted (JSON, plain text).
+    Plain,
+    /// Comments are copied as they are; a `#` inside a string is no comment.
+    Toml,
+}
+
+/// A text with its placeholders replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Substituted {
+    /// The text. May hold secrets.
+    pub text: String,
+    /// Names of all variables the placeholders mention, set or not.
+    pub names: BTreeSet<String>,
+}
+
+/// A placeholder that cannot be replaced, and where it begins (both counted from 1, columns in characters).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}, column {column}: {problem}")]
+pub struct SubstituteError {
+    /// Line of its `$`.
+    pub line: usize,
+    /// Column of its `$`.
+    pub column: usize,
+    /// What is wrong with it.
+    pub problem: PlaceholderError,
+}
+
+/// What is wrong with a placeholder.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlaceholderError {
+    /// The variable is unset and the placeholder has no default.
+    #[error("the variable {var} is not set; set it, or write ${{{var}:-default}}")]
+    Unset {
+        /// Name of the variable.
+        var: String,
+    },
+    /// The name holds something else than letters, digits and underscores.
+    #[error(
+        "a placeholder is ${{NAME}} or ${{NAME:-default}}, its name letters, digits and underscores; write $$ for a plain $"
+    )]
+    Name,
+    /// No `}` on the line.
+    #[error("a placeholder is not closed; close it with }}, or write $$ for a plain $")]
+    Unclosed,
+    /// A default that holds a placeholder itself.
+    #[error("the default of {var} holds another placeholder, which would not be replaced")]
+    Nested {
+        /// Name of the variable.
+        var: String,
+    },
+}
+
+/// Replaces `${VAR}` and `${VAR:-default}` by what `lookup` knows, and `$$` by `$`, in one pass: values are not
+/// looked at again. The default stands in for an *unset* variable only and may be empty. A `$` before anything else
+/// is an ordinary character.
+///
+/// # Errors
+/// Every placeholder that cannot be replaced.
+pub fn substitute(
+    text: &str,
+    syntax: Syntax,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> Result<Substituted, Vec<SubstituteError>> {
+    let comments = match syntax {
+        Syntax::Plain => Vec::new(),
+        Syntax::Toml => toml_comments(text),
+    };
+    let mut comments = comments.into_iter().peekable();
+    let mut done = Substituted { text: String::with_capacity(text.len()), names: BTreeSet::new() };
+    let mut failed = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find('$').map(|offset| at + offset) {
+        while comments.next_if(|comment| comment.end <= found).is_some() {}
+        if let Some(comment) = comments.peek().filter(|comment| comment.start <= found) {
+            done.text.push_str(&text[at..comment.end]);
+            at = comment.end;
+            continue;
+        }
+        done.text.push_str(&text[at..found]);
+        let rest = &text[found + 1..];
+        at = found + 1;
+        if rest.starts_with('$') {
+            done.text.push('$');
+            at += 1;
+        } else if let Some(inner) = rest.strip_prefix('{') {
+            let line = inner.lines().next().unwrap_or_default();
+            let (length, value) = match line.find('}') {
+                Some(end) => (end + 2, replace(&line[..end], &lookup, &mut done.names)),
+                None => (line.len() + 1, Err(PlaceholderError::Unclosed)),
+            };
+            at += length;
+            match value {
+                Ok(value) => done.text.push_str(&value),
+                Err(problem) => {
+                    let (line, column) = position(text, found);
+                    failed.push(SubstituteError { line, column, problem });
+                }
+            }
+        } else {
+            done.text.push('$');
+        }
+    }
+    done.text.push_str(&text[at..]);
+    if failed.is_empty() { Ok(done) } else { Err(failed) }
+}
+
+/// The value of the placeholder whose inside is `NAME` or `NAME:-default`.
+fn replace(
+    inside: &str,
+    lookup: &impl Fn(&str) -> Option<String>,
+    names: &mut BTreeSet<String>,
+) -> Result<String, PlaceholderError> {
+    let (name, default) = match inside.split_once(":-") {
+        Some((name, default)) => (name, Some(default)),
+        None => (inside, None),
+    };
+    if !is_variable_name(name) {
+        return Err(PlaceholderError::Name);
+    }
+    names.insert(name.to_owned());
+    if default.is_some_and(|default| default.contains("${")) {
+        return Err(PlaceholderError::Nested { var: name.to_owned() });
+    }
+    lookup(name)
+        .or_else(|| default.map(str::to_owned))
+        .ok_or_else(|| PlaceholderError::Unset { var: name.to_owned() })
+}
+
+/// Line and column of a byte offset, counted from 1.
+fn position(text: &str, offset: usize) -> (usize, usize) {
+    let before = &text[..offset];
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+}
+
+/// Byte ranges of the comments of a TOML text. Only strings matter: a `#` in one of them opens no comment.
+fn toml_comments(text: &str) -> Vec<Range<usize>> {
+    let mut comments = Vec::new();
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['#', '"', '\'']).map(|offset| at + offset) {
+        let rest = &text[found..];
+        if rest.starts_with('#') {
+            at = rest.find('\n').map_or(text.len(), |end| found + end);
+            comments.push(found..at);
+        } else {
+            at = found + string_length(rest);
+        }
+    }
+    comments
+}
+
+/// Length of the TOML string a text begins with, quotes included; an unclosed one ends with its line (or, multi-line,
+/// with the text) and is left for the parser to complain about.
+fn string_length(text: &str) -> usize {
+    let quote = &text[..1];
+    let triple = quote.repeat(3);
+    let multi_line = text.starts_with(&triple);
+    let close = if multi_line { triple.as_str() } else { quote };
+    let escapes = quote == "\"";
+    let mut at = close.len();
+    while let Some(next) = text[at..].chars().next() {
+        if text[at..].starts_with(close) {
+            at += close.len();
+            // `""""` closes a multi-line string that ends with a quote.
+            while multi_line && text[at..].starts_with(quote) {
+                at += 1;
+            }
+            return at;
+        }
+        if next == '\n' && !multi_line {
+            return at;
+        }
+        at += next.len_utf8();
+        if escapes && next == '\\' {
+            at += text[at..].chars().next().map_or(0, char::len_utf8);
+        }
+    }
+    text.len()
+}
+
+#[cfg(test)]
+mod tests;
