@@ -1,0 +1,48 @@
+//! The only place that reads a clock or sleeps.
+//!
+//! Instants are tokio's, so that a paused runtime gives a whole tree virtual time.
+
+use std::time::{Duration, SystemTime};
+
+use tokio::time::{Instant, Sleep};
+
+/// Later than anything that happens; an instant may not overflow.
+const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+/// The start of a tree. Lifecycle instants are durations since then.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Epoch(Instant);
+
+impl Epoch {
+    pub(crate) fn start() -> Self {
+        Self(now())
+    }
+
+    /// Time since the tree started.
+    pub(crate) fn elapsed(&self) -> Duration {
+        now().saturating_duration_since(self.0)
+    }
+
+    /// The instant that lies `since` after the tree's start.
+    pub(crate) fn at(&self, since: Duration) -> Instant {
+        self.0 + since.min(FAR)
+    }
+}
+
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+/// Wall-clock time, for the flight recorder's readers only: nothing is decided by it.
+#[expect(clippy::disallowed_methods, reason = "this is the clock")]
+pub(crate) fn wall() -> SystemTime {
+    SystemTime::now()
+}
+
+pub(crate) fn sleep(duration: Duration) -> Sleep {
+    tokio::time::sleep(duration)
+}
+
+pub(crate) fn sleep_until(instant: Instant) -> Sleep {
+    tokio::time::sleep_until(instant)
+}

@@ -1,0 +1,241 @@
+//! What an actor sees of its node.
+
+use std::sync::Arc;
+
+use actix::dev::channel::AddressSender;
+use actix::dev::{Envelope, EnvelopeProxy, MessageResponse, OneshotSender, ToEnvelope};
+use actix::{
+    Actor, ActorContext, ActorFuture, ActorState, Addr, AsyncContext, Handler, Message, SpawnHandle,
+};
+use futures_util::future::LocalBoxFuture;
+
+use crate::address::Address;
+use crate::letter::Letter;
+use crate::path::NodePath;
+use crate::tasks::{Task, TaskFuture};
+
+/// What every supervised actor implements.
+///
+/// `Actor::started` is called once per instance; `stopping` and `stopped` never are, since they cannot wait:
+/// clean-up goes into [`drain`](Self::drain).
+pub trait Supervised: Actor<Context = Context<Self>> {
+    /// Clean-up, awaited once, after the last message of an instance that ends in order: retired, replaced, shut
+    /// down, restarted by order, or stopped by itself. Not called after a panic or a failure.
+    fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
+        let _ = ctx;
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// A read-only message: handled on `&self`, so that a panic in it answers `Crashed` and restarts nothing.
+pub trait ReadHandler<M: Message>: Supervised {
+    /// Answers the message.
+    fn read(&self, message: M) -> Reply<M::Result>;
+}
+
+/// The answer to a read-only message.
+pub enum Reply<T> {
+    /// Known now.
+    Now(T),
+    /// Known when this future ends. It runs beside the mailbox, outlives a restart of the actor, and is dropped when
+    /// its caller leaves.
+    Later(LocalBoxFuture<'static, T>),
+    /// As [`Later`](Self::Later), but goes on to its end when its caller leaves, and holds its place in the gate until
+    /// then: for work whose effects must not stop half way. It has to end by itself.
+    Run(LocalBoxFuture<'static, T>),
+}
+
+impl<T> Reply<T> {
+    /// An answer to be computed by `future`.
+    pub fn later(future: impl Future<Output = T> + 'static) -> Self {
+        Self::Later(Box::pin(future))
+    }
+
+    /// An answer that comes with work to be finished: `future` goes on whether or not somebody still waits.
+    pub fn run(future: impl Future<Output = T> + 'static) -> Self {
+        Self::Run(Box::pin(future))
+    }
+}
+
+/// How an instance asked to end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// After its drain.
+    Stop,
+    /// At once.
+    Terminate,
+    /// At once, as a failure.
+    Fail(String),
+}
+
+/// The execution context of one instance of a supervised actor.
+///
+/// Actors name it as `type Context = actix_supervision::Context<Self>`; actix's own `start` functions then do not
+/// compile, so there is no unsupervised way to run them.
+pub struct Context<A: Supervised> {
+    address: Address<A>,
+    side: AddressSender<A>,
+    generation: u64,
+    pub(crate) ending: Option<Ending>,
+    /// Futures on their way into the instance's task set.
+    pub(crate) spawned: Vec<(SpawnHandle, Task<A>)>,
+    /// Futures that stop everything else until they end; the last one first.
+    pub(crate) waits: Vec<Task<A>>,
+    pub(crate) cancelled: Vec<SpawnHandle>,
+    /// Read-only answers on their way into the runner's set.
+    pub(crate) reads: Vec<(Option<&'static str>, LocalBoxFuture<'static, ()>)>,
+    next_handle: SpawnHandle,
+    /// Name of the message, or of the message whose future is polled.
+    pub(crate) label: Option<&'static str>,
+    /// Set while a response takes hold of the context: what it spawns belongs to this letter.
+    letter: Option<Arc<dyn Letter<A>>>,
+}
+
+impl<A: Supervised> Context<A> {
+    pub(crate) fn new(address: Address<A>, side: AddressSender<A>, generation: u64) -> Self {
+        Self {
+            address,
+            side,
+            generation,
+            ending: None,
+            spawned: Vec::new(),
+            waits: Vec::new(),
+            cancelled: Vec::new(),
+            reads: Vec::new(),
+            next_handle: SpawnHandle::default(),
+            label: None,
+            letter: None,
+        }
+    }
+
+    /// The supervised address of this actor.
+    pub fn supervised_address(&self) -> Address<A> {
+        self.address.clone()
+    }
+
+    /// The path of the node.
+    pub fn path(&self) -> &NodePath {
+        self.address.path()
+    }
+
+    /// The generation of this instance: greater than that of every instance before it.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// Ends this instance as failed, without a drain, once the current turn is over.
+    pub fn fail(&mut self, reason: impl Into<String>) {
+        self.ending = Some(Ending::Fail(reason.into()));
+    }
+
+    /// Runs `respond`; the futures it spawns are the answer to `letter` and hold its place in the gate.
+    pub(crate) fn responding(&mut self, letter: Arc<dyn Letter<A>>, respond: impl FnOnce(&mut Self)) {
+        self.letter = Some(letter);
+        respond(self);
+        self.letter = None;
+    }
+
+    /// Keeps the instance waiting for ever, holding `held`.
+    pub(crate) fn hang(&mut self, held: impl Sized + 'static) {
+        self.wait(actix::fut::wrap_future(async move {
+            let _held = held;
+            std::future::pending().await
+        }));
+    }
+
+    pub(crate) fn read_later(&mut self, answer: LocalBoxFuture<'static, ()>) {
+        self.reads.push((self.label, answer));
+    }
+
+    fn task(&self, future: TaskFuture<A>) -> Task<A> {
+        Task { future, label: self.label, letter: self.letter.clone() }
+    }
+}
+
+impl<A: Supervised> ActorContext for Context<A> {
+    /// Ends this instance normally, after its drain.
+    fn stop(&mut self) {
+        self.ending.get_or_insert(Ending::Stop);
+    }
+
+    /// Ends this instance normally, without a drain.
+    fn terminate(&mut self) {
+        if !matches!(self.ending, Some(Ending::Fail(_))) {
+            self.ending = Some(Ending::Terminate);
+        }
+    }
+
+    fn state(&self) -> ActorState {
+        match self.ending {
+            None => ActorState::Running,
+            Some(Ending::Stop) => ActorState::Stopping,
+            Some(_) => ActorState::Stopped,
+        }
+    }
+}
+
+impl<A: Supervised> AsyncContext<A> for Context<A> {
+    /// The actix address, for streams and recipients. It is bounded by actix's soft bound only and its errors say
+    /// less; everyone else uses [`supervised_address`](Self::supervised_address).
+    fn address(&self) -> Addr<A> {
+        Addr::new(self.side.clone())
+    }
+
+    fn spawn<F>(&mut self, future: F) -> SpawnHandle
+    where
+        F: ActorFuture<A, Output = ()> + 'static,
+    {
+        self.next_handle = self.next_handle.next();
+        let task = self.task(Box::pin(future));
+        self.spawned.push((self.next_handle, task));
+        self.next_handle
+    }
+
+    fn wait<F>(&mut self, future: F)
+    where
+        F: ActorFuture<A, Output = ()> + 'static,
+    {
+        let task = self.task(Box::pin(future));
+        self.waits.push(task);
+    }
+
+    fn waiting(&self) -> bool {
+        !self.waits.is_empty() || self.ending.is_some()
+    }
+
+    fn cancel_future(&mut self, handle: SpawnHandle) -> bool {
+        self.cancelled.push(handle);
+        true
+    }
+}
+
+/// A message that came through actix's own address.
+struct SideLetter<M: Message> {
+    message: Option<M>,
+    reply: Option<OneshotSender<M::Result>>,
+}
+
+impl<A, M> EnvelopeProxy<A> for SideLetter<M>
+where
+    A: Supervised + Handler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    fn handle(&mut self, actor: &mut A, ctx: &mut Context<A>) {
+        if let Some(message) = self.message.take() {
+            ctx.label = Some(std::any::type_name::<M>());
+            actor.handle(message, ctx).handle(ctx, self.reply.take());
+        }
+    }
+}
+
+impl<A, M> ToEnvelope<A, M> for Context<A>
+where
+    A: Supervised + Handler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    fn pack(message: M, reply: Option<OneshotSender<M::Result>>) -> Envelope<A> {
+        Envelope::with_proxy(Box::new(SideLetter { message: Some(message), reply }))
+    }
+}

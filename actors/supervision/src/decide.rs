@@ -1,0 +1,287 @@
+//! What happens after an exit: the supervisor's decision as a pure function.
+//!
+//! [`decide`] reads no clock and does no I/O: the instant, the history and the jitter are given by the caller, so
+//! the same arguments always give the same [`Action`]. The tree's keeper is the only caller at run time. It carries
+//! the action out and, for a restart, writes it into the [`History`] with [`History::record`].
+//!
+//! Instants are durations since the tree started.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+#[cfg(test)]
+mod tests;
+
+/// The largest restart budget that is counted exactly; it bounds the memory of a [`History`].
+const LARGEST_BUDGET: usize = 1024;
+
+/// How often a child may be restarted, how fast, and what follows when that was not enough.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Policy {
+    /// Restarts allowed inside any window of [`within`](Self::within). 0 allows none; more than 1024 counts as 1024.
+    /// A child that should be tried for ever needs only a budget its backoff cannot use up.
+    pub max_restarts: u32,
+    /// Length of the sliding window. A child that lives this long after its last restart is quiet again: its next
+    /// restart is immediate.
+    pub within: Duration,
+    /// The delay before a restart.
+    pub backoff: Backoff,
+    /// What follows when the budget is used up.
+    pub exhausted: Exhausted,
+}
+
+impl Default for Policy {
+    /// Five restarts within 30 s, then quarantine.
+    fn default() -> Self {
+        Self {
+            max_restarts: 5,
+            within: Duration::from_secs(30),
+            backoff: Backoff::default(),
+            exhausted: Exhausted::Quarantine,
+        }
+    }
+}
+
+/// Exponential delay between restarts. The first restart after a quiet period is immediate, the second waits for
+/// `first`, and each one after that twice as long as the one before, up to `max`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Backoff {
+    /// Delay of the second restart in a row.
+    pub first: Duration,
+    /// No delay is longer than this.
+    pub max: Duration,
+    /// The share of a delay, 0 to 1, that chance may take away, so that children that failed together do not return
+    /// together. 0 makes every delay exact.
+    pub jitter: f64,
+}
+
+impl Default for Backoff {
+    /// 10 ms doubling to 5 s, of which chance takes up to a fifth.
+    fn default() -> Self {
+        Self { first: Duration::from_millis(10), max: Duration::from_secs(5), jitter: 0.2 }
+    }
+}
+
+impl Backoff {
+    /// The delay of the restart that follows `streak` earlier ones, `jitter` being a uniformly drawn number.
+    fn delay(&self, streak: u32, jitter: u64) -> Duration {
+        let Some(doublings) = streak.checked_sub(1) else { return Duration::ZERO };
+        let factor = 1u32.checked_shl(doublings).unwrap_or(u32::MAX);
+        let exact = self.first.saturating_mul(factor).min(self.max);
+        let share = if self.jitter.is_nan() { 0.0 } else { self.jitter.clamp(0.0, 1.0) };
+        let kept = 1.0 - share * (jitter as f64 / u64::MAX as f64);
+        Duration::try_from_secs_f64(exact.as_secs_f64() * kept).map_or(exact, |delay| delay.min(exact))
+    }
+}
+
+/// Which exits of a child are followed by a restart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// Every exit, a normal one too: the child is meant to run for ever.
+    #[default]
+    Permanent,
+    /// Abnormal exits only: a normal exit means that its work is done.
+    OnFailure,
+    /// None.
+    Never,
+}
+
+/// What follows when a restart budget is used up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Exhausted {
+    /// The child stays registered but admits no message until its configuration changes or an operator restarts it.
+    #[default]
+    Quarantine,
+    /// The failure becomes the parent group's.
+    Escalate,
+    /// The whole tree ends.
+    EndTree,
+}
+
+/// Why a factory built no actor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "reason", rename_all = "snake_case")]
+pub enum StartError {
+    /// May pass by itself, as an unreachable database does: tried again within the budget.
+    Transient(String),
+    /// The configuration is wrong and trying again is useless: quarantined at once.
+    Config(String),
+    /// Nothing can work without this child, and it cannot start: the tree ends.
+    Fatal(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Transient(reason) | Self::Config(reason) | Self::Fatal(reason)) = self;
+        f.write_str(reason)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// How an instance ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "exit", rename_all = "snake_case")]
+pub enum Exit {
+    /// It stopped itself, its work being done.
+    Normal,
+    /// It gave itself up as failed.
+    Failed {
+        /// The reason it gave.
+        reason: String,
+    },
+    /// It panicked.
+    Panicked {
+        /// The panic's message.
+        message: String,
+        /// `file:line:column` of the panic.
+        location: Option<String>,
+        /// Type name of the message that was being handled.
+        handling: Option<&'static str>,
+    },
+    /// Its factory did not build it.
+    StartFailed(StartError),
+    /// The tree ended it: retired, replaced, shut down, or restarted with a sibling. Whoever gave the order says what
+    /// comes next.
+    Ordered,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Normal => f.write_str("stopped normally"),
+            Self::Failed { reason } => write!(f, "failed: {reason}"),
+            Self::Panicked { message, location, handling } => {
+                f.write_str("panicked")?;
+                if let Some(location) = location {
+                    write!(f, " at {location}")?;
+                }
+                if let Some(handling) = handling {
+                    write!(f, " while handling {handling}")?;
+                }
+                write!(f, ": {message}")
+            }
+            Self::StartFailed(error) => write!(f, "did not start: {error}"),
+            Self::Ordered => f.write_str("ended by order"),
+        }
+    }
+}
+
+/// What the supervisor does about an exit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "action", rename_all = "snake_case")]
+pub enum Action {
+    /// Build a new instance after this delay.
+    Restart {
+        /// Zero means at once.
+        after: Duration,
+    },
+    /// Admit no message until the configuration changes or an operator restarts the child.
+    Quarantine {
+        /// Shown to callers and operators.
+        reason: String,
+    },
+    /// Hand the failure to the parent group.
+    Escalate {
+        /// Shown to operators.
+        reason: String,
+    },
+    /// End the whole tree.
+    EndTree {
+        /// Shown to operators.
+        reason: String,
+    },
+    /// The child is done.
+    Stop,
+}
+
+/// The restarts of a child (or of a group sharing one budget) that still matter.
+///
+/// Bounded: it keeps no more restarts than the budget has, and none that has left the window.
+#[derive(Debug, Clone, Default)]
+pub struct History {
+    /// Instants of the exits that were answered with a restart, oldest first.
+    restarted: VecDeque<Duration>,
+    /// Restarts without a quiet period between them.
+    streak: u32,
+    /// When the last restart was due: a quiet period is counted from here.
+    due: Duration,
+}
+
+impl History {
+    /// Notes that the exit at `now` was answered with a restart `after` that delay.
+    pub fn record(&mut self, policy: &Policy, now: Duration, after: Duration) {
+        self.streak = self.streak_at(policy, now).saturating_add(1);
+        self.due = now.saturating_add(after);
+        self.restarted.push_back(now);
+        let within = self.count(now, policy.within);
+        let keep = within.min(budget(policy));
+        self.restarted.drain(..self.restarted.len() - keep);
+    }
+
+    /// Forgets everything, as an operator's restart does.
+    pub fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Restarts inside the window that ends at `now`. One exactly `within` ago has left it.
+    pub fn count(&self, now: Duration, within: Duration) -> usize {
+        self.restarted.iter().rev().take_while(|at| now.saturating_sub(**at) < within).count()
+    }
+
+    /// Restarts in a row, as an exit at `now` finds them.
+    fn streak_at(&self, policy: &Policy, now: Duration) -> u32 {
+        let quiet = now.saturating_sub(self.due) >= policy.within;
+        if quiet { 0 } else { self.streak }
+    }
+}
+
+/// Decides what follows the `exit` of a child at the instant `now`.
+///
+/// In this order:
+/// - an ordered exit stops: whoever ordered it says what comes next;
+/// - a failed start ends the tree if [`StartError::Fatal`] and quarantines if [`StartError::Config`], whatever the
+///   budget and the restart mode say;
+/// - an exit that `restart` does not cover stops;
+/// - with the budget used up, the policy's [`Exhausted`] applies;
+/// - otherwise the child restarts, after the backoff's delay. `jitter` is a uniformly drawn number.
+pub fn decide(
+    policy: &Policy,
+    restart: Restart,
+    history: &History,
+    exit: &Exit,
+    now: Duration,
+    jitter: u64,
+) -> Action {
+    match exit {
+        Exit::Ordered => return Action::Stop,
+        Exit::StartFailed(StartError::Fatal(reason)) => return Action::EndTree { reason: reason.clone() },
+        Exit::StartFailed(StartError::Config(reason)) => {
+            return Action::Quarantine { reason: reason.clone() };
+        }
+        Exit::Normal if restart != Restart::Permanent => return Action::Stop,
+        _ if restart == Restart::Never => return Action::Stop,
+        _ => {}
+    }
+    let used = history.count(now, policy.within);
+    if used < budget(policy) {
+        let after = policy.backoff.delay(history.streak_at(policy, now), jitter);
+        return Action::Restart { after };
+    }
+    let reason = format!("{used} restarts within {:?} were not enough; last exit: {exit}", policy.within);
+    match policy.exhausted {
+        Exhausted::Quarantine => Action::Quarantine { reason },
+        Exhausted::Escalate => Action::Escalate { reason },
+        Exhausted::EndTree => Action::EndTree { reason },
+    }
+}
+
+/// Restarts the policy allows in one window.
+fn budget(policy: &Policy) -> usize {
+    usize::try_from(policy.max_restarts).unwrap_or(LARGEST_BUDGET).min(LARGEST_BUDGET)
+}

@@ -1,0 +1,147 @@
+//! Planned faults: what goes wrong, where and when, as data.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use crate::decide::StartError;
+use crate::gate::lock;
+use crate::path::NodePath;
+use crate::view::short_name;
+
+/// A fault to happen once per matching node.
+#[derive(Debug, Clone)]
+pub struct Fault {
+    /// Path of the nodes it strikes; one `*` stands for any text.
+    pub path: String,
+    /// The last segment of the message's type name, or `*` for every message. Not looked at by
+    /// [`FaultKind::FailStart`].
+    pub message: String,
+    /// The how-manieth matching message (or start) it strikes, from 1, counted per node over its life.
+    pub nth: u64,
+    /// What happens.
+    pub kind: FaultKind,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone)]
+pub enum FaultKind {
+    /// The handler panics.
+    Panic,
+    /// The handler never ends, and the instance does nothing else; a read-only message hangs alone.
+    Hang,
+    /// The factory fails.
+    FailStart(StartError),
+}
+
+/// What strikes a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Injected {
+    Panic,
+    Hang,
+}
+
+impl Injected {
+    #[expect(clippy::panic, reason = "the fault that was planned")]
+    pub(crate) fn panic() {
+        std::panic::panic_any("injected fault".to_owned())
+    }
+}
+
+/// The faults of a tree.
+#[derive(Debug, Default)]
+pub(crate) struct FaultPlan(Vec<Fault>);
+
+impl FaultPlan {
+    pub(crate) fn new(faults: Vec<Fault>) -> Self {
+        Self(faults)
+    }
+
+    /// The faults that may strike the node at `path`; `None` if there are none, so that messages pay nothing.
+    pub(crate) fn for_node(&self, path: &NodePath) -> Option<NodeFaults> {
+        let faults: Vec<_> = self.0.iter().filter(|f| glob(&f.path, path.as_str())).cloned().collect();
+        (!faults.is_empty()).then(|| NodeFaults { faults, counts: Mutex::default() })
+    }
+}
+
+/// The faults of one node, with what has been counted.
+#[derive(Debug)]
+pub(crate) struct NodeFaults {
+    faults: Vec<Fault>,
+    counts: Mutex<HashMap<usize, u64>>,
+}
+
+impl NodeFaults {
+    /// What strikes this message.
+    pub(crate) fn message(&self, type_name: &'static str) -> Option<Injected> {
+        let name = short_name(type_name);
+        let struck = self.strike(|fault| {
+            !matches!(fault.kind, FaultKind::FailStart(_)) && (fault.message == "*" || fault.message == name)
+        })?;
+        match struck {
+            FaultKind::Panic => Some(Injected::Panic),
+            FaultKind::Hang => Some(Injected::Hang),
+            FaultKind::FailStart(_) => None,
+        }
+    }
+
+    /// What strikes this start.
+    pub(crate) fn start(&self) -> Option<StartError> {
+        match self.strike(|fault| matches!(fault.kind, FaultKind::FailStart(_)))? {
+            FaultKind::FailStart(error) => Some(error),
+            FaultKind::Panic | FaultKind::Hang => None,
+        }
+    }
+
+    /// Counts one occurrence for every matching fault; the first whose turn it is strikes.
+    fn strike(&self, matches: impl Fn(&Fault) -> bool) -> Option<FaultKind> {
+        let mut counts = lock(&self.counts);
+        let mut struck = None;
+        for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| matches(fault)) {
+            let count = counts.entry(index).or_default();
+            *count += 1;
+            if *count == fault.nth && struck.is_none() {
+                struck = Some(fault.kind.clone());
+            }
+        }
+        struck
+    }
+}
+
+fn glob(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, tail)) => {
+            text.len() >= head.len() + tail.len() && text.starts_with(head) && text.ends_with(tail)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_star_stands_for_any_text() {
+        assert!(glob("channels/*", "channels/orders"));
+        assert!(glob("*/writer", "store/writer"));
+        assert!(glob("*", "anything"));
+        assert!(glob("store", "store"));
+        assert!(!glob("store", "store/writer"));
+        assert!(!glob("aa*aa", "aaa"));
+    }
+
+    #[test]
+    fn a_fault_strikes_once_at_its_turn() {
+        let plan = FaultPlan::new(vec![Fault {
+            path: "a".to_owned(),
+            message: "Ping".to_owned(),
+            nth: 2,
+            kind: FaultKind::Panic,
+        }]);
+        let node = plan.for_node(&NodePath::parse("a").unwrap()).unwrap();
+        let strikes: Vec<_> =
+            ["x::Ping", "x::Pong", "x::Ping", "x::Ping"].map(|m| node.message(m).is_some()).into();
+        assert_eq!(strikes, [false, false, true, false]);
+        assert!(plan.for_node(&NodePath::parse("b").unwrap()).is_none());
+    }
+}

@@ -1,0 +1,154 @@
+//! The gate of a node: whether a call is admitted, and how many are in flight.
+//!
+//! One atomic counts the calls of all clones of an address, so a bound is a bound. A call holds its place from
+//! admission until its outcome is known and the work done for it has ended, whether or not its caller still waits.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::address::CallErrorKind;
+use crate::clock::Epoch;
+
+/// The state of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeState {
+    /// Its first instance is being built, or waits for the nodes it needs. Calls queue.
+    Starting,
+    /// An instance handles messages.
+    Running,
+    /// The last instance ended and the next one is on its way. Calls queue, or are refused during a backoff.
+    Restarting,
+    /// It ended too often, or its configuration is wrong. Every call is refused with the reason.
+    Quarantined,
+    /// It finishes what it admitted. New calls are refused.
+    Draining,
+    /// It has no instance and gets none without an order.
+    Stopped,
+}
+
+impl NodeState {
+    const ALL: [Self; 6] =
+        [Self::Starting, Self::Running, Self::Restarting, Self::Quarantined, Self::Draining, Self::Stopped];
+}
+
+/// Locks, ignoring poison: nothing here is left half-written by a panic.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Debug)]
+pub(crate) struct Gate {
+    state: AtomicU8,
+    in_flight: AtomicUsize,
+    high_water: AtomicUsize,
+    bound: usize,
+    epoch: Epoch,
+    /// End of the backoff in microseconds since the epoch; 0 outside a backoff.
+    retry_at: AtomicU64,
+    reason: Mutex<Option<Arc<str>>>,
+}
+
+impl Gate {
+    pub(crate) fn new(bound: usize, epoch: Epoch) -> Self {
+        Self {
+            state: AtomicU8::new(NodeState::Starting as u8),
+            in_flight: AtomicUsize::new(0),
+            high_water: AtomicUsize::new(0),
+            bound,
+            epoch,
+            retry_at: AtomicU64::new(0),
+            reason: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn state(&self) -> NodeState {
+        NodeState::ALL[usize::from(self.state.load(Ordering::Acquire))]
+    }
+
+    /// Enters a state other than quarantine and backoff.
+    pub(crate) fn enter(&self, state: NodeState) {
+        self.retry_at.store(0, Ordering::Release);
+        self.state.store(state as u8, Ordering::Release);
+        if state != NodeState::Quarantined {
+            *lock(&self.reason) = None;
+        }
+    }
+
+    /// Refuses calls until the backoff ends at `until` since the epoch.
+    pub(crate) fn back_off(&self, until: Duration) {
+        self.enter(NodeState::Restarting);
+        let micros = u64::try_from(until.as_micros()).unwrap_or(u64::MAX);
+        self.retry_at.store(micros, Ordering::Release);
+    }
+
+    pub(crate) fn quarantine(&self, reason: Arc<str>) {
+        *lock(&self.reason) = Some(reason);
+        self.enter(NodeState::Quarantined);
+    }
+
+    pub(crate) fn reason(&self) -> Option<Arc<str>> {
+        lock(&self.reason).clone()
+    }
+
+    /// What is left of the backoff, if there is one.
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
+        match self.retry_at.load(Ordering::Acquire) {
+            0 => None,
+            micros => Some(Duration::from_micros(micros).saturating_sub(self.epoch.elapsed())),
+        }
+    }
+
+    /// Takes a place, or says why not.
+    pub(crate) fn admit(&self) -> Result<(), CallErrorKind> {
+        if let Some(refusal) = self.refusal() {
+            return Err(refusal);
+        }
+        let enter = |count: usize| (count < self.bound).then_some(count + 1);
+        let before = self
+            .in_flight
+            .fetch_update(Ordering::AcqRel, Ordering::Relaxed, enter)
+            .map_err(|_| CallErrorKind::Full)?;
+        if before >= self.high_water.load(Ordering::Relaxed) {
+            self.high_water.fetch_max(before + 1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Why a call is not admitted now, the bound aside.
+    pub(crate) fn refusal(&self) -> Option<CallErrorKind> {
+        match self.state() {
+            NodeState::Starting | NodeState::Running => None,
+            // Once the time told has passed calls queue, even if the keeper's timer is late.
+            NodeState::Restarting => self
+                .retry_after()
+                .filter(|left| !left.is_zero())
+                .map(|retry_after| CallErrorKind::Restarting { retry_after }),
+            NodeState::Quarantined => {
+                let reason = self.reason().unwrap_or_else(|| "quarantined".into());
+                Some(CallErrorKind::Quarantined { reason })
+            }
+            NodeState::Draining => Some(CallErrorKind::Draining),
+            NodeState::Stopped => Some(CallErrorKind::Stopped),
+        }
+    }
+
+    pub(crate) fn release(&self) {
+        self.in_flight.fetch_sub(1, Ordering::AcqRel);
+    }
+
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn high_water(&self) -> usize {
+        self.high_water.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bound(&self) -> usize {
+        self.bound
+    }
+}

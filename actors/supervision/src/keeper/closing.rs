@@ -1,0 +1,270 @@
+//! Ending nodes for good, in reverse order of need: retire and shutdown.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Answer, Keeper, Phase, Timer, reply};
+use crate::gate::NodeState;
+use crate::outcome::{RetireError, TreeExit};
+use crate::path::NodePath;
+use crate::protocol::Order;
+use crate::recorder::EventKind;
+
+/// How long a runner ended by force may take to say so before it is given up, its thread being blocked.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// A set of nodes that is being ended.
+pub(super) struct Closing {
+    scope: NodePath,
+    /// When its time is up, since the tree's start.
+    deadline: Duration,
+    targets: BTreeMap<NodePath, Target>,
+    /// Targets that drain.
+    draining: usize,
+    /// Targets that have not ended.
+    alive: usize,
+    /// Targets that nothing needs any more, to be drained.
+    free: Vec<NodePath>,
+    /// Whether some node had to be ended by force.
+    forced: bool,
+    /// Answered when a retirement is over; a shutdown has none.
+    answer: Option<Answer<Result<(), RetireError>>>,
+}
+
+struct Target {
+    /// Targets alive that need this one.
+    needed_by: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Runs on, since it is needed.
+    Needed,
+    Draining,
+    Ended,
+}
+
+impl Closing {
+    /// Whether nothing can be added at `path` because what would hold it is being ended.
+    pub(super) fn holds(&self, path: &NodePath) -> bool {
+        path.is_within(&self.scope)
+    }
+
+    /// Changes how often the targets among `needs` are needed.
+    fn count_needs(&mut self, needs: &[NodePath], change: impl Fn(usize) -> usize) {
+        for need in needs {
+            let needed = self.targets.range_mut(need.clone()..);
+            for (path, target) in needed.take_while(|(path, _)| path.is_within(need)) {
+                target.needed_by = change(target.needed_by);
+                if target.needed_by == 0 && target.state == State::Needed {
+                    self.free.push(path.clone());
+                }
+            }
+        }
+    }
+
+    /// Notes that a target has ended; `false` if that was known.
+    fn ended(&mut self, path: &NodePath) -> bool {
+        let Some(target) = self.targets.get_mut(path) else { return false };
+        let before = std::mem::replace(&mut target.state, State::Ended);
+        self.draining -= usize::from(before == State::Draining);
+        self.alive -= usize::from(before != State::Ended);
+        before != State::Ended
+    }
+
+    /// The targets that have not ended.
+    fn living(&self) -> Vec<NodePath> {
+        let living = self.targets.iter().filter(|(_, target)| target.state != State::Ended);
+        living.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// The targets to be drained now.
+    fn release(&mut self) -> Vec<NodePath> {
+        let mut free = std::mem::take(&mut self.free);
+        if free.is_empty() && self.draining == 0 {
+            // They need each other.
+            free.extend(self.targets.keys().cloned());
+        }
+        let targets = &mut self.targets;
+        free.retain(|path| {
+            let needed = targets.get_mut(path).filter(|target| target.state == State::Needed);
+            needed.map(|target| target.state = State::Draining).is_some()
+        });
+        self.draining += free.len();
+        free
+    }
+}
+
+impl Keeper {
+    pub(super) fn retire(
+        &mut self,
+        path: NodePath,
+        deadline: Duration,
+        answer: Answer<Result<(), RetireError>>,
+    ) {
+        let error = match self.ending {
+            Some(_) => Some(RetireError::TreeEnded),
+            None if !self.actors.contains_key(&path) && !self.groups.contains_key(&path) => {
+                Some(RetireError::Unknown)
+            }
+            None => None,
+        };
+        match error {
+            Some(error) => reply(answer, Err(error)),
+            None => self.close(path, deadline, Some(answer)),
+        }
+    }
+
+    /// Begins the end of the tree; the first reason given stays the reason, the nearest deadline counts.
+    pub(super) fn shut_down(&mut self, exit: TreeExit, deadline: Duration) {
+        if self.ending.is_none() {
+            self.ending = Some(exit);
+            self.touched.extend(self.watchers.keys().cloned());
+        }
+        self.close(NodePath::root(), deadline, None);
+    }
+
+    fn close(
+        &mut self,
+        scope: NodePath,
+        deadline: Duration,
+        answer: Option<Answer<Result<(), RetireError>>>,
+    ) {
+        for group in self.groups_within(&scope) {
+            if let Some(group) = self.groups.get(&group) {
+                group.node.gate.enter(NodeState::Draining);
+            }
+        }
+        let deadline = self.now().saturating_add(deadline);
+        let mut closing = Closing {
+            scope: scope.clone(),
+            deadline,
+            targets: BTreeMap::new(),
+            draining: 0,
+            alive: 0,
+            free: Vec::new(),
+            forced: false,
+            answer,
+        };
+        for path in self.actors_within(&scope) {
+            let gone = self.actors.get(&path).is_some_and(|actor| actor.phase == Phase::Gone);
+            let state = if gone { State::Ended } else { State::Needed };
+            closing.alive += usize::from(!gone);
+            closing.targets.insert(path, Target { needed_by: 0, state });
+        }
+        let alive = closing.living();
+        for actor in alive.iter().filter_map(|path| self.actors.get(path)) {
+            closing.count_needs(&actor.node.needs, |count| count + 1);
+        }
+        closing.free = alive;
+        closing.free.retain(|path| closing.targets.get(path).is_some_and(|target| target.needed_by == 0));
+        let id = self.token();
+        self.closings.insert(id, closing);
+        self.set_timer(deadline, Timer::Deadline { closing: id });
+        self.advance(id);
+    }
+
+    /// Drains what nothing needs any more; finishes when all have ended.
+    fn advance(&mut self, id: u64) {
+        let Some(closing) = self.closings.get_mut(&id) else { return };
+        if closing.alive == 0 {
+            return self.finish(id);
+        }
+        let deadline = closing.deadline;
+        for path in closing.release() {
+            self.drain(&path, deadline);
+        }
+    }
+
+    fn drain(&mut self, path: &NodePath, deadline: Duration) {
+        let deadline = self.left_until(deadline);
+        let Some(actor) = self.actors.get(path) else { return };
+        actor.order(Order::Drain { deadline });
+        if actor.phase != Phase::Draining {
+            self.enter(path, Phase::Draining);
+            self.record(path, EventKind::Draining);
+        }
+    }
+
+    /// A node's runner is gone.
+    pub(super) fn close_ended(&mut self, path: &NodePath) {
+        let mut ids: Vec<_> = self.closings.keys().copied().collect();
+        // The wider ones first: the narrower one removes what they still look at.
+        ids.sort_by_key(|id| self.closings.get(id).map_or(0, |closing| closing.scope.as_str().len()));
+        for id in ids {
+            self.close_one(id, path);
+        }
+    }
+
+    fn close_one(&mut self, id: u64, path: &NodePath) {
+        let Some(closing) = self.closings.get_mut(&id) else { return };
+        if !closing.ended(path) {
+            return;
+        }
+        if let Some(actor) = self.actors.get(path) {
+            closing.forced |= actor.node.forced.load(Ordering::Acquire);
+            closing.count_needs(&actor.node.needs, |count| count.saturating_sub(1));
+        }
+        self.advance(id);
+    }
+
+    /// The time of a closing is up.
+    pub(super) fn force(&mut self, id: u64) {
+        let left = self.alive(id);
+        if left.is_empty() {
+            return;
+        }
+        for path in &left {
+            if let Some(actor) = self.actors.get(path) {
+                actor.node.forced.store(true, Ordering::Release);
+                actor.order(Order::Kill);
+            }
+            self.enter(path, Phase::Draining);
+        }
+        let at = self.now() + GRACE;
+        self.set_timer(at, Timer::Abandon { closing: id });
+    }
+
+    /// What did not even end by force is given up.
+    pub(super) fn abandon(&mut self, id: u64) {
+        for path in self.alive(id) {
+            slog::error!(self.world.log, "actor given up, its thread is blocked"; "actor" => path.as_str());
+            self.enter(&path, Phase::Gone);
+            self.record(&path, EventKind::Stopped);
+            self.close_ended(&path);
+        }
+    }
+
+    fn alive(&self, id: u64) -> Vec<NodePath> {
+        self.closings.get(&id).map(Closing::living).unwrap_or_default()
+    }
+
+    fn finish(&mut self, id: u64) {
+        let Some(closing) = self.closings.remove(&id) else { return };
+        if closing.scope.is_root() {
+            for group in self.groups.values() {
+                group.node.gate.enter(NodeState::Stopped);
+            }
+            return;
+        }
+        for path in self.actors_within(&closing.scope) {
+            if let Some(actor) = self.actors.remove(&path) {
+                self.ids.remove(&actor.node_id);
+            }
+            self.waiting.remove(&path);
+            self.world.directory.remove(&path);
+            self.touched.insert(path);
+        }
+        for path in self.groups_within(&closing.scope) {
+            self.groups.remove(&path);
+            self.world.directory.remove(&path);
+            self.touched.insert(path);
+        }
+        self.world.recorder.record(&closing.scope, 0, EventKind::Stopped, Vec::new());
+        if let Some(answer) = closing.answer {
+            reply(answer, if closing.forced { Err(RetireError::Forced) } else { Ok(()) });
+        }
+    }
+}

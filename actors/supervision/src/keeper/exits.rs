@@ -1,0 +1,253 @@
+//! What runners report, and what follows an exit.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Keeper, Next, Phase, reply};
+use crate::decide::{Action, Exit, Restart, StartError, decide};
+use crate::outcome::{OrderError, TreeExit};
+use crate::path::NodePath;
+use crate::protocol::Report;
+use crate::recorder::EventKind;
+use crate::spec::Strategy;
+
+/// How long the nodes of a tree that ends by a failure may drain.
+const END_DEADLINE: Duration = Duration::from_secs(10);
+
+impl Keeper {
+    pub(super) fn report(&mut self, node_id: u64, report: Report) {
+        // A retired node has nothing to say.
+        let Some(path) = self.ids.get(&node_id).cloned() else { return };
+        match report {
+            Report::Started { generation } => self.started(&path, generation),
+            Report::Exited { generation, exit, recent } => self.exited(&path, generation, exit, recent),
+            Report::Committed { id, generation } => self.committed(&path, id, generation),
+            Report::NotPrepared { id, generation, running } => {
+                self.not_prepared(&path, id, generation, running);
+            }
+            Report::Ended => self.runner_ended(&path),
+            Report::Gone => self.runner_gone(&path),
+        }
+    }
+
+    /// A commit came after its prepared instance was discarded. What the node was doing is current again.
+    fn not_prepared(&mut self, path: &NodePath, id: u64, generation: u64, running: Option<bool>) {
+        if let Some(commit) = self.commits.remove(&id) {
+            reply(commit.answer, Err(OrderError::Discarded));
+        }
+        let Some(actor) = self.actors.get_mut(path) else { return };
+        if self.commits.values().any(|commit| commit.node_id == actor.node_id) {
+            // Another one is on its way.
+            return;
+        }
+        actor.generation = generation;
+        if actor.phase == Phase::Starting {
+            match running {
+                Some(true) => self.enter(path, Phase::Running),
+                Some(false) => {}
+                None => {
+                    self.reset_attempt(path);
+                    self.enter(path, Phase::Waiting);
+                }
+            }
+        }
+    }
+
+    fn started(&mut self, path: &NodePath, generation: u64) {
+        let now = self.now();
+        let Some(actor) = self.actors.get_mut(path) else { return };
+        if actor.generation != generation {
+            return;
+        }
+        actor.attempt = 0;
+        actor.node.change_facts(|facts| facts.started_at = Some(now));
+        actor.started_before = true;
+        let starting = actor.phase == Phase::Starting;
+        self.record(path, EventKind::Started);
+        if starting {
+            self.enter(path, Phase::Running);
+        }
+    }
+
+    fn exited(&mut self, path: &NodePath, generation: u64, exit: Exit, recent: Vec<&'static str>) {
+        let Some(actor) = self.actors.get_mut(path) else { return };
+        let current = actor.generation == generation;
+        let phase = actor.phase;
+        // The echo of an order that crossed an exit.
+        if exit == Exit::Ordered && matches!(phase, Phase::Starting | Phase::Running) {
+            return;
+        }
+        actor.node.change_facts(|facts| {
+            facts.last_exit = Some(exit.to_string());
+            if current {
+                facts.started_at = None;
+            }
+        });
+        if current && actor.node.generation.load(Ordering::Acquire) == generation {
+            // The generation number is used up; only a failed start is tried again under its number.
+            actor.attempt = 0;
+        }
+        self.world.recorder.record(path, generation, EventKind::Exited { exit: exit.clone() }, recent);
+        if !current {
+            return;
+        }
+        match phase {
+            Phase::Starting | Phase::Running => self.failed(path, &exit),
+            Phase::Halting(Next::Start) => {
+                self.reset_attempt(path);
+                self.enter(path, Phase::Waiting);
+            }
+            Phase::Halting(Next::Quarantine) => self.enter(path, Phase::Quarantined),
+            Phase::Waiting
+            | Phase::Backoff { .. }
+            | Phase::Quarantined
+            | Phase::Draining
+            | Phase::Stopped
+            | Phase::Gone => {}
+        }
+    }
+
+    /// Decides and does what follows the exit of a node's instance.
+    fn failed(&mut self, path: &NodePath, exit: &Exit) {
+        let (now, jitter) = (self.now(), self.roll());
+        let Some(parent) = path.parent() else { return };
+        let Some(group) = self.groups.get_mut(&parent) else { return };
+        let Some(actor) = self.actors.get_mut(path) else { return };
+        let (shared, essential) = (actor.spec.shared_budget, actor.spec.essential);
+        let (policy, history) = match shared {
+            true => (&group.spec.policy, &mut group.history),
+            false => (&actor.spec.policy, &mut actor.history),
+        };
+        let action = decide(policy, actor.spec.restart, history, exit, now, jitter);
+        match action {
+            Action::Restart { after } => {
+                history.record(policy, now, after);
+                let strategy = group.spec.strategy;
+                let others = self.restarting_with(path, &parent, strategy);
+                for other in &others {
+                    self.cycle(other);
+                }
+                self.start_after(path, after, strategy == Strategy::OneForAll);
+            }
+            Action::Quarantine { reason } if essential => self.end_tree(path, reason),
+            Action::Quarantine { reason }
+                if shared && !matches!(exit, Exit::StartFailed(StartError::Config(_))) =>
+            {
+                // The failed one has no instance any more.
+                self.quarantine(path, &reason.as_str().into(), false);
+                self.quarantine_group(&parent, &reason.into());
+            }
+            Action::Quarantine { reason } => self.quarantine(path, &reason.into(), false),
+            Action::Escalate { reason } => {
+                self.record(path, EventKind::Escalated { reason: reason.clone() });
+                self.enter(path, Phase::Stopped);
+                self.group_failed(&parent, path, reason);
+            }
+            Action::EndTree { reason } => self.end_tree(path, reason),
+            Action::Stop => self.stop(path),
+        }
+    }
+
+    /// The nodes that restart with a failed one.
+    fn restarting_with(&self, path: &NodePath, group: &NodePath, strategy: Strategy) -> Vec<NodePath> {
+        let siblings = || self.actors_within(group).into_iter().filter(|sibling| sibling != path);
+        match strategy {
+            Strategy::OneForOne => Vec::new(),
+            Strategy::OneForAll => siblings().collect(),
+            Strategy::RestForOne => {
+                let siblings: Vec<_> = siblings().collect();
+                let mut found = BTreeSet::new();
+                let mut next = vec![path.clone()];
+                while let Some(needed) = next.pop() {
+                    for sibling in siblings.iter().filter(|sibling| self.needs(sibling, &needed)) {
+                        if found.insert(sibling.clone()) {
+                            next.push(sibling.clone());
+                        }
+                    }
+                }
+                found.into_iter().collect()
+            }
+        }
+    }
+
+    fn needs(&self, path: &NodePath, needed: &NodePath) -> bool {
+        self.actors.get(path).is_some_and(|actor| actor.node.needs.iter().any(|need| needed.is_within(need)))
+    }
+
+    /// A failure of `culprit` has become that of a group.
+    fn group_failed(&mut self, path: &NodePath, culprit: &NodePath, reason: String) {
+        let (now, jitter) = (self.now(), self.roll());
+        let Some(group) = self.groups.get_mut(path) else { return };
+        let exit = Exit::Failed { reason };
+        match decide(&group.spec.policy, Restart::Permanent, &group.history, &exit, now, jitter) {
+            Action::Restart { after } => {
+                group.history.record(&group.spec.policy, now, after);
+                for actor in self.actors_within(path) {
+                    self.clear_history(&actor);
+                    self.cycle(&actor);
+                }
+                self.start_after(culprit, after, true);
+            }
+            Action::Quarantine { reason } => self.quarantine_group(path, &reason.into()),
+            Action::Escalate { reason } => {
+                self.record(path, EventKind::Escalated { reason: reason.clone() });
+                match path.parent() {
+                    Some(parent) => self.group_failed(&parent, culprit, reason),
+                    None => self.end_tree(culprit, reason),
+                }
+            }
+            Action::EndTree { reason } => self.end_tree(culprit, reason),
+            Action::Stop => {}
+        }
+    }
+
+    /// Ends the tree because of a failure.
+    fn end_tree(&mut self, path: &NodePath, reason: String) {
+        self.record(path, EventKind::Escalated { reason: reason.clone() });
+        self.enter(path, Phase::Stopped);
+        let exit = TreeExit::Escalated { path: path.clone(), reason };
+        self.shut_down(exit, END_DEADLINE);
+    }
+
+    fn runner_ended(&mut self, path: &NodePath) {
+        self.enter(path, Phase::Gone);
+        self.record(path, EventKind::Stopped);
+        self.close_ended(path);
+    }
+
+    fn runner_gone(&mut self, path: &NodePath) {
+        let Some(actor) = self.actors.get(path) else { return };
+        if actor.phase == Phase::Gone {
+            return;
+        }
+        let (generation, essential) = (actor.generation, actor.spec.essential);
+        let reason = "its thread has ended".to_owned();
+        let exit = Exit::Failed { reason: reason.clone() };
+        actor.node.change_facts(|facts| {
+            facts.last_exit = Some(exit.to_string());
+            facts.started_at = None;
+        });
+        self.world.recorder.record(path, generation, EventKind::Exited { exit }, Vec::new());
+        self.enter(path, Phase::Gone);
+        self.record(path, EventKind::Stopped);
+        self.close_ended(path);
+        if essential && self.ending.is_none() {
+            let exit = TreeExit::Escalated { path: path.clone(), reason };
+            self.shut_down(exit, END_DEADLINE);
+        }
+    }
+
+    pub(super) fn clear_history(&mut self, path: &NodePath) {
+        if let Some(actor) = self.actors.get_mut(path) {
+            actor.history.clear();
+        }
+    }
+
+    /// The next start is the first of a new generation.
+    pub(super) fn reset_attempt(&mut self, path: &NodePath) {
+        if let Some(actor) = self.actors.get_mut(path) {
+            actor.attempt = 0;
+        }
+    }
+}

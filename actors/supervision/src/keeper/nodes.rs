@@ -1,0 +1,290 @@
+//! What the keeper knows of each node, and the steps every change of state is made of.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use super::{Keeper, Timer, reply};
+use crate::decide::History;
+use crate::gate::NodeState;
+use crate::outcome::OrderError;
+use crate::path::NodePath;
+use crate::protocol::Order;
+use crate::recorder::EventKind;
+use crate::spec::{ChildSpec, GroupSpec};
+use crate::vitals::{Node, millis};
+
+pub(crate) struct Actor {
+    pub(crate) node: Arc<Node>,
+    pub(crate) node_id: u64,
+    pub(crate) spec: ChildSpec,
+    orders: Box<dyn Fn(Order) + Send>,
+    pub(crate) phase: Phase,
+    /// Generation of the instance that runs or is being started. Reports of earlier ones are stale.
+    pub(crate) generation: u64,
+    /// Starts tried for this generation.
+    pub(crate) attempt: u32,
+    pub(crate) history: History,
+    /// Whether an instance has ever run.
+    pub(crate) started_before: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// For the nodes it needs.
+    Waiting,
+    Starting,
+    Running,
+    Backoff {
+        token: u64,
+        /// Whether it waits for its needs after that, because they may be restarting too.
+        then_wait: bool,
+    },
+    /// Its instance ends in order, and then.
+    Halting(Next),
+    Quarantined,
+    /// Its runner ends in order.
+    Draining,
+    /// No instance; its runner is there.
+    Stopped,
+    /// No runner.
+    Gone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    Start,
+    Quarantine,
+}
+
+impl Phase {
+    /// Whether it is on the way up.
+    pub(super) fn unready(self) -> bool {
+        match self {
+            Self::Waiting | Self::Starting | Self::Backoff { .. } | Self::Halting(_) => true,
+            Self::Running | Self::Quarantined | Self::Draining | Self::Stopped | Self::Gone => false,
+        }
+    }
+}
+
+impl Actor {
+    pub(crate) fn new(
+        node: Arc<Node>,
+        node_id: u64,
+        spec: ChildSpec,
+        orders: Box<dyn Fn(Order) + Send>,
+    ) -> Self {
+        Self {
+            node,
+            node_id,
+            spec,
+            orders,
+            phase: Phase::Waiting,
+            generation: 0,
+            attempt: 0,
+            history: History::default(),
+            started_before: false,
+        }
+    }
+
+    pub(super) fn order(&self, order: Order) {
+        (self.orders)(order);
+    }
+}
+
+pub(crate) struct Group {
+    pub(crate) node: Arc<Node>,
+    pub(crate) spec: GroupSpec,
+    pub(crate) history: History,
+    /// Actors below it on the way up.
+    pub(crate) unready: usize,
+    pub(crate) quarantined: bool,
+}
+
+impl Group {
+    pub(crate) fn new(node: Arc<Node>, spec: GroupSpec) -> Self {
+        Self { node, spec, history: History::default(), unready: 0, quarantined: false }
+    }
+}
+
+impl Group {
+    /// Shows its actors' progress as its own state, unless it has a state by order.
+    pub(super) fn show(&self) {
+        let gate = &self.node.gate;
+        let ending = matches!(gate.state(), NodeState::Draining | NodeState::Stopped);
+        if !ending && !self.quarantined {
+            gate.enter(if self.unready == 0 { NodeState::Running } else { NodeState::Starting });
+        }
+    }
+}
+
+impl Keeper {
+    /// Builds and runs the next generation, or tries again to build this one.
+    pub(super) fn start(&mut self, path: &NodePath) {
+        self.enter(path, Phase::Starting);
+        let Some(actor) = self.actors.get_mut(path) else { return };
+        actor.attempt += 1;
+        if actor.attempt == 1 {
+            actor.generation = actor.node.issue_generation();
+            if actor.started_before {
+                actor.node.restarts.fetch_add(1, Ordering::AcqRel);
+            }
+        }
+        actor.order(Order::Start { generation: actor.generation, attempt: actor.attempt });
+    }
+
+    /// Starts a node that has no instance, after a delay.
+    pub(super) fn start_after(&mut self, path: &NodePath, after: Duration, then_wait: bool) {
+        self.record(path, EventKind::RestartScheduled { after_ms: millis(after) });
+        if after.is_zero() {
+            return if then_wait { self.enter(path, Phase::Waiting) } else { self.start(path) };
+        }
+        let token = self.token();
+        let until = self.now().saturating_add(after);
+        self.enter(path, Phase::Backoff { token, then_wait });
+        if let Some(actor) = self.actors.get(path) {
+            actor.node.gate.back_off(until);
+        }
+        self.set_timer(until, Timer::Backoff { path: path.clone(), token });
+    }
+
+    pub(super) fn backoff_over(&mut self, path: &NodePath, token: u64) {
+        match self.actors.get(path).map(|actor| actor.phase) {
+            Some(Phase::Backoff { token: current, then_wait }) if current == token => {
+                if then_wait {
+                    self.enter(path, Phase::Waiting)
+                } else {
+                    self.start(path)
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Ends a node's instance in order and starts the next one. Nodes that are down for another reason stay so.
+    pub(super) fn cycle(&mut self, path: &NodePath) {
+        let Some(actor) = self.actors.get(path) else { return };
+        if matches!(actor.phase, Phase::Running | Phase::Starting) {
+            actor.order(Order::Halt { deadline: actor.spec.drain_deadline });
+            self.enter(path, Phase::Halting(Next::Start));
+        }
+    }
+
+    pub(super) fn quarantine(&mut self, path: &NodePath, reason: &Arc<str>, has_instance: bool) {
+        let Some(actor) = self.actors.get(path) else { return };
+        actor.node.gate.quarantine(Arc::clone(reason));
+        if has_instance {
+            actor.order(Order::Halt { deadline: actor.spec.drain_deadline });
+            self.enter(path, Phase::Halting(Next::Quarantine));
+        } else {
+            actor.order(Order::Recheck);
+            self.enter(path, Phase::Quarantined);
+        }
+        self.record(path, EventKind::Quarantined { reason: reason.to_string() });
+    }
+
+    /// Quarantines every actor of a group.
+    pub(super) fn quarantine_group(&mut self, path: &NodePath, reason: &Arc<str>) {
+        for group in self.groups_within(path) {
+            if let Some(group) = self.groups.get_mut(&group) {
+                group.quarantined = true;
+                group.node.gate.quarantine(Arc::clone(reason));
+            }
+            self.touched.insert(group);
+        }
+        self.record(path, EventKind::Quarantined { reason: reason.to_string() });
+        for actor in self.actors_within(path) {
+            match self.actors.get(&actor).map(|actor| actor.phase) {
+                Some(Phase::Running | Phase::Starting | Phase::Halting(Next::Start)) => {
+                    self.quarantine(&actor, reason, true);
+                }
+                Some(Phase::Waiting | Phase::Backoff { .. } | Phase::Stopped) => {
+                    self.quarantine(&actor, reason, false);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn stop(&mut self, path: &NodePath) {
+        self.enter(path, Phase::Stopped);
+        if let Some(actor) = self.actors.get(path) {
+            actor.order(Order::Recheck);
+        }
+        self.record(path, EventKind::Stopped);
+    }
+
+    /// The only place where an actor's phase changes.
+    pub(super) fn enter(&mut self, path: &NodePath, phase: Phase) {
+        let Some(actor) = self.actors.get_mut(path) else { return };
+        let before = std::mem::replace(&mut actor.phase, phase);
+        let gate = &actor.node.gate;
+        match phase {
+            Phase::Waiting | Phase::Starting | Phase::Halting(Next::Start) | Phase::Backoff { .. } => {
+                gate.enter(match actor.started_before {
+                    false => NodeState::Starting,
+                    true => NodeState::Restarting,
+                });
+            }
+            Phase::Running => gate.enter(NodeState::Running),
+            // The gate was closed with the reason.
+            Phase::Halting(Next::Quarantine) | Phase::Quarantined => {}
+            Phase::Draining => gate.enter(NodeState::Draining),
+            Phase::Stopped | Phase::Gone => gate.enter(NodeState::Stopped),
+        }
+        if phase == Phase::Waiting {
+            self.waiting.insert(path.clone());
+            self.ready_changed = true;
+        } else {
+            self.waiting.remove(path);
+        }
+        if phase == Phase::Gone {
+            let node_id = actor.node_id;
+            for (_, commit) in self.commits.extract_if(|_, commit| commit.node_id == node_id) {
+                reply(commit.answer, Err(OrderError::Gone));
+            }
+        }
+        if before.unready() != phase.unready() {
+            self.count_unready(path, phase.unready());
+        }
+        self.ready_changed |= phase == Phase::Running;
+        self.touched.insert(path.clone());
+    }
+
+    /// Counts an actor in or out of the groups above it as being on the way up.
+    pub(super) fn count_unready(&mut self, path: &NodePath, unready: bool) {
+        let mut above = path.parent();
+        while let Some(path) = above {
+            above = path.parent();
+            let Some(group) = self.groups.get_mut(&path) else { continue };
+            group.unready = if unready { group.unready + 1 } else { group.unready.saturating_sub(1) };
+            group.show();
+            self.ready_changed |= group.unready == 0;
+            self.touched.insert(path);
+        }
+    }
+
+    pub(super) fn needs_ready(&self, path: &NodePath) -> bool {
+        let ready = |need| match (self.actors.get(need), self.groups.get(need)) {
+            (Some(actor), _) => actor.phase == Phase::Running,
+            (None, Some(group)) => group.unready == 0 && !group.quarantined,
+            (None, None) => false,
+        };
+        self.actors.get(path).is_some_and(|actor| actor.node.needs.iter().all(ready))
+    }
+
+    pub(super) fn actors_within(&self, path: &NodePath) -> Vec<NodePath> {
+        let below = self.actors.range(path.clone()..).map(|(path, _)| path);
+        below.take_while(|below| below.is_within(path)).cloned().collect()
+    }
+
+    pub(super) fn groups_within(&self, path: &NodePath) -> Vec<NodePath> {
+        let below = self.groups.range(path.clone()..).map(|(path, _)| path);
+        below.take_while(|below| below.is_within(path)).cloned().collect()
+    }
+
+    pub(super) fn record(&self, path: &NodePath, kind: EventKind) {
+        let generation = self.actors.get(path).map_or(0, |actor| actor.generation);
+        self.world.recorder.record(path, generation, kind, Vec::new());
+    }
+}

@@ -1,0 +1,144 @@
+//! What an operator, or a reload, orders.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Commit, Keeper, Next, Phase, reply};
+use crate::outcome::OrderError;
+use crate::path::NodePath;
+use crate::protocol::Order;
+use crate::recorder::EventKind;
+
+impl Keeper {
+    /// Restarts a node, or every node of a group, whatever its state; its history starts anew.
+    pub(super) fn order_restart(&mut self, path: &NodePath) -> Result<(), OrderError> {
+        self.check_order(path)?;
+        if let Some(group) = self.groups.get_mut(path) {
+            group.history.clear();
+        }
+        for group in self.groups_within(path) {
+            self.release_group(&group);
+        }
+        for actor in self.actors_within(path) {
+            self.restart_actor(&actor);
+        }
+        Ok(())
+    }
+
+    fn restart_actor(&mut self, path: &NodePath) {
+        self.clear_history(path);
+        let Some(phase) = self.actors.get(path).map(|actor| actor.phase) else { return };
+        match phase {
+            Phase::Running | Phase::Starting => self.cycle(path),
+            Phase::Backoff { .. } | Phase::Stopped => {
+                self.reset_attempt(path);
+                self.enter(path, Phase::Waiting);
+            }
+            Phase::Quarantined => {
+                self.reset_attempt(path);
+                self.released(path);
+                self.enter(path, Phase::Waiting);
+            }
+            Phase::Halting(Next::Quarantine) => {
+                self.released(path);
+                self.enter(path, Phase::Halting(Next::Start));
+            }
+            Phase::Waiting | Phase::Halting(Next::Start) | Phase::Draining | Phase::Gone => {}
+        }
+    }
+
+    pub(super) fn order_quarantine(&mut self, path: &NodePath, reason: &Arc<str>) -> Result<(), OrderError> {
+        self.check_order(path)?;
+        if self.groups.contains_key(path) {
+            self.quarantine_group(path, reason);
+            return Ok(());
+        }
+        match self.actors.get(path).map(|actor| actor.phase) {
+            Some(Phase::Running | Phase::Starting | Phase::Halting(_)) => {
+                self.quarantine(path, reason, true);
+            }
+            Some(Phase::Waiting | Phase::Backoff { .. } | Phase::Stopped | Phase::Quarantined) => {
+                self.quarantine(path, reason, false);
+            }
+            Some(Phase::Draining | Phase::Gone) | None => {}
+        }
+        Ok(())
+    }
+
+    fn check_order(&self, path: &NodePath) -> Result<(), OrderError> {
+        if self.ending.is_some() {
+            return Err(OrderError::TreeEnded);
+        }
+        match self.actors.get(path).map(|actor| actor.phase) {
+            Some(Phase::Draining) => Err(OrderError::Draining),
+            Some(Phase::Gone) => Err(OrderError::Gone),
+            Some(_) => Ok(()),
+            None if self.groups.contains_key(path) => Ok(()),
+            None => Err(OrderError::Unknown),
+        }
+    }
+
+    /// Lets a prepared instance take over. It leaves quarantine with it: its configuration is another one.
+    pub(super) fn commit(&mut self, mut commit: Commit) {
+        let Some(path) = self.ids.get(&commit.node_id).cloned() else {
+            return reply(commit.answer, Err(OrderError::Unknown));
+        };
+        if let Err(error) = self.check_order(&path) {
+            return reply(commit.answer, Err(error));
+        }
+        let Some(actor) = self.actors.get_mut(&path) else { return };
+        if commit.generation <= actor.generation {
+            // A restart came between: the number reserved then is no longer the newest.
+            commit.generation = actor.node.issue_generation();
+        }
+        let quarantined = matches!(actor.phase, Phase::Quarantined | Phase::Halting(Next::Quarantine));
+        actor.generation = commit.generation;
+        actor.attempt = 1;
+        actor.history.clear();
+        actor.order(Order::Commit {
+            id: commit.id,
+            generation: commit.generation,
+            deadline: actor.spec.drain_deadline,
+        });
+        self.commits.insert(commit.id, commit);
+        if quarantined {
+            self.released(&path);
+        }
+        // From now on whatever the old instance reports is stale.
+        self.enter(&path, Phase::Starting);
+    }
+
+    pub(super) fn committed(&mut self, path: &NodePath, id: u64, generation: u64) {
+        let Some(commit) = self.commits.remove(&id) else { return };
+        if let Some(actor) = self.actors.get_mut(path) {
+            actor.spec.fingerprint = commit.fingerprint.clone();
+            actor.node.change_facts(|facts| facts.fingerprint = commit.fingerprint);
+        }
+        self.record(path, EventKind::Replaced);
+        reply(commit.answer, Ok(generation));
+    }
+
+    /// Notes that an actor leaves quarantine, and with it the groups above.
+    fn released(&mut self, path: &NodePath) {
+        self.record(path, EventKind::Released);
+        let mut above = path.parent();
+        while let Some(group) = above {
+            above = group.parent();
+            self.release_group(&group);
+        }
+    }
+
+    fn release_group(&mut self, path: &NodePath) {
+        let Some(group) = self.groups.get_mut(path).filter(|group| group.quarantined) else { return };
+        group.quarantined = false;
+        group.show();
+        self.ready_changed |= group.unready == 0;
+        self.touched.insert(path.clone());
+        self.record(path, EventKind::Released);
+    }
+
+    /// The time a node's next steps may take, for drains ordered one after another.
+    pub(super) fn left_until(&self, deadline: Duration) -> Duration {
+        deadline.saturating_sub(self.now())
+    }
+}

@@ -1,0 +1,183 @@
+//! A message on its way: one allocation shared by the caller and the mailbox.
+//!
+//! The message stays in the shared slot until it is handled, so a refusal, or the caller whose time is up, can take
+//! it back unread. Whoever empties the slot first decides: a message is either handled or handed back, never both.
+
+use std::any::type_name;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex};
+
+use actix::dev::{MessageResponse, OneshotSender};
+use actix::{Handler, Message};
+use tokio::sync::oneshot;
+
+use crate::address::{CallError, CallErrorKind};
+use crate::context::{Context, ReadHandler, Reply, Supervised};
+use crate::fault::Injected;
+use crate::gate::lock;
+use crate::vitals::Node;
+
+/// A letter as the mailbox of an `A` holds it.
+pub(crate) trait Letter<A: Supervised>: Send + Sync {
+    /// Type name of the message.
+    fn name(&self) -> &'static str;
+    /// Whether a panic while handling it leaves the actor intact.
+    fn read_only(&self) -> bool;
+    /// Handles the message, unless its caller has left.
+    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<Injected>);
+    /// Hands the message back.
+    fn refuse(&self, kind: CallErrorKind);
+}
+
+/// Handled on `&mut self`.
+pub(crate) struct Exclusive;
+/// Handled on `&self`.
+pub(crate) struct ReadOnly;
+
+/// Where the caller waits, if it does.
+pub(crate) type Answer<M> = Option<oneshot::Receiver<<M as Message>::Result>>;
+
+pub(crate) struct Call<M: Message, K> {
+    node: Arc<Node>,
+    slot: Mutex<Slot<M>>,
+    kind: PhantomData<K>,
+}
+
+struct Slot<M: Message> {
+    message: Option<M>,
+    reply: Option<OneshotSender<M::Result>>,
+    refusal: Option<CallErrorKind>,
+}
+
+impl<M: Message, K> Call<M, K> {
+    /// Passes the gate with `message`; `answered` says whether someone waits for an answer.
+    pub(crate) fn admit(
+        node: &Arc<Node>,
+        message: M,
+        answered: bool,
+    ) -> Result<(Arc<Self>, Answer<M>), CallError<M>> {
+        if let Err(kind) = node.gate.admit() {
+            return Err(CallError { kind, message: Some(message) });
+        }
+        let (reply, answer) = answered.then(oneshot::channel).unzip();
+        let slot = Slot { message: Some(message), reply, refusal: None };
+        let call = Self { node: Arc::clone(node), slot: Mutex::new(slot), kind: PhantomData };
+        Ok((Arc::new(call), answer))
+    }
+
+    /// Why there is no answer, with the message if it was never handled.
+    pub(crate) fn failure(&self, otherwise: CallErrorKind) -> CallError<M> {
+        let mut slot = lock(&self.slot);
+        let message = slot.message.take();
+        let kind = slot.refusal.take().unwrap_or(match (otherwise, &message) {
+            // The mailbox went away with the letter in it.
+            (CallErrorKind::Crashed, Some(_)) => CallErrorKind::Stopped,
+            (kind, _) => kind,
+        });
+        CallError { kind, message }
+    }
+
+    /// The message and where its answer goes; nothing if it was taken back or nobody waits for it any more.
+    fn take(&self) -> Option<(M, Option<OneshotSender<M::Result>>)> {
+        let mut slot = lock(&self.slot);
+        let reply = slot.reply.take();
+        let message = slot.message.take()?;
+        drop(slot);
+        if reply.as_ref().is_some_and(OneshotSender::is_closed) {
+            return None;
+        }
+        Some((message, reply))
+    }
+
+    fn hand_back(&self, kind: CallErrorKind) {
+        let mut slot = lock(&self.slot);
+        if slot.message.is_none() {
+            return;
+        }
+        slot.refusal = Some(kind);
+        let reply = slot.reply.take();
+        drop(slot);
+        drop(reply);
+    }
+}
+
+impl<M: Message, K> Drop for Call<M, K> {
+    fn drop(&mut self) {
+        self.node.gate.release();
+    }
+}
+
+impl<A, M> Letter<A> for Call<M, Exclusive>
+where
+    A: Supervised + Handler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    fn name(&self) -> &'static str {
+        type_name::<M>()
+    }
+
+    fn read_only(&self) -> bool {
+        false
+    }
+
+    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<Injected>) {
+        let Some((message, reply)) = self.take() else { return };
+        match fault {
+            None => {
+                let response = actor.handle(message, ctx);
+                ctx.responding(self, |ctx| response.handle(ctx, reply));
+            }
+            Some(Injected::Hang) => ctx.hang((message, reply, self)),
+            Some(Injected::Panic) => Injected::panic(),
+        }
+    }
+
+    fn refuse(&self, kind: CallErrorKind) {
+        self.hand_back(kind);
+    }
+}
+
+impl<A, M> Letter<A> for Call<M, ReadOnly>
+where
+    A: ReadHandler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    fn name(&self) -> &'static str {
+        type_name::<M>()
+    }
+
+    fn read_only(&self) -> bool {
+        true
+    }
+
+    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<Injected>) {
+        let Some((message, reply)) = self.take() else { return };
+        let reading = match fault {
+            None => actor.read(message),
+            Some(Injected::Hang) => Reply::later(std::future::pending()),
+            Some(Injected::Panic) => return Injected::panic(),
+        };
+        let Some(mut reply) = reply else { return };
+        match reading {
+            Reply::Now(value) => drop(reply.send(value)),
+            // A read changes nothing: without its caller it need not go on.
+            Reply::Later(future) => ctx.read_later(Box::pin(async move {
+                let _place = self;
+                tokio::select! {
+                    value = future => drop(reply.send(value)),
+                    () = reply.closed() => {}
+                }
+            })),
+            Reply::Run(future) => ctx.read_later(Box::pin(async move {
+                let _place = self;
+                drop(reply.send(future.await));
+            })),
+        }
+    }
+
+    fn refuse(&self, kind: CallErrorKind) {
+        self.hand_back(kind);
+    }
+}

@@ -1,0 +1,167 @@
+//! The flight recorder: the last lifecycle events of a tree.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use serde::{Serialize, Serializer};
+use tokio::sync::broadcast;
+
+use crate::clock;
+use crate::decide::Exit;
+use crate::gate::lock;
+use crate::panic;
+use crate::path::NodePath;
+
+/// Events kept.
+const CAPACITY: usize = 512;
+
+/// Something that happened to a node.
+#[derive(Debug, Clone, Serialize)]
+pub struct Event {
+    /// Counts up from 1 within a tree.
+    pub seq: u64,
+    /// When; serialised as RFC 3339.
+    #[serde(serialize_with = "rfc3339")]
+    pub at: SystemTime,
+    /// To which node.
+    pub path: NodePath,
+    /// Generation of the instance concerned; 0 for a group.
+    pub generation: u64,
+    /// What.
+    #[serde(flatten)]
+    pub kind: EventKind,
+    /// On an exit, the type names of the last messages the instance handled, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub recent: Vec<&'static str>,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    /// An instance runs.
+    Started,
+    /// An instance ended, or could not be started.
+    Exited {
+        /// How.
+        exit: Exit,
+    },
+    /// It will be started again.
+    RestartScheduled {
+        /// After this delay, in milliseconds.
+        after_ms: u64,
+    },
+    /// It admits nothing any more.
+    Quarantined {
+        /// Why.
+        reason: String,
+    },
+    /// It left quarantine.
+    Released,
+    /// It finishes what it admitted and then ends.
+    Draining,
+    /// It ended for good, or until an order.
+    Stopped,
+    /// A new generation took over; the old one drains.
+    Replaced,
+    /// Its failure was handed upwards.
+    Escalated {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Hears every event, on the keeper's thread. It must not block.
+pub trait Observer: Send + Sync {
+    /// Called once per event, in order.
+    fn event(&self, event: &Event);
+}
+
+pub(crate) struct Recorder {
+    ring: Mutex<Ring>,
+    live: broadcast::Sender<Event>,
+    observers: Vec<Arc<dyn Observer>>,
+    log: slog::Logger,
+}
+
+#[derive(Default)]
+struct Ring {
+    last: u64,
+    events: VecDeque<Event>,
+}
+
+impl Recorder {
+    pub(crate) fn new(observers: Vec<Arc<dyn Observer>>, log: slog::Logger) -> Self {
+        Self { ring: Mutex::default(), live: broadcast::Sender::new(CAPACITY), observers, log }
+    }
+
+    pub(crate) fn record(
+        &self,
+        path: &NodePath,
+        generation: u64,
+        kind: EventKind,
+        recent: Vec<&'static str>,
+    ) {
+        // The keeper outlives a log that cannot be written.
+        let _ = panic::caught(|| self.write_log(path, generation, &kind));
+        let mut ring = lock(&self.ring);
+        ring.last += 1;
+        let event = Event { seq: ring.last, at: clock::wall(), path: path.clone(), generation, kind, recent };
+        if ring.events.len() == CAPACITY {
+            ring.events.pop_front();
+        }
+        ring.events.push_back(event.clone());
+        drop(ring);
+        for observer in &self.observers {
+            // The keeper outlives a faulty observer.
+            let _ = panic::caught(|| observer.event(&event));
+        }
+        // No subscriber is no error.
+        let _ = self.live.send(event);
+    }
+
+    pub(crate) fn history(&self) -> Vec<Event> {
+        lock(&self.ring).events.iter().cloned().collect()
+    }
+
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.live.subscribe()
+    }
+
+    fn write_log(&self, path: &NodePath, generation: u64, kind: &EventKind) {
+        let (path, log) = (path.as_str(), &self.log);
+        match kind {
+            EventKind::Started => {
+                slog::debug!(log, "actor started"; "actor" => path, "generation" => generation);
+            }
+            EventKind::Exited { exit: exit @ (Exit::Normal | Exit::Ordered) } => {
+                slog::debug!(log, "actor ended"; "actor" => path, "generation" => generation, "exit" => %exit);
+            }
+            EventKind::Exited { exit } => {
+                slog::error!(log, "actor failed"; "actor" => path, "generation" => generation, "exit" => %exit);
+            }
+            EventKind::RestartScheduled { after_ms } => {
+                slog::warn!(log, "actor restarts"; "actor" => path, "after_ms" => after_ms);
+            }
+            EventKind::Quarantined { reason } => {
+                slog::error!(log, "node quarantined"; "actor" => path, "reason" => reason);
+            }
+            EventKind::Released => slog::info!(log, "node left quarantine"; "actor" => path),
+            EventKind::Draining => slog::debug!(log, "actor drains"; "actor" => path),
+            EventKind::Stopped => slog::debug!(log, "actor stopped"; "actor" => path),
+            EventKind::Replaced => {
+                slog::info!(log, "actor replaced"; "actor" => path, "generation" => generation);
+            }
+            EventKind::Escalated { reason } => {
+                slog::error!(log, "failure escalated"; "actor" => path, "reason" => reason);
+            }
+        }
+    }
+}
+
+fn rfc3339<S: Serializer>(at: &SystemTime, serializer: S) -> Result<S::Ok, S::Error> {
+    let at = DateTime::<Utc>::from(*at);
+    serializer.serialize_str(&at.to_rfc3339_opts(SecondsFormat::Millis, true))
+}

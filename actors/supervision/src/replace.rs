@@ -1,0 +1,81 @@
+//! Replacing an actor in two phases: prepare, then commit.
+
+use std::fmt;
+
+use tokio::sync::oneshot;
+
+use crate::address::Address;
+use crate::context::Supervised;
+use crate::decide::StartError;
+use crate::keeper::{Command, Commit};
+use crate::outcome::OrderError;
+use crate::protocol::{Control, Factory};
+use crate::tree::Tree;
+
+/// A new generation of an actor, built and waiting beside the one that runs. Dropped without
+/// [`commit`](Self::commit), it is discarded and nothing has changed.
+#[must_use = "a prepared instance that is dropped is discarded"]
+pub struct Prepared<A: Supervised> {
+    tree: Tree,
+    address: Address<A>,
+    node_id: u64,
+    id: u64,
+    generation: u64,
+    fingerprint: Option<String>,
+}
+
+impl<A: Supervised> Prepared<A> {
+    pub(crate) async fn build(
+        tree: &Tree,
+        address: &Address<A>,
+        fingerprint: Option<String>,
+        factory: Factory<A>,
+    ) -> Result<Self, StartError> {
+        let prepared = Self {
+            tree: tree.clone(),
+            address: address.clone(),
+            node_id: address.shared.node_id,
+            id: tree.world.next_id(),
+            generation: address.shared.node.issue_generation(),
+            fingerprint,
+        };
+        let (reply, built) = oneshot::channel();
+        let (id, generation) = (prepared.id, prepared.generation);
+        let gone = || StartError::Transient(format!("'{}' has ended", address.path()));
+        let prepare = Control::Prepare { id, generation, factory, reply };
+        address.shared.control.send(prepare).map_err(|_| gone())?;
+        built.await.unwrap_or_else(|_| Err(gone()))?;
+        Ok(prepared)
+    }
+
+    /// The address, which is the same before and after.
+    pub fn address(&self) -> &Address<A> {
+        &self.address
+    }
+
+    /// Lets the new instance take over and the old one drain. The mailbox stays: every message is handled by one of
+    /// them. The node leaves quarantine if it is in it. Returns the generation that runs now.
+    pub async fn commit(mut self) -> Result<u64, OrderError> {
+        let (node_id, id, generation) = (self.node_id, self.id, self.generation);
+        let fingerprint = self.fingerprint.take();
+        let commit =
+            |answer| Command::Commit { commit: Commit { node_id, id, generation, fingerprint, answer } };
+        self.tree.command(commit).await.unwrap_or(Err(OrderError::TreeEnded))
+    }
+}
+
+impl<A: Supervised> Drop for Prepared<A> {
+    fn drop(&mut self) {
+        // Discarding what was committed, or what has ended, does nothing.
+        let _ = self.address.shared.control.send(Control::Discard { id: self.id });
+    }
+}
+
+impl<A: Supervised> fmt::Debug for Prepared<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared")
+            .field("path", self.address.path())
+            .field("generation", &self.generation)
+            .finish_non_exhaustive()
+    }
+}

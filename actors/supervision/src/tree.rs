@@ -1,0 +1,345 @@
+//! A supervision tree and what can be asked of it.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use actix_rt::ArbiterHandle;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::{broadcast, oneshot, watch};
+
+use crate::address::{Address, Shared};
+use crate::clock::Epoch;
+use crate::context::Supervised;
+use crate::decide::StartError;
+use crate::fault::{Fault, FaultPlan};
+use crate::instance::Live;
+use crate::keeper::{Answer, Command, Keeper, Registration};
+use crate::outcome::{NodeEnd, OrderError, RetireError, SpawnError, TreeExit};
+use crate::panic;
+use crate::path::NodePath;
+use crate::protocol::{Control, Factory, Line, Start};
+use crate::recorder::{Event, Observer, Recorder};
+use crate::replace::Prepared;
+use crate::runner::Launch;
+use crate::spec::{ChildSpec, GroupSpec};
+use crate::view::{NodeKind, TreeView};
+use crate::vitals::Node;
+use crate::world::{Directory, World};
+
+/// Where something runs.
+#[derive(Debug, Clone, Default)]
+pub enum Placement {
+    /// On the thread that asks for it, which must run an actix system, an arbiter, or another `LocalSet`.
+    #[default]
+    Here,
+    /// On this arbiter.
+    On(ArbiterHandle),
+}
+
+impl Placement {
+    /// Runs the future that `make` makes there; `false` if that thread has ended.
+    fn launch<Fut>(&self, make: impl FnOnce() -> Fut + Send + 'static) -> bool
+    where
+        Fut: Future<Output = ()> + 'static,
+    {
+        match self {
+            Self::Here => {
+                actix_rt::spawn(make());
+                true
+            }
+            Self::On(arbiter) => arbiter.spawn_fn(move || {
+                actix_rt::spawn(make());
+            }),
+        }
+    }
+}
+
+/// Configures a [`Tree`].
+pub struct TreeBuilder {
+    seed: u64,
+    faults: Vec<Fault>,
+    observers: Vec<Arc<dyn Observer>>,
+    log: slog::Logger,
+    keeper: Placement,
+    root: GroupSpec,
+    name: String,
+}
+
+impl TreeBuilder {
+    /// Seeds what is left to chance: the jitter of backoffs.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Plans faults.
+    #[must_use]
+    pub fn faults(mut self, faults: Vec<Fault>) -> Self {
+        self.faults.extend(faults);
+        self
+    }
+
+    /// Adds an observer of lifecycle events.
+    #[must_use]
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observers.push(observer);
+        self
+    }
+
+    /// Where the tree logs; nowhere by default.
+    #[must_use]
+    pub fn log(mut self, log: slog::Logger) -> Self {
+        self.log = log;
+        self
+    }
+
+    /// Where the keeper runs. An arbiter of its own keeps supervision going while worker threads are blocked.
+    #[must_use]
+    pub fn keeper(mut self, at: Placement) -> Self {
+        self.keeper = at;
+        self
+    }
+
+    /// How the nodes at the top are supervised.
+    #[must_use]
+    pub fn root(mut self, spec: GroupSpec) -> Self {
+        self.root = spec;
+        self
+    }
+
+    /// Starts the keeper of an empty tree.
+    pub fn build(self) -> Tree {
+        panic::install_hook();
+        let epoch = Epoch::start();
+        let log = self.log.new(slog::o!("tree" => self.name));
+        let world = Arc::new(World {
+            epoch,
+            directory: Directory::default(),
+            recorder: Recorder::new(self.observers, log.clone()),
+            faults: FaultPlan::new(self.faults),
+            live: Live::default(),
+            log,
+            last_id: AtomicU64::new(0),
+        });
+        let (commands, received) = unbounded_channel();
+        let (ended, end) = watch::channel(None);
+        let root = Node::new(NodePath::root(), NodeKind::Group, Vec::new(), (0, Duration::ZERO), epoch);
+        let keeper = Keeper::new(Arc::clone(&world), self.root, Arc::new(root), self.seed, ended);
+        // On a dead arbiter the tree has ended before it began, as `ended` tells.
+        let _ = self.keeper.launch(move || keeper.run(received));
+        Tree { world, commands, end }
+    }
+}
+
+/// A handle of a supervision tree; cheap to clone.
+///
+/// Several trees can live in one process: there are no globals but the panic hook. A tree lives until it is shut
+/// down or ends by a failure; dropping handles ends nothing.
+#[derive(Clone)]
+pub struct Tree {
+    pub(crate) world: Arc<World>,
+    pub(crate) commands: UnboundedSender<Command>,
+    end: watch::Receiver<Option<TreeExit>>,
+}
+
+impl Tree {
+    /// Configures a tree; `name` appears in its log.
+    pub fn builder(name: &str) -> TreeBuilder {
+        TreeBuilder {
+            seed: 0,
+            faults: Vec::new(),
+            observers: Vec::new(),
+            log: slog::Logger::root(slog::Discard, slog::o!()),
+            keeper: Placement::Here,
+            root: GroupSpec::new(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// Adds an actor. Returns once the node is registered: its first start waits until all it needs is running,
+    /// and calls queue meanwhile.
+    ///
+    /// The factory runs on the actor's thread, once per start, and may be called while an older instance still
+    /// drains. A panic in it counts as an exit.
+    pub async fn spawn<A, F, Fut>(
+        &self,
+        path: &str,
+        spec: ChildSpec,
+        at: Placement,
+        factory: F,
+    ) -> Result<Address<A>, SpawnError>
+    where
+        A: Supervised,
+        F: Fn(Start) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<A, StartError>> + 'static,
+    {
+        let path = parse(path)?;
+        let resolve = |need: &String| {
+            let found = self.world.directory.resolve(&path, need);
+            found.ok_or_else(|| SpawnError::UnknownNeed { need: need.clone() })
+        };
+        let needs = spec.needs.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+        let bounds = (spec.mailbox, spec.drain_deadline);
+        let node = Arc::new(Node::new(path, NodeKind::Actor, needs, bounds, self.world.epoch));
+        node.change_facts(|facts| facts.fingerprint = spec.fingerprint.clone());
+
+        let (letters, queued) = unbounded_channel();
+        let (control, controls) = unbounded_channel();
+        let node_id = self.world.next_id();
+        let shared = Arc::new(Shared { node: Arc::clone(&node), node_id, letters, control: control.clone() });
+        let launch = Launch {
+            shared: Arc::clone(&shared),
+            letters: queued,
+            control: controls,
+            factory: erase(factory),
+            faults: self.world.faults.for_node(&node.path),
+            log: self.world.log.clone(),
+            line: Line {
+                node_id,
+                keeper: self.commands.clone(),
+                live: self.world.live.clone(),
+                ended: false,
+                _living: self.world.live.runner(),
+            },
+        };
+        let orders = Box::new(move |order| {
+            // A runner that is gone has said so, or will.
+            let _ = control.send(Control::Order(order));
+        });
+        let registration = Registration { node, node_id, spec, orders };
+        self.command(|answer| Command::Spawn { registration, answer })
+            .await
+            .ok_or(SpawnError::TreeEnded)??;
+        if at.launch(move || launch.run()) {
+            return Ok(Address { shared });
+        }
+        let _ = self.retire(shared.node.path.as_str(), Duration::ZERO).await;
+        Err(SpawnError::ArbiterGone)
+    }
+
+    /// Adds an empty group.
+    pub async fn group(&self, path: &str, spec: GroupSpec) -> Result<(), SpawnError> {
+        let bounds = (0, Duration::ZERO);
+        let node = Node::new(parse(path)?, NodeKind::Group, Vec::new(), bounds, self.world.epoch);
+        let node = Arc::new(node);
+        self.command(|answer| Command::Group { node, spec, answer }).await.ok_or(SpawnError::TreeEnded)?
+    }
+
+    /// Waits until a node runs, or says why it will not by itself. A group runs when none of its actors is on the
+    /// way up.
+    pub async fn running(&self, path: &str) -> Result<(), NodeEnd> {
+        let path = NodePath::parse(path).ok_or(NodeEnd::Unknown)?;
+        self.command(|answer| Command::Running { path, answer }).await.ok_or(NodeEnd::TreeEnded)?
+    }
+
+    /// Builds a new generation of an actor beside the running one. [`Prepared::commit`] lets it take over; dropping
+    /// the [`Prepared`] discards it. The factory serves later restarts once committed.
+    pub async fn replace<A, F, Fut>(
+        &self,
+        address: &Address<A>,
+        fingerprint: Option<String>,
+        factory: F,
+    ) -> Result<Prepared<A>, StartError>
+    where
+        A: Supervised,
+        F: Fn(Start) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<A, StartError>> + 'static,
+    {
+        Prepared::build(self, address, fingerprint, erase(factory)).await
+    }
+
+    /// Drains a node, or every node of a group, in reverse order of need, and removes it from the tree. What is not
+    /// done at the deadline is ended by force.
+    pub async fn retire(&self, path: &str, deadline: Duration) -> Result<(), RetireError> {
+        let path = NodePath::parse(path).ok_or(RetireError::Unknown)?;
+        self.command(|answer| Command::Retire { path, deadline, answer })
+            .await
+            .ok_or(RetireError::TreeEnded)?
+    }
+
+    /// Restarts a node by order, or every node of a group: it leaves quarantine and its exits are forgotten.
+    /// Returns once ordered; [`running`](Self::running) waits for the effect.
+    pub async fn restart(&self, path: &str) -> Result<(), OrderError> {
+        let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
+        self.command(|answer| Command::Restart { path, answer }).await.ok_or(OrderError::TreeEnded)?
+    }
+
+    /// Quarantines a node by order, or every node of a group. No message is admitted once this returns.
+    pub async fn quarantine(&self, path: &str, reason: &str) -> Result<(), OrderError> {
+        let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
+        let reason = Arc::from(reason);
+        self.command(|answer| Command::Quarantine { path, reason, answer })
+            .await
+            .ok_or(OrderError::TreeEnded)?
+    }
+
+    /// The tree now. Reads vital signs only and sends no message, so it works while every thread hangs.
+    pub fn snapshot(&self) -> TreeView {
+        TreeView { nodes: self.world.directory.nodes().iter().map(|node| node.view()).collect() }
+    }
+
+    /// The last 512 lifecycle events, oldest first.
+    pub fn history(&self) -> Vec<Event> {
+        self.world.recorder.history()
+    }
+
+    /// Every lifecycle event from now on. A receiver that falls more than 512 events behind loses the oldest.
+    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+        self.world.recorder.subscribe()
+    }
+
+    /// Ends the tree: every node drains in reverse order of need; what is not done at the deadline is ended by
+    /// force. Asked again, it waits for the same end.
+    pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
+        // A keeper that is gone has ended the tree.
+        let _ = self.commands.send(Command::Shutdown { deadline });
+        self.ended().await
+    }
+
+    /// Waits until the tree has ended.
+    pub async fn ended(&self) -> TreeExit {
+        let mut end = self.end.clone();
+        match end.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(exit)) => exit.clone(),
+            _ => TreeExit::Escalated {
+                path: NodePath::root(),
+                reason: "the keeper's thread has ended".to_owned(),
+            },
+        }
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.end.borrow().is_some()
+    }
+
+    /// Sends a command and waits for the answer; `None` if the tree has ended.
+    pub(crate) async fn command<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Option<T> {
+        let (answer, answered) = oneshot::channel();
+        self.commands.send(command(answer)).ok()?;
+        answered.await.ok()
+    }
+}
+
+impl fmt::Debug for Tree {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tree").field("ended", &*self.end.borrow()).finish_non_exhaustive()
+    }
+}
+
+fn parse(path: &str) -> Result<NodePath, SpawnError> {
+    NodePath::parse(path).ok_or_else(|| SpawnError::BadPath { path: path.to_owned() })
+}
+
+/// Forgets the types of a factory.
+fn erase<A, F, Fut>(factory: F) -> Factory<A>
+where
+    A: Supervised,
+    F: Fn(Start) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<A, StartError>> + 'static,
+{
+    Arc::new(move |start| Box::pin(factory(start)))
+}

@@ -1,0 +1,89 @@
+//! What a tree looks like from outside: plain, serialisable values.
+
+use serde::Serialize;
+
+use crate::gate::NodeState;
+use crate::path::NodePath;
+
+/// A tree at one instant.
+#[derive(Debug, Clone, Serialize)]
+pub struct TreeView {
+    /// Every node below the root, depth first.
+    pub nodes: Vec<NodeView>,
+}
+
+impl TreeView {
+    /// The node at `path`.
+    pub fn node(&self, path: &str) -> Option<&NodeView> {
+        self.nodes.iter().find(|node| node.path == path)
+    }
+}
+
+/// What a node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NodeKind {
+    /// A supervised actor.
+    Actor,
+    /// A group of nodes.
+    Group,
+}
+
+/// A node at one instant.
+#[derive(Debug, Clone, Serialize)]
+pub struct NodeView {
+    /// Where it stands.
+    pub path: NodePath,
+    /// What it is.
+    pub kind: NodeKind,
+    /// Its state. A group is running when none of its actors is on the way up.
+    pub state: NodeState,
+    /// Generation of the instance that runs or ran last; 0 before the first.
+    pub generation: u64,
+    /// Restarts over the node's life, ordered ones included.
+    pub restarts: u64,
+    /// Calls in flight: queued, or handled and not yet answered.
+    pub mailbox_depth: usize,
+    /// Calls admitted at the same time at most.
+    pub mailbox_bound: usize,
+    /// The most calls that were ever in flight.
+    pub mailbox_high_water: usize,
+    /// Messages handled over the node's life.
+    pub handled: u64,
+    /// Name of the thread it runs on.
+    pub thread: Option<String>,
+    /// Type name of the message being handled, or whose future is being polled.
+    pub handling: Option<&'static str>,
+    /// How long the current message or poll has taken, in milliseconds; nothing when idle.
+    pub busy_ms: Option<u64>,
+    /// How the last instance ended.
+    pub last_exit: Option<String>,
+    /// Why it is quarantined.
+    pub quarantine_reason: Option<String>,
+    /// What is left of the backoff, in milliseconds.
+    pub retry_in_ms: Option<u64>,
+    /// Paths of the nodes it needs.
+    pub needs: Vec<NodePath>,
+    /// The fingerprint of its configuration.
+    pub fingerprint: Option<String>,
+    /// Age of the running instance in milliseconds; 0 when none runs.
+    pub uptime_ms: u64,
+}
+
+/// The last segment of a type name, without the modules and the type parameters.
+pub(crate) fn short_name(type_name: &'static str) -> &'static str {
+    let bare = type_name.split('<').next().unwrap_or(type_name);
+    bare.rsplit("::").next().unwrap_or(bare)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_name_has_no_modules_and_no_parameters() {
+        assert_eq!(short_name("a::b::Ping"), "Ping");
+        assert_eq!(short_name("a::Reload<b::C>"), "Reload");
+        assert_eq!(short_name("u32"), "u32");
+    }
+}

@@ -1,0 +1,115 @@
+//! Retire and shutdown: what was admitted is finished, what was not is refused, and then nothing is left.
+
+use std::time::Duration;
+
+use actix_supervision::{
+    CallErrorKind, ChildSpec, GroupSpec, NodeEnd, NodeState, RetireError, TreeExit, Universe,
+};
+
+use crate::support::{Count, Hold, Lab, SlowRead, kind, settle, spec};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_retired_node_finishes_what_it_admitted_and_is_gone() {
+    Universe::new(1).run(async |tree| {
+        let lab = Lab::new(&tree);
+        let probe = lab.running("probe", ChildSpec::new()).await;
+        let story = async {
+            settle().await;
+            let check = async {
+                settle().await;
+                assert_eq!(kind(probe.call(Count).await), CallErrorKind::Draining);
+                assert_eq!(probe.vitals().state, NodeState::Draining);
+                assert_eq!(lab.journal.take(), ["start probe"], "drain comes after the last answer");
+                lab.gate.add_permits(2);
+            };
+            let (retired, ()) = tokio::join!(tree.retire("probe", SECOND), check);
+            retired.unwrap();
+        };
+        let (held, read, ()) = tokio::join!(probe.call(Hold), probe.ask(SlowRead), story);
+        assert_eq!((held.unwrap(), read.unwrap()), (1, 1));
+        assert_eq!(lab.journal.take(), ["drain probe"]);
+        assert!(tree.snapshot().node("probe").is_none());
+        assert_eq!(kind(probe.call(Count).await), CallErrorKind::Stopped);
+        assert_eq!(tree.running("probe").await, Err(NodeEnd::Unknown));
+        assert_eq!(tree.retire("probe", SECOND).await, Err(RetireError::Unknown));
+    });
+}
+
+#[test]
+fn calls_queued_before_the_order_are_handled() {
+    Universe::new(1).run(async |tree| {
+        let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
+        let calls = futures_util::future::join_all((0..500).map(|_| probe.call(Count)));
+        let (answers, retired) = tokio::join!(calls, tree.retire("probe", SECOND));
+        retired.unwrap();
+        assert!(answers.iter().all(Result::is_ok));
+    });
+}
+
+#[test]
+fn at_the_deadline_what_is_left_ends_by_force() {
+    Universe::new(1).run(async |tree| {
+        let lab = Lab::new(&tree);
+        let probe = lab.running("probe", ChildSpec::new()).await;
+        let (held, read, retired) = tokio::join!(probe.call(Hold), probe.ask(SlowRead), async {
+            settle().await;
+            tree.retire("probe", SECOND).await
+        });
+        assert_eq!(retired, Err(RetireError::Forced));
+        assert_eq!(kind(held), CallErrorKind::Crashed);
+        assert_eq!(kind(read), CallErrorKind::Crashed);
+        assert!(tree.snapshot().node("probe").is_none());
+    });
+}
+
+#[test]
+fn a_path_is_free_again_after_its_node_is_retired() {
+    Universe::new(1).run(async |tree| {
+        let lab = Lab::new(&tree);
+        tree.group("g", GroupSpec::new()).await.unwrap();
+        let first = lab.running("g/probe", ChildSpec::new()).await;
+        lab.running("g/other", ChildSpec::new().needs(["probe"])).await;
+        lab.journal.take();
+        tree.retire("g", SECOND).await.unwrap();
+        assert_eq!(lab.journal.take(), ["drain g/other", "drain g/probe"]);
+        assert!(tree.snapshot().nodes.is_empty());
+        tree.group("g", GroupSpec::new()).await.unwrap();
+        let second = lab.running("g/probe", ChildSpec::new()).await;
+        second.call(Count).await.unwrap();
+        assert_eq!(kind(first.call(Count).await), CallErrorKind::Stopped);
+    });
+}
+
+#[test]
+fn nodes_that_are_down_retire_at_once() {
+    Universe::new(1).run(async |tree| {
+        let lab = Lab::new(&tree);
+        let quarantined = lab.running("quarantined", spec(0)).await;
+        let backing_off = lab.running("backing_off", spec(5)).await;
+        for _ in 0..2 {
+            let _ = quarantined.call(crate::support::Boom).await;
+            let _ = backing_off.call(crate::support::Boom).await;
+        }
+        settle().await;
+        for path in ["quarantined", "backing_off"] {
+            tree.retire(path, SECOND).await.unwrap();
+        }
+        assert!(tree.snapshot().nodes.is_empty());
+    });
+}
+
+#[test]
+fn shutdown_is_idempotent_and_everyone_hears_the_same_exit() {
+    Universe::new(1).run(async |tree| {
+        let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
+        let exits = tokio::join!(tree.shutdown(SECOND), tree.shutdown(SECOND), tree.ended());
+        assert_eq!(exits, (TreeExit::Shutdown, TreeExit::Shutdown, TreeExit::Shutdown));
+        assert_eq!(tree.shutdown(SECOND).await, TreeExit::Shutdown);
+        assert_eq!(kind(probe.call(Count).await), CallErrorKind::Stopped);
+        assert_eq!(tree.snapshot().node("probe").unwrap().state, NodeState::Stopped);
+        assert_eq!(tree.retire("probe", SECOND).await, Err(RetireError::TreeEnded));
+        assert_eq!(tree.running("probe").await, Err(NodeEnd::TreeEnded));
+    });
+}

@@ -1,0 +1,302 @@
+//! The actor most tests use, and small helpers.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix::{Actor, ActorContext, Handler, Message, ResponseActFuture, WrapFuture};
+use actix_supervision::{
+    Address, Backoff, CallErrorKind, ChildSpec, Context, Placement, Policy, ReadHandler, Reply, StartError,
+    Supervised, Tree,
+};
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::Semaphore;
+
+/// What an actor did, in order: `"drain store"`, `"start store"`.
+#[derive(Clone, Default)]
+pub(crate) struct Journal(Arc<Mutex<Vec<String>>>);
+
+impl Journal {
+    pub(crate) fn note(&self, what: impl Into<String>) {
+        self.0.lock().unwrap().push(what.into());
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// Counts what it is asked to count, and does what it is told.
+pub(crate) struct Probe {
+    pub(crate) total: u64,
+    pub(crate) generation: u64,
+    pub(crate) journal: Journal,
+    /// Held calls wait for a permit of this.
+    pub(crate) gate: Arc<Semaphore>,
+    running: Running,
+}
+
+/// Notes when two instances of one generation run at once.
+struct Running {
+    key: (String, u64),
+    all: Rc<RefCell<HashSet<(String, u64)>>>,
+}
+
+thread_local! {
+    static RUNNING: Rc<RefCell<HashSet<(String, u64)>>> = Rc::default();
+}
+
+impl Running {
+    fn new(tree_path: String, generation: u64) -> Self {
+        let all = RUNNING.with(Rc::clone);
+        let key = (tree_path, generation);
+        assert!(all.borrow_mut().insert(key.clone()), "two instances of {key:?}");
+        Self { key, all }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.all.borrow_mut().remove(&self.key);
+    }
+}
+
+impl Actor for Probe {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        assert_eq!(ctx.path().as_str(), self.running.key.0);
+        self.journal.note(format!("start {}", ctx.path()));
+    }
+}
+
+impl Supervised for Probe {
+    fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
+        let (journal, path) = (self.journal.clone(), ctx.path().clone());
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            journal.note(format!("drain {path}"));
+        })
+    }
+}
+
+/// Adds one and answers the total of this instance.
+#[derive(Debug, Message)]
+#[rtype(result = "u64")]
+pub(crate) struct Count;
+
+impl Handler<Count> for Probe {
+    type Result = u64;
+
+    fn handle(&mut self, _: Count, _: &mut Self::Context) -> u64 {
+        self.total += 1;
+        self.total
+    }
+}
+
+/// Panics.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct Boom;
+
+impl Handler<Boom> for Probe {
+    type Result = ();
+
+    fn handle(&mut self, _: Boom, _: &mut Self::Context) {
+        panic!("boom");
+    }
+}
+
+/// Ends the instance as failed.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct Fail;
+
+impl Handler<Fail> for Probe {
+    type Result = ();
+
+    fn handle(&mut self, _: Fail, ctx: &mut Self::Context) {
+        ctx.fail("told to");
+    }
+}
+
+/// Ends the instance normally.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct Finish;
+
+impl Handler<Finish> for Probe {
+    type Result = ();
+
+    fn handle(&mut self, _: Finish, ctx: &mut Self::Context) {
+        ctx.stop();
+    }
+}
+
+/// Answers the generation once the probe's gate lets it.
+#[derive(Debug, Message)]
+#[rtype(result = "u64")]
+pub(crate) struct Hold;
+
+impl Handler<Hold> for Probe {
+    type Result = ResponseActFuture<Self, u64>;
+
+    fn handle(&mut self, _: Hold, ctx: &mut Self::Context) -> Self::Result {
+        let (gate, generation) = (Arc::clone(&self.gate), ctx.generation());
+        Box::pin(
+            async move {
+                gate.acquire().await.unwrap().forget();
+                generation
+            }
+            .into_actor(self),
+        )
+    }
+}
+
+/// Asks for the generation, read only.
+#[derive(Debug, Message)]
+#[rtype(result = "u64")]
+pub(crate) struct Generation;
+
+impl ReadHandler<Generation> for Probe {
+    fn read(&self, _: Generation) -> Reply<u64> {
+        Reply::Now(self.generation)
+    }
+}
+
+/// Panics while reading, at once or later.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct Poison {
+    pub(crate) later: bool,
+}
+
+impl ReadHandler<Poison> for Probe {
+    fn read(&self, message: Poison) -> Reply<()> {
+        if message.later {
+            return Reply::later(async { panic!("poisoned later") });
+        }
+        panic!("poisoned")
+    }
+}
+
+/// Answers when the probe's gate lets it, read only.
+#[derive(Debug, Message)]
+#[rtype(result = "u64")]
+pub(crate) struct SlowRead;
+
+impl ReadHandler<SlowRead> for Probe {
+    fn read(&self, _: SlowRead) -> Reply<u64> {
+        let (gate, generation) = (Arc::clone(&self.gate), self.generation);
+        Reply::later(async move {
+            gate.acquire().await.unwrap().forget();
+            generation
+        })
+    }
+}
+
+/// Waits for the probe's gate and then counts, whoever still waits for it.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct SlowRun(pub(crate) Arc<AtomicUsize>);
+
+impl ReadHandler<SlowRun> for Probe {
+    fn read(&self, SlowRun(done): SlowRun) -> Reply<()> {
+        let gate = Arc::clone(&self.gate);
+        Reply::run(async move {
+            gate.acquire().await.unwrap().forget();
+            done.fetch_add(1, Ordering::SeqCst);
+        })
+    }
+}
+
+/// What probes of one test share.
+#[derive(Clone)]
+pub(crate) struct Lab {
+    pub(crate) tree: Tree,
+    pub(crate) journal: Journal,
+    pub(crate) gate: Arc<Semaphore>,
+    pub(crate) starts: Arc<AtomicUsize>,
+}
+
+impl Lab {
+    pub(crate) fn new(tree: &Tree) -> Self {
+        Self {
+            tree: tree.clone(),
+            journal: Journal::default(),
+            gate: Arc::new(Semaphore::new(0)),
+            starts: Arc::default(),
+        }
+    }
+
+    /// A factory of probes.
+    pub(crate) fn factory(
+        &self,
+    ) -> impl Fn(actix_supervision::Start) -> std::future::Ready<Result<Probe, StartError>> + Send + Sync + use<>
+    {
+        let (journal, gate, starts) =
+            (self.journal.clone(), Arc::clone(&self.gate), Arc::clone(&self.starts));
+        move |start| {
+            starts.fetch_add(1, Ordering::SeqCst);
+            std::future::ready(Ok(Probe {
+                total: 0,
+                generation: start.generation,
+                journal: journal.clone(),
+                gate: Arc::clone(&gate),
+                running: Running::new(start.path.to_string(), start.generation),
+            }))
+        }
+    }
+
+    pub(crate) async fn spawn(&self, path: &str, spec: ChildSpec) -> Address<Probe> {
+        self.tree.spawn(path, spec, Placement::Here, self.factory()).await.unwrap()
+    }
+
+    /// Spawns and waits until it runs.
+    pub(crate) async fn running(&self, path: &str, spec: ChildSpec) -> Address<Probe> {
+        let address = self.spawn(path, spec).await;
+        self.tree.running(path).await.unwrap();
+        address
+    }
+}
+
+/// `budget` restarts in 30 s without chance: at once, then 100 ms, 200 ms …
+pub(crate) fn policy(budget: u32) -> Policy {
+    Policy {
+        max_restarts: budget,
+        backoff: Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5), jitter: 0.0 },
+        ..Policy::default()
+    }
+}
+
+pub(crate) fn spec(budget: u32) -> ChildSpec {
+    ChildSpec::new().policy(policy(budget))
+}
+
+/// Waits, in virtual time, until `condition` holds.
+pub(crate) async fn eventually(mut condition: impl FnMut() -> bool) {
+    for _ in 0..10_000 {
+        if condition() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    panic!("never came true");
+}
+
+/// Lets everything that can go on now go on, without moving the clock.
+pub(crate) async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// The kind of a failed call.
+pub(crate) fn kind<T: std::fmt::Debug, M>(
+    outcome: Result<T, actix_supervision::CallError<M>>,
+) -> CallErrorKind {
+    outcome.unwrap_err().kind
+}

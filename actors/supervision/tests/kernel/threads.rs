@@ -1,0 +1,172 @@
+//! Several threads, real time: a blocked one is seen and holds up nobody else.
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use actix::{Actor, Handler, Message};
+use actix_rt::{Arbiter, System};
+use actix_supervision::{
+    Address, CallErrorKind, ChildSpec, Context, NodeEnd, NodeState, Placement, StartError, Supervised, Tree,
+    TreeExit,
+};
+use tokio::sync::oneshot;
+
+struct Worker;
+
+impl Actor for Worker {
+    type Context = Context<Self>;
+}
+
+impl Supervised for Worker {}
+
+/// Blocks the thread until told otherwise.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Block {
+    begun: oneshot::Sender<()>,
+    until: mpsc::Receiver<()>,
+}
+
+impl Handler<Block> for Worker {
+    type Result = ();
+
+    fn handle(&mut self, block: Block, _: &mut Self::Context) {
+        let _ = block.begun.send(());
+        let _ = block.until.recv();
+    }
+}
+
+#[derive(Debug, Message)]
+#[rtype(result = "u32")]
+struct Work {
+    crash: bool,
+}
+
+impl Handler<Work> for Worker {
+    type Result = u32;
+
+    fn handle(&mut self, work: Work, _: &mut Self::Context) -> u32 {
+        assert!(!work.crash, "told to");
+        1
+    }
+}
+
+fn arbiter() -> Arbiter {
+    Arbiter::with_tokio_rt(|| tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap())
+}
+
+async fn worker(tree: &Tree, path: &str, on: &Arbiter) -> Address<Worker> {
+    let factory = |_| std::future::ready(Ok::<_, StartError>(Worker));
+    let at = Placement::On(on.handle());
+    let address = tree.spawn(path, ChildSpec::new(), at, factory).await.unwrap();
+    tree.running(path).await.unwrap();
+    address
+}
+
+/// Blocks the worker's thread; dropping the sender frees it.
+async fn block(worker: &Address<Worker>) -> mpsc::Sender<()> {
+    let (begun, blocked) = oneshot::channel();
+    let (free, until) = mpsc::channel();
+    worker.cast(Block { begun, until }).unwrap();
+    blocked.await.unwrap();
+    free
+}
+
+#[test]
+fn a_blocked_thread_is_named_with_its_message_while_the_others_are_supervised() {
+    System::new().block_on(async {
+        let (keeper, one, two) = (arbiter(), arbiter(), arbiter());
+        let tree = Tree::builder("test").keeper(Placement::On(keeper.handle())).build();
+        let stuck = worker(&tree, "stuck", &one).await;
+        let fine = worker(&tree, "fine", &two).await;
+        let free = block(&stuck).await;
+
+        let view = tree.snapshot();
+        let node = view.node("stuck").unwrap();
+        assert_eq!(node.handling, Some("Block"));
+        assert!(node.busy_ms.is_some());
+        assert!(node.thread.is_some());
+
+        let crashed = fine.call(Work { crash: true }).await.unwrap_err();
+        assert_eq!(crashed.kind, CallErrorKind::Crashed);
+        assert_eq!(fine.call(Work { crash: false }).await.unwrap(), 1);
+        assert_eq!(fine.vitals().generation, 2);
+
+        drop(free);
+        assert_eq!(stuck.call(Work { crash: false }).await.unwrap(), 1);
+        crate::support::eventually(|| stuck.vitals().busy_ms.is_none()).await;
+        assert_eq!(tree.shutdown(Duration::from_secs(10)).await, TreeExit::Shutdown);
+    });
+}
+
+#[test]
+fn a_shutdown_gives_a_blocked_thread_up_at_its_deadline() {
+    System::new().block_on(async {
+        let one = arbiter();
+        let tree = Tree::builder("test").build();
+        let stuck = worker(&tree, "stuck", &one).await;
+        let free = block(&stuck).await;
+        assert_eq!(tree.shutdown(Duration::from_millis(20)).await, TreeExit::Shutdown);
+        assert_eq!(tree.snapshot().node("stuck").unwrap().state, NodeState::Stopped);
+        drop(free);
+    });
+}
+
+#[test]
+fn a_node_whose_thread_ends_is_stopped_and_refuses_calls() {
+    System::new().block_on(async {
+        let one = arbiter();
+        let tree = Tree::builder("test").build();
+        let mut events = tree.subscribe();
+        let lost = worker(&tree, "lost", &one).await;
+        one.stop();
+        while events.recv().await.unwrap().kind != actix_supervision::EventKind::Stopped {}
+        assert_eq!(tree.running("lost").await, Err(NodeEnd::Stopped));
+        assert_eq!(lost.call(Work { crash: false }).await.unwrap_err().kind, CallErrorKind::Stopped);
+        assert_eq!(lost.vitals().last_exit.unwrap(), "failed: its thread has ended");
+        tree.shutdown(Duration::from_secs(10)).await;
+    });
+}
+
+#[test]
+fn calls_from_many_threads_all_get_an_outcome_while_the_actor_crashes() {
+    fn needs_send<T: Send>(value: T) -> T {
+        value
+    }
+    System::new().block_on(async {
+        let home = arbiter();
+        let tree = Tree::builder("test").build();
+        let factory = |_| std::future::ready(Ok::<_, StartError>(Worker));
+        let mut policy = actix_supervision::Policy { max_restarts: 1000, ..Default::default() };
+        policy.backoff.max = Duration::from_millis(1);
+        let spec = ChildSpec::new().mailbox(8).policy(policy);
+        let target = tree.spawn("target", spec, Placement::On(home.handle()), factory).await.unwrap();
+        let mut clients = Vec::new();
+        for client in 0..4_u32 {
+            let (thread, target) = (arbiter(), target.clone());
+            let (done, outcomes) = oneshot::channel();
+            thread.spawn(needs_send(async move {
+                let (mut answered, mut refused, mut crashed) = (0, 0, 0);
+                for turn in 0..500 {
+                    match target.call(Work { crash: turn % 50 == client }).await {
+                        Ok(_) => answered += 1,
+                        Err(error) if error.is_retryable() => refused += 1,
+                        Err(error) => {
+                            assert_eq!(error.kind, CallErrorKind::Crashed);
+                            crashed += 1;
+                        }
+                    }
+                }
+                let _ = done.send((answered, refused, crashed));
+            }));
+            clients.push((thread, outcomes));
+        }
+        for (_thread, outcomes) in clients {
+            let (answered, refused, crashed) = outcomes.await.unwrap();
+            assert_eq!(answered + refused + crashed, 500);
+        }
+        assert_eq!(target.vitals().mailbox_depth, 0);
+        assert!(target.vitals().mailbox_high_water <= 8);
+        tree.shutdown(Duration::from_secs(10)).await;
+    });
+}
