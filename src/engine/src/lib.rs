@@ -1,1 +1,47 @@
 //! The workflow engine: compile once, run many.
+//!
+//! This crate owns what a workflow means: its expressions, its paths, the order of its tasks, what an outcome does,
+//! and the functions that need no connector. In go stored workflows ([`Engine::compile`]) and messages
+//! ([`Engine::run`]); out come compiled workflows, and messages with their audit trail, errors and, when asked for,
+//! an execution trace. Functions that reach outside are registered by others through [`Function`].
+//! Nothing survives a restart. The engine opens no socket or file, spawns nothing, and never puts the value of a
+//! secret into a message, a trace, an error or a log.
+//!
+//! Compiled workflows are shared between threads; a run stays on the thread that started it.
+
+mod builtin;
+pub mod catalogue;
+mod checks;
+mod compile;
+mod dependencies;
+mod depth;
+mod engine;
+mod error;
+mod expression;
+mod function;
+mod message;
+mod operators;
+mod pace;
+pub mod path;
+mod program;
+mod run;
+mod scope;
+mod template;
+mod trace;
+mod work;
+
+pub use dependencies::{ConnectorUse, Dependencies, dependencies};
+pub use depth::MAX_DEPTH;
+pub use engine::{Engine, EngineBuilder, Limits};
+pub use error::{CompileError, ErrorCode, Failure, FailureKind, TaskError};
+pub use expression::{Expression, SecretUse};
+pub use function::{CompileCx, Function, Outcome, Task, TaskCx};
+pub use message::Message;
+pub use operators::Secrets;
+pub use path::Path;
+pub use program::{CompiledWorkflow, Flow};
+pub use run::{RunOptions, RunOutcome};
+pub use template::Template;
+pub use trace::{
+    AuditEntry, Change, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,
+};

@@ -1,0 +1,42 @@
+//! `filter`: goes on only when its condition is exactly `true`.
+
+use datalogic_rs::DataValue;
+
+use super::{Cx, Input};
+use crate::expression::{Expression, SecretUse};
+use crate::function::Outcome;
+
+#[derive(Debug)]
+pub(crate) struct Filter {
+    condition: Expression,
+    on_reject: Outcome,
+}
+
+impl Filter {
+    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+        let condition = input.required_logic("condition", SecretUse::Allowed);
+        let on_reject = match input.string_or("on_reject", "halt")? {
+            "halt" => Outcome::Halt,
+            "skip" => Outcome::Skip,
+            other => {
+                input.invalid("on_reject", format!("\"{other}\" is neither \"halt\" nor \"skip\""));
+                return None;
+            }
+        };
+        Some(Self { condition: condition?, on_reject })
+    }
+
+    pub(super) fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Outcome {
+        match cx.evaluate(&self.condition) {
+            Ok(DataValue::Bool(true)) => Outcome::Success,
+            Ok(_) => self.on_reject,
+            Err(reason) => {
+                slog::warn!(
+                    cx.logger, "condition failed";
+                    "workflow" => cx.workflow, "task" => cx.task, "reason" => reason
+                );
+                self.on_reject
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Reading the authored input of a built-in, with every problem at its path.
+
+use serde_json::{Map, Value};
+use svc_model::FieldError;
+
+use crate::expression::{Evaluator, Expression, SecretUse};
+use crate::path::Path;
+
+/// Compiles expressions for the engine, or only checks them for an author.
+pub(crate) struct Compiler<'e> {
+    pub(crate) evaluator: &'e Evaluator,
+    /// An author's check does not know which secrets the serving process declares.
+    pub(crate) check_secrets: bool,
+}
+
+impl Compiler<'_> {
+    pub(crate) fn expression(&self, source: &Value, secrets: SecretUse) -> Result<Expression, String> {
+        if self.check_secrets {
+            self.evaluator.compile(source, secrets)
+        } else {
+            self.evaluator.compile_syntax(source)
+        }
+    }
+}
+
+/// The input object of one task, or an object inside it.
+pub(crate) struct Input<'i, 'e> {
+    fields: Option<&'i Map<String, Value>>,
+    at: String,
+    compiler: &'e Compiler<'e>,
+    errors: &'e mut Vec<FieldError>,
+}
+
+impl<'i, 'e> Input<'i, 'e> {
+    pub(crate) fn new(
+        value: &'i Value,
+        at: &str,
+        compiler: &'e Compiler<'e>,
+        errors: &'e mut Vec<FieldError>,
+    ) -> Self {
+        if !value.is_object() {
+            errors.push(FieldError::type_mismatch(at, "object", value));
+        }
+        Self { fields: value.as_object(), at: at.to_owned(), compiler, errors }
+    }
+
+    fn path(&self, field: &str) -> String {
+        format!("{}.{field}", self.at)
+    }
+
+    pub(crate) fn get(&self, field: &str) -> Option<&'i Value> {
+        self.fields?.get(field)
+    }
+
+    /// A field that must be there; says so when it is not.
+    pub(crate) fn required(&mut self, field: &str) -> Option<&'i Value> {
+        let value = self.get(field);
+        if value.is_none() && self.fields.is_some() {
+            self.errors.push(FieldError::required(self.path(field)));
+        }
+        value
+    }
+
+    pub(crate) fn mismatch(&mut self, field: &str, expected: &str, got: &Value) {
+        let path = self.path(field);
+        self.errors.push(FieldError::type_mismatch(path, expected, got));
+    }
+
+    pub(crate) fn invalid(&mut self, field: &str, message: impl Into<String>) {
+        let path = self.path(field);
+        self.errors.push(FieldError::invalid(path, message));
+    }
+
+    pub(crate) fn required_string(&mut self, field: &str) -> Option<&'i str> {
+        let value = self.required(field)?;
+        if value.as_str().is_none() {
+            self.mismatch(field, "string", value);
+        }
+        value.as_str()
+    }
+
+    /// An optional string; `None` inside means a problem was reported.
+    pub(crate) fn string_or(&mut self, field: &str, default: &'i str) -> Option<&'i str> {
+        match self.get(field) {
+            None | Some(Value::Null) => Some(default),
+            Some(Value::String(text)) => Some(text),
+            Some(other) => {
+                self.mismatch(field, "string", other);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn bool_or(&mut self, field: &str, default: bool) -> Option<bool> {
+        match self.get(field) {
+            None | Some(Value::Null) => Some(default),
+            Some(Value::Bool(value)) => Some(*value),
+            Some(other) => {
+                self.mismatch(field, "boolean", other);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn required_array(&mut self, field: &str) -> Option<&'i [Value]> {
+        let value = self.required(field)?;
+        if !value.is_array() {
+            self.mismatch(field, "array", value);
+        }
+        value.as_array().map(Vec::as_slice)
+    }
+
+    /// An expression that must be there.
+    pub(crate) fn required_logic(&mut self, field: &str, secrets: SecretUse) -> Option<Expression> {
+        let source = self.required(field)?;
+        self.logic(field, source, secrets)
+    }
+
+    pub(crate) fn logic(&mut self, field: &str, source: &Value, secrets: SecretUse) -> Option<Expression> {
+        match self.compiler.expression(source, secrets) {
+            Ok(expression) => Some(expression),
+            Err(message) => {
+                self.invalid(field, message);
+                None
+            }
+        }
+    }
+
+    /// A path that is read.
+    pub(crate) fn required_source(&mut self, field: &str) -> Option<Path> {
+        let text = self.required_string(field)?;
+        self.parsed(field, Path::parse(text))
+    }
+
+    /// A path that is written.
+    pub(crate) fn required_target(&mut self, field: &str) -> Option<Path> {
+        let text = self.required_string(field)?;
+        self.parsed(field, Path::parse_target(text))
+    }
+
+    /// A path inside `data`.
+    pub(crate) fn required_below_data(&mut self, field: &str) -> Option<Path> {
+        let text = self.required_string(field)?;
+        self.parsed(field, Path::parse(&format!("data.{text}")))
+    }
+
+    fn parsed(&mut self, field: &str, path: Result<Path, crate::path::PathError>) -> Option<Path> {
+        path.map_err(|error| self.invalid(field, error.to_string())).ok()
+    }
+
+    /// The objects of an array field, each read by `read`; `None` when any of them has a problem.
+    pub(crate) fn each<T>(
+        &mut self,
+        field: &str,
+        items: &'i [Value],
+        mut read: impl FnMut(&mut Input<'i, '_>) -> Option<T>,
+    ) -> Option<Box<[T]>> {
+        let read: Vec<Option<T>> = items
+            .iter()
+            .enumerate()
+            .map(|(n, item)| {
+                let at = format!("{}.{field}[{n}]", self.at);
+                read(&mut Input::new(item, &at, self.compiler, self.errors))
+            })
+            .collect();
+        read.into_iter().collect()
+    }
+}

@@ -1,0 +1,65 @@
+//! `map`: writes the results of expressions, in order; each mapping sees the writes of those before it.
+
+use super::{Cx, Input};
+use crate::error::{ErrorCode, TaskError};
+use crate::expression::{Expression, SecretUse};
+use crate::function::Outcome;
+use crate::path::Path;
+
+#[derive(Debug)]
+pub(crate) struct Map {
+    mappings: Box<[Mapping]>,
+}
+
+#[derive(Debug)]
+struct Mapping {
+    path: Path,
+    logic: Expression,
+}
+
+impl Mapping {
+    /// Writes the result. A result of null leaves the path alone.
+    fn apply<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<(), String> {
+        let (value, copy) = match self.logic.copies() {
+            Some(source) => (cx.work.get(cx.scope, source), None),
+            None => {
+                let result = cx.evaluate(&self.logic)?;
+                (result.to_serde_value(), Some(*result))
+            }
+        };
+        if value.is_null() {
+            return Ok(());
+        }
+        cx.work.merge(cx.scope, &self.path, value, copy).map_err(|error| error.to_string())
+    }
+}
+
+impl Map {
+    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+        let mappings = input.required_array("mappings")?;
+        let mappings = input.each("mappings", mappings, |mapping| {
+            let path = mapping.required_target("path");
+            let logic = mapping.required_logic("logic", SecretUse::Refused("a mapping"));
+            Some(Mapping { path: path?, logic: logic? })
+        })?;
+        Some(Self { mappings })
+    }
+
+    /// A mapping that fails leaves its path alone, and the task ends with status 500 once the others have run.
+    pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
+        let mut failed = String::new();
+        for mapping in &self.mappings {
+            cx.pace.check().await?;
+            cx.work.keep_mapping_context(cx.scope);
+            if let Err(reason) = mapping.apply(cx) {
+                let comma = if failed.is_empty() { "" } else { "; " };
+                failed = format!("{failed}{comma}{}: {reason}", mapping.path);
+            }
+        }
+        if failed.is_empty() {
+            return Ok(Outcome::Success);
+        }
+        cx.work.errors.push(TaskError::new(ErrorCode::TaskStatus, format!("mapping failed: {failed}")));
+        Ok(Outcome::Status(500))
+    }
+}

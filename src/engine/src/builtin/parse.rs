@@ -1,0 +1,56 @@
+//! `parse_json`, `parse_xml`: bring input into `data`.
+
+use serde_json::Value;
+
+use super::{Cx, Input, xml};
+use crate::error::{ErrorCode, TaskError};
+use crate::function::Outcome;
+use crate::path::Path;
+
+/// Copies a value, parsing it first when it is a string that holds JSON.
+#[derive(Debug)]
+pub(crate) struct ParseJson {
+    source: Path,
+    target: Path,
+}
+
+impl ParseJson {
+    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+        let source = input.required_source("source");
+        let target = input.required_below_data("target");
+        Some(Self { source: source?, target: target? })
+    }
+
+    pub(super) fn run(&self, cx: &mut Cx<'_, '_>) -> Result<Outcome, TaskError> {
+        let value = match cx.work.get(cx.scope, &self.source) {
+            Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            value => value,
+        };
+        cx.put(&self.target, value)
+    }
+}
+
+/// Parses a string of XML.
+#[derive(Debug)]
+pub(crate) struct ParseXml {
+    source: Path,
+    target: Path,
+}
+
+impl ParseXml {
+    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+        let source = input.required_source("source");
+        let target = input.required_below_data("target");
+        Some(Self { source: source?, target: target? })
+    }
+
+    pub(super) fn run(&self, cx: &mut Cx<'_, '_>) -> Result<Outcome, TaskError> {
+        let Value::String(text) = cx.work.get(cx.scope, &self.source) else {
+            return Err(TaskError::validation(format!("{} is not a string of XML", self.source)));
+        };
+        let value = xml::parse(&text).map_err(|reason| {
+            TaskError::new(ErrorCode::Deserialization, format!("{} is not XML: {reason}", self.source))
+        })?;
+        cx.put(&self.target, value)
+    }
+}

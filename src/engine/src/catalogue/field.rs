@@ -1,0 +1,166 @@
+//! One row of a function's table of inputs.
+
+use serde_json::{Value, json};
+
+/// What an input must evaluate to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Text.
+    String,
+    /// A number.
+    Number,
+    /// True or false.
+    Bool,
+    /// An object.
+    Object,
+    /// An array.
+    Array,
+    /// Anything.
+    Any,
+}
+
+impl Kind {
+    /// The word of the catalogue.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Number => "number",
+            Self::Bool => "bool",
+            Self::Object => "object",
+            Self::Array => "array",
+            Self::Any => "any",
+        }
+    }
+
+    /// Whether a JSON value is of this kind.
+    pub fn holds(self, value: &Value) -> bool {
+        match self {
+            Self::String => value.is_string(),
+            Self::Number => value.is_number(),
+            Self::Bool => value.is_boolean(),
+            Self::Object => value.is_object(),
+            Self::Array => value.is_array(),
+            Self::Any => true,
+        }
+    }
+}
+
+/// One input of a function.
+#[derive(Debug)]
+pub struct Field {
+    /// Its name in `function.input`.
+    pub name: &'static str,
+    /// What it must evaluate to.
+    pub kind: Kind,
+    /// Whether it must be there.
+    pub required: bool,
+    /// Whether `{"var": path}` nodes in it are folded, at any depth.
+    pub resolvable: bool,
+    /// Whether it is an expression.
+    pub logic: bool,
+    /// Paths inside it where secret references and `{"secret": name}` are resolved.
+    pub secret_at: &'static [&'static str],
+    /// Its second spelling; one that ends in `_logic` is an expression.
+    pub alias: Option<&'static str>,
+    /// The texts it may be; empty = any.
+    pub one_of: &'static [&'static str],
+    /// One line.
+    pub description: &'static str,
+}
+
+impl Field {
+    pub(super) const fn new(name: &'static str, kind: Kind, description: &'static str) -> Self {
+        Self {
+            name,
+            kind,
+            required: false,
+            resolvable: false,
+            logic: false,
+            secret_at: &[],
+            alias: None,
+            one_of: &[],
+            description,
+        }
+    }
+
+    pub(super) const fn string(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, Kind::String, description)
+    }
+
+    pub(super) const fn number(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, Kind::Number, description)
+    }
+
+    pub(super) const fn bool(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, Kind::Bool, description)
+    }
+
+    pub(super) const fn object(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, Kind::Object, description)
+    }
+
+    pub(super) const fn array(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, Kind::Array, description)
+    }
+
+    pub(super) const fn any(name: &'static str, description: &'static str) -> Self {
+        Self::new(name, Kind::Any, description)
+    }
+
+    /// An expression.
+    pub(super) const fn logic(name: &'static str, description: &'static str) -> Self {
+        Self { logic: true, ..Self::any(name, description) }
+    }
+
+    /// The name of a connector, never computed.
+    pub(super) const fn connector(description: &'static str) -> Self {
+        Self::string("connector", description).required()
+    }
+
+    /// Where the result is written.
+    pub(super) const fn output() -> Self {
+        Self::string(
+            "output",
+            "Path the result is written to; without it the result replaces the whole of data",
+        )
+    }
+
+    pub(super) const fn required(self) -> Self {
+        Self { required: true, ..self }
+    }
+
+    pub(super) const fn resolvable(self) -> Self {
+        Self { resolvable: true, ..self }
+    }
+
+    pub(super) const fn secret_at(self, secret_at: &'static [&'static str]) -> Self {
+        Self { secret_at, ..self }
+    }
+
+    pub(super) const fn alias(self, alias: &'static str) -> Self {
+        Self { alias: Some(alias), ..self }
+    }
+
+    pub(super) const fn one_of(self, one_of: &'static [&'static str]) -> Self {
+        Self { one_of, ..self }
+    }
+
+    /// Whether the second spelling is an expression.
+    pub(crate) fn alias_is_logic(&self) -> bool {
+        self.alias.is_some_and(|alias| alias.ends_with("_logic"))
+    }
+
+    /// The row as the function list shows it.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "name": self.name,
+            "kind": self.kind.name(),
+            "required": self.required,
+            "resolvable": self.resolvable,
+            "template_at": [],
+            "secret_at": self.secret_at,
+            "alias": self.alias,
+            "description": self.description,
+        })
+    }
+}

@@ -1,0 +1,163 @@
+//! Every function a workflow may name, with the table of its inputs.
+//!
+//! The catalogue is static: it says what may be written, not what this process can run. A name listed here without
+//! a registered handler is accepted from authors and keeps its channels out of service.
+
+mod connector;
+mod document;
+mod field;
+mod utility;
+
+use serde_json::{Value, json};
+
+pub use field::{Field, Kind};
+
+/// Where a function comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Built into the engine; its inputs are not listed.
+    Engine,
+    /// A handler of the service.
+    Service,
+}
+
+/// One function.
+#[derive(Debug)]
+pub struct Entry {
+    /// The name workflows use.
+    pub name: &'static str,
+    /// `connector`, `control`, `data` or `utility`.
+    pub category: &'static str,
+    /// Where it comes from.
+    pub source: Source,
+    /// Other accepted names.
+    pub aliases: &'static [&'static str],
+    /// What running it twice means: `pure`, `read`, `idempotent_write`, `unsafe_write`, `depends_on:<input>`.
+    pub retry_safety: &'static str,
+    /// One line.
+    pub description: &'static str,
+    /// Whether an unknown input is refused.
+    pub strict: bool,
+    /// Its inputs.
+    pub fields: &'static [Field],
+}
+
+impl Entry {
+    /// The input of this name or alias.
+    pub fn field(&self, name: &str) -> Option<&'static Field> {
+        self.fields.iter().find(|field| field.name == name || field.alias == Some(name))
+    }
+
+    /// The entry as the function list shows it.
+    pub fn to_json(&self) -> Value {
+        let mut entry = json!({
+            "name": self.name,
+            "category": self.category,
+            "source": match self.source {
+                Source::Engine => "engine",
+                Source::Service => "orion",
+            },
+            "aliases": self.aliases,
+            "retry_safety": self.retry_safety,
+            "description": self.description,
+        });
+        if self.source == Source::Service {
+            entry["input_fields"] = self.fields.iter().map(Field::to_json).collect();
+        }
+        entry
+    }
+}
+
+/// Every function, sorted by name.
+pub static ENTRIES: [&Entry; 26] = [
+    &connector::CACHE_READ,
+    &connector::CACHE_WRITE,
+    &utility::CHANNEL_CALL,
+    &utility::CRYPTO,
+    &document::DATA_QUERY,
+    &document::DATA_WRITE,
+    &connector::DB_READ,
+    &connector::DB_WRITE,
+    &utility::FILTER,
+    &connector::HTTP_CALL,
+    &utility::JWT_SIGN,
+    &utility::JWT_VERIFY,
+    &utility::LOG,
+    &utility::MAP,
+    &document::MONGO_AGGREGATE,
+    &document::MONGO_READ,
+    &document::MONGO_WRITE,
+    &utility::PARSE_JSON,
+    &utility::PARSE_XML,
+    &utility::PUBLISH_JSON,
+    &connector::PUBLISH_KAFKA,
+    &utility::PUBLISH_XML,
+    &connector::SEND_EMAIL,
+    &connector::STORAGE_HEAD,
+    &connector::STORAGE_PRESIGN,
+    &utility::VALIDATION,
+];
+
+/// The function of this name or alias.
+pub fn find(name: &str) -> Option<&'static Entry> {
+    ENTRIES.iter().copied().find(|entry| entry.name == name || entry.aliases.contains(&name))
+}
+
+/// Every accepted name, aliases included.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ENTRIES.iter().flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
+}
+
+/// The function list.
+pub fn to_json() -> Value {
+    ENTRIES.iter().map(|entry| entry.to_json()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn twenty_seven_names_make_twenty_six_sorted_entries() {
+        let sorted: BTreeSet<_> = ENTRIES.iter().map(|entry| entry.name).collect();
+        assert!(sorted.into_iter().eq(ENTRIES.iter().map(|entry| entry.name)), "sorted and distinct");
+        assert_eq!(names().collect::<BTreeSet<_>>().len(), 27);
+        assert_eq!(find("validate").map(|entry| entry.name), Some("validation"));
+        assert!(find("enrich").is_none());
+    }
+
+    #[test]
+    fn an_entry_shows_its_inputs_unless_it_is_of_the_engine() {
+        assert_eq!(
+            find("cache_read").unwrap().to_json()["input_fields"][1],
+            json!({"name": "key", "kind": "string", "required": true, "resolvable": true, "template_at": [],
+                   "secret_at": [], "alias": null, "description": "Key to look up"})
+        );
+        let map = find("map").unwrap().to_json();
+        assert_eq!(
+            (&map["source"], &map["category"], &map["aliases"]),
+            (&json!("engine"), &json!("data"), &json!([]))
+        );
+        assert!(map.get("input_fields").is_none());
+        assert_eq!(find("db_write").unwrap().to_json()["retry_safety"], "depends_on:query");
+    }
+
+    #[test]
+    fn every_built_in_is_listed_as_of_the_engine() {
+        let listed: BTreeSet<_> =
+            names().filter(|name| find(name).unwrap().source == Source::Engine).collect();
+        assert_eq!(listed, BTreeSet::from(crate::builtin::NAMES));
+    }
+
+    #[test]
+    fn a_deciding_input_exists() {
+        for entry in ENTRIES {
+            if let Some(input) = entry.retry_safety.strip_prefix("depends_on:") {
+                let inside = input == "op" && entry.name == "data_write";
+                assert!(inside || entry.field(input).is_some(), "{}: {input}", entry.name);
+            }
+        }
+    }
+}

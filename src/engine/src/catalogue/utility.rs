@@ -1,0 +1,151 @@
+//! Functions without a connector.
+
+use super::field::Field;
+use super::{Entry, Source};
+
+const BUILT_IN: Entry = Entry {
+    name: "",
+    category: "data",
+    source: Source::Engine,
+    aliases: &[],
+    retry_safety: "pure",
+    description: "",
+    strict: false,
+    fields: &[],
+};
+
+pub(super) static FILTER: Entry = Entry {
+    name: "filter",
+    description: "Stops the workflow, or only itself, unless its condition is true",
+    ..BUILT_IN
+};
+
+pub(super) static LOG: Entry =
+    Entry { name: "log", description: "Writes a line to the service's log", ..BUILT_IN };
+
+pub(super) static MAP: Entry =
+    Entry { name: "map", description: "Writes the results of expressions into the message", ..BUILT_IN };
+
+pub(super) static PARSE_JSON: Entry =
+    Entry { name: "parse_json", description: "Brings JSON, as text or value, into data", ..BUILT_IN };
+
+pub(super) static PARSE_XML: Entry =
+    Entry { name: "parse_xml", description: "Brings XML text into data as a value", ..BUILT_IN };
+
+pub(super) static PUBLISH_JSON: Entry =
+    Entry { name: "publish_json", description: "Writes a value of data as JSON text into data", ..BUILT_IN };
+
+pub(super) static PUBLISH_XML: Entry =
+    Entry { name: "publish_xml", description: "Writes a value of data as XML text into data", ..BUILT_IN };
+
+pub(super) static VALIDATION: Entry = Entry {
+    name: "validation",
+    aliases: &["validate"],
+    description: "Reports every rule that is not true; the workflow goes on",
+    ..BUILT_IN
+};
+
+const UTILITY: Entry = Entry {
+    name: "",
+    category: "utility",
+    source: Source::Service,
+    aliases: &[],
+    retry_safety: "pure",
+    description: "",
+    strict: true,
+    fields: &[],
+};
+
+pub(super) static CHANNEL_CALL: Entry = Entry {
+    name: "channel_call",
+    category: "control",
+    retry_safety: "depends_on:channel",
+    description: "Runs the workflow of another channel and takes over its data",
+    strict: false,
+    fields: &[
+        Field::string("channel", "Channel name, or an expression for it under the alias")
+            .required()
+            .alias("channel_logic"),
+        Field::any(
+            "data",
+            "Payload, or an expression for it under the alias; without it, the original payload",
+        )
+        .alias("data_logic"),
+        Field::output().alias("response_path"),
+        Field::number("timeout_ms", "Milliseconds the call may take"),
+    ],
+    ..UTILITY
+};
+
+const ENCODINGS: &[&str] = &["utf8", "hex", "base64"];
+
+pub(super) static CRYPTO: Entry = Entry {
+    name: "crypto",
+    description: "Hashes, keyed hashes and password hashes",
+    fields: &[
+        Field::string("op", "What to do").required().one_of(&[
+            "hash",
+            "hmac",
+            "hmac_verify",
+            "password_hash",
+            "password_verify",
+        ]),
+        Field::string("algorithm", "Algorithm; its default depends on op")
+            .one_of(&["sha256", "sha512", "sha1", "md5", "argon2id", "bcrypt"]),
+        Field::any("data", "What is hashed").resolvable(),
+        Field::string("input_encoding", "How a string of data is read, utf8 by default").one_of(ENCODINGS),
+        Field::string("key", "Key").secret_at(&[""]),
+        Field::string("key_encoding", "How the key is read, utf8 by default").one_of(ENCODINGS),
+        Field::string("signature", "Signature to verify: hex, base64 or base64url").resolvable(),
+        Field::string("password", "Password").resolvable(),
+        Field::string("hash", "Stored password hash").resolvable(),
+        Field::string("encoding", "How the result is written, hex by default").one_of(&[
+            "hex",
+            "base64",
+            "base64url",
+        ]),
+        Field::object("params", "Cost parameters of a password hash"),
+        Field::output(),
+    ],
+    ..UTILITY
+};
+
+pub(super) static JWT_SIGN: Entry = Entry {
+    name: "jwt_sign",
+    description: "Signs a JSON Web Token",
+    fields: &[
+        Field::string("algorithm", "Signature algorithm").required().one_of(&[
+            "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256",
+            "ES384", "EdDSA",
+        ]),
+        Field::string("key", "Shared secret, or private key as PEM").required().secret_at(&[""]),
+        Field::string("key_encoding", "How a shared secret is read, utf8 by default").one_of(ENCODINGS),
+        Field::object("claims", "Claims").resolvable(),
+        Field::any("expires_in", "Seconds, or a duration such as 15m; required unless claims.exp is given")
+            .resolvable(),
+        Field::string("issuer", "Claim iss; wins over claims"),
+        Field::any("audience", "Claim aud; wins over claims").resolvable(),
+        Field::any("not_before", "Claim nbf as a duration from now; wins over claims").resolvable(),
+        Field::string("kid", "Key id of the header"),
+        Field::output(),
+    ],
+    ..UTILITY
+};
+
+pub(super) static JWT_VERIFY: Entry = Entry {
+    name: "jwt_verify",
+    retry_safety: "read",
+    description: "Verifies a JSON Web Token and returns its claims",
+    fields: &[
+        Field::string("token", "Token, without a leading Bearer").required().resolvable(),
+        Field::array("algorithms", "Accepted algorithms").required(),
+        Field::array("keys", "Accepted keys").secret_at(&["[].key"]),
+        Field::string("jwks_url", "Where a key set is fetched, https only"),
+        Field::any("issuer", "Accepted issuer or issuers").resolvable().secret_at(&[""]),
+        Field::any("audience", "Accepted audience or audiences").resolvable().secret_at(&[""]),
+        Field::number("leeway_secs", "Seconds clocks may differ, 30 by default"),
+        Field::bool("require_exp", "Refuses a token without an expiry, true by default"),
+        Field::output(),
+    ],
+    ..UTILITY
+};

@@ -1,0 +1,123 @@
+//! The input of a function of the service, against its table.
+
+use serde_json::{Map, Value};
+use svc_model::{FieldCode, FieldError, Issue};
+
+use super::Check;
+use crate::catalogue::{Entry, Field, Kind};
+use crate::path::Path;
+
+/// Inputs written in the portable dialect, whose nodes look like operators and are not.
+const DIALECT: [&str; 2] = ["query", "write"];
+
+impl Check<'_, '_> {
+    pub(super) fn input(&mut self, entry: &Entry, input: &Map<String, Value>, at: &str) {
+        for field in entry.fields {
+            let alias = field.alias.and_then(|alias| Some((alias, input.get(alias)?)));
+            match (input.get(field.name), alias) {
+                (Some(_), Some((alias, _))) => {
+                    let message = format!("{} and {alias} are the same field; keep one", field.name);
+                    self.problem(FieldCode::DuplicateField, format!("{at}.{alias}"), message);
+                }
+                (Some(value), None) => self.value(field, value, &format!("{at}.{}", field.name)),
+                (None, Some((alias, value))) if field.alias_is_logic() => {
+                    self.expression(&format!("{at}.{alias}"), value);
+                }
+                (None, Some((alias, value))) => self.value(field, value, &format!("{at}.{alias}")),
+                (None, None) if field.required => {
+                    self.errors.push(FieldError::required(format!("{at}.{}", field.name)));
+                }
+                (None, None) => {}
+            }
+        }
+        if entry.strict {
+            for key in input.keys().filter(|key| entry.field(key).is_none()) {
+                let message = format!("{} has no input \"{key}\"", entry.name);
+                self.problem(FieldCode::UnknownField, format!("{at}.{key}"), message);
+            }
+        }
+    }
+
+    fn problem(&mut self, code: FieldCode, at: String, message: String) {
+        self.errors.push(FieldError::new(at, code, message));
+    }
+
+    fn value(&mut self, field: &Field, value: &Value, at: &str) {
+        if field.logic {
+            return self.expression(at, value);
+        }
+        // Only the whole field can be folded into a value of another type.
+        if field.resolvable && is_var(value) {
+            return;
+        }
+        if field.secret_at.contains(&"") && value.get("secret").is_some() {
+            return self.undeclared(at, value);
+        }
+        if !field.kind.holds(value) {
+            let computed = field.resolvable && self.looks_computed(value);
+            self.errors.push(FieldError::type_mismatch(at, field.kind.name(), value));
+            if computed {
+                self.warn_computed(at);
+            }
+            return;
+        }
+        if let Some(text) = value.as_str() {
+            if !field.one_of.is_empty() && !field.one_of.contains(&text) {
+                let message = format!("\"{text}\" is not one of {}", field.one_of.join(", "));
+                self.errors.push(FieldError::invalid(at, message).with_expected(field.one_of).with_got(text));
+            }
+            if field.name == "output"
+                && let Err(error) = Path::parse_target(text)
+            {
+                self.errors.push(FieldError::invalid(at, error.to_string()));
+            }
+        }
+        if field.secret_at.contains(&"[].key") {
+            for (n, item) in value.as_array().into_iter().flatten().enumerate() {
+                if let Some(key) = item.get("key").filter(|key| key.get("secret").is_some()) {
+                    self.undeclared(&format!("{at}[{n}].key"), key);
+                }
+            }
+        }
+        if field.resolvable && !DIALECT.contains(&field.name) && field.kind != Kind::String {
+            self.computed(at, value);
+        }
+    }
+
+    /// Warns where a field that only folds `var` holds what reads like a call of an operator.
+    fn computed(&mut self, at: &str, value: &Value) {
+        if self.looks_computed(value) {
+            return self.warn_computed(at);
+        }
+        match value {
+            Value::Array(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    self.computed(&format!("{at}[{n}]"), item);
+                }
+            }
+            Value::Object(map) => {
+                for (key, item) in map {
+                    self.computed(&format!("{at}.{key}"), item);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn warn_computed(&mut self, at: &str) {
+        self.warnings
+            .push(Issue::new(at, "only {\"var\": path} is folded here; the operator is kept as data"));
+    }
+
+    fn looks_computed(&self, value: &Value) -> bool {
+        let Some(map) = value.as_object().filter(|map| map.len() == 1) else { return false };
+        map.iter().all(|(operator, argument)| {
+            operator == "val"
+                || (operator != "var" && argument.is_array() && self.engine.evaluator.knows(operator))
+        })
+    }
+}
+
+fn is_var(value: &Value) -> bool {
+    value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("var"))
+}

@@ -1,0 +1,94 @@
+//! What an author is told before anything is stored: expressions, function names and inputs.
+//!
+//! The shape of the document has been checked before; these checks pass over what they cannot read.
+
+mod input;
+mod reads;
+mod secrets;
+
+use serde_json::{Map, Value};
+use svc_model::{ChannelChecks, FieldCode, FieldError, Issue, WorkflowChecks, WorkflowContent, nearest};
+
+use crate::builtin::{self, Builtin, Compiler};
+use crate::catalogue;
+use crate::compile::parse_loop;
+use crate::engine::Engine;
+
+impl WorkflowChecks for Engine {
+    fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>) {
+        let mut check = Check { engine: self, errors, warnings };
+        check.expression("condition", &content.condition);
+        if let Some(block) = content.loop_.as_ref().filter(|block| block.is_object()) {
+            parse_loop(block, self.limits.max_loop_iterations, check.errors);
+        }
+        check.steps("tasks", &content.tasks);
+        reads::warn(content, check.warnings);
+    }
+}
+
+impl ChannelChecks for Engine {
+    fn compiles(&self, expression: &Value) -> Result<(), String> {
+        self.compile_expression(expression).map(drop)
+    }
+}
+
+/// A walk over the tasks of one workflow.
+struct Check<'e, 'r> {
+    engine: &'e Engine,
+    errors: &'r mut Vec<FieldError>,
+    warnings: &'r mut Vec<Issue>,
+}
+
+impl Check<'_, '_> {
+    fn expression(&mut self, at: &str, source: &Value) {
+        if let Err(message) = self.engine.evaluator.compile_syntax(source) {
+            self.errors.push(FieldError::invalid(at, message));
+        }
+        self.undeclared(at, source);
+    }
+
+    fn steps(&mut self, at: &str, steps: &[Value]) {
+        for (n, step) in steps.iter().enumerate() {
+            let at = format!("{at}[{n}]");
+            let Some(fields) = step.as_object() else { continue };
+            if let Some(condition) = fields.get("condition") {
+                self.expression(&format!("{at}.condition"), condition);
+            }
+            match fields.get("tasks") {
+                Some(members) => {
+                    self.steps(&format!("{at}.tasks"), members.as_array().map_or(&[], Vec::as_slice));
+                }
+                None => self.function(&format!("{at}.function"), fields.get("function")),
+            }
+        }
+    }
+
+    fn function(&mut self, at: &str, function: Option<&Value>) {
+        let Some(name) = function.and_then(|function| function.get("name")?.as_str()) else { return };
+        let empty = Value::Object(Map::new());
+        let input = function.and_then(|function| function.get("input")).unwrap_or(&empty);
+        let Some(fields) = input.as_object() else { return };
+        let input_at = format!("{at}.input");
+        if builtin::NAMES.contains(&name) {
+            let compiler = Compiler { evaluator: &self.engine.evaluator, check_secrets: false };
+            Builtin::compile(name, input, &input_at, &compiler, self.errors);
+            self.recorded(name, fields, &input_at);
+        } else if let Some(entry) = catalogue::find(name) {
+            self.input(entry, fields, &input_at);
+            if !self.engine.can_run(name) {
+                let message =
+                    format!("this service has no handler for {name}; a channel that runs it is quarantined");
+                self.warnings.push(Issue::new(format!("{at}.name"), message));
+            }
+        } else if !self.engine.functions.contains_key(name) {
+            let mut known: Vec<&str> = catalogue::names().collect();
+            known.extend(self.engine.functions.keys().map(String::as_str));
+            let message = match nearest(name, known) {
+                Some(meant) => format!("there is no function \"{name}\"; did you mean \"{meant}\"?"),
+                None => format!("there is no function \"{name}\""),
+            };
+            let error = FieldError::new(format!("{at}.name"), FieldCode::UnknownFunction, message);
+            self.errors.push(error.with_got(name));
+        }
+    }
+}

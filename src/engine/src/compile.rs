@@ -1,0 +1,240 @@
+//! From a stored workflow to a program.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use svc_model::{FieldError, WorkflowContent};
+
+use crate::builtin::{self, Builtin, Compiler};
+use crate::engine::Engine;
+use crate::error::CompileError;
+use crate::expression::Condition;
+use crate::function::CompileCx;
+use crate::path::{self, Path};
+use crate::program::{Action, CompiledWorkflow, Loop, Span, Step};
+
+/// Groups inside groups.
+pub(crate) const MAX_GROUP_DEPTH: usize = 8;
+
+/// Compiles one version of a workflow.
+pub(crate) fn compile(
+    engine: &Engine,
+    id: &str,
+    version: i64,
+    content: &WorkflowContent,
+) -> Result<CompiledWorkflow, CompileError> {
+    let mut assembly =
+        Assembly { engine, workflow: id, ids: HashSet::new(), steps: Vec::new(), spans: Vec::new() };
+    assembly.readable(content)?;
+    let condition = assembly.condition(Some(&content.condition), "condition")?;
+    assembly.elements(&content.tasks, "tasks", 0)?;
+    if assembly.steps.is_empty() {
+        return Err(assembly.invalid("tasks", "a workflow needs at least one task"));
+    }
+    let looping = match &content.loop_ {
+        None | Some(Value::Null) => None,
+        Some(block) => Some(assembly.looping(block)?),
+    };
+    Ok(CompiledWorkflow {
+        id: id.into(),
+        versioned_id: format!("{id}:v{version}").into(),
+        version,
+        condition,
+        steps: assembly.steps.into(),
+        spans: assembly.spans.into(),
+        looping,
+        continue_on_error: content.continue_on_error,
+    })
+}
+
+struct Assembly<'e> {
+    engine: &'e Engine,
+    workflow: &'e str,
+    ids: HashSet<String>,
+    steps: Vec<Step>,
+    spans: Vec<Span>,
+}
+
+impl Assembly<'_> {
+    fn invalid(&self, at: &str, message: impl Into<String>) -> CompileError {
+        CompileError::Invalid { workflow: self.workflow.into(), at: at.into(), message: message.into() }
+    }
+
+    fn readable(&self, content: &WorkflowContent) -> Result<(), CompileError> {
+        let tasks = content.tasks.iter().map(|task| ("tasks", task));
+        let others =
+            content.loop_.iter().map(|block| ("loop", block)).chain([("condition", &content.condition)]);
+        match tasks.chain(others).find(|(_, part)| svc_model::is_unreadable(part)) {
+            Some((at, _)) => Err(self.invalid(at, "the stored JSON cannot be read")),
+            None => Ok(()),
+        }
+    }
+
+    fn problems(&self, errors: &[FieldError]) -> CompileError {
+        let text: Vec<_> = errors.iter().map(|error| format!("{}: {}", error.path, error.message)).collect();
+        let (at, message) = match errors.first() {
+            Some(first) if errors.len() == 1 => (first.path.clone(), first.message.clone()),
+            _ => ("tasks".into(), text.join("; ")),
+        };
+        self.invalid(&at, message)
+    }
+
+    fn elements(&mut self, elements: &[Value], at: &str, depth: usize) -> Result<(), CompileError> {
+        for (n, element) in elements.iter().enumerate() {
+            let at = format!("{at}[{n}]");
+            if element.get("tasks").is_some() {
+                self.group(element, &at, depth + 1)?;
+            } else {
+                self.task(element, &at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn id(&mut self, element: &Value, at: &str) -> Result<String, CompileError> {
+        let id = element["id"].as_str().filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| self.invalid(&format!("{at}.id"), "a task needs a non-empty id"))?;
+        if !self.ids.insert(id.to_owned()) {
+            return Err(CompileError::DuplicateTaskId { workflow: self.workflow.into(), task: id.into() });
+        }
+        Ok(id.to_owned())
+    }
+
+    fn condition(&self, source: Option<&Value>, at: &str) -> Result<Condition, CompileError> {
+        match source {
+            None | Some(Value::Null) => Ok(Condition::Always),
+            Some(source) => {
+                self.engine.evaluator.compile_condition(source).map_err(|message| self.invalid(at, message))
+            }
+        }
+    }
+
+    fn flag(&self, element: &Value, field: &str, at: &str) -> Result<bool, CompileError> {
+        match element.get(field) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(self.invalid(&format!("{at}.{field}"), "expected a boolean")),
+        }
+    }
+
+    fn group(&mut self, element: &Value, at: &str, depth: usize) -> Result<(), CompileError> {
+        let tasks_at = format!("{at}.tasks");
+        if depth > MAX_GROUP_DEPTH {
+            return Err(self.invalid(&tasks_at, format!("groups nest at most {MAX_GROUP_DEPTH} deep")));
+        }
+        self.id(element, at)?;
+        let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
+        let terminal = self.flag(element, "terminal", at)?;
+        let members = match element["tasks"].as_array() {
+            Some(members) if !members.is_empty() => members,
+            _ => return Err(self.invalid(&tasks_at, "a group needs at least one task")),
+        };
+        let index = self.spans.len();
+        let start = self.steps.len();
+        self.spans.push(Span { start, end: start, condition, terminal });
+        self.elements(members, &tasks_at, depth)?;
+        self.spans[index].end = self.steps.len();
+        Ok(())
+    }
+
+    fn task(&mut self, element: &Value, at: &str) -> Result<(), CompileError> {
+        let id = self.id(element, at)?;
+        let function = &element["function"];
+        let Some(name) = function["name"].as_str() else {
+            return Err(self.invalid(&format!("{at}.function.name"), "a task names a function"));
+        };
+        let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
+        let empty = Value::Object(serde_json::Map::new());
+        let input = function.get("input").unwrap_or(&empty);
+        let action = self.action(&id, name, input, &format!("{at}.function.input"))?;
+        let step = Step {
+            position: self.steps.len(),
+            id: id.into(),
+            function: name.into(),
+            condition,
+            action,
+            continue_on_error: self.flag(element, "continue_on_error", at)?,
+            terminal: self.flag(element, "terminal", at)?,
+        };
+        self.steps.push(step);
+        Ok(())
+    }
+
+    fn action(&self, id: &str, name: &str, input: &Value, at: &str) -> Result<Action, CompileError> {
+        let evaluator = &self.engine.evaluator;
+        if builtin::NAMES.contains(&name) {
+            let mut errors = Vec::new();
+            let compiler = Compiler { evaluator, check_secrets: true };
+            let built = Builtin::compile(name, input, at, &compiler, &mut errors);
+            return built.map(Action::Builtin).ok_or_else(|| self.problems(&errors));
+        }
+        let Some(function) = self.engine.functions.get(name) else {
+            return Err(CompileError::Undispatchable {
+                workflow: self.workflow.into(),
+                function: name.into(),
+                task: id.into(),
+            });
+        };
+        if !input.is_object() {
+            return Err(self.invalid(at, "expected an object"));
+        }
+        let task = function.compile(input, &CompileCx { evaluator });
+        task.map(Action::Task).map_err(|message| self.invalid(at, message))
+    }
+
+    fn looping(&self, block: &Value) -> Result<Loop, CompileError> {
+        let mut errors = Vec::new();
+        let looping = parse_loop(block, self.engine.limits.max_loop_iterations, &mut errors);
+        looping.ok_or_else(|| self.problems(&errors))
+    }
+}
+
+/// The place of a counter, which must be writable where nothing stands yet.
+fn counter_path(text: &str) -> Result<Path, String> {
+    let path = Path::parse(&format!("temp_data.{text}")).map_err(|error| error.to_string())?;
+    path::check(None, path.segments(), &Value::Null).map_err(|error| error.to_string())?;
+    Ok(path)
+}
+
+/// Reads a loop block; every problem is added to `errors` at its path.
+pub(crate) fn parse_loop(block: &Value, ceiling: i64, errors: &mut Vec<FieldError>) -> Option<Loop> {
+    if !block.is_object() {
+        errors.push(FieldError::type_mismatch("loop", "object", block));
+        return None;
+    }
+    let before = errors.len();
+    let counter = match &block["counter"] {
+        Value::Null => None,
+        Value::String(text) => {
+            counter_path(text).map_err(|reason| errors.push(FieldError::invalid("loop.counter", reason))).ok()
+        }
+        other => {
+            errors.push(FieldError::type_mismatch("loop.counter", "string", other));
+            None
+        }
+    };
+    let mut integer = |field: &str, default: Option<i64>| match (&block[field], default) {
+        (Value::Null, None) => {
+            errors.push(FieldError::required(format!("loop.{field}")));
+            None
+        }
+        (Value::Null, default) => default,
+        (value, _) => value.as_i64().or_else(|| {
+            errors.push(FieldError::type_mismatch(format!("loop.{field}"), "integer", value));
+            None
+        }),
+    };
+    let (init, increment, max) =
+        (integer("init", Some(0)), integer("increment", Some(1)), integer("max", None));
+    let (init, increment, max) = (init?, increment?, max?);
+    if increment < 1 {
+        errors.push(FieldError::invalid("loop.increment", "at least 1"));
+    }
+    if max <= init {
+        errors.push(FieldError::invalid("loop.max", "above init"));
+    }
+    if ceiling > 0 && max > ceiling {
+        errors.push(FieldError::invalid("loop.max", format!("at most {ceiling}")));
+    }
+    (errors.len() == before).then_some(Loop { counter, init, increment, max })
+}

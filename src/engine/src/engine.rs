@@ -1,0 +1,161 @@
+//! The engine: one per process, shared by every channel.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use slog::Logger;
+use svc_model::Workflow;
+
+use crate::compile;
+use crate::error::CompileError;
+use crate::expression::{Evaluator, Expression, SecretUse};
+use crate::function::Function;
+use crate::operators::Secrets;
+use crate::program::CompiledWorkflow;
+
+/// Bounds of what a workflow may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest `loop.max`; 0 = no bound.
+    pub max_loop_iterations: i64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { max_loop_iterations: 10_000 }
+    }
+}
+
+/// Compiles workflows and runs them.
+pub struct Engine {
+    pub(crate) evaluator: Evaluator,
+    pub(crate) functions: HashMap<String, Arc<dyn Function>>,
+    pub(crate) vars: Option<Value>,
+    pub(crate) limits: Limits,
+    pub(crate) logger: Logger,
+    pub(crate) version: String,
+    pub(crate) clock: Clock,
+}
+
+/// Where a run takes its wall-clock time from.
+type Clock = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
+
+impl Engine {
+    /// An engine with the built-in functions only; more are added by the builder.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    /// Compiles one version of a workflow.
+    ///
+    /// # Errors
+    /// Why its channels cannot serve: two tasks of one id, a function without a handler, anything malformed, a
+    /// secret that is undeclared or would be recorded.
+    pub fn compile(&self, workflow: &Workflow) -> Result<CompiledWorkflow, CompileError> {
+        compile::compile(self, &workflow.workflow_id, workflow.version, &workflow.content)
+    }
+
+    /// Compiles an expression that stands outside a workflow; it may not read secrets.
+    ///
+    /// # Errors
+    /// A text for the author.
+    pub fn compile_expression(&self, source: &Value) -> Result<Expression, String> {
+        self.evaluator.compile(source, SecretUse::Refused("a channel"))
+    }
+
+    /// Evaluates an expression over named roots.
+    ///
+    /// # Errors
+    /// What went wrong, for operators.
+    pub fn evaluate(&self, expression: &Expression, roots: &[(&str, &Value)]) -> Result<Value, String> {
+        self.evaluator.evaluate_roots(expression, roots)
+    }
+
+    /// Whether a function of this name can be run: a built-in, or one with a handler.
+    pub fn can_run(&self, function: &str) -> bool {
+        crate::builtin::NAMES.contains(&function) || self.functions.contains_key(function)
+    }
+}
+
+/// Gathers what an engine is made of.
+#[derive(Default)]
+pub struct EngineBuilder {
+    functions: HashMap<String, Arc<dyn Function>>,
+    vars: Option<Value>,
+    secrets: BTreeMap<String, Value>,
+    limits: Limits,
+    logger: Option<Logger>,
+    version: Option<String>,
+    clock: Option<Clock>,
+}
+
+impl EngineBuilder {
+    /// Registers the handler of a function. Built-ins cannot be replaced.
+    #[must_use]
+    pub fn function(mut self, name: impl Into<String>, function: Arc<dyn Function>) -> Self {
+        self.functions.insert(name.into(), function);
+        self
+    }
+
+    /// Declared values, stamped into `metadata.vars` of every message.
+    #[must_use]
+    pub fn vars(mut self, vars: Option<Value>) -> Self {
+        self.vars = vars;
+        self
+    }
+
+    /// Declared secrets by name, resolved.
+    #[must_use]
+    pub fn secrets<N: Into<String>>(mut self, secrets: impl IntoIterator<Item = (N, Value)>) -> Self {
+        self.secrets.extend(secrets.into_iter().map(|(name, value)| (name.into(), value)));
+        self
+    }
+
+    /// Bounds of what a workflow may ask for.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Where `log` tasks and warnings about conditions go; without one they go nowhere.
+    #[must_use]
+    pub fn logger(mut self, logger: Logger) -> Self {
+        self.logger = Some(logger);
+        self
+    }
+
+    /// The service version, stamped into `metadata.engine_version`.
+    #[must_use]
+    pub fn version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    /// Where runs take their wall-clock time from; the system's clock by default.
+    #[must_use]
+    pub fn clock(mut self, clock: impl Fn() -> DateTime<Utc> + Send + Sync + 'static) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// The engine.
+    pub fn build(self) -> Engine {
+        Engine {
+            evaluator: Evaluator::new(Secrets::from_iter(self.secrets)),
+            functions: self.functions,
+            vars: self.vars,
+            limits: self.limits,
+            logger: self.logger.unwrap_or_else(|| Logger::root(slog::Discard, slog::o!())),
+            version: self.version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
+            clock: self.clock.unwrap_or_else(|| Arc::new(system_time)),
+        }
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the default clock")]
+fn system_time() -> DateTime<Utc> {
+    Utc::now()
+}

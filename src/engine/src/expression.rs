@@ -1,0 +1,272 @@
+//! Expressions: JSONLogic, compiled once, evaluated many times.
+//!
+//! Compiling walks the authored JSON first: it finds which roots the expression can read, and refuses a secret
+//! that is undeclared, computed, or read where the result would be recorded. Values of secrets never reach an
+//! error text: an expression that reads one fails without saying why.
+
+mod prepare;
+
+use std::fmt;
+use std::sync::Arc;
+
+use datalogic_rs::bumpalo::Bump;
+use datalogic_rs::{DataValue, Logic};
+use serde_json::Value;
+
+use crate::depth::{self, MAX_DEPTH};
+use crate::operators::{self, Secrets};
+use crate::path::Path;
+use crate::scope::{Arena, Reads};
+
+/// Containers inside containers that an authored expression may have.
+const MAX_NESTING: usize = 128;
+
+/// Operators that reach into the evaluation context.
+const ACCESSORS: [&str; 5] = ["var", "val", "missing", "missing_some", "exists"];
+
+/// Whether the place an expression stands in may read secrets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SecretUse {
+    /// The result is used and forgotten.
+    Allowed,
+    /// The result is recorded or leaves the workflow; the word names the place.
+    Refused(&'static str),
+}
+
+/// A compiled expression. Cheap to clone.
+#[derive(Clone)]
+pub struct Expression {
+    logic: Arc<Logic>,
+    reads: Reads,
+    secret: bool,
+    copies: Option<Arc<Path>>,
+}
+
+impl fmt::Debug for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expression").field("reads", &self.reads).field("secret", &self.secret).finish()
+    }
+}
+
+impl Expression {
+    pub(crate) fn reads(&self) -> Reads {
+        self.reads
+    }
+
+    /// The path whose value it is, when it does nothing else. A copy keeps what expressions cannot represent, such
+    /// as integers above 2^63.
+    pub(crate) fn copies(&self) -> Option<&Path> {
+        self.copies.as_deref()
+    }
+
+    /// Whether evaluating it reads a secret.
+    pub fn reads_secrets(&self) -> bool {
+        self.secret
+    }
+}
+
+/// A condition: only exactly `true` passes.
+#[derive(Debug, Clone)]
+pub(crate) enum Condition {
+    Always,
+    Never,
+    When(Expression),
+}
+
+/// The JSONLogic engine with the service's operators.
+pub(crate) struct Evaluator {
+    engine: datalogic_rs::Engine,
+    secrets: Arc<Secrets>,
+}
+
+impl Evaluator {
+    pub(crate) fn new(secrets: Secrets) -> Self {
+        let secrets = Arc::new(secrets);
+        Self { engine: operators::engine(&secrets), secrets }
+    }
+
+    /// Compiles an expression for a place with or without secrets.
+    ///
+    /// # Errors
+    /// A text for the author: what is malformed, or which secret is refused and why.
+    pub(crate) fn compile(&self, source: &Value, secrets: SecretUse) -> Result<Expression, String> {
+        not_too_deep(source)?;
+        let survey = Survey::of(source);
+        for name in &survey.secrets {
+            if let SecretUse::Refused(place) = secrets {
+                return Err(format!("a secret cannot be read in {place}: the result would be recorded"));
+            }
+            match name {
+                None => return Err("a secret is read by a literal name, so that it can be checked".into()),
+                Some(name) if !self.secrets.declares(name) => {
+                    return Err(format!("the secret \"{name}\" is not declared"));
+                }
+                Some(_) => {}
+            }
+        }
+        self.compile_syntax(source)
+    }
+
+    /// Compiles without asking whether secrets are declared or allowed: an author's check.
+    ///
+    /// # Errors
+    /// What is malformed.
+    pub(crate) fn compile_syntax(&self, source: &Value) -> Result<Expression, String> {
+        not_too_deep(source)?;
+        let survey = Survey::of(source);
+        let logic = self.engine.compile_arc(&prepare::prepared(source)).map_err(|error| error.to_string())?;
+        Ok(Expression {
+            logic,
+            reads: survey.reads,
+            secret: !survey.secrets.is_empty(),
+            copies: prepare::copied(source).map(Arc::new),
+        })
+    }
+
+    pub(crate) fn compile_condition(&self, source: &Value) -> Result<Condition, String> {
+        match source {
+            Value::Bool(true) => Ok(Condition::Always),
+            Value::Bool(false) => Ok(Condition::Never),
+            source => self.compile(source, SecretUse::Allowed).map(Condition::When),
+        }
+    }
+
+    /// Evaluates against a context that lives in the arena.
+    ///
+    /// # Errors
+    /// What went wrong, a result that nests too deep included; for an expression that reads a secret only that
+    /// something did.
+    pub(crate) fn evaluate<'r>(
+        &self,
+        expression: &'r Expression,
+        context: &'r DataValue<'r>,
+        bump: &'r Bump,
+    ) -> Result<&'r DataValue<'r>, String> {
+        let result = self.engine.evaluate(&expression.logic, context, bump).map_err(|error| {
+            if expression.secret {
+                "an expression that reads a secret failed".to_owned()
+            } else {
+                error.to_string()
+            }
+        })?;
+        if depth::arena_exceeds(result, MAX_DEPTH) {
+            return Err(format!("the result nests more than {MAX_DEPTH} deep"));
+        }
+        Ok(result)
+    }
+
+    /// Evaluates against named roots; roots the expression cannot read are not even copied.
+    pub(crate) fn evaluate_roots(
+        &self,
+        expression: &Expression,
+        roots: &[(&str, &Value)],
+    ) -> Result<Value, String> {
+        let arena = Arena::lease();
+        let bump = arena.bump();
+        let mut pairs = datalogic_rs::bumpalo::collections::Vec::with_capacity_in(roots.len(), bump);
+        for (name, value) in roots {
+            if expression.reads.includes(name) {
+                pairs.push((*name, DataValue::from_serde_value_in(value, bump)));
+            }
+        }
+        let context = bump.alloc(DataValue::Object(pairs.into_bump_slice()));
+        self.evaluate(expression, context, bump).map(DataValue::to_serde_value)
+    }
+
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
+    /// Whether an expression may call an operator of this name.
+    pub(crate) fn knows(&self, operator: &str) -> bool {
+        self.engine.has_custom_operator(operator)
+            || self.engine.builtin_operator_names().any(|name| name == operator)
+    }
+}
+
+/// What a walk over an authored expression finds.
+#[derive(Default)]
+pub(crate) struct Survey<'s> {
+    pub(crate) reads: Reads,
+    /// Every secret read, by its literal name; `None` where the name is computed.
+    pub(crate) secrets: Vec<Option<&'s str>>,
+}
+
+impl<'s> Survey<'s> {
+    pub(crate) fn of(source: &'s Value) -> Self {
+        let mut survey = Self::default();
+        survey.walk(source);
+        survey
+    }
+
+    fn walk(&mut self, node: &'s Value) {
+        match node {
+            Value::Object(map) => {
+                if map.len() == 1 {
+                    for (operator, argument) in map {
+                        self.call(operator, argument);
+                    }
+                }
+                map.values().for_each(|value| self.walk(value));
+            }
+            Value::Array(items) => items.iter().for_each(|item| self.walk(item)),
+            _ => {}
+        }
+    }
+
+    fn call(&mut self, operator: &str, argument: &'s Value) {
+        if operator == "secret" {
+            self.secrets.push(match argument {
+                Value::String(name) => Some(name),
+                Value::Array(items) => match items.as_slice() {
+                    [Value::String(name)] => Some(name),
+                    _ => None,
+                },
+                _ => None,
+            });
+        } else if ACCESSORS.contains(&operator) {
+            self.access(operator, argument);
+        }
+    }
+
+    /// A literal path can only reach the root it names; anything computed may reach every root.
+    fn access(&mut self, operator: &str, argument: &Value) {
+        match argument {
+            Value::String(path) if path.is_empty() => {
+                self.reads = Reads { payload: self.reads.payload, ..Reads::ALL };
+            }
+            Value::String(path) => self.reads.mark(path.split('.').next().unwrap_or_default()),
+            // The second argument of `var` is a default, not a path.
+            Value::Array(items) if operator == "var" => match items.first() {
+                Some(path) => self.access("val", path),
+                None => self.reads = Reads::ALL,
+            },
+            Value::Array(items) if items.iter().any(Value::is_string) && items.iter().all(is_literal) => {
+                for item in items.iter().filter(|item| item.is_string()) {
+                    self.access("val", item);
+                }
+            }
+            Value::Number(_) => {}
+            _ => self.reads = Reads::ALL,
+        }
+    }
+}
+
+/// Walking and evaluating an expression recurse as deep as it nests.
+fn not_too_deep(source: &Value) -> Result<(), String> {
+    if depth::exceeds(source, MAX_NESTING) {
+        return Err(format!("an expression nests at most {MAX_NESTING} deep"));
+    }
+    Ok(())
+}
+
+fn is_literal(value: &Value) -> bool {
+    match value {
+        Value::Object(_) => false,
+        Value::Array(items) => items.iter().all(is_literal),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,144 @@
+//! What a task function is: compiled with its input once, run for every message.
+//!
+//! The built-ins of the engine are functions of their own kind; everything else (connectors, channel calls,
+//! plugins) implements [`Function`] and is registered under its name when the engine is built.
+
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use slog::Logger;
+
+use crate::error::{ErrorCode, TaskError};
+use crate::expression::{Evaluator, Expression, SecretUse};
+use crate::message::Message;
+use crate::operators::Secrets;
+use crate::path::Path;
+use crate::scope::{Reads, Scope};
+use crate::template::Template;
+use crate::work::Work;
+
+/// What a task that did not fail answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Done: 200.
+    Success,
+    /// A bulk write that was applied in part: 207.
+    Partial,
+    /// A status of the function's own. 400 to 499 go on, 500 and above stop the workflow.
+    Status(u16),
+    /// Nothing happened and nothing is recorded.
+    Skip,
+    /// The workflow stops here, normally: 299.
+    Halt,
+}
+
+/// A task function, by name.
+pub trait Function: Send + Sync {
+    /// Prepares a task with its authored input.
+    ///
+    /// # Errors
+    /// A text for the author; the workflow is then not usable.
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String>;
+}
+
+/// A function bound to its input: one task of a workflow.
+pub trait Task: Send + Sync {
+    /// Runs the task for one message. Dropping the future cancels it.
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>>;
+}
+
+/// What a function may use while its task is compiled.
+pub struct CompileCx<'e> {
+    pub(crate) evaluator: &'e Evaluator,
+}
+
+impl CompileCx<'_> {
+    /// Compiles an input that is an expression; secrets may be read.
+    ///
+    /// # Errors
+    /// A text for the author.
+    pub fn expression(&self, source: &Value) -> Result<Expression, String> {
+        self.evaluator.compile(source, SecretUse::Allowed)
+    }
+
+    /// Prepares an input in which `{"var": path}` nodes are folded.
+    pub fn template(&self, source: &Value) -> Template {
+        Template::compile(source)
+    }
+
+    /// The declared secrets, for the inputs that take `{"secret": name}`.
+    pub fn secrets(&self) -> &Secrets {
+        self.evaluator.secrets()
+    }
+}
+
+/// What a task may use while it runs.
+pub struct TaskCx<'x> {
+    pub(crate) evaluator: &'x Evaluator,
+    pub(crate) work: &'x mut Work,
+    pub(crate) scope: Scope<'x>,
+    pub(crate) logger: &'x Logger,
+    pub(crate) task_id: &'x str,
+    /// The roots this task has written.
+    pub(crate) written: Reads,
+    pub(crate) remaining: Option<Duration>,
+}
+
+impl TaskCx<'_> {
+    /// The message as it stands.
+    pub fn message(&self) -> &Message {
+        &self.work.message
+    }
+
+    /// The id of this task.
+    pub fn task_id(&self) -> &str {
+        self.task_id
+    }
+
+    /// The log of the engine.
+    pub fn logger(&self) -> &Logger {
+        self.logger
+    }
+
+    /// The time left until the deadline of the run, at the start of this task.
+    pub fn remaining(&self) -> Option<Duration> {
+        self.remaining
+    }
+
+    /// Evaluates an expression over the message.
+    ///
+    /// # Errors
+    /// `LOGIC_ERROR` with the reason.
+    pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, TaskError> {
+        // A scope of its own lifetime: the result must not outlive the borrow of the expression.
+        let mut scope = self.scope;
+        if let Some(path) = expression.copies() {
+            return Ok(self.work.get(&mut scope, path));
+        }
+        let context = self.work.context(&mut scope, expression.reads());
+        self.evaluator
+            .evaluate(expression, context, scope.bump())
+            .map(|value| value.to_serde_value())
+            .map_err(|reason| TaskError::new(ErrorCode::Logic, reason))
+    }
+
+    /// Folds a template over the message.
+    pub fn resolve(&self, template: &Template) -> Value {
+        template.resolve(&self.work.message)
+    }
+
+    /// Writes a value of the message.
+    ///
+    /// # Errors
+    /// `TASK_ERROR` for a value that would nest too deep, or an index too far beyond the end of its array.
+    pub fn write(&mut self, path: &Path, value: Value) -> Result<(), TaskError> {
+        self.written.mark_root(path.root());
+        self.work.put(&mut self.scope, path, value, None).map_err(|error| error.at(path))
+    }
+
+    /// Reports an error without failing the task.
+    pub fn report(&mut self, error: TaskError) {
+        self.work.errors.push(error);
+    }
+}

@@ -1,0 +1,163 @@
+//! The message a workflow works on.
+
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::path::{self, Path, Root, WriteError};
+
+/// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
+const STAMPED: [&str; 6] = ["channel", "cookies", "vars", "auth", "trigger", "progress"];
+
+/// One message: what came in, what the tasks make of it, and facts about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Message {
+    /// Time-ordered id, shown to the caller.
+    pub id: Uuid,
+    /// What came in. Read-only for workflows.
+    pub payload: Value,
+    /// What tasks write and the caller gets back; starts as an empty object.
+    pub data: Value,
+    /// Request facts and stamps.
+    pub metadata: Map<String, Value>,
+    /// Scratch space, never returned.
+    pub temp_data: Value,
+    /// Sibling roots written by tasks: readable by later expressions, never returned.
+    pub others: Map<String, Value>,
+}
+
+impl Message {
+    /// A fresh message with a new id.
+    pub fn new(payload: Value, metadata: Map<String, Value>) -> Self {
+        Self {
+            id: Uuid::now_v7(),
+            payload,
+            data: Value::Object(Map::new()),
+            metadata,
+            temp_data: Value::Object(Map::new()),
+            others: Map::new(),
+        }
+    }
+
+    /// Removes from caller-supplied metadata every key that only the service may set.
+    pub fn strip_stamps(metadata: &mut Map<String, Value>) {
+        metadata.retain(|key, _| !STAMPED.contains(&key.as_str()) && !key.starts_with("_svc"));
+    }
+
+    /// Reads at a path; `None` where it leads nowhere, or at the bare metadata root, which is a map.
+    pub fn read(&self, path: &Path) -> Option<&Value> {
+        let segments = path.segments();
+        match path.root() {
+            Root::Data => path::read(&self.data, segments),
+            Root::TempData => path::read(&self.temp_data, segments),
+            Root::Payload => path::read(&self.payload, segments),
+            Root::Metadata => path::read_map(&self.metadata, segments),
+            Root::Other(name) => path::read(self.others.get(name)?, segments),
+        }
+    }
+
+    /// A copy of what stands at a path; null where it leads nowhere.
+    pub fn get(&self, path: &Path) -> Value {
+        if *path.root() == Root::Metadata && path.segments().is_empty() {
+            return Value::Object(self.metadata.clone());
+        }
+        self.read(path).cloned().unwrap_or_default()
+    }
+
+    /// Whether a value may be written at a path.
+    ///
+    /// # Errors
+    /// What the write would exceed.
+    pub(crate) fn check(&self, path: &Path, new: &Value) -> Result<(), WriteError> {
+        let (slot, segments) = match (path.root(), path.segments()) {
+            (Root::Data, segments) => (Some(&self.data), segments),
+            (Root::TempData, segments) => (Some(&self.temp_data), segments),
+            (Root::Payload, segments) => (Some(&self.payload), segments),
+            (Root::Metadata, [key, below @ ..]) => (self.metadata.get(key.key()), below),
+            (Root::Metadata, []) => (None, [].as_slice()),
+            (Root::Other(name), segments) => (self.others.get(name), segments),
+        };
+        path::check(slot, segments, new)
+    }
+
+    /// Writes at a path. Returns whether anything was written: a path through a scalar and the read-only payload
+    /// are silently left alone, and the metadata root takes only objects.
+    ///
+    /// # Errors
+    /// A value that would nest too deep, or an index too far beyond the end of its array.
+    pub fn write(&mut self, path: &Path, new: Value) -> Result<bool, WriteError> {
+        self.check(path, &new)?;
+        Ok(self.put(path, new))
+    }
+
+    /// Writes a value that was checked.
+    pub(crate) fn put(&mut self, path: &Path, new: Value) -> bool {
+        let segments = path.segments();
+        match (path.root(), new) {
+            (Root::Data, new) => path::write(&mut self.data, segments, new),
+            (Root::TempData, new) => path::write(&mut self.temp_data, segments, new),
+            (Root::Payload, _) => false,
+            (Root::Metadata, Value::Object(map)) if segments.is_empty() => {
+                self.metadata = map;
+                true
+            }
+            (Root::Metadata, new) => path::write_map(&mut self.metadata, segments, new),
+            (Root::Other(name), new) => {
+                path::write(self.others.entry(name.as_str()).or_insert(Value::Null), segments, new)
+            }
+        }
+    }
+
+    /// `{data, metadata, temp_data}`, as traces and offline runs show it.
+    pub fn context(&self) -> Value {
+        let mut context = Map::new();
+        context.insert("data".into(), self.data.clone());
+        context.insert("metadata".into(), Value::Object(self.metadata.clone()));
+        context.insert("temp_data".into(), self.temp_data.clone());
+        Value::Object(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn message() -> Message {
+        Message::new(json!({"x": 1}), Map::new())
+    }
+
+    #[test]
+    fn the_payload_is_readable_and_never_written() {
+        let mut message = message();
+        let path = Path::parse("payload.x").unwrap();
+        assert_eq!(message.get(&path), json!(1));
+        assert_eq!(message.write(&path, json!(2)), Ok(false));
+        assert_eq!(message.payload, json!({"x": 1}));
+    }
+
+    #[test]
+    fn an_unknown_root_becomes_a_sibling() {
+        let mut message = message();
+        let path = Path::parse("notes.0").unwrap();
+        assert_eq!(message.write(&path, json!("n")), Ok(true));
+        assert_eq!(message.get(&path), json!("n"));
+        assert_eq!(message.context(), json!({"data": {}, "metadata": {}, "temp_data": {}}));
+    }
+
+    #[test]
+    fn metadata_stays_an_object() {
+        let mut message = message();
+        assert_eq!(message.write(&Path::parse("metadata").unwrap(), json!(5)), Ok(false));
+        assert_eq!(message.write(&Path::parse("metadata").unwrap(), json!({"a": 1})), Ok(true));
+        assert_eq!(message.get(&Path::parse("metadata").unwrap()), json!({"a": 1}));
+    }
+
+    #[test]
+    fn stamps_a_caller_supplies_are_dropped() {
+        let mut metadata = json!({"channel": "x", "tenant": "t", "_svc_errors": [], "auth": {}, "vars": {}});
+        let map = metadata.as_object_mut().unwrap();
+        Message::strip_stamps(map);
+        assert_eq!(*map, *json!({"tenant": "t"}).as_object().unwrap());
+    }
+}

@@ -1,0 +1,63 @@
+//! The operators the service adds to JSONLogic.
+
+mod encoding;
+mod random;
+mod secret;
+mod shallow;
+mod text;
+
+use std::sync::Arc;
+
+use datalogic_rs::datavalue::NumberValue;
+use datalogic_rs::{DataValue, Engine, Error};
+
+pub use secret::Secrets;
+pub(crate) use shallow::SHALLOW;
+
+/// The JSONLogic engine with templating and every operator of the service.
+pub(crate) fn engine(secrets: &Arc<Secrets>) -> Engine {
+    use encoding::{Decode, Encode, Encoding};
+    Engine::builder()
+        .with_templating(true)
+        .add_operator("secret", secret::Secret(Arc::clone(secrets)))
+        .add_operator("base64_encode", Encode(Encoding::Base64))
+        .add_operator("base64url_encode", Encode(Encoding::Base64Url))
+        .add_operator("hex_encode", Encode(Encoding::Hex))
+        .add_operator("base64_decode", Decode(Encoding::Base64))
+        .add_operator("base64url_decode", Decode(Encoding::Base64Url))
+        .add_operator("hex_decode", Decode(Encoding::Hex))
+        .add_operator("url_encode", text::UrlEncode)
+        .add_operator("url_decode", text::UrlDecode)
+        .add_operator("join", text::Join)
+        .add_operator("random", random::Random)
+        .add_operator(SHALLOW, shallow::Shallow)
+        .build()
+}
+
+/// An argument error in the words of the operator's author.
+fn refuse(message: impl Into<std::borrow::Cow<'static, str>>) -> Error {
+    Error::invalid_arguments(message)
+}
+
+fn text_argument<'a>(operator: &str, args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a str> {
+    match args {
+        [DataValue::String(text)] => Ok(text),
+        _ => Err(refuse(format!("{operator} takes one string"))),
+    }
+}
+
+/// Appends a value as `cat` renders it: null is nothing, an array is its elements, an object is JSON.
+fn render(value: &DataValue<'_>, out: &mut String) {
+    use std::fmt::Write as _;
+    // Writing to a string cannot fail.
+    let _ = match value {
+        DataValue::Null => Ok(()),
+        DataValue::String(text) => out.write_str(text),
+        DataValue::Number(NumberValue::Integer(number)) => write!(out, "{number}"),
+        DataValue::Array(items) => {
+            items.iter().for_each(|item| render(item, out));
+            Ok(())
+        }
+        other => write!(out, "{other}"),
+    };
+}

@@ -1,0 +1,68 @@
+//! `url_encode`, `url_decode`, `join`.
+
+use datalogic_rs::bumpalo::Bump;
+use datalogic_rs::operator::EvalContext;
+use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+use super::{refuse, render, text_argument};
+
+/// Everything but the unreserved characters of RFC 3986.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Percent-encodes one string; a space is `%20`.
+pub(super) struct UrlEncode;
+
+impl CustomOperator for UrlEncode {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> datalogic_rs::Result<&'a DataValue<'a>> {
+        let text = text_argument("url_encode", args)?;
+        Ok(arena.string(&utf8_percent_encode(text, RESERVED).to_string()))
+    }
+}
+
+/// Decodes one percent-encoded string; `+` stays `+`.
+pub(super) struct UrlDecode;
+
+impl CustomOperator for UrlDecode {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> datalogic_rs::Result<&'a DataValue<'a>> {
+        let text = text_argument("url_decode", args)?;
+        let decoded = percent_decode_str(text)
+            .decode_utf8()
+            .map_err(|_| refuse("the percent-encoded text does not hold UTF-8"))?;
+        Ok(arena.string(&decoded))
+    }
+}
+
+/// `[array, separator]`: the elements as `cat` renders them, null as nothing.
+pub(super) struct Join;
+
+impl CustomOperator for Join {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> datalogic_rs::Result<&'a DataValue<'a>> {
+        let [DataValue::Array(items), DataValue::String(separator)] = args else {
+            return Err(refuse("join takes an array and a separator"));
+        };
+        let mut joined = String::new();
+        for (n, item) in items.iter().enumerate() {
+            if n > 0 {
+                joined.push_str(separator);
+            }
+            render(item, &mut joined);
+        }
+        Ok(arena.string(&joined))
+    }
+}

@@ -1,0 +1,49 @@
+//! How a run shares its thread: it gives way when it has held it for a while, and ends when its deadline passes.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::{ErrorCode, TaskError};
+
+/// The time a run may hold its thread before it gives way.
+const TURN: Duration = Duration::from_millis(1);
+
+#[derive(Debug)]
+pub(crate) struct Pace {
+    turn: Instant,
+    deadline: Option<Instant>,
+}
+
+impl Pace {
+    /// Starts the clock of a run that may take `limit`.
+    pub(crate) fn start(limit: Option<Duration>) -> Self {
+        let now = Instant::now();
+        Self { turn: now, deadline: limit.and_then(|limit| now.checked_add(limit)) }
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// Gives way when the turn is over. Called between any two pieces of work.
+    ///
+    /// # Errors
+    /// The deadline has passed.
+    pub(crate) async fn check(&mut self) -> Result<(), TaskError> {
+        let now = Instant::now();
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            return Err(timed_out());
+        }
+        if now.saturating_duration_since(self.turn) >= TURN {
+            tokio::task::yield_now().await;
+            self.turn = Instant::now();
+        }
+        Ok(())
+    }
+}
+
+/// The error of a task that the deadline met.
+pub(crate) fn timed_out() -> TaskError {
+    TaskError::new(ErrorCode::Timeout, "the deadline of the run passed")
+}

@@ -1,0 +1,123 @@
+//! A workflow made ready to run: tasks in one flat list, groups as spans over it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::builtin::Builtin;
+use crate::expression::Condition;
+use crate::function::Task;
+use crate::path::Path;
+
+/// A compiled workflow. Cheap to share between threads.
+pub struct CompiledWorkflow {
+    pub(crate) id: Arc<str>,
+    /// `{id}:v{version}`: the name it runs under while versions share the traffic.
+    pub(crate) versioned_id: Arc<str>,
+    pub(crate) version: i64,
+    pub(crate) condition: Condition,
+    pub(crate) steps: Box<[Step]>,
+    /// Sorted by start; an outer group stands before those inside it.
+    pub(crate) spans: Box<[Span]>,
+    pub(crate) looping: Option<Loop>,
+    pub(crate) continue_on_error: bool,
+}
+
+impl CompiledWorkflow {
+    /// The workflow's id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The workflow's version.
+    pub fn version(&self) -> i64 {
+        self.version
+    }
+
+    /// Ids of its tasks, in order.
+    pub fn task_ids(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().map(|step| &*step.id)
+    }
+
+    /// Its tasks, in order: their ids and functions.
+    pub fn tasks(&self) -> impl Iterator<Item = (&Arc<str>, &Arc<str>)> {
+        self.steps.iter().map(|step| (&step.id, &step.function))
+    }
+}
+
+impl fmt::Debug for CompiledWorkflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CompiledWorkflow")
+            .field("id", &self.versioned_id)
+            .field("tasks", &self.steps.len())
+            .finish()
+    }
+}
+
+/// One task.
+pub(crate) struct Step {
+    /// Its place among the tasks of the workflow.
+    pub(crate) position: usize,
+    pub(crate) id: Arc<str>,
+    pub(crate) function: Arc<str>,
+    pub(crate) condition: Condition,
+    pub(crate) action: Action,
+    pub(crate) continue_on_error: bool,
+    pub(crate) terminal: bool,
+}
+
+/// What a task does.
+pub(crate) enum Action {
+    Builtin(Builtin),
+    Task(Box<dyn Task>),
+}
+
+/// One group: the tasks from `start` to before `end`.
+pub(crate) struct Span {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) condition: Condition,
+    pub(crate) terminal: bool,
+}
+
+/// How a workflow repeats.
+pub(crate) struct Loop {
+    /// Where the counter is written, below `temp_data`.
+    pub(crate) counter: Option<Path>,
+    pub(crate) init: i64,
+    pub(crate) increment: i64,
+    pub(crate) max: i64,
+}
+
+/// What serves a channel: the active versions of its workflow, with their shares of the traffic in percent.
+#[derive(Debug, Clone, Default)]
+pub struct Flow {
+    /// The versions and their shares.
+    pub versions: Vec<(Arc<CompiledWorkflow>, u8)>,
+}
+
+impl Flow {
+    /// A flow of one version that takes everything.
+    pub fn single(workflow: CompiledWorkflow) -> Self {
+        Self { versions: vec![(Arc::new(workflow), 100)] }
+    }
+
+    /// The versions with the ids they run under, as audit, traces and timings name them.
+    pub fn running(&self) -> impl Iterator<Item = (&Arc<str>, &CompiledWorkflow)> {
+        let alone = matches!(self.versions.as_slice(), [(_, 100)]);
+        self.versions
+            .iter()
+            .map(move |(version, _)| (if alone { &version.id } else { &version.versioned_id }, &**version))
+    }
+
+    /// The version that owns a bucket, and the id it runs under. The newest takes the lowest buckets.
+    pub(crate) fn pick(&self, bucket: u8) -> Option<(&CompiledWorkflow, &Arc<str>)> {
+        if let [(only, 100)] = self.versions.as_slice() {
+            return Some((only, &only.id));
+        }
+        let mut newest_first: Vec<_> = self.versions.iter().collect();
+        newest_first.sort_by_key(|(workflow, _)| std::cmp::Reverse(workflow.version));
+        let index = svc_model::rollout::pick(newest_first.iter().map(|(_, share)| *share), bucket)?;
+        let (workflow, _) = newest_first.get(index)?;
+        Some((workflow, &workflow.versioned_id))
+    }
+}

@@ -1,0 +1,357 @@
+//! Running a message through a flow.
+//!
+//! A run is one future on one thread. It checks its deadline before every task and mapping and cancels the task that
+//! is under way when the deadline passes; it gives way to others when it has held the thread for a while.
+
+mod settle;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, SecondsFormat, Utc};
+use datalogic_rs::DataValue;
+use tokio::time::Instant;
+
+use crate::builtin;
+use crate::engine::Engine;
+use crate::error::{Failure, TaskError};
+use crate::expression::Condition;
+use crate::function::{Outcome, TaskCx};
+use crate::message::Message;
+use crate::pace::{Pace, timed_out};
+use crate::program::{Action, CompiledWorkflow, Flow, Step};
+use crate::scope::{Arena, Reads, Scope};
+use crate::trace::{AuditEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
+use crate::work::Work;
+
+/// How a message is run.
+#[derive(Debug, Clone, Default)]
+pub struct RunOptions {
+    /// Which share of the traffic the message belongs to, 0 to 99; without one it is drawn from the message's id.
+    pub bucket: Option<u8>,
+    /// The time the run may take.
+    pub deadline: Option<Duration>,
+    /// Records an execution trace.
+    pub trace: Option<TraceOptions>,
+    /// Records the writes of every task in its audit entry. A traced run always does.
+    pub capture_changes: bool,
+}
+
+/// What a run made of a message.
+#[derive(Debug)]
+pub struct RunOutcome {
+    /// The message as the tasks left it.
+    pub message: Message,
+    /// Whether a workflow admitted the message.
+    pub matched: bool,
+    /// One entry per task that recorded something.
+    pub audit_trail: Vec<AuditEntry>,
+    /// Errors in the order they happened.
+    pub errors: Vec<TaskError>,
+    /// The error that ended the run, if it did not end normally.
+    pub failure: Option<Failure>,
+    /// The execution trace, if it was asked for.
+    pub trace: Option<ExecutionTrace>,
+    /// How long everything took.
+    pub timings: Timings,
+}
+
+impl Engine {
+    /// Runs a message through the version of the flow that owns its bucket.
+    pub async fn run(&self, flow: &Flow, message: Message, options: RunOptions) -> RunOutcome {
+        let bucket = match (options.bucket, flow.versions.as_slice()) {
+            (Some(bucket), _) => bucket,
+            (None, [_]) => 0,
+            (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
+        };
+        let mut run = Run::new(self, message, &options);
+        let failure = match flow.pick(bucket) {
+            Some((workflow, id)) => run.workflow(workflow, id).await,
+            None => None,
+        };
+        run.finish(failure)
+    }
+}
+
+/// How a pass over the tasks ended.
+enum End {
+    /// The last task was reached.
+    Completed,
+    /// A terminal task or a filter stopped the workflow, normally.
+    Stopped,
+    /// A task failed.
+    Failed(Box<Failure>),
+    /// The deadline of the run passed: nothing tolerates that.
+    Expired(Box<Failure>),
+}
+
+struct Run<'e> {
+    engine: &'e Engine,
+    workflow_id: Option<Arc<str>>,
+    now: DateTime<Utc>,
+    pace: Pace,
+    work: Work,
+    audit_trail: Vec<AuditEntry>,
+    timings: Timings,
+    matched: bool,
+    loop_counter: Option<i64>,
+}
+
+impl<'e> Run<'e> {
+    fn new(engine: &'e Engine, mut message: Message, options: &RunOptions) -> Self {
+        let now = (engine.clock)();
+        let metadata = &mut message.metadata;
+        metadata.insert("processed_at".into(), now.to_rfc3339_opts(SecondsFormat::Micros, true).into());
+        metadata.insert("engine_version".into(), engine.version.as_str().into());
+        if let Some(vars) = &engine.vars {
+            metadata.insert("vars".into(), vars.clone());
+        }
+        let work = Work {
+            message,
+            changes: (options.capture_changes || options.trace.is_some()).then(Vec::new),
+            errors: Vec::new(),
+            tracer: options.trace.map(Tracer::new),
+            mapping_contexts: Vec::new(),
+            progress: None,
+        };
+        Self {
+            engine,
+            workflow_id: None,
+            now,
+            pace: Pace::start(options.deadline),
+            work,
+            audit_trail: Vec::new(),
+            timings: Timings::default(),
+            matched: false,
+            loop_counter: None,
+        }
+    }
+
+    /// Runs one workflow, sweep by sweep if it loops. Returns what ended the run, if it failed.
+    async fn workflow(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>) -> Option<Failure> {
+        let started = Instant::now();
+        self.workflow_id = Some(Arc::clone(id));
+        let mut arena = Arena::lease();
+        let mut counter = workflow.looping.as_ref().map(|looping| looping.init);
+        let failure = loop {
+            if let (Some(looping), Some(counter)) = (&workflow.looping, counter) {
+                if let Some(path) = &looping.counter {
+                    self.work.message.put(path, counter.into());
+                }
+                if counter >= looping.max {
+                    slog::warn!(
+                        self.engine.logger, "loop reached its maximum";
+                        "workflow" => &**id, "max" => looping.max
+                    );
+                    break None;
+                }
+                self.loop_counter = Some(counter);
+            }
+            if !self.admits(workflow, id, &arena) {
+                break None;
+            }
+            match self.sweep(workflow, id, &mut arena).await {
+                End::Stopped => break None,
+                End::Expired(failure) => break Some(*failure),
+                End::Failed(failure) if !workflow.continue_on_error => break Some(*failure),
+                End::Completed | End::Failed(_) => {}
+            }
+            counter = match (&workflow.looping, counter) {
+                (Some(looping), Some(counter)) => Some(counter.saturating_add(looping.increment)),
+                _ => break None,
+            };
+        };
+        if self.matched {
+            self.timings.workflow_id = Some(Arc::clone(id));
+            self.timings.workflow = started.elapsed();
+        }
+        failure
+    }
+
+    /// Evaluates the workflow's condition; in a loop, before every sweep.
+    fn admits(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &Arena) -> bool {
+        let mut scope = Scope::new(arena.bump());
+        if self.passes(&workflow.condition, &mut scope, "") {
+            self.matched = true;
+            return true;
+        }
+        if !self.matched {
+            self.trace_skipped(id, None, &mut scope);
+        }
+        false
+    }
+
+    /// One pass over the tasks.
+    async fn sweep(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &mut Arena) -> End {
+        let mut cursor = Cursor::default();
+        loop {
+            let mut scope = Scope::new(arena.bump());
+            while !scope.is_full() {
+                let pace = self.pace.check().await;
+                let end = match (self.next(&mut cursor, workflow, id, &mut scope), pace) {
+                    (Ok(Some(step)), _) => self.step(step, id, &mut scope).await,
+                    (Ok(None), Ok(())) => None,
+                    (Ok(None), Err(error)) => Some(self.expire(id, error)),
+                    (Err(end), _) => Some(end),
+                };
+                if let Some(end) = end {
+                    return end;
+                }
+            }
+            arena.renew();
+        }
+    }
+
+    /// Moves to the next task and returns it when its own condition and those of its groups hold; `None` when it was
+    /// skipped, alone or with its group.
+    fn next<'w>(
+        &mut self,
+        cursor: &mut Cursor,
+        workflow: &'w CompiledWorkflow,
+        id: &Arc<str>,
+        scope: &mut Scope<'w>,
+    ) -> Result<Option<&'w Step>, End> {
+        loop {
+            while let Some(span) = cursor.open.last().and_then(|&open| workflow.spans.get(open)) {
+                if span.end > cursor.at {
+                    break;
+                }
+                if span.terminal {
+                    return Err(End::Stopped);
+                }
+                cursor.open.pop();
+            }
+            if let Some(span) = workflow.spans.get(cursor.next_span).filter(|span| span.start == cursor.at) {
+                let entered = cursor.next_span;
+                cursor.next_span += 1;
+                if self.passes(&span.condition, scope, "") {
+                    cursor.open.push(entered);
+                    continue;
+                }
+                for member in &workflow.steps[span.start..span.end] {
+                    self.trace_skipped(id, Some(&member.id), scope);
+                }
+                cursor.at = span.end;
+                while workflow.spans.get(cursor.next_span).is_some_and(|inner| inner.start < span.end) {
+                    cursor.next_span += 1;
+                }
+                return Ok(None);
+            }
+            let Some(step) = workflow.steps.get(cursor.at) else { return Err(End::Completed) };
+            cursor.at += 1;
+            if self.passes(&step.condition, scope, &step.id) {
+                return Ok(Some(step));
+            }
+            self.trace_skipped(id, Some(&step.id), scope);
+            return Ok(None);
+        }
+    }
+
+    /// Only exactly `true` passes; an expression that fails reads as false.
+    fn passes<'w>(&mut self, condition: &'w Condition, scope: &mut Scope<'w>, task: &str) -> bool {
+        let expression = match condition {
+            Condition::Always => return true,
+            Condition::Never => return false,
+            Condition::When(expression) => expression,
+        };
+        let context = self.work.context(scope, expression.reads());
+        match self.engine.evaluator.evaluate(expression, context, scope.bump()) {
+            Ok(DataValue::Bool(passes)) => *passes,
+            Ok(_) => false,
+            Err(reason) => {
+                slog::warn!(
+                    self.engine.logger, "condition failed";
+                    "workflow" => self.workflow_id.as_deref(), "task" => task, "reason" => reason
+                );
+                false
+            }
+        }
+    }
+
+    /// Runs one task and settles its outcome. `Some` ends the pass.
+    async fn step<'w>(&mut self, step: &'w Step, id: &Arc<str>, scope: &mut Scope<'w>) -> Option<End> {
+        let started = Instant::now();
+        let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
+        let first_error = self.work.errors.len();
+        let deadline = self.pace.deadline();
+        let remaining = deadline.map(|deadline| deadline.saturating_duration_since(started));
+        let outcome = match remaining {
+            Some(Duration::ZERO) => Err(timed_out()),
+            remaining => match &step.action {
+                Action::Builtin(builtin) => {
+                    let mut cx = builtin::Cx {
+                        evaluator: &self.engine.evaluator,
+                        logger: &self.engine.logger,
+                        workflow: id,
+                        task: &step.id,
+                        work: &mut self.work,
+                        scope,
+                        pace: &mut self.pace,
+                    };
+                    builtin.run(&mut cx).await
+                }
+                Action::Task(task) => {
+                    self.work.stamp_progress(scope);
+                    let mut cx = TaskCx {
+                        evaluator: &self.engine.evaluator,
+                        work: &mut self.work,
+                        scope: *scope,
+                        logger: &self.engine.logger,
+                        task_id: &step.id,
+                        written: Reads::default(),
+                        remaining,
+                    };
+                    let outcome = match deadline {
+                        None => task.run(&mut cx).await,
+                        Some(deadline) => tokio::time::timeout_at(deadline, task.run(&mut cx))
+                            .await
+                            .unwrap_or_else(|_| Err(timed_out())),
+                    };
+                    scope.forget(cx.written);
+                    outcome
+                }
+            },
+        };
+        let duration = started.elapsed();
+        self.timings.tasks.push(TaskTiming {
+            position: step.position,
+            task_id: Arc::clone(&step.id),
+            function: Arc::clone(&step.function),
+            duration,
+        });
+        let ran = !matches!(outcome, Ok(Outcome::Skip));
+        let end = self.settle(step, id, outcome, first_error, scope);
+        let result = match &end {
+            _ if !ran => StepResult::Skipped,
+            Some(End::Failed(_) | End::Expired(_)) => StepResult::Failed,
+            _ => StepResult::Executed,
+        };
+        self.trace_step(step, id, result, started_at, duration, scope);
+        end.or_else(|| (ran && step.terminal).then_some(End::Stopped))
+    }
+
+    fn finish(mut self, failure: Option<Failure>) -> RunOutcome {
+        let arena = Arena::lease();
+        self.work.stamp_progress(&mut Scope::new(arena.bump()));
+        RunOutcome {
+            message: self.work.message,
+            matched: self.matched,
+            audit_trail: self.audit_trail,
+            errors: self.work.errors,
+            failure,
+            trace: self.work.tracer.map(Tracer::finish),
+            timings: self.timings,
+        }
+    }
+}
+
+/// Where a pass stands.
+#[derive(Default)]
+struct Cursor {
+    /// The next task.
+    at: usize,
+    /// The next group that has not been met.
+    next_span: usize,
+    /// Groups that were entered and not left, outermost first.
+    open: Vec<usize>,
+}

@@ -1,0 +1,158 @@
+//! What follows from a task's outcome: its records, and whether its workflow goes on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::{End, Run};
+use crate::error::{ErrorCode, Failure, TaskError};
+use crate::function::Outcome;
+use crate::program::Step;
+use crate::scope::Scope;
+use crate::trace::{AuditEntry, StepResult, TraceStep};
+use crate::work::Progress;
+
+impl Run<'_> {
+    /// Records what a task answered and decides whether the workflow goes on.
+    pub(super) fn settle(
+        &mut self,
+        step: &Step,
+        id: &Arc<str>,
+        outcome: Result<Outcome, TaskError>,
+        first_error: usize,
+        scope: &mut Scope<'_>,
+    ) -> Option<End> {
+        let halted = matches!(outcome, Ok(Outcome::Halt));
+        let status = match outcome {
+            Ok(Outcome::Skip) => {
+                self.work.changes.iter_mut().for_each(Vec::clear);
+                return None;
+            }
+            Ok(Outcome::Success) => 200,
+            Ok(Outcome::Partial) => 207,
+            Ok(Outcome::Halt) => 299,
+            Ok(Outcome::Status(status)) => {
+                let mut new = self.work.errors.iter().skip(first_error);
+                if status >= 500 && !new.any(|error| error.code == ErrorCode::TaskStatus) {
+                    let text = format!("the function answered with status {status}");
+                    self.work.errors.push(TaskError::new(ErrorCode::TaskStatus, text));
+                }
+                status
+            }
+            Err(error) => {
+                self.work.changes.iter_mut().for_each(Vec::clear);
+                self.work.errors.push(error);
+                500
+            }
+        };
+        for error in self.work.errors.iter_mut().skip(first_error) {
+            error.workflow_id = Some(Arc::clone(id));
+            error.task_id = Some(Arc::clone(&step.id));
+            error.timestamp = self.now;
+        }
+        self.audit_trail.push(AuditEntry {
+            workflow_id: Arc::clone(id),
+            task_id: Arc::clone(&step.id),
+            timestamp: self.now,
+            status,
+            changes: match (&mut self.work.changes, &self.work.tracer) {
+                (None, _) => Vec::new(),
+                (Some(changes), None) => std::mem::take(changes),
+                // The trace step shows them too.
+                (Some(changes), Some(_)) => changes.clone(),
+            },
+            loop_counter: self.loop_counter,
+        });
+        self.work.progress =
+            Some(Progress { workflow_id: Arc::clone(id), task_id: Arc::clone(&step.id), status });
+        if status < 400 {
+            return halted.then_some(End::Stopped);
+        }
+        let last = self.work.errors.get(first_error..).and_then(<[_]>::last).cloned();
+        let last = last.unwrap_or_else(|| TaskError::new(ErrorCode::TaskStatus, format!("status {status}")));
+        self.work.record_failure(scope, failure_record(id, step, last.code, status));
+        let expired = last.code == ErrorCode::Timeout
+            && self.pace.deadline().is_some_and(|deadline| deadline <= Instant::now());
+        if status < 500 || (step.continue_on_error && !expired) {
+            return None;
+        }
+        self.abort(id, format!("stopped by the task \"{}\"", step.id));
+        let failure = Box::new(Failure::new(last));
+        Some(if expired { End::Expired(failure) } else { End::Failed(failure) })
+    }
+
+    /// Ends a run whose deadline passed between two tasks.
+    pub(super) fn expire(&mut self, id: &Arc<str>, mut error: TaskError) -> End {
+        error.workflow_id = Some(Arc::clone(id));
+        error.timestamp = self.now;
+        self.work.errors.push(error.clone());
+        self.abort(id, "stopped by its deadline".into());
+        End::Expired(Box::new(Failure::new(error)))
+    }
+
+    /// Marks in the errors that the workflow was stopped.
+    fn abort(&mut self, id: &Arc<str>, reason: String) {
+        let mut abort = TaskError::new(ErrorCode::Workflow, reason);
+        abort.workflow_id = Some(Arc::clone(id));
+        abort.timestamp = self.now;
+        self.work.errors.push(abort);
+    }
+
+    pub(super) fn trace_skipped(&mut self, id: &Arc<str>, task: Option<&Arc<str>>, scope: &mut Scope<'_>) {
+        let message = self.work.snapshot(scope);
+        if let Some(tracer) = &mut self.work.tracer {
+            tracer.push(TraceStep {
+                workflow_id: Arc::clone(id),
+                task_id: task.cloned(),
+                result: StepResult::Skipped,
+                message,
+                mapping_contexts: Vec::new(),
+                started_at: None,
+                duration_us: None,
+                changes: Vec::new(),
+                loop_counter: self.loop_counter,
+            });
+        }
+    }
+
+    pub(super) fn trace_step(
+        &mut self,
+        step: &Step,
+        id: &Arc<str>,
+        result: StepResult,
+        started_at: Option<DateTime<Utc>>,
+        duration: Duration,
+        scope: &mut Scope<'_>,
+    ) {
+        if result == StepResult::Skipped {
+            self.work.mapping_contexts.clear();
+            return self.trace_skipped(id, Some(&step.id), scope);
+        }
+        let message = self.work.snapshot(scope);
+        let mapping_contexts = std::mem::take(&mut self.work.mapping_contexts);
+        if let Some(tracer) = &mut self.work.tracer {
+            tracer.push(TraceStep {
+                workflow_id: Arc::clone(id),
+                task_id: Some(Arc::clone(&step.id)),
+                result,
+                message,
+                mapping_contexts,
+                started_at,
+                duration_us: Some(u64::try_from(duration.as_micros()).unwrap_or(u64::MAX)),
+                changes: self.work.changes.as_mut().map(std::mem::take).unwrap_or_default(),
+                loop_counter: self.loop_counter,
+            });
+        }
+    }
+}
+
+fn failure_record(id: &Arc<str>, step: &Step, code: ErrorCode, status: u16) -> Map<String, Value> {
+    let record = json!({"workflow_id": &**id, "task_id": &*step.id, "code": code.name(), "status": status});
+    match record {
+        Value::Object(record) => record,
+        _ => Map::new(),
+    }
+}

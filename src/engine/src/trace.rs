@@ -1,0 +1,190 @@
+//! What a run leaves behind: audit entries, the optional execution trace, timings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::message::Message;
+
+/// Metadata that snapshots leave out: large, and full of what callers consider private.
+const OMITTED: [&str; 2] = ["headers", "cookies"];
+
+/// One write a task made.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// Where.
+    pub path: String,
+    /// What stood there; null when nothing did.
+    pub old_value: Value,
+    /// What stands there now.
+    pub new_value: Value,
+}
+
+/// The record of one task that ran.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AuditEntry {
+    /// The workflow; `{id}:v{version}` while versions share the traffic.
+    pub workflow_id: Arc<str>,
+    /// The task.
+    pub task_id: Arc<str>,
+    /// The start of the run: the same in every entry.
+    pub timestamp: DateTime<Utc>,
+    /// 200, 207, 299, 4xx or 5xx.
+    pub status: u16,
+    /// The writes of the task; empty while changes are not captured.
+    pub changes: Vec<Change>,
+    /// The counter of the sweep, in a loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loop_counter: Option<i64>,
+}
+
+/// How long a task took.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskTiming {
+    /// Its place among the tasks of the workflow.
+    pub position: usize,
+    /// The task.
+    pub task_id: Arc<str>,
+    /// The function it called.
+    pub function: Arc<str>,
+    /// Its duration.
+    pub duration: Duration,
+}
+
+/// How long a workflow and its tasks took.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// The workflow that was admitted, if any.
+    pub workflow_id: Option<Arc<str>>,
+    /// From its condition to its end.
+    pub workflow: Duration,
+    /// Every task that ran, in order.
+    pub tasks: Vec<TaskTiming>,
+}
+
+/// How an execution trace is recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceOptions {
+    /// Bytes of JSON all snapshots together may take; further ones are left out.
+    pub snapshot_bytes: usize,
+}
+
+impl Default for TraceOptions {
+    fn default() -> Self {
+        Self { snapshot_bytes: 1 << 20 }
+    }
+}
+
+/// How a step ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StepResult {
+    /// It ran.
+    Executed,
+    /// Its condition, or that of a group around it, was not true.
+    Skipped,
+    /// It ran and stopped its workflow with an error.
+    Failed,
+}
+
+/// One step of an execution trace.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TraceStep {
+    /// The workflow.
+    pub workflow_id: Arc<str>,
+    /// The task; null when the condition of the whole workflow was not true.
+    pub task_id: Option<Arc<str>>,
+    /// How it ended.
+    pub result: StepResult,
+    /// `{data, metadata, temp_data}` after the step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<Value>,
+    /// For `map`: the context before each mapping.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mapping_contexts: Vec<Value>,
+    /// When it started.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub started_at: Option<DateTime<Utc>>,
+    /// How long it took, in microseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub duration_us: Option<u64>,
+    /// The writes of the step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// The counter of the sweep, in a loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub loop_counter: Option<i64>,
+}
+
+/// What every step of a run did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ExecutionTrace {
+    /// The steps, in order.
+    pub steps: Vec<TraceStep>,
+    /// Whether snapshots were left out because the budget was spent.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+}
+
+/// Collects an execution trace within its budget.
+#[derive(Debug)]
+pub(crate) struct Tracer {
+    trace: ExecutionTrace,
+    budget: usize,
+}
+
+impl Tracer {
+    pub(crate) fn new(options: TraceOptions) -> Self {
+        Self { trace: ExecutionTrace::default(), budget: options.snapshot_bytes }
+    }
+
+    /// A snapshot, while the budget lasts.
+    pub(crate) fn snapshot(&mut self, message: &Message) -> Option<Value> {
+        if self.trace.truncated {
+            return None;
+        }
+        let metadata: Map<String, Value> = message
+            .metadata
+            .iter()
+            .filter(|(key, _)| !OMITTED.contains(&key.as_str()))
+            .map(|(key, value)| (key.clone(), value.clone()))
+            .collect();
+        let snapshot = serde_json::json!({
+            "data": message.data, "metadata": metadata, "temp_data": message.temp_data,
+        });
+        match self.budget.checked_sub(json_bytes(&snapshot)) {
+            Some(left) => {
+                self.budget = left;
+                Some(snapshot)
+            }
+            None => {
+                self.trace.truncated = true;
+                None
+            }
+        }
+    }
+
+    pub(crate) fn push(&mut self, step: TraceStep) {
+        self.trace.steps.push(step);
+    }
+
+    pub(crate) fn finish(self) -> ExecutionTrace {
+        self.trace
+    }
+}
+
+/// About as many bytes as the compact JSON text of a value takes; escapes are not counted.
+fn json_bytes(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) => 5,
+        Value::Number(_) => 8,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(|item| json_bytes(item) + 1).sum::<usize>(),
+        Value::Object(map) => {
+            2 + map.iter().map(|(key, value)| key.len() + 4 + json_bytes(value)).sum::<usize>()
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! What an author is told.
+
+use serde_json::{Value, json};
+use svc_engine::Engine;
+use svc_model::{FieldCode, WorkflowChecks as _};
+
+use crate::support::workflow;
+
+struct Report {
+    errors: Vec<(String, FieldCode)>,
+    messages: Vec<String>,
+    warnings: Vec<String>,
+}
+
+fn check(document: &Value) -> Report {
+    let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+    Engine::builder().build().check(&workflow(document).content, &mut errors, &mut warnings);
+    Report {
+        messages: errors.iter().map(|error| error.message.clone()).collect(),
+        errors: errors.into_iter().map(|error| (error.path, error.code)).collect(),
+        warnings: warnings.into_iter().map(|warning| warning.field).collect(),
+    }
+}
+
+fn input(function: &str, input: Value) -> Report {
+    check(&json!({"tasks": [{"id": "t", "name": "", "function": {"name": function, "input": input}}]}))
+}
+
+fn at(field: &str, code: FieldCode) -> (String, FieldCode) {
+    (format!("tasks[0].function.input.{field}"), code)
+}
+
+#[test]
+fn an_unknown_function_is_named_with_the_nearest_one() {
+    let report = input("parse_jsn", json!({}));
+    assert_eq!(report.errors, [("tasks[0].function.name".to_owned(), FieldCode::UnknownFunction)]);
+    assert!(report.messages[0].contains("did you mean \"parse_json\""));
+    assert!(!input("enrich", json!({})).messages[0].contains("did you mean"));
+}
+
+#[test]
+fn every_name_of_the_catalogue_is_known() {
+    for name in svc_engine::catalogue::names() {
+        let report = input(name, json!({}));
+        assert!(report.errors.iter().all(|(_, code)| *code != FieldCode::UnknownFunction), "{name}");
+    }
+}
+
+#[test]
+fn inputs_are_checked_against_the_table_all_at_once() {
+    let report = input("db_read", json!({"connector": 5, "params": {"a": 1}, "extra": 1}));
+    assert_eq!(
+        report.errors,
+        [
+            at("connector", FieldCode::TypeMismatch),
+            at("query", FieldCode::Required),
+            at("params", FieldCode::TypeMismatch),
+        ]
+    );
+}
+
+#[test]
+fn a_strict_function_refuses_unknown_inputs_and_a_lenient_one_does_not() {
+    let fields = json!({"connector": "c", "output": "data.x", "verb": "GET"});
+    assert_eq!(input("http_call", fields.clone()).errors, [at("verb", FieldCode::UnknownField)]);
+    assert_eq!(
+        input("mongo_read", json!({"connector": "c", "database": "d", "collection": "x", "verb": 1})).errors,
+        []
+    );
+}
+
+#[test]
+fn both_spellings_of_one_field_are_refused() {
+    let fields = json!({"connector": "c", "output": "data.x", "response_path": "data.y"});
+    assert_eq!(input("http_call", fields).errors, [at("response_path", FieldCode::DuplicateField)]);
+    assert_eq!(
+        input("channel_call", json!({"channel": "c", "channel_logic": "c", "output": "data.x"})).errors,
+        [at("channel_logic", FieldCode::DuplicateField)]
+    );
+    assert_eq!(
+        input("channel_call", json!({"output": "data.x"})).errors,
+        [at("channel", FieldCode::Required)]
+    );
+}
+
+#[test]
+fn every_alias_of_the_catalogue_excludes_its_field() {
+    let pairs = [
+        ("channel_call", "channel", "channel_logic"),
+        ("channel_call", "data", "data_logic"),
+        ("channel_call", "output", "response_path"),
+        ("http_call", "path", "path_logic"),
+        ("http_call", "body", "body_logic"),
+        ("http_call", "output", "response_path"),
+        ("publish_kafka", "key", "key_logic"),
+        ("publish_kafka", "value", "value_logic"),
+    ];
+    for (function, field, alias) in pairs {
+        let twice = input(function, json!({field: "data.x", alias: "data.x"})).errors;
+        assert!(twice.contains(&at(alias, FieldCode::DuplicateField)), "{function}: {field} and {alias}");
+        for one in [field, alias] {
+            let once = input(function, json!({one: "data.x"})).errors;
+            assert!(once.iter().all(|(path, _)| !path.ends_with(one)), "{function}: {one} alone: {once:?}");
+        }
+    }
+}
+
+#[test]
+fn an_alias_for_logic_is_an_expression() {
+    let body = json!({"connector": "c", "body_logic": {"reduce": {"secret": 1}}});
+    assert_eq!(input("http_call", body).errors, []);
+    let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
+    assert_eq!(
+        input("http_call", json!({"connector": "c", "body_logic": deep})).errors,
+        [at("body_logic", FieldCode::Invalid)]
+    );
+}
+
+#[test]
+fn a_folded_field_is_not_type_checked_before_it_is_folded() {
+    let fields =
+        json!({"connector": "c", "query": "q", "params": {"var": "data.params"}, "output": "data.x"});
+    assert_eq!(input("db_read", fields).errors, []);
+}
+
+#[test]
+fn an_operator_where_only_var_folds_is_warned_about() {
+    let fields = json!({"connector": "c", "query": "q", "params": [{"upper": ["a"]}, {"var": "data.x"}], "output": "data.x"});
+    let report = input("db_read", fields);
+    assert_eq!(report.errors, []);
+    assert!(report.warnings.contains(&"tasks[0].function.input.params[0]".to_owned()));
+    let dialect =
+        json!({"connector": "c", "query": {"filter": {"==": [{"field": "a"}, 1]}}, "output": "data.x"});
+    assert!(!input("data_query", dialect).warnings.iter().any(|field| field.contains("input")));
+}
+
+#[test]
+fn wrong_values_and_write_targets_are_invalid() {
+    let report = input("http_call", json!({"connector": "c", "method": "FETCH", "output": "payload.x"}));
+    assert_eq!(report.errors, [at("method", FieldCode::Invalid), at("output", FieldCode::Invalid)]);
+    let mapping = json!({"mappings": [{"path": "payload.x", "logic": 1}, {"path": "data..x", "logic": 1}]});
+    assert_eq!(
+        input("map", mapping).errors,
+        [at("mappings[0].path", FieldCode::Invalid), at("mappings[1].path", FieldCode::Invalid)]
+    );
+}
+
+#[test]
+fn built_ins_name_every_problem_at_its_path() {
+    let report = input("map", json!({"mappings": [{"path": 5}, {"logic": 1}]}));
+    assert_eq!(
+        report.errors,
+        [
+            at("mappings[0].path", FieldCode::TypeMismatch),
+            at("mappings[0].logic", FieldCode::Required),
+            at("mappings[1].path", FieldCode::Required),
+        ]
+    );
+    assert_eq!(input("validation", json!({})).errors, [at("rules", FieldCode::Required)]);
+    assert_eq!(input("parse_json", json!({"source": "payload"})).errors, [at("target", FieldCode::Required)]);
+    let filter = json!({"condition": true, "on_reject": "explode"});
+    assert_eq!(input("filter", filter).errors, [at("on_reject", FieldCode::Invalid)]);
+    let log = json!({"level": "loud", "fields": []});
+    let log = input("log", log).errors;
+    assert_eq!(log, [at("level", FieldCode::Invalid), at("fields", FieldCode::TypeMismatch)]);
+}
+
+#[test]
+fn conditions_are_compiled_wherever_they_stand() {
+    let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
+    let report = check(&json!({"condition": deep, "loop": {"max": 99_999}, "tasks": [
+        {"id": "g", "condition": deep, "tasks": [
+            {"id": "t", "name": "", "condition": deep, "function": {"name": "log"}}]}]}));
+    let paths: Vec<_> = report.errors.iter().map(|(path, _)| path.as_str()).collect();
+    assert_eq!(paths, ["condition", "loop.max", "tasks[0].condition", "tasks[0].tasks[0].condition"]);
+}
+
+#[test]
+fn secrets_an_instance_would_refuse_are_warned_about() {
+    let report = input("map", json!({"mappings": [{"path": "data.x", "logic": {"secret": "token"}}]}));
+    assert_eq!(report.errors, []);
+    assert_eq!(report.warnings.len(), 2, "undeclared, and recorded");
+}
+
+#[test]
+fn a_read_nothing_prepares_is_warned_about() {
+    let document = json!({"tasks": [
+        {"id": "p", "name": "", "function": {"name": "parse_json", "input": {"source": "payload", "target": "order"}}},
+        {"id": "m", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.total", "logic": {"+": [{"var": "data.order.n"}, {"var": "data.ordr.n"}, {"var": ["data.opt", 0]}]}}]}}},
+    ]});
+    let report = check(&document);
+    assert_eq!(report.warnings, ["tasks[1].function.input.mappings[0].logic.+[1]"]);
+}
