@@ -1,1 +1,33 @@
-//! The database: pools, repositories, the group-commit writer.
+//! The database of the service: SQLite or PostgreSQL behind one set of repositories.
+//!
+//! This crate owns every connection and is the only one that knows SQL. Connections live on the io runtime they were
+//! opened with, whatever thread asks. Reads come from a pool and see what is committed. Writes go through one writer,
+//! which commits the units of many callers in one transaction, each in a savepoint of its own, and answers each after
+//! the commit: an answer is on disk before it is heard.
+//!
+//! The database may go away and come back: meanwhile reads and writes answer [`StoreError::Unavailable`] within the
+//! acquire timeout, then they work again; nothing has to be restarted. What survives a restart is what was committed.
+
+mod config;
+mod conn;
+mod connector;
+mod error;
+mod metrics;
+pub mod migrate;
+mod pool;
+mod probe;
+mod repo;
+mod schema;
+mod status;
+mod store;
+mod writer;
+
+pub use config::{Backend, StoreConfig};
+pub use error::{OpenError, StoreError};
+pub use metrics::StoreMetrics;
+pub use repo::{
+    Audit, AuditEntry, AuditFilter, ChannelGates, ConnectorNeed, Connectors, Epoch, Filter, Fingerprint,
+    ImportAction, Imported, Merge, Mutation, OnConflict, PlatformRoute, Repository, Versioned, WorkflowGates,
+};
+pub use status::DatabaseStatus;
+pub use store::{Opened, Store};

@@ -1,0 +1,195 @@
+//! What the store needs to know, and what a database URL says.
+
+use std::fmt;
+use std::time::Duration;
+
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::error::{OpenError, with_causes};
+
+/// How to reach the database and how patient to be with it.
+#[derive(Clone)]
+pub struct StoreConfig {
+    /// `sqlite:PATH`, `postgres://…` or `postgresql://…`. May hold a password: never log it.
+    pub url: String,
+    /// Connections for reads, at most. The writer has one of its own.
+    pub max_connections: u32,
+    /// Connections for reads that are kept open when idle.
+    pub min_connections: u32,
+    /// How long a statement waits for another process's lock on a SQLite file, in milliseconds.
+    pub busy_timeout_ms: u64,
+    /// How long a caller waits for a connection before it is told that the database is away.
+    pub acquire_timeout: Duration,
+    /// After how long an idle connection is closed; `None` for never.
+    pub idle_timeout: Option<Duration>,
+    /// Run pending migrations at start. Where this is off, a pending migration is an error.
+    pub auto_migrate: bool,
+    /// For how long the first connection to a server is retried; zero for a single attempt. A file is tried once.
+    pub connect_retry: Duration,
+}
+
+impl Default for StoreConfig {
+    fn default() -> Self {
+        Self {
+            url: "sqlite:svc.db".into(),
+            max_connections: 50,
+            min_connections: 5,
+            busy_timeout_ms: 5000,
+            acquire_timeout: Duration::from_secs(3),
+            idle_timeout: Some(Duration::from_secs(300)),
+            auto_migrate: true,
+            connect_retry: Duration::from_secs(60),
+        }
+    }
+}
+
+impl fmt::Debug for StoreConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreConfig")
+            .field("max_connections", &self.max_connections)
+            .field("min_connections", &self.min_connections)
+            .field("auto_migrate", &self.auto_migrate)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The kinds of database there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backend {
+    /// An embedded file.
+    Sqlite,
+    /// A server.
+    Postgres,
+}
+
+impl Backend {
+    /// The name in logs and health answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
+}
+
+impl fmt::Display for Backend {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A database URL, taken apart.
+#[derive(Clone)]
+pub(crate) enum Target {
+    /// Path of the file.
+    Sqlite(String),
+    /// Settings of the connection.
+    Postgres(Box<tokio_postgres::Config>),
+}
+
+impl Target {
+    pub(crate) fn parse(url: &str) -> Result<Self, OpenError> {
+        match url.split_once(':') {
+            Some(("sqlite", rest)) => Self::parse_sqlite(rest),
+            Some(("postgres" | "postgresql", _)) => Self::parse_postgres(url),
+            Some(("mysql", _)) => Err(OpenError::Url("mysql is not supported by this version".into())),
+            _ => Err(OpenError::Url("the scheme must be sqlite: or postgres://".into())),
+        }
+    }
+
+    fn parse_sqlite(rest: &str) -> Result<Self, OpenError> {
+        let path = rest.strip_prefix("//").unwrap_or(rest);
+        let (path, query) = path.split_once('?').unwrap_or((path, ""));
+        if !matches!(query, "" | "mode=rwc") {
+            return Err(OpenError::Url(format!("sqlite: takes no parameters, found '?{query}'")));
+        }
+        if path.is_empty() || path == ":memory:" {
+            return Err(OpenError::Url("sqlite: needs the path of a file".into()));
+        }
+        Ok(Self::Sqlite(path.into()))
+    }
+
+    fn parse_postgres(url: &str) -> Result<Self, OpenError> {
+        // The parser names the option that is wrong and never repeats the URL.
+        let mut config: tokio_postgres::Config =
+            url.parse().map_err(|error: tokio_postgres::Error| OpenError::Url(with_causes(&error)))?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(OpenError::Url(
+                "sslmode=require is not supported by this version, which speaks no TLS to PostgreSQL".into(),
+            ));
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("svc-server");
+        }
+        Ok(Self::Postgres(Box::new(config)))
+    }
+
+    pub(crate) const fn backend(&self) -> Backend {
+        match self {
+            Self::Sqlite(_) => Backend::Sqlite,
+            Self::Postgres(_) => Backend::Postgres,
+        }
+    }
+}
+
+/// Where the database is, without the password.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "sqlite file '{path}'"),
+            Self::Postgres(config) => {
+                let host = match config.get_hosts().first() {
+                    Some(Host::Tcp(name)) => name.clone(),
+                    #[cfg(unix)]
+                    Some(Host::Unix(path)) => path.display().to_string(),
+                    _ => "localhost".into(),
+                };
+                let port = config.get_ports().first().copied().unwrap_or(5432);
+                write!(f, "postgres database '{}' at {host}:{port}", config.get_dbname().unwrap_or_default())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheme_selects_the_backend() {
+        for (url, backend) in [
+            ("sqlite:svc.db", Backend::Sqlite),
+            ("sqlite:///var/lib/svc.db", Backend::Sqlite),
+            ("sqlite:svc.db?mode=rwc", Backend::Sqlite),
+            ("postgres://svc@localhost/svc", Backend::Postgres),
+            ("postgresql://svc@localhost/svc", Backend::Postgres),
+        ] {
+            assert_eq!(Target::parse(url).map(|t| t.backend()).ok(), Some(backend), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_unusable_url_is_refused_with_the_reason_and_without_its_password() {
+        for (url, word) in [
+            ("mysql://svc@localhost/svc", "mysql"),
+            ("svc.db", "scheme"),
+            ("sqlite:", "path"),
+            ("sqlite::memory:", "path"),
+            ("sqlite:svc.db?mode=ro", "parameters"),
+            ("postgres://svc:hunter2@localhost/svc?sslmode=require", "sslmode"),
+            ("postgres://svc:hunter2@localhost/svc?nonsense=1", "nonsense"),
+        ] {
+            let text = Target::parse(url).err().expect(url).to_string();
+            assert!(text.contains(word), "{url}: {text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_target_is_described_without_its_password() {
+        let target = Target::parse("postgres://svc:hunter2@db.internal:6432/orders").unwrap();
+        assert_eq!(target.to_string(), "postgres database 'orders' at db.internal:6432");
+        let config = StoreConfig { url: "postgres://svc:hunter2@db/orders".into(), ..StoreConfig::default() };
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+}

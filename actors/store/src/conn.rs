@@ -1,0 +1,152 @@
+//! One connection, to either backend.
+
+use std::error::Error;
+use std::future::Future;
+
+use diesel::SqliteConnection;
+use diesel::connection::AnsiTransactionManager as SyncAnsi;
+use diesel_async::sync_connection_wrapper::{SpawnBlocking, SyncConnectionWrapper};
+use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, TransactionManager};
+use futures_util::future::BoxFuture;
+use tokio::runtime::Handle;
+
+use crate::config::Backend;
+use crate::error::StoreError;
+
+/// SQLite behind the asynchronous interface.
+pub(crate) type Sqlite = SyncConnectionWrapper<SqliteConnection, Inline>;
+
+/// An open connection. A query is written once and run on either with [`on!`].
+pub enum Conn {
+    Sqlite(Sqlite),
+    Postgres(Box<AsyncPgConnection>),
+}
+
+/// Runs `$body` with the driver's own connection: `on!(conn, c => query.execute(c).await)`.
+///
+/// With a second name, that is the type of the backend, for boxed queries: `on!(conn, c: Db => …)`.
+macro_rules! on {
+    ($conn:expr, $c:ident => $body:expr) => {
+        match $conn {
+            $crate::conn::Conn::Sqlite($c) => $body,
+            $crate::conn::Conn::Postgres($c) => {
+                let $c = &mut **$c;
+                $body
+            }
+        }
+    };
+    ($conn:expr, $c:ident: $db:ident => $body:expr) => {
+        match $conn {
+            $crate::conn::Conn::Sqlite($c) => {
+                type $db = diesel::sqlite::Sqlite;
+                $body
+            }
+            $crate::conn::Conn::Postgres($c) => {
+                type $db = diesel::pg::Pg;
+                let $c = &mut **$c;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use on;
+
+/// Runs SQLite's calls on the thread that asks: a whole transaction then costs one hop to a blocking thread
+/// ([`on_io`]) instead of one per statement.
+pub struct Inline;
+
+impl SpawnBlocking for Inline {
+    fn spawn_blocking<'a, R>(
+        &mut self,
+        task: impl FnOnce() -> R + Send + 'static,
+    ) -> BoxFuture<'a, Result<R, Box<dyn Error + Send + Sync + 'static>>>
+    where
+        R: Send + 'static,
+    {
+        Box::pin(async move { Ok(task()) })
+    }
+
+    fn get_runtime() -> Self {
+        Self
+    }
+}
+
+/// Runs work with a connection where that backend's work belongs: SQLite's on a blocking thread, PostgreSQL's on the
+/// runtime itself. A dropped caller does not cut the work short, so no transaction is left half way.
+///
+/// # Errors
+/// When the work panicked or the runtime is shutting down.
+pub(crate) async fn on_io<T: Send + 'static>(
+    io: &Handle,
+    backend: Backend,
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, StoreError> {
+    let task = match backend {
+        Backend::Sqlite => {
+            let inner = io.clone();
+            io.spawn_blocking(move || inner.block_on(work))
+        }
+        Backend::Postgres => io.spawn(work),
+    };
+    task.await.map_err(|error| StoreError::Database(format!("a database task ended early: {error}")))
+}
+
+impl Conn {
+    pub(crate) const fn backend(&self) -> Backend {
+        match self {
+            Self::Sqlite(_) => Backend::Sqlite,
+            Self::Postgres(_) => Backend::Postgres,
+        }
+    }
+
+    /// Begins a transaction that will write. SQLite takes its write lock at once, so that no statement inside can
+    /// fail for want of it.
+    pub(crate) async fn begin(&mut self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(c) => {
+                c.spawn_blocking(|c| SyncAnsi::begin_transaction_sql(c, "BEGIN IMMEDIATE")).await?
+            }
+            Self::Postgres(c) => begin(&mut **c).await?,
+        }
+        Ok(())
+    }
+
+    /// Opens a savepoint inside a transaction.
+    pub(crate) async fn savepoint(&mut self) -> Result<(), StoreError> {
+        Ok(on!(self, c => begin(c).await)?)
+    }
+
+    /// Commits the transaction, or keeps what happened since the innermost savepoint.
+    pub(crate) async fn commit(&mut self) -> Result<(), StoreError> {
+        Ok(on!(self, c => commit(c).await)?)
+    }
+
+    /// Undoes the transaction, or what happened since the innermost savepoint.
+    pub(crate) async fn rollback(&mut self) -> Result<(), StoreError> {
+        Ok(on!(self, c => rollback(c).await)?)
+    }
+
+    /// Asks for a sign of life.
+    pub(crate) async fn ping(&mut self) -> Result<(), StoreError> {
+        on!(self, c => diesel::sql_query("SELECT 1").execute(c).await)?;
+        Ok(())
+    }
+
+    /// True when the connection must not be used again: closed, or left inside a transaction.
+    pub(crate) fn is_broken(&mut self) -> bool {
+        use diesel_async::pooled_connection::PoolableConnection;
+        on!(self, c => PoolableConnection::is_broken(c))
+    }
+}
+
+async fn begin<C: AsyncConnection>(c: &mut C) -> diesel::QueryResult<()> {
+    C::TransactionManager::begin_transaction(c).await
+}
+
+async fn commit<C: AsyncConnection>(c: &mut C) -> diesel::QueryResult<()> {
+    C::TransactionManager::commit_transaction(c).await
+}
+
+async fn rollback<C: AsyncConnection>(c: &mut C) -> diesel::QueryResult<()> {
+    C::TransactionManager::rollback_transaction(c).await
+}

@@ -1,0 +1,104 @@
+//! Opens connections: for the pool of readers, for the writer, for migrations.
+
+use std::time::Duration;
+
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
+use diesel_async::AsyncPgConnection;
+use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use tokio_postgres::NoTls;
+
+use crate::config::{StoreConfig, Target};
+use crate::conn::{Conn, Inline};
+use crate::error::{OpenError, StoreError, with_causes};
+
+/// What a connection is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Read,
+    Write,
+}
+
+/// Knows how to connect. Must be used on the runtime that shall drive the connections.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    pub(crate) target: Target,
+    busy_timeout_ms: u64,
+}
+
+impl Connector {
+    pub(crate) fn new(config: &StoreConfig) -> Result<Self, OpenError> {
+        let mut target = Target::parse(&config.url)?;
+        if let Target::Postgres(settings) = &mut target {
+            // A server that vanished without a word is noticed by these, not by the kernel's two hours.
+            settings
+                .connect_timeout(config.acquire_timeout)
+                .keepalives_idle(Duration::from_secs(15))
+                .keepalives_interval(Duration::from_secs(5))
+                .keepalives_retries(3)
+                .tcp_user_timeout(Duration::from_secs(30));
+        }
+        Ok(Self { target, busy_timeout_ms: config.busy_timeout_ms })
+    }
+
+    pub(crate) async fn open(&self, purpose: Purpose) -> Result<Conn, StoreError> {
+        match &self.target {
+            Target::Sqlite(_) => {
+                let connector = self.clone();
+                let opened = tokio::task::spawn_blocking(move || connector.open_sqlite(purpose)).await;
+                let conn = opened.map_err(|error| StoreError::Database(error.to_string()))??;
+                Ok(Conn::Sqlite(SyncConnectionWrapper::with_runtime(conn, Inline)))
+            }
+            Target::Postgres(settings) => {
+                open_postgres(settings).await.map(|conn| Conn::Postgres(Box::new(conn)))
+            }
+        }
+    }
+
+    /// Blocks: the file is opened and its journal recovered.
+    pub(crate) fn open_sqlite(&self, purpose: Purpose) -> Result<SqliteConnection, StoreError> {
+        let Target::Sqlite(path) = &self.target else {
+            return Err(StoreError::Database("not a sqlite database".into()));
+        };
+        let mut conn =
+            SqliteConnection::establish(path).map_err(|e| StoreError::Unavailable(e.to_string()))?;
+        // WAL lets readers go on beside the one writer; FULL makes a commit survive a power cut.
+        conn.batch_execute(&format!(
+            "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
+            self.busy_timeout_ms
+        ))?;
+        if purpose == Purpose::Read {
+            conn.batch_execute("PRAGMA query_only = ON;")?;
+        }
+        Ok(conn)
+    }
+}
+
+async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {
+    let (client, connection) =
+        settings.connect(NoTls).await.map_err(|error| StoreError::Unavailable(with_causes(&error)))?;
+    AsyncPgConnection::try_from_client_and_connection(client, connection)
+        .await
+        .map_err(|error| StoreError::Unavailable(error.to_string()))
+}
+
+impl bb8::ManageConnection for Connector {
+    type Connection = Conn;
+    type Error = StoreError;
+
+    async fn connect(&self) -> Result<Conn, StoreError> {
+        self.open(Purpose::Read).await
+    }
+
+    async fn is_valid(&self, conn: &mut Conn) -> Result<(), StoreError> {
+        match conn {
+            // A file does not hang up, and its calls belong on a blocking thread.
+            Conn::Sqlite(_) => Ok(()),
+            Conn::Postgres(_) => conn.ping().await,
+        }
+    }
+
+    fn has_broken(&self, conn: &mut Conn) -> bool {
+        conn.is_broken()
+    }
+}

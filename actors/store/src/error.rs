@@ -1,0 +1,166 @@
+//! What can go wrong: at the start, and with a read or a write.
+
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use svc_model::ServiceError;
+
+/// Why a database could not be opened. Each is one line.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The URL is no use: a fault of the configuration.
+    #[error("storage.url: {0}")]
+    Url(String),
+    /// Nothing answered, or the file could not be opened.
+    #[error("cannot open {target}: {detail}")]
+    Unreachable {
+        /// Where, without the password.
+        target: String,
+        /// What the driver said.
+        detail: String,
+    },
+    /// A newer program has migrated the database.
+    #[error("{target} was migrated by a newer version of this program: unknown migrations {}", .versions.join(", "))]
+    Newer {
+        /// Where, without the password.
+        target: String,
+        /// The migrations this program does not know.
+        versions: Vec<String>,
+    },
+    /// Migrations are pending and must not be run by themselves.
+    #[error("{target} has pending migrations and storage.auto_migrate is off: {}", .migrations.join(", "))]
+    Pending {
+        /// Where, without the password.
+        target: String,
+        /// Their names, in order.
+        migrations: Vec<String>,
+    },
+    /// A migration failed; what it did was rolled back.
+    #[error("cannot migrate {target}: {detail}")]
+    Migration {
+        /// Where, without the password.
+        target: String,
+        /// What the database said.
+        detail: String,
+    },
+}
+
+impl OpenError {
+    /// True for a fault of the configuration, which another attempt does not heal.
+    pub const fn is_configuration(&self) -> bool {
+        matches!(self, Self::Url(_))
+    }
+}
+
+/// Why a read or a write did not happen.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A rule said no: not found, a conflict, invalid. Nothing was written.
+    #[error(transparent)]
+    Refused(#[from] ServiceError),
+    /// The database is away or locked; worth another try. The text is for the log.
+    #[error("database unavailable: {0}")]
+    Unavailable(String),
+    /// The database refused a statement that should have worked. The text is for the log.
+    #[error("database error: {0}")]
+    Database(String),
+}
+
+impl From<StoreError> for ServiceError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Refused(error) => error,
+            StoreError::Unavailable(detail) => Self::storage_unavailable(detail),
+            StoreError::Database(detail) => Self::storage(detail),
+        }
+    }
+}
+
+impl From<DieselError> for StoreError {
+    fn from(error: DieselError) -> Self {
+        let away = match &error {
+            DieselError::BrokenTransactionManager => true,
+            DieselError::DatabaseError(kind, information) => {
+                matches!(
+                    kind,
+                    DatabaseErrorKind::ClosedConnection
+                        | DatabaseErrorKind::UnableToSendCommand
+                        | DatabaseErrorKind::ReadOnlyTransaction
+                ) || is_away(information.message())
+            }
+            _ => false,
+        };
+        if away { Self::Unavailable(error.to_string()) } else { Self::Database(error.to_string()) }
+    }
+}
+
+/// Neither driver hands the result code on, so the message has to tell. These are fixed texts of SQLite's result
+/// codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR` and `FULL`, and of PostgreSQL's classes 57P and 53.
+fn is_away(message: &str) -> bool {
+    const AWAY: [&str; 12] = [
+        "database is locked",
+        "database table is locked",
+        "readonly database",
+        "unable to open database file",
+        "disk I/O error",
+        "database or disk is full",
+        "terminating connection due to",
+        "the database system is",
+        "too many clients already",
+        "remaining connection slots are reserved",
+        "server closed the connection",
+        "canceling statement due to lock timeout",
+    ];
+    AWAY.iter().any(|text| message.contains(text))
+}
+
+/// An error with what caused it, in one line.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raised(kind: DatabaseErrorKind, message: &str) -> StoreError {
+        DieselError::DatabaseError(kind, Box::new(message.to_owned())).into()
+    }
+
+    #[test]
+    fn what_time_can_heal_is_unavailable_and_the_rest_is_an_error() {
+        for message in [
+            "database is locked",
+            "attempt to write a readonly database",
+            "the database system is starting up",
+        ] {
+            let error = raised(DatabaseErrorKind::Unknown, message);
+            assert!(matches!(error, StoreError::Unavailable(_)), "{message}");
+        }
+        assert!(matches!(
+            raised(DatabaseErrorKind::UnableToSendCommand, "closed"),
+            StoreError::Unavailable(_)
+        ));
+        assert!(matches!(raised(DatabaseErrorKind::Unknown, "no such table: x"), StoreError::Database(_)));
+        assert!(matches!(raised(DatabaseErrorKind::UniqueViolation, "x"), StoreError::Database(_)));
+    }
+
+    #[test]
+    fn a_caller_learns_the_kind_and_never_the_detail() {
+        let away = ServiceError::from(StoreError::Unavailable("host db.internal is down".into()));
+        assert_eq!((away.status(), away.retry_after()), (503, Some(5)));
+        let broken = ServiceError::from(StoreError::Database("no such column: secret".into()));
+        assert_eq!((broken.status(), broken.code().name()), (500, "STORAGE_ERROR"));
+        for error in [away, broken] {
+            let body = error.body(None).to_string();
+            assert!(!body.contains("internal is down") && !body.contains("secret"), "{body}");
+            assert!(error.internal().is_some());
+        }
+        let refused = ServiceError::from(StoreError::from(ServiceError::conflict("taken")));
+        assert_eq!((refused.status(), refused.message()), (409, "taken"));
+    }
+}

@@ -1,0 +1,171 @@
+//! The schema: embedded migrations, one ordered set per backend.
+//!
+//! A database is never touched when it knows a migration that this program does not: a newer program has been there.
+
+use diesel::migration::{Migration, MigrationSource, MigrationVersion};
+use diesel::pg::Pg;
+use diesel::sqlite::Sqlite;
+use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
+use tokio::runtime::Handle;
+
+use crate::config::{StoreConfig, Target};
+use crate::conn::Conn;
+use crate::connector::{Connector, Purpose};
+use crate::error::{OpenError, StoreError};
+
+const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
+const POSTGRES: EmbeddedMigrations = embed_migrations!("../../migrations/postgres");
+
+/// Any fixed number will do: nodes that start together take turns under it.
+const ADVISORY_LOCK: i64 = 0x7376_635f_6d69_6772;
+
+/// What to do with the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    Pending,
+    Run,
+    Revert,
+}
+
+/// The migrations that have not been run, in order.
+///
+/// # Errors
+/// When the database cannot be opened or is newer than this program.
+pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
+    perform(&Connector::new(config)?, Task::Pending).await
+}
+
+/// Runs what is pending, each migration in a transaction of its own, and names what was run.
+///
+/// # Errors
+/// When the database cannot be opened, is newer than this program, or refuses a migration.
+pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
+    perform(&Connector::new(config)?, Task::Run).await
+}
+
+/// Undoes the latest migration, with the data it held, and names it; empty when there is none.
+///
+/// # Errors
+/// When the database cannot be opened, is newer than this program, or refuses.
+pub async fn revert(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
+    perform(&Connector::new(config)?, Task::Revert).await
+}
+
+/// As [`pending`], with a connector at hand.
+pub(crate) async fn pending_with(connector: &Connector) -> Result<Vec<String>, OpenError> {
+    perform(connector, Task::Pending).await
+}
+
+/// As [`run`], with a connector at hand.
+pub(crate) async fn run_with(connector: &Connector) -> Result<Vec<String>, OpenError> {
+    perform(connector, Task::Run).await
+}
+
+async fn perform(connector: &Connector, task: Task) -> Result<Vec<String>, OpenError> {
+    let target = connector.target.to_string();
+    let unreachable =
+        |error: StoreError| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
+    match &connector.target {
+        Target::Sqlite(_) => {
+            let (connector, target) = (connector.clone(), target.clone());
+            blocking(move || {
+                let mut conn = connector.open_sqlite(Purpose::Write).map_err(|error| {
+                    OpenError::Unreachable { target: target.clone(), detail: detail(error) }
+                })?;
+                apply::<Sqlite, _>(&mut conn, &SQLITE, task, &target)
+            })
+            .await
+        }
+        Target::Postgres(_) => {
+            let conn = match connector.open(Purpose::Write).await.map_err(unreachable)? {
+                Conn::Postgres(conn) => *conn,
+                Conn::Sqlite(_) => return Err(OpenError::Url("not a postgres database".into())),
+            };
+            perform_postgres(conn, task, target).await
+        }
+    }
+}
+
+async fn perform_postgres(
+    mut conn: AsyncPgConnection,
+    task: Task,
+    target: String,
+) -> Result<Vec<String>, OpenError> {
+    // The lock ends with the connection, which ends with this function.
+    conn.batch_execute(&format!("SELECT pg_advisory_lock({ADVISORY_LOCK})"))
+        .await
+        .map_err(|error| OpenError::Migration { target: target.clone(), detail: error.to_string() })?;
+    let io = Handle::current();
+    blocking(move || {
+        let _entered = io.enter();
+        apply::<Pg, _>(&mut AsyncMigrationHarness::new(conn), &POSTGRES, task, &target)
+    })
+    .await
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, OpenError> + Send + 'static,
+) -> Result<T, OpenError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        Err(OpenError::Migration { target: "the database".into(), detail: error.to_string() })
+    })
+}
+
+fn apply<DB, H>(
+    harness: &mut H,
+    source: &EmbeddedMigrations,
+    task: Task,
+    target: &str,
+) -> Result<Vec<String>, OpenError>
+where
+    DB: diesel::backend::Backend,
+    H: MigrationHarness<DB>,
+    EmbeddedMigrations: MigrationSource<DB>,
+{
+    let failed = |error: Box<dyn std::error::Error + Send + Sync>| OpenError::Migration {
+        target: target.into(),
+        detail: error.to_string(),
+    };
+    let known: Vec<Box<dyn Migration<DB>>> = source.migrations().map_err(failed)?;
+    let applied: Vec<MigrationVersion<'static>> = harness.applied_migrations().map_err(failed)?;
+    let unknown: Vec<String> = applied
+        .iter()
+        .filter(|version| !known.iter().any(|migration| migration.name().version() == **version))
+        .map(ToString::to_string)
+        .collect();
+    if !unknown.is_empty() {
+        return Err(OpenError::Newer { target: target.into(), versions: unknown });
+    }
+    let is_applied = |migration: &dyn Migration<DB>| applied.contains(&migration.name().version());
+    match task {
+        Task::Pending | Task::Run => {
+            let mut pending: Vec<_> =
+                known.iter().filter(|migration| !is_applied(migration.as_ref())).collect();
+            pending.sort_by_key(|migration| migration.name().to_string());
+            if task == Task::Run {
+                for migration in &pending {
+                    harness.run_migration(migration.as_ref()).map_err(failed)?;
+                }
+            }
+            Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
+        }
+        Task::Revert => {
+            let latest = known
+                .iter()
+                .filter(|migration| is_applied(migration.as_ref()))
+                .max_by_key(|migration| migration.name().to_string());
+            let Some(latest) = latest else { return Ok(Vec::new()) };
+            harness.revert_migration(latest.as_ref()).map_err(failed)?;
+            Ok(vec![latest.name().to_string()])
+        }
+    }
+}
+
+/// The driver's words; the target is named beside them.
+pub(crate) fn detail(error: StoreError) -> String {
+    match error {
+        StoreError::Unavailable(text) | StoreError::Database(text) => text,
+        StoreError::Refused(error) => error.to_string(),
+    }
+}

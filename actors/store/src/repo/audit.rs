@@ -1,0 +1,128 @@
+//! The audit log: written with the changes it records, read here.
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_model::{AuditRow, Page, Timestamp};
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::metrics::Operation;
+use crate::repo::is_impossible;
+use crate::repo::mutation::{AuditEntry, Mutation, Written, mutate};
+use crate::schema::audit_logs;
+use crate::store::Store;
+
+/// The audit log.
+#[derive(Clone)]
+pub struct Audit(pub(crate) Store);
+
+/// Which records. All that are given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditFilter {
+    /// What was done.
+    pub action: Option<String>,
+    /// To what kind of thing.
+    pub resource_type: Option<String>,
+    /// To which one.
+    pub resource_id: Option<String>,
+    /// By whom.
+    pub principal: Option<String>,
+    /// Not before this instant.
+    pub start_time: Option<Timestamp>,
+    /// Before this instant.
+    pub end_time: Option<Timestamp>,
+}
+
+/// A row, in the order of the columns.
+#[derive(Queryable)]
+struct Row {
+    id: String,
+    principal: String,
+    action: String,
+    resource_type: String,
+    resource_id: String,
+    details: Option<String>,
+    created_at: NaiveDateTime,
+}
+
+impl From<Row> for AuditRow {
+    fn from(row: Row) -> Self {
+        Self {
+            id: row.id,
+            principal: row.principal,
+            action: row.action,
+            resource_type: row.resource_type,
+            resource_id: row.resource_id,
+            details: row.details,
+            created_at: Timestamp::from_naive(row.created_at),
+        }
+    }
+}
+
+impl Audit {
+    /// The records that pass the filter, newest first: a page of them, and how many there are in all.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn list(&self, filter: AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
+        if is_impossible([&filter.action, &filter.resource_type, &filter.resource_id, &filter.principal]) {
+            return Ok((Vec::new(), 0));
+        }
+        self.0
+            .read(Operation::new("audit", "list"), move |conn| {
+                Box::pin(async move { list(conn, &filter, page).await })
+            })
+            .await
+    }
+
+    /// Records what is no change of a stored row, such as the summary of an import or a test run.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn record(&self, entry: AuditEntry) -> Result<(), StoreError> {
+        let mutation = Mutation { audit: entry, epoch: false, dry_run: false };
+        mutate(&self.0, Operation::new("audit", "record"), mutation, |_| {
+            Box::pin(async { Ok(Written::new((), "")) })
+        })
+        .await
+    }
+}
+
+macro_rules! filtered {
+    ($db:ident, $filter:expr) => {{
+        let mut query = audit_logs::table.into_boxed::<$db>();
+        if let Some(action) = &$filter.action {
+            query = query.filter(audit_logs::action.eq(action.clone()));
+        }
+        if let Some(resource_type) = &$filter.resource_type {
+            query = query.filter(audit_logs::resource_type.eq(resource_type.clone()));
+        }
+        if let Some(resource_id) = &$filter.resource_id {
+            query = query.filter(audit_logs::resource_id.eq(resource_id.clone()));
+        }
+        if let Some(principal) = &$filter.principal {
+            query = query.filter(audit_logs::principal.eq(principal.clone()));
+        }
+        if let Some(start) = $filter.start_time {
+            query = query.filter(audit_logs::created_at.ge(start.naive()));
+        }
+        if let Some(end) = $filter.end_time {
+            query = query.filter(audit_logs::created_at.lt(end.naive()));
+        }
+        query
+    }};
+}
+
+async fn list(conn: &mut Conn, filter: &AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
+    on!(conn, c: Db => {
+        let rows = filtered!(Db, filter)
+            .order((audit_logs::created_at.desc(), audit_logs::id.desc()))
+            .limit(page.limit)
+            .offset(page.offset)
+            .load::<Row>(c)
+            .await?;
+        let total = filtered!(Db, filter).count().get_result::<i64>(c).await?;
+        Ok((rows.into_iter().map(AuditRow::from).collect(), total))
+    })
+}

@@ -1,0 +1,363 @@
+//! The table of channels.
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde_json::Value;
+use svc_model::lifecycle::{self, VersionState};
+use svc_model::{
+    Channel, ChannelContent, ChannelType, Kind, Page, Protocol, RoutePattern, ServiceError, Status, Timestamp,
+};
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::gates::{self, ChannelGates, Objection};
+use crate::repo::versioned::{Plan, Versioned};
+use crate::repo::workflow_rows::status;
+use crate::repo::{Filter, Fingerprint, IDS_PER_QUERY, json, sorted, tagged};
+use crate::schema::{channels, cron_occurrences, cron_schedule_state, current_channels};
+
+/// A row, in the order of the columns.
+#[derive(Queryable)]
+struct Row {
+    channel_id: String,
+    version: i64,
+    name: String,
+    description: Option<String>,
+    channel_type: String,
+    protocol: String,
+    methods_json: Option<String>,
+    route_pattern: Option<String>,
+    _route_shape: Option<String>,
+    topic: Option<String>,
+    consumer_group: Option<String>,
+    transport_config_json: String,
+    workflow_id: Option<String>,
+    config_json: String,
+    status: String,
+    priority: i64,
+    tags_json: String,
+    created_at: NaiveDateTime,
+    updated_at: NaiveDateTime,
+}
+
+impl From<Row> for Channel {
+    /// A type or protocol this program does not know, which only a foreign hand can have written, is told in the
+    /// config: no channel is built from it, and what holds it is reported broken and never runs.
+    fn from(row: Row) -> Self {
+        let mut config = json::value(&row.config_json);
+        let mut foreign = |column: &str, value: &str| {
+            if let Value::Object(config) = &mut config {
+                config.insert(format!("unknown {column} '{value}'"), Value::Null);
+            }
+        };
+        let channel_type = ChannelType::parse(&row.channel_type).unwrap_or_else(|| {
+            foreign("channel_type", &row.channel_type);
+            ChannelType::Sync
+        });
+        let protocol = Protocol::parse(&row.protocol).unwrap_or_else(|| {
+            foreign("protocol", &row.protocol);
+            Protocol::Http
+        });
+        Self {
+            channel_id: row.channel_id,
+            version: row.version,
+            content: ChannelContent {
+                name: row.name,
+                description: row.description,
+                channel_type,
+                protocol,
+                methods: row.methods_json.as_deref().map(json::strings),
+                route_pattern: row.route_pattern,
+                topic: row.topic,
+                consumer_group: row.consumer_group,
+                transport_config: json::value(&row.transport_config_json),
+                workflow_id: row.workflow_id,
+                config,
+                priority: row.priority,
+                tags: json::strings(&row.tags_json),
+            },
+            status: status(&row.status),
+            created_at: Timestamp::from_naive(row.created_at),
+            updated_at: Timestamp::from_naive(row.updated_at),
+        }
+    }
+}
+
+fn channels_of(rows: Vec<Row>) -> Vec<Channel> {
+    rows.into_iter().map(Channel::from).collect()
+}
+
+/// The columns an author fills, and the shape that follows from them. `None` clears a column.
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = channels, treat_none_as_null = true, treat_none_as_default_value = false)]
+struct ContentRow {
+    name: String,
+    description: Option<String>,
+    channel_type: String,
+    protocol: String,
+    methods_json: Option<String>,
+    route_pattern: Option<String>,
+    route_shape: Option<String>,
+    topic: Option<String>,
+    consumer_group: Option<String>,
+    transport_config_json: String,
+    workflow_id: Option<String>,
+    config_json: String,
+    priority: i64,
+    tags_json: String,
+}
+
+impl From<&ChannelContent> for ContentRow {
+    fn from(content: &ChannelContent) -> Self {
+        Self {
+            name: content.name.clone(),
+            description: content.description.clone(),
+            channel_type: content.channel_type.name().to_owned(),
+            protocol: content.protocol.name().to_owned(),
+            methods_json: content.methods.as_deref().map(json::list),
+            route_pattern: content.route_pattern.clone(),
+            route_shape: content.route_pattern.as_deref().and_then(shape),
+            topic: content.topic.clone(),
+            consumer_group: content.consumer_group.clone(),
+            transport_config_json: json::text(&content.transport_config),
+            workflow_id: content.workflow_id.clone(),
+            config_json: json::text(&content.config),
+            priority: content.priority,
+            tags_json: json::list(&content.tags),
+        }
+    }
+}
+
+/// A pattern with its parameter names erased.
+pub(super) fn shape(pattern: &str) -> Option<String> {
+    RoutePattern::parse(pattern).ok().map(|pattern| pattern.shape())
+}
+
+macro_rules! filtered {
+    ($db:ident, $filter:expr, $backend:expr) => {{
+        let mut query = current_channels::table.into_boxed::<$db>();
+        if let Some(status) = &$filter.status {
+            query = query.filter(current_channels::status.eq(status.clone()));
+        }
+        if let Some(channel_type) = &$filter.channel_type {
+            query = query.filter(current_channels::channel_type.eq(channel_type.to_ascii_lowercase()));
+        }
+        if let Some(protocol) = &$filter.protocol {
+            query = query.filter(current_channels::protocol.eq(protocol.to_ascii_lowercase()));
+        }
+        if let Some(tag) = &$filter.tag {
+            query = tagged!(query, $backend, tag);
+        }
+        query
+    }};
+}
+
+/// Active channels that run one of these workflows, in no order: with one, SQLite would walk everything active.
+pub(super) async fn active_using(conn: &mut Conn, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
+    let mut found = Vec::new();
+    for ids in workflows.chunks(IDS_PER_QUERY) {
+        let some =
+            channels::table.filter(channels::workflow_id.eq_any(ids)).filter(channels::status.eq("active"));
+        found.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
+    }
+    Ok(found)
+}
+
+impl Versioned for Channel {
+    type Content = ChannelContent;
+    type Gates = ChannelGates;
+    const KIND: Kind = Kind::Channel;
+    const REPOSITORY: &'static str = "channels";
+
+    fn content(&self) -> &ChannelContent {
+        &self.content
+    }
+
+    fn state(&self) -> VersionState {
+        VersionState { version: self.version, status: self.status, rollout_percentage: 100 }
+    }
+
+    async fn list(
+        conn: &mut Conn,
+        filter: &Filter,
+        page: Option<Page>,
+    ) -> Result<(Vec<Channel>, i64), StoreError> {
+        use current_channels::dsl;
+        let backend = conn.backend();
+        let descending = filter.descending(true);
+        on!(conn, c: Db => {
+            let query = filtered!(Db, filter, backend);
+            let query = match filter.sort_by.as_deref() {
+                Some("name") => sorted!(query, dsl::name, descending),
+                Some("status") => sorted!(query, dsl::status, descending),
+                Some("created_at") => sorted!(query, dsl::created_at, descending),
+                Some("updated_at") => sorted!(query, dsl::updated_at, descending),
+                Some("channel_type") => sorted!(query, dsl::channel_type, descending),
+                Some("protocol") => sorted!(query, dsl::protocol, descending),
+                _ => sorted!(query, dsl::priority, descending),
+            };
+            let mut query = query.then_order_by(dsl::name.asc()).then_order_by(dsl::channel_id.asc());
+            if let Some(page) = page {
+                query = query.limit(page.limit).offset(page.offset);
+            }
+            let rows = query.load::<Row>(c).await?;
+            let total = match page {
+                Some(_) => filtered!(Db, filter, backend).count().get_result::<i64>(c).await?,
+                None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
+            };
+            Ok((channels_of(rows), total))
+        })
+    }
+
+    async fn active(conn: &mut Conn, ids: Option<&[String]>) -> Result<Vec<Channel>, StoreError> {
+        // Ordered as the primary key is: by the id alone, SQLite would read every active row to find one.
+        let order = (channels::channel_id.asc(), channels::version.asc());
+        let all = channels::table.filter(channels::status.eq("active")).order(order);
+        let Some(ids) = ids else {
+            return Ok(channels_of(on!(conn, c => all.load::<Row>(c).await)?));
+        };
+        let mut found = Vec::new();
+        for ids in ids.chunks(IDS_PER_QUERY) {
+            let some = all.filter(channels::channel_id.eq_any(ids));
+            found.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
+        }
+        Ok(found)
+    }
+
+    async fn fingerprints(conn: &mut Conn) -> Result<Vec<Fingerprint>, StoreError> {
+        let rows = channels::table.filter(channels::status.eq("active")).select((
+            channels::channel_id,
+            channels::version,
+            channels::updated_at,
+        ));
+        let rows = on!(conn, c => rows.load::<(String, i64, NaiveDateTime)>(c).await)?;
+        let fingerprint = |(id, version, updated_at)| Fingerprint {
+            id,
+            version,
+            rollout_percentage: 100,
+            updated_at: Timestamp::from_naive(updated_at),
+        };
+        Ok(rows.into_iter().map(fingerprint).collect())
+    }
+
+    async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Channel>, StoreError> {
+        let of_id = channels::table.filter(channels::channel_id.eq(id));
+        let row = match version {
+            Some(version) => {
+                let one = of_id.filter(channels::version.eq(version));
+                on!(conn, c => one.first::<Row>(c).await.optional())
+            }
+            None => {
+                let newest = of_id.order(channels::version.desc());
+                on!(conn, c => newest.first::<Row>(c).await.optional())
+            }
+        };
+        Ok(row?.map(Channel::from))
+    }
+
+    async fn states(conn: &mut Conn, id: &str) -> Result<Vec<VersionState>, StoreError> {
+        let rows = channels::table
+            .filter(channels::channel_id.eq(id))
+            .order(channels::version.desc())
+            .select((channels::version, channels::status));
+        let rows = on!(conn, c => rows.load::<(i64, String)>(c).await)?;
+        let state = |(version, name): (i64, String)| VersionState {
+            version,
+            status: status(&name),
+            rollout_percentage: 100,
+        };
+        Ok(rows.into_iter().map(state).collect())
+    }
+
+    async fn versions(conn: &mut Conn, id: &str, page: Page) -> Result<Vec<Channel>, StoreError> {
+        let rows = channels::table
+            .filter(channels::channel_id.eq(id))
+            .order(channels::version.desc())
+            .limit(page.limit)
+            .offset(page.offset);
+        Ok(channels_of(on!(conn, c => rows.load::<Row>(c).await)?))
+    }
+
+    async fn insert(
+        conn: &mut Conn,
+        id: &str,
+        version: i64,
+        content: &ChannelContent,
+    ) -> Result<(), StoreError> {
+        let key = (channels::channel_id.eq(id), channels::version.eq(version));
+        let insert = diesel::insert_into(channels::table).values((key, ContentRow::from(content)));
+        on!(conn, c => insert.execute(c).await)?;
+        Ok(())
+    }
+
+    async fn replace(
+        conn: &mut Conn,
+        id: &str,
+        version: i64,
+        content: &ChannelContent,
+    ) -> Result<(), StoreError> {
+        let update = diesel::update(channels::table.find((id, version))).set(ContentRow::from(content));
+        on!(conn, c => update.execute(c).await)?;
+        Ok(())
+    }
+
+    async fn set_state(conn: &mut Conn, id: &str, state: VersionState) -> Result<(), StoreError> {
+        let row = channels::table.find((id, state.version));
+        let update = diesel::update(row).set(channels::status.eq(state.status.name()));
+        on!(conn, c => update.execute(c).await)?;
+        Ok(())
+    }
+
+    /// The channel's schedule and its occurrences go with it.
+    async fn delete(conn: &mut Conn, id: &str) -> Result<usize, StoreError> {
+        let delete = diesel::delete(channels::table.filter(channels::channel_id.eq(id)));
+        let deleted = on!(conn, c => delete.execute(c).await)?;
+        let delete = diesel::delete(cron_schedule_state::table.find(id));
+        on!(conn, c => delete.execute(c).await)?;
+        let delete = diesel::delete(cron_occurrences::table.filter(cron_occurrences::channel_id.eq(id)));
+        on!(conn, c => delete.execute(c).await)?;
+        Ok(deleted)
+    }
+
+    /// A name belongs to one channel, as far as latest versions go.
+    async fn check_content(conn: &mut Conn, id: &str, content: &ChannelContent) -> Result<(), StoreError> {
+        let holder = current_channels::table
+            .filter(current_channels::name.eq(&content.name))
+            .filter(current_channels::channel_id.ne(id))
+            .select(current_channels::channel_id);
+        match on!(conn, c => holder.first::<String>(c).await.optional())? {
+            Some(holder) => {
+                let message = format!("channel '{holder}' is named '{}' already", content.name);
+                Err(ServiceError::conflict(message).into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    async fn plan(
+        conn: &mut Conn,
+        id: &str,
+        target: Status,
+        _: Option<i64>,
+        gates: &ChannelGates,
+    ) -> Result<Plan, StoreError> {
+        let states = Self::states(conn, id).await?;
+        let change = match target {
+            Status::Active => lifecycle::activate_channel(id, &states),
+            Status::Archived => lifecycle::archive(Self::KIND, id, &states),
+            Status::Draft => Err(ServiceError::validation("status must be active or archived")),
+        };
+        let transition = match change {
+            Ok(transition) => transition,
+            Err(error) => return Ok(Plan { transition: None, objections: vec![Objection::from(error)] }),
+        };
+        let mut objections = Vec::new();
+        if target == Status::Active
+            && let Some(draft) = Self::find(conn, id, Some(transition.answer)).await?
+        {
+            objections = gates::channel(conn, id, &draft.content, gates).await?;
+        }
+        Ok(Plan { transition: Some(transition), objections })
+    }
+}

@@ -1,0 +1,44 @@
+//! The configuration epoch: a number that grows with every change of what is served.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+
+use crate::conn::on;
+use crate::error::StoreError;
+use crate::metrics::Operation;
+use crate::repo::mutation::{AuditEntry, Mutation, Written, mutate};
+use crate::schema::config_epoch;
+use crate::store::Store;
+
+/// The configuration epoch.
+#[derive(Clone)]
+pub struct Epoch(pub(crate) Store);
+
+impl Epoch {
+    /// The number now.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn current(&self) -> Result<i64, StoreError> {
+        self.0
+            .read(Operation::new("epoch", "current"), |conn| {
+                Box::pin(async move {
+                    let epoch = config_epoch::table.select(config_epoch::epoch);
+                    Ok(on!(conn, c => epoch.first::<i64>(c).await)?)
+                })
+            })
+            .await
+    }
+
+    /// Adds one for a reload that an operator ordered, and records who did.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn bump(&self, audit: AuditEntry) -> Result<(), StoreError> {
+        let mutation = Mutation { audit, epoch: true, dry_run: false };
+        mutate(&self.0, Operation::new("epoch", "bump"), mutation, |_| {
+            Box::pin(async { Ok(Written::new((), "")) })
+        })
+        .await
+    }
+}

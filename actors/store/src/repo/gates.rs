@@ -1,0 +1,195 @@
+//! What must hold before a version may serve.
+
+use std::fmt;
+use std::sync::Arc;
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_model::{ChannelContent, FieldError, Issue, Protocol, ServiceError};
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::json;
+use crate::schema::{channels, connectors, workflows};
+
+/// A connector that a task names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectorNeed {
+    /// Path of the field that names it, such as `tasks[2].function.input.connector`.
+    pub field: String,
+    /// Name of the connector.
+    pub connector: String,
+    /// Types the task's function accepts; empty for any.
+    pub accepts: Vec<String>,
+    /// Whether the task names a `database`, which a MongoDB connector cannot do without.
+    pub names_database: bool,
+}
+
+/// What the activation of a workflow depends on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WorkflowGates {
+    /// Every connector its tasks name.
+    pub connectors: Vec<ConnectorNeed>,
+}
+
+/// Tells which of the service's own routes a pattern would cover, under any mount.
+pub type PlatformRoute = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// What the activation of a channel depends on.
+#[derive(Clone, Default)]
+pub struct ChannelGates {
+    /// Whether schedules run here.
+    pub cron_enabled: bool,
+    /// Names the platform's route in the way of a pattern.
+    pub platform_route: Option<PlatformRoute>,
+}
+
+impl fmt::Debug for ChannelGates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChannelGates").field("cron_enabled", &self.cron_enabled).finish_non_exhaustive()
+    }
+}
+
+/// A gate's no.
+#[derive(Debug)]
+pub(super) struct Objection {
+    field: String,
+    pub(super) error: ServiceError,
+}
+
+impl Objection {
+    pub(super) fn new(field: impl Into<String>, error: ServiceError) -> Self {
+        Self { field: field.into(), error }
+    }
+
+    fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        let field = field.into();
+        let error = ServiceError::invalid(vec![FieldError::invalid(field.clone(), message)]);
+        Self { field, error }
+    }
+
+    pub(super) fn into_issues(self) -> Vec<Issue> {
+        match self.error.details() {
+            [] => vec![Issue::new(self.field, self.error.message())],
+            details => details.iter().cloned().map(Issue::from).collect(),
+        }
+    }
+}
+
+impl From<ServiceError> for Objection {
+    fn from(error: ServiceError) -> Self {
+        Self::new("(root)", error)
+    }
+}
+
+pub(super) async fn workflow(conn: &mut Conn, gates: &WorkflowGates) -> Result<Vec<Objection>, StoreError> {
+    let mut objections = Vec::new();
+    for need in &gates.connectors {
+        let row = connectors::table
+            .filter(connectors::name.eq(&need.connector))
+            .select((connectors::connector_type, connectors::config_json));
+        let row = on!(conn, c => row.first::<(String, String)>(c).await.optional())?;
+        let objection = match row {
+            None => Some(format!("connector '{}' does not exist", need.connector)),
+            Some((kind, _)) if !need.accepts.is_empty() && !need.accepts.contains(&kind) => {
+                let accepted = need.accepts.join(", ");
+                Some(format!("connector '{}' is of type '{kind}', accepted: {accepted}", need.connector))
+            }
+            Some((_, config)) if !need.names_database && is_mongodb(&config) => {
+                Some(format!("connector '{}' is MongoDB, so the task must name a database", need.connector))
+            }
+            Some(_) => None,
+        };
+        objections.extend(objection.map(|message| Objection::invalid(&need.field, message)));
+    }
+    Ok(objections)
+}
+
+fn is_mongodb(config: &str) -> bool {
+    json::value(config)["connection_string"].as_str().is_some_and(|target| target.starts_with("mongodb"))
+}
+
+pub(super) async fn channel(
+    conn: &mut Conn,
+    id: &str,
+    content: &ChannelContent,
+    gates: &ChannelGates,
+) -> Result<Vec<Objection>, StoreError> {
+    let mut objections = Vec::new();
+    if let (true, Some(pattern)) = (content.protocol.is_http(), &content.route_pattern) {
+        let platform = gates.platform_route.as_ref().and_then(|covers| covers(pattern));
+        objections.extend(platform.map(|route| {
+            Objection::invalid("route_pattern", format!("'{pattern}' covers the platform's route '{route}'"))
+        }));
+        let rival = route_rival(conn, id, content, pattern).await?;
+        objections.extend(rival.map(|name| {
+            let message = format!("active channel '{name}' claims '{pattern}' at the same priority");
+            Objection::invalid("route_pattern", message)
+        }));
+    }
+    match &content.workflow_id {
+        None => objections.push(Objection::invalid("workflow_id", "an active channel needs a workflow")),
+        Some(workflow) if !is_active(conn, workflow).await? => {
+            let message = format!("workflow '{workflow}' has no active version");
+            objections.push(Objection::invalid("workflow_id", message));
+        }
+        Some(_) => {}
+    }
+    if name_rival(conn, id, &content.name).await? {
+        let message = format!("another active channel is named '{}'", content.name);
+        objections.push(Objection::new("name", ServiceError::conflict(message)));
+    }
+    if content.protocol == Protocol::Cron && !gates.cron_enabled {
+        objections
+            .push(Objection::invalid("protocol", "schedules do not run in this version (cron.enabled)"));
+    }
+    Ok(objections)
+}
+
+/// Another active channel with the same shape, priority and a method in common. Asks by the shape's index.
+async fn route_rival(
+    conn: &mut Conn,
+    id: &str,
+    content: &ChannelContent,
+    pattern: &str,
+) -> Result<Option<String>, StoreError> {
+    let Some(shape) = super::channel_rows::shape(pattern) else { return Ok(None) };
+    let rows = channels::table
+        .filter(channels::route_shape.eq(shape))
+        .filter(channels::status.eq("active"))
+        .filter(channels::priority.eq(content.priority))
+        .filter(channels::channel_id.ne(id))
+        .filter(channels::protocol.eq_any(["rest", "http"]))
+        .select((channels::name, channels::methods_json));
+    let rows = on!(conn, c => rows.load::<(String, Option<String>)>(c).await)?;
+    let mine = content.methods.as_deref().unwrap_or_default();
+    let rival = rows.into_iter().find(|(_, methods)| {
+        let theirs = methods.as_deref().map(json::strings).unwrap_or_default();
+        overlap(mine, &theirs)
+    });
+    Ok(rival.map(|(name, _)| name))
+}
+
+/// An empty list stands for every method.
+fn overlap(mine: &[String], theirs: &[String]) -> bool {
+    mine.is_empty()
+        || theirs.is_empty()
+        || mine.iter().any(|m| theirs.iter().any(|t| t.eq_ignore_ascii_case(m)))
+}
+
+async fn is_active(conn: &mut Conn, workflow: &str) -> Result<bool, StoreError> {
+    let row = workflows::table
+        .filter(workflows::workflow_id.eq(workflow))
+        .filter(workflows::status.eq("active"))
+        .select(workflows::version);
+    Ok(on!(conn, c => row.first::<i64>(c).await.optional())?.is_some())
+}
+
+async fn name_rival(conn: &mut Conn, id: &str, name: &str) -> Result<bool, StoreError> {
+    let row = channels::table
+        .filter(channels::name.eq(name))
+        .filter(channels::status.eq("active"))
+        .filter(channels::channel_id.ne(id))
+        .select(channels::version);
+    Ok(on!(conn, c => row.first::<i64>(c).await.optional())?.is_some())
+}

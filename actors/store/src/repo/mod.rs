@@ -1,0 +1,111 @@
+//! Repositories: one file per resource, each query written once for both backends.
+//!
+//! Reads come from the pool and see what is committed. Mutations go through the writer; each locks the one row of
+//! `config_epoch` first, so that mutators of several nodes follow one another, and leaves its audit row in the same
+//! transaction.
+
+mod audit;
+mod channel_rows;
+mod connectors;
+mod epoch;
+mod gates;
+mod json;
+mod mutation;
+mod repository;
+mod versioned;
+mod workflow_rows;
+
+use svc_model::Timestamp;
+
+pub use audit::{Audit, AuditFilter};
+pub use connectors::Connectors;
+pub use epoch::Epoch;
+pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
+pub use mutation::{AuditEntry, Mutation};
+pub use repository::Repository;
+pub use versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
+
+/// Which rows of a list, and in which order. What does not apply to the kind is ignored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Status of the latest version.
+    pub status: Option<String>,
+    /// A label the row must carry, exactly.
+    pub tag: Option<String>,
+    /// `sync` or `async`; channels only.
+    pub channel_type: Option<String>,
+    /// Protocol; channels only.
+    pub protocol: Option<String>,
+    /// Column to sort by; an unknown one reads as the default.
+    pub sort_by: Option<String>,
+    /// `asc` or `desc`; anything else reads as the default.
+    pub sort_order: Option<String>,
+}
+
+impl Filter {
+    /// Whether no row can pass.
+    fn is_impossible(&self) -> bool {
+        is_impossible([&self.status, &self.tag, &self.channel_type, &self.protocol])
+    }
+
+    /// The direction asked for, or the list's own.
+    fn descending(&self, default: bool) -> bool {
+        match self.sort_order.as_deref() {
+            Some("asc") => false,
+            Some("desc") => true,
+            _ => default,
+        }
+    }
+}
+
+/// Tells whether an active version is still the one somebody knows, without reading its content.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint {
+    /// Id of the workflow or channel.
+    pub id: String,
+    /// Version.
+    pub version: i64,
+    /// Share of the traffic in percent; 100 for a channel.
+    pub rollout_percentage: i64,
+    /// When the row last changed.
+    pub updated_at: Timestamp,
+}
+
+/// An id as a query may ask for it. U+0000 stands in no stored text and PostgreSQL takes none; what replaces it stands in
+/// no id either.
+fn key(id: &str) -> String {
+    id.replace('\0', "\u{FFFD}")
+}
+
+/// Whether some value to filter by stands in no stored text.
+fn is_impossible<'f>(filters: impl IntoIterator<Item = &'f Option<String>>) -> bool {
+    filters.into_iter().flatten().any(|text| text.contains('\0'))
+}
+
+/// Ids in one `IN (…)`: well under SQLite's limit of bound values.
+const IDS_PER_QUERY: usize = 500;
+
+/// Narrows a boxed query to rows that carry a label. JSON functions differ by backend.
+macro_rules! tagged {
+    ($query:expr, $backend:expr, $tag:expr) => {{
+        let before = match $backend {
+            $crate::config::Backend::Sqlite => {
+                "EXISTS (SELECT 1 FROM json_each(tags_json) t WHERE t.value = "
+            }
+            $crate::config::Backend::Postgres => "jsonb_exists(tags_json::jsonb, ",
+        };
+        $query.filter(
+            diesel::dsl::sql::<diesel::sql_types::Bool>(before)
+                .bind::<diesel::sql_types::Text, _>($tag.clone())
+                .sql(")"),
+        )
+    }};
+}
+
+/// Sorts a boxed query by a column.
+macro_rules! sorted {
+    ($query:expr, $column:expr, $descending:expr) => {
+        if $descending { $query.order($column.desc()) } else { $query.order($column.asc()) }
+    };
+}
+pub(crate) use {sorted, tagged};

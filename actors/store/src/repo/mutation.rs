@@ -1,0 +1,109 @@
+//! What every mutation has in common: the lock, the audit row, the epoch, the dry run.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use svc_model::id::new_ordered_id;
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::metrics::Operation;
+use crate::schema::{audit_logs, config_epoch};
+use crate::store::Store;
+use crate::writer::Outcome;
+
+/// Who did what to what; written in the transaction of the change itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditEntry {
+    /// The admin key's name for the log, or `anonymous`.
+    pub principal: String,
+    /// What was done, such as `create` or `status_active`.
+    pub action: String,
+    /// To what kind of thing, such as `workflow`.
+    pub resource_type: String,
+    /// To which one. Where it is empty, the repository fills in the id it wrote.
+    pub resource_id: String,
+    /// Where the request came from, as far as it is known.
+    pub details: Option<Value>,
+}
+
+/// The circumstances of a change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mutation {
+    /// The record it leaves. Nothing is recorded when nothing was written.
+    pub audit: AuditEntry,
+    /// Whether what is served changes with it, which other nodes must learn.
+    pub epoch: bool,
+    /// Do everything, then undo it, the record too.
+    pub dry_run: bool,
+}
+
+/// What a mutation answers, and what it wrote.
+pub(super) struct Written<T> {
+    pub(super) value: T,
+    /// The id written, for the audit row; `None` when nothing was.
+    pub(super) id: Option<String>,
+}
+
+impl<T> Written<T> {
+    pub(super) fn new(value: T, id: &str) -> Self {
+        Self { value, id: Some(id.to_owned()) }
+    }
+}
+
+/// Runs `work` as one mutation.
+pub(super) async fn mutate<T: Send + 'static>(
+    store: &Store,
+    operation: Operation,
+    mutation: Mutation,
+    work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Written<T>, StoreError>> + Send + 'static,
+) -> Result<T, StoreError> {
+    store
+        .write(operation, move |conn| {
+            Box::pin(async move {
+                lock(conn).await?;
+                let Written { value, id } = work(conn).await?;
+                if mutation.dry_run {
+                    return Ok(Outcome::Discard(value));
+                }
+                if let Some(id) = id {
+                    record(conn, mutation.audit, &id).await?;
+                    if mutation.epoch {
+                        bump(conn).await?;
+                    }
+                }
+                Ok(Outcome::Keep(value))
+            })
+        })
+        .await
+}
+
+/// Waits for the mutators of other nodes. SQLite has one writer as it is.
+async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
+    if let Conn::Postgres(c) = conn {
+        let locked = config_epoch::table.select(config_epoch::id).for_update();
+        locked.first::<i64>(&mut **c).await?;
+    }
+    Ok(())
+}
+
+async fn record(conn: &mut Conn, entry: AuditEntry, written: &str) -> Result<(), StoreError> {
+    let resource_id = if entry.resource_id.is_empty() { written.to_owned() } else { entry.resource_id };
+    let row = (
+        audit_logs::id.eq(new_ordered_id().to_string()),
+        audit_logs::principal.eq(entry.principal),
+        audit_logs::action.eq(entry.action),
+        audit_logs::resource_type.eq(entry.resource_type),
+        audit_logs::resource_id.eq(resource_id),
+        audit_logs::details.eq(entry.details.map(|details| details.to_string())),
+    );
+    on!(conn, c => diesel::insert_into(audit_logs::table).values(row).execute(c).await)?;
+    Ok(())
+}
+
+async fn bump(conn: &mut Conn) -> Result<(), StoreError> {
+    let next = diesel::update(config_epoch::table).set(config_epoch::epoch.eq(config_epoch::epoch + 1));
+    on!(conn, c => next.execute(c).await)?;
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! What has versions: the tables of a kind, and what may become of them.
+
+use std::future::Future;
+
+use svc_model::lifecycle::{Transition, VersionState};
+use svc_model::{FieldError, Kind, Page, Status};
+
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::gates::Objection;
+use crate::repo::{Filter, Fingerprint};
+
+/// What an import does with an item whose key is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// Refuse the item.
+    #[default]
+    Fail,
+    /// Leave what is stored.
+    Skip,
+    /// Replace the draft, or make a new version of what is no draft.
+    NewVersion,
+}
+
+/// What became of an imported item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportAction {
+    /// A first version.
+    Created,
+    /// The draft was replaced.
+    UpdatedDraft,
+    /// What has no versions was replaced in place.
+    Updated,
+    /// A further version, as draft.
+    NewVersion,
+    /// The same content was there.
+    Unchanged,
+    /// The key was taken and the item left out.
+    Skipped,
+}
+
+impl ImportAction {
+    /// The name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::UpdatedDraft => "updated_draft",
+            Self::Updated => "updated",
+            Self::NewVersion => "new_version",
+            Self::Unchanged => "unchanged",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// True for the actions that write.
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Unchanged | Self::Skipped)
+    }
+}
+
+/// What became of an imported item, and under which id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// The id, generated where the item had none.
+    pub id: String,
+    /// What was done.
+    pub action: ImportAction,
+}
+
+/// Makes the new content of a draft out of the stored one, or says what is wrong with it, all problems at once.
+pub type Merge<C> = Box<dyn FnOnce(&C) -> Result<C, Vec<FieldError>> + Send>;
+
+/// What a change of status comes to.
+#[derive(Debug)]
+pub struct Plan {
+    /// What would be written; `None` when there is nothing to change.
+    pub(super) transition: Option<Transition>,
+    /// Why it must not be, in the order of the gates.
+    pub(super) objections: Vec<Objection>,
+}
+
+/// A kind of entity with drafts, versions and a status: its tables. Implemented here alone, for workflows and channels.
+///
+/// Every function runs inside the caller's transaction.
+pub trait Versioned: Sized + Send + 'static {
+    /// What an author writes.
+    type Content: Clone + PartialEq + Send + Sync + 'static;
+    /// What its activation depends on.
+    type Gates: Clone + Send + Sync + 'static;
+    /// What it is.
+    const KIND: Kind;
+    /// What its repository is called in metrics.
+    const REPOSITORY: &'static str;
+
+    /// What the author wrote.
+    fn content(&self) -> &Self::Content;
+    /// Where this version stands.
+    fn state(&self) -> VersionState;
+
+    /// The latest version of each id that passes the filter, and how many there are without a page.
+    fn list(
+        conn: &mut Conn,
+        filter: &Filter,
+        page: Option<Page>,
+    ) -> impl Future<Output = Result<(Vec<Self>, i64), StoreError>> + Send;
+    /// Active versions, of everything or of some ids, newest first within an id.
+    fn active(
+        conn: &mut Conn,
+        ids: Option<&[String]>,
+    ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
+    /// What tells the active versions apart.
+    fn fingerprints(conn: &mut Conn) -> impl Future<Output = Result<Vec<Fingerprint>, StoreError>> + Send;
+
+    /// One version, or the latest.
+    fn find(
+        conn: &mut Conn,
+        id: &str,
+        version: Option<i64>,
+    ) -> impl Future<Output = Result<Option<Self>, StoreError>> + Send;
+    /// Every version, newest first.
+    fn states(
+        conn: &mut Conn,
+        id: &str,
+    ) -> impl Future<Output = Result<Vec<VersionState>, StoreError>> + Send;
+    /// A page of versions, newest first.
+    fn versions(
+        conn: &mut Conn,
+        id: &str,
+        page: Page,
+    ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
+    /// Adds a draft.
+    fn insert(
+        conn: &mut Conn,
+        id: &str,
+        version: i64,
+        content: &Self::Content,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Replaces the content of a draft.
+    fn replace(
+        conn: &mut Conn,
+        id: &str,
+        version: i64,
+        content: &Self::Content,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Writes the status and the rollout of a version.
+    fn set_state(
+        conn: &mut Conn,
+        id: &str,
+        state: VersionState,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Removes every version and what hangs on them; how many there were.
+    fn delete(conn: &mut Conn, id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
+    /// Refuses content that collides with another id.
+    fn check_content(
+        conn: &mut Conn,
+        id: &str,
+        content: &Self::Content,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// What a change of status comes to, gates included.
+    fn plan(
+        conn: &mut Conn,
+        id: &str,
+        target: Status,
+        rollout: Option<i64>,
+        gates: &Self::Gates,
+    ) -> impl Future<Output = Result<Plan, StoreError>> + Send;
+}

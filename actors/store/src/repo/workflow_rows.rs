@@ -1,0 +1,295 @@
+//! The table of workflows.
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_model::lifecycle::{self, VersionState};
+use svc_model::{Kind, Page, ServiceError, Status, Timestamp, Workflow, WorkflowContent};
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::gates::{self, Objection, WorkflowGates};
+use crate::repo::versioned::{Plan, Versioned};
+use crate::repo::{Filter, Fingerprint, IDS_PER_QUERY, json, sorted, tagged};
+use crate::schema::{current_workflows, workflows};
+
+/// A row, in the order of the columns.
+#[derive(Queryable)]
+struct Row {
+    workflow_id: String,
+    version: i64,
+    name: String,
+    description: Option<String>,
+    priority: i64,
+    status: String,
+    rollout_percentage: i64,
+    condition_json: String,
+    tasks_json: String,
+    tags_json: String,
+    loop_json: Option<String>,
+    continue_on_error: bool,
+    created_at: NaiveDateTime,
+    updated_at: NaiveDateTime,
+}
+
+impl From<Row> for Workflow {
+    fn from(row: Row) -> Self {
+        Self {
+            workflow_id: row.workflow_id,
+            version: row.version,
+            content: WorkflowContent {
+                name: row.name,
+                description: row.description,
+                priority: row.priority,
+                condition: json::value(&row.condition_json),
+                tasks: json::values(&row.tasks_json),
+                tags: json::strings(&row.tags_json),
+                loop_: row.loop_json.as_deref().map(json::value),
+                continue_on_error: row.continue_on_error,
+            },
+            status: status(&row.status),
+            rollout_percentage: row.rollout_percentage,
+            created_at: Timestamp::from_naive(row.created_at),
+            updated_at: Timestamp::from_naive(row.updated_at),
+        }
+    }
+}
+
+/// The columns an author fills. `None` clears a column.
+#[derive(Insertable, AsChangeset)]
+#[diesel(table_name = workflows, treat_none_as_null = true, treat_none_as_default_value = false)]
+struct ContentRow {
+    name: String,
+    description: Option<String>,
+    priority: i64,
+    condition_json: String,
+    tasks_json: String,
+    tags_json: String,
+    loop_json: Option<String>,
+    continue_on_error: bool,
+}
+
+impl From<&WorkflowContent> for ContentRow {
+    fn from(content: &WorkflowContent) -> Self {
+        Self {
+            name: content.name.clone(),
+            description: content.description.clone(),
+            priority: content.priority,
+            condition_json: json::text(&content.condition),
+            tasks_json: json::list(&content.tasks),
+            tags_json: json::list(&content.tags),
+            loop_json: content.loop_.as_ref().map(json::text),
+            continue_on_error: content.continue_on_error,
+        }
+    }
+}
+
+/// A status that this program does not know does not serve.
+pub(super) fn status(name: &str) -> Status {
+    Status::parse(name).unwrap_or(Status::Archived)
+}
+
+macro_rules! filtered {
+    ($db:ident, $filter:expr, $backend:expr) => {{
+        let mut query = current_workflows::table.into_boxed::<$db>();
+        if let Some(status) = &$filter.status {
+            query = query.filter(current_workflows::status.eq(status.clone()));
+        }
+        if let Some(tag) = &$filter.tag {
+            query = tagged!(query, $backend, tag);
+        }
+        query
+    }};
+}
+
+impl Versioned for Workflow {
+    type Content = WorkflowContent;
+    type Gates = WorkflowGates;
+    const KIND: Kind = Kind::Workflow;
+    const REPOSITORY: &'static str = "workflows";
+
+    fn content(&self) -> &WorkflowContent {
+        &self.content
+    }
+
+    fn state(&self) -> VersionState {
+        VersionState {
+            version: self.version,
+            status: self.status,
+            rollout_percentage: self.rollout_percentage,
+        }
+    }
+
+    async fn list(
+        conn: &mut Conn,
+        filter: &Filter,
+        page: Option<Page>,
+    ) -> Result<(Vec<Workflow>, i64), StoreError> {
+        use current_workflows::dsl;
+        let backend = conn.backend();
+        let descending = filter.descending(true);
+        on!(conn, c: Db => {
+            let query = filtered!(Db, filter, backend);
+            let query = match filter.sort_by.as_deref() {
+                Some("name") => sorted!(query, dsl::name, descending),
+                Some("status") => sorted!(query, dsl::status, descending),
+                Some("created_at") => sorted!(query, dsl::created_at, descending),
+                Some("updated_at") => sorted!(query, dsl::updated_at, descending),
+                _ => sorted!(query, dsl::priority, descending),
+            };
+            let mut query = query.then_order_by(dsl::name.asc()).then_order_by(dsl::workflow_id.asc());
+            if let Some(page) = page {
+                query = query.limit(page.limit).offset(page.offset);
+            }
+            let rows = query.load::<Row>(c).await?;
+            let total = match page {
+                Some(_) => filtered!(Db, filter, backend).count().get_result::<i64>(c).await?,
+                None => i64::try_from(rows.len()).unwrap_or(i64::MAX),
+            };
+            Ok((rows.into_iter().map(Workflow::from).collect(), total))
+        })
+    }
+
+    async fn active(conn: &mut Conn, ids: Option<&[String]>) -> Result<Vec<Workflow>, StoreError> {
+        let all = workflows::table
+            .filter(workflows::status.eq("active"))
+            .order((workflows::workflow_id.asc(), workflows::version.desc()));
+        let Some(ids) = ids else {
+            let rows = on!(conn, c => all.load::<Row>(c).await)?;
+            return Ok(rows.into_iter().map(Workflow::from).collect());
+        };
+        let mut found = Vec::new();
+        for ids in ids.chunks(IDS_PER_QUERY) {
+            let some = all.filter(workflows::workflow_id.eq_any(ids));
+            let rows = on!(conn, c => some.load::<Row>(c).await)?;
+            found.extend(rows.into_iter().map(Workflow::from));
+        }
+        Ok(found)
+    }
+
+    async fn fingerprints(conn: &mut Conn) -> Result<Vec<Fingerprint>, StoreError> {
+        let rows = workflows::table.filter(workflows::status.eq("active")).select((
+            workflows::workflow_id,
+            workflows::version,
+            workflows::rollout_percentage,
+            workflows::updated_at,
+        ));
+        let rows = on!(conn, c => rows.load::<(String, i64, i64, NaiveDateTime)>(c).await)?;
+        let fingerprint = |(id, version, rollout_percentage, updated_at)| Fingerprint {
+            id,
+            version,
+            rollout_percentage,
+            updated_at: Timestamp::from_naive(updated_at),
+        };
+        Ok(rows.into_iter().map(fingerprint).collect())
+    }
+
+    async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Workflow>, StoreError> {
+        let of_id = workflows::table.filter(workflows::workflow_id.eq(id));
+        let row = match version {
+            Some(version) => {
+                let one = of_id.filter(workflows::version.eq(version));
+                on!(conn, c => one.first::<Row>(c).await.optional())
+            }
+            None => {
+                let newest = of_id.order(workflows::version.desc());
+                on!(conn, c => newest.first::<Row>(c).await.optional())
+            }
+        };
+        Ok(row?.map(Workflow::from))
+    }
+
+    async fn states(conn: &mut Conn, id: &str) -> Result<Vec<VersionState>, StoreError> {
+        let rows = workflows::table
+            .filter(workflows::workflow_id.eq(id))
+            .order(workflows::version.desc())
+            .select((workflows::version, workflows::status, workflows::rollout_percentage));
+        let rows = on!(conn, c => rows.load::<(i64, String, i64)>(c).await)?;
+        let state = |(version, name, rollout_percentage): (i64, String, i64)| VersionState {
+            version,
+            status: status(&name),
+            rollout_percentage,
+        };
+        Ok(rows.into_iter().map(state).collect())
+    }
+
+    async fn versions(conn: &mut Conn, id: &str, page: Page) -> Result<Vec<Workflow>, StoreError> {
+        let rows = workflows::table
+            .filter(workflows::workflow_id.eq(id))
+            .order(workflows::version.desc())
+            .limit(page.limit)
+            .offset(page.offset);
+        let rows = on!(conn, c => rows.load::<Row>(c).await)?;
+        Ok(rows.into_iter().map(Workflow::from).collect())
+    }
+
+    async fn insert(
+        conn: &mut Conn,
+        id: &str,
+        version: i64,
+        content: &WorkflowContent,
+    ) -> Result<(), StoreError> {
+        let key = (workflows::workflow_id.eq(id), workflows::version.eq(version));
+        let insert = diesel::insert_into(workflows::table).values((key, ContentRow::from(content)));
+        on!(conn, c => insert.execute(c).await)?;
+        Ok(())
+    }
+
+    async fn replace(
+        conn: &mut Conn,
+        id: &str,
+        version: i64,
+        content: &WorkflowContent,
+    ) -> Result<(), StoreError> {
+        let row = workflows::table.find((id, version));
+        let update = diesel::update(row).set(ContentRow::from(content));
+        on!(conn, c => update.execute(c).await)?;
+        Ok(())
+    }
+
+    async fn set_state(conn: &mut Conn, id: &str, state: VersionState) -> Result<(), StoreError> {
+        let update = diesel::update(workflows::table.find((id, state.version))).set((
+            workflows::status.eq(state.status.name()),
+            workflows::rollout_percentage.eq(state.rollout_percentage),
+        ));
+        on!(conn, c => update.execute(c).await)?;
+        Ok(())
+    }
+
+    async fn delete(conn: &mut Conn, id: &str) -> Result<usize, StoreError> {
+        let delete = diesel::delete(workflows::table.filter(workflows::workflow_id.eq(id)));
+        Ok(on!(conn, c => delete.execute(c).await)?)
+    }
+
+    async fn check_content(_: &mut Conn, _: &str, _: &WorkflowContent) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    async fn plan(
+        conn: &mut Conn,
+        id: &str,
+        target: Status,
+        rollout: Option<i64>,
+        gates: &WorkflowGates,
+    ) -> Result<Plan, StoreError> {
+        let states = Self::states(conn, id).await?;
+        let change = match target {
+            Status::Active => lifecycle::activate_workflow(id, &states, rollout.unwrap_or(100)),
+            Status::Archived => lifecycle::archive(Self::KIND, id, &states),
+            Status::Draft => Err(ServiceError::validation("status must be active or archived")),
+        };
+        let has_draft = states.iter().any(|state| state.status == Status::Draft);
+        let mut objections = match target {
+            Status::Active if has_draft => gates::workflow(conn, gates).await?,
+            _ => Vec::new(),
+        };
+        let transition = match change {
+            Ok(transition) => Some(transition),
+            Err(error) => {
+                objections.push(Objection::from(error));
+                None
+            }
+        };
+        Ok(Plan { transition, objections })
+    }
+}

@@ -1,0 +1,256 @@
+//! The tables, as the migrations of both backends leave them.
+
+use diesel::table;
+
+table! {
+    /// One row per version of a workflow.
+    workflows (workflow_id, version) {
+        workflow_id -> Text,
+        version -> BigInt,
+        name -> Text,
+        description -> Nullable<Text>,
+        priority -> BigInt,
+        status -> Text,
+        rollout_percentage -> BigInt,
+        condition_json -> Text,
+        tasks_json -> Text,
+        tags_json -> Text,
+        loop_json -> Nullable<Text>,
+        continue_on_error -> Bool,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// View: the highest version of each workflow.
+    current_workflows (workflow_id) {
+        workflow_id -> Text,
+        version -> BigInt,
+        name -> Text,
+        description -> Nullable<Text>,
+        priority -> BigInt,
+        status -> Text,
+        rollout_percentage -> BigInt,
+        condition_json -> Text,
+        tasks_json -> Text,
+        tags_json -> Text,
+        loop_json -> Nullable<Text>,
+        continue_on_error -> Bool,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// One row per version of a channel.
+    channels (channel_id, version) {
+        channel_id -> Text,
+        version -> BigInt,
+        name -> Text,
+        description -> Nullable<Text>,
+        channel_type -> Text,
+        protocol -> Text,
+        methods_json -> Nullable<Text>,
+        route_pattern -> Nullable<Text>,
+        route_shape -> Nullable<Text>,
+        topic -> Nullable<Text>,
+        consumer_group -> Nullable<Text>,
+        transport_config_json -> Text,
+        workflow_id -> Nullable<Text>,
+        config_json -> Text,
+        status -> Text,
+        priority -> BigInt,
+        tags_json -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// View: the highest version of each channel.
+    current_channels (channel_id) {
+        channel_id -> Text,
+        version -> BigInt,
+        name -> Text,
+        description -> Nullable<Text>,
+        channel_type -> Text,
+        protocol -> Text,
+        methods_json -> Nullable<Text>,
+        route_pattern -> Nullable<Text>,
+        route_shape -> Nullable<Text>,
+        topic -> Nullable<Text>,
+        consumer_group -> Nullable<Text>,
+        transport_config_json -> Text,
+        workflow_id -> Nullable<Text>,
+        config_json -> Text,
+        status -> Text,
+        priority -> BigInt,
+        tags_json -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Outbound systems.
+    connectors (id) {
+        id -> Text,
+        name -> Text,
+        connector_type -> Text,
+        config_json -> Text,
+        enabled -> Bool,
+        tags_json -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Tokens of connectors.
+    connector_oauth_state (connector_name) {
+        connector_name -> Text,
+        fingerprint -> Text,
+        state_json -> Text,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Who changed what.
+    audit_logs (id) {
+        id -> Text,
+        principal -> Text,
+        action -> Text,
+        resource_type -> Text,
+        resource_id -> Text,
+        details -> Nullable<Text>,
+        created_at -> Timestamp,
+    }
+}
+
+table! {
+    /// One row that counts the changes of what is served, and serialises mutators.
+    config_epoch (id) {
+        id -> BigInt,
+        epoch -> BigInt,
+        breaker_epoch -> BigInt,
+        breaker_key -> Text,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Receipts of applied packages.
+    packages (name, version) {
+        name -> Text,
+        version -> Text,
+        content_hash -> Text,
+        state -> Text,
+        principal -> Text,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Which node runs a job of which one is enough.
+    job_leases (job_name) {
+        job_name -> Text,
+        holder -> Text,
+        expires_at -> Timestamp,
+    }
+}
+
+table! {
+    /// One row per traced run.
+    traces (id) {
+        id -> Text,
+        channel -> Text,
+        channel_id -> Nullable<Text>,
+        mode -> Text,
+        status -> Text,
+        input_json -> Nullable<Text>,
+        result_json -> Nullable<Text>,
+        error_message -> Nullable<Text>,
+        duration_ms -> Nullable<Double>,
+        started_at -> Nullable<Timestamp>,
+        completed_at -> Nullable<Timestamp>,
+        task_trace_json -> Nullable<Text>,
+        access_token_hash -> Nullable<Text>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Failed asynchronous runs that wait for another attempt.
+    trace_dlq (id) {
+        id -> Text,
+        trace_id -> Text,
+        channel -> Text,
+        payload_json -> Text,
+        metadata_json -> Text,
+        error_message -> Text,
+        retry_count -> BigInt,
+        max_retries -> BigInt,
+        next_retry_at -> Timestamp,
+        claimed_by -> Nullable<Text>,
+        claimed_until -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// The cursor of each schedule.
+    cron_schedule_state (channel_id) {
+        channel_id -> Text,
+        channel_version -> BigInt,
+        config_hash -> Text,
+        next_fire_at -> Timestamp,
+        paused_at -> Nullable<Timestamp>,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// One row per instant of a schedule.
+    cron_occurrences (id) {
+        id -> Text,
+        channel_id -> Text,
+        channel_name -> Text,
+        channel_version -> BigInt,
+        executing_version -> Nullable<BigInt>,
+        workflow_id -> Nullable<Text>,
+        #[sql_name = "trigger"]
+        trigger_kind -> Text,
+        scheduled_for -> Timestamp,
+        status -> Text,
+        attempt -> BigInt,
+        claimed_by -> Nullable<Text>,
+        claimed_until -> Nullable<Timestamp>,
+        singleton_key -> Nullable<Text>,
+        singleton_slot -> Nullable<BigInt>,
+        fencing_token -> Nullable<BigInt>,
+        trace_id -> Nullable<Text>,
+        error_message -> Nullable<Text>,
+        started_at -> Nullable<Timestamp>,
+        completed_at -> Nullable<Timestamp>,
+        created_at -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}
+
+table! {
+    /// Slots held by running occurrences.
+    cron_singletons (singleton_key, slot) {
+        singleton_key -> Text,
+        slot -> BigInt,
+        occurrence_id -> Text,
+        holder -> Text,
+        fencing_token -> BigInt,
+        lease_until -> Timestamp,
+        updated_at -> Timestamp,
+    }
+}

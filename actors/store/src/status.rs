@@ -1,0 +1,68 @@
+//! Whether the database answers: a level that anyone may read without I/O.
+
+use std::sync::{Mutex, PoisonError};
+
+use svc_model::Timestamp;
+
+/// Whether the database answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DatabaseStatus {
+    /// It does.
+    Ok,
+    /// It does not.
+    Down {
+        /// Since when.
+        since: Timestamp,
+        /// What the last attempt met; for the log and for administrators.
+        detail: String,
+    },
+}
+
+/// Where the status is kept: learnt from every batch of writes, and from the probe while there is none.
+pub(crate) struct StatusLevel(Mutex<DatabaseStatus>);
+
+impl StatusLevel {
+    pub(crate) const fn new() -> Self {
+        Self(Mutex::new(DatabaseStatus::Ok))
+    }
+
+    pub(crate) fn get(&self) -> DatabaseStatus {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// True when the database was away until now.
+    pub(crate) fn up(&self) -> bool {
+        let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let was_down = *level != DatabaseStatus::Ok;
+        *level = DatabaseStatus::Ok;
+        was_down
+    }
+
+    /// True when the database answered until now. `since` is when it stopped, whatever follows.
+    pub(crate) fn down(&self, detail: &str) -> bool {
+        let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, was_up) = match &*level {
+            DatabaseStatus::Down { since, .. } => (*since, false),
+            DatabaseStatus::Ok => (Timestamp::now(), true),
+        };
+        *level = DatabaseStatus::Down { since, detail: detail.to_owned() };
+        was_up
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn down_keeps_the_first_instant_and_the_latest_detail() {
+        let level = StatusLevel::new();
+        assert!(level.down("first"));
+        let DatabaseStatus::Down { since: first, .. } = level.get() else { panic!("it is down") };
+        assert!(!level.down("second"));
+        assert_eq!(level.get(), DatabaseStatus::Down { since: first, detail: "second".into() });
+        assert!(level.up());
+        assert!(!level.up());
+        assert_eq!(level.get(), DatabaseStatus::Ok);
+    }
+}

@@ -1,0 +1,239 @@
+//! The handle everyone else holds.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{
+    Address, CallError, CallErrorKind, ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree,
+};
+use futures_util::future::BoxFuture;
+use slog::Logger;
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep};
+
+use crate::config::{Backend, StoreConfig};
+use crate::conn::Conn;
+use crate::connector::Connector;
+use crate::error::{OpenError, StoreError};
+use crate::metrics::{Operation, Queries, StoreMetrics};
+use crate::migrate;
+use crate::pool::Readers;
+use crate::probe::Probe;
+use svc_model::{Channel, Workflow};
+
+use crate::repo::{Audit, Connectors, Epoch, Repository};
+use crate::status::{DatabaseStatus, StatusLevel};
+use crate::writer::{Link, Outcome, Work, Write, Writer};
+
+/// First pause between attempts to reach a server at start; doubles.
+const FIRST_RETRY: Duration = Duration::from_millis(250);
+const SLOWEST_RETRY: Duration = Duration::from_secs(5);
+
+/// Units in flight before further writers are told that there are too many.
+const WRITES_IN_FLIGHT: usize = 8192;
+
+/// A database that was reached, has the right schema, and waits for its actors.
+pub struct Opened {
+    backend: Backend,
+    readers: Readers,
+    link: Arc<Link>,
+    status: Arc<StatusLevel>,
+    io: Handle,
+    patience: Duration,
+}
+
+/// The store. Cheap to clone; survives restarts of its actors.
+#[derive(Clone)]
+pub struct Store {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    backend: Backend,
+    readers: Readers,
+    writer: Address<Writer>,
+    status: Arc<StatusLevel>,
+    patience: Duration,
+    queries: Queries,
+}
+
+impl Store {
+    /// Reaches the database, then migrates its schema or checks it. `io` drives every connection from then on and
+    /// must be a multi-thread runtime.
+    ///
+    /// # Errors
+    /// One clear line for whatever stands in the way.
+    pub async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, OpenError> {
+        let (config, inner) = (config.clone(), io.clone());
+        let opening = io.spawn(async move { open(&config, inner, log).await });
+        opening.await.unwrap_or_else(|error| {
+            Err(OpenError::Unreachable { target: "the database".into(), detail: error.to_string() })
+        })
+    }
+
+    /// Adds the actors to a tree: the group `path` with `writer`, which the tree cannot do without, and `probe`,
+    /// which keeps the status true.
+    ///
+    /// # Errors
+    /// When the path is taken or the place is gone.
+    pub async fn supervise(
+        opened: Opened,
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+    ) -> Result<Self, SpawnError> {
+        let Opened { backend, readers, link, status, io, patience } = opened;
+        tree.group(path, GroupSpec::new()).await?;
+        let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
+        let writer = tree
+            .spawn(
+                &format!("{path}/writer"),
+                ChildSpec::new().mailbox(WRITES_IN_FLIGHT).essential(),
+                at.clone(),
+                move |_| {
+                    let (link, io) = of_writer.clone();
+                    std::future::ready(Ok::<_, StartError>(Writer::new(link, io)))
+                },
+            )
+            .await?;
+        tree.spawn(&format!("{path}/probe"), ChildSpec::new(), at, move |_| {
+            let (link, io) = of_probe.clone();
+            std::future::ready(Ok::<_, StartError>(Probe { link, io }))
+        })
+        .await?;
+        let queries = Queries::new();
+        Ok(Self { shared: Arc::new(Shared { backend, readers, writer, status, patience, queries }) })
+    }
+
+    /// The kind of database.
+    pub fn backend(&self) -> Backend {
+        self.shared.backend
+    }
+
+    /// Whether the database answers. Reads a level; does no I/O.
+    pub fn status(&self) -> DatabaseStatus {
+        self.shared.status.get()
+    }
+
+    /// What the store measures, to be registered once.
+    pub fn metrics(&self) -> StoreMetrics {
+        StoreMetrics { queries: self.shared.queries.clone(), readers: self.shared.readers.clone() }
+    }
+
+    /// The stored workflows.
+    pub fn workflows(&self) -> Repository<Workflow> {
+        Repository::new(self.clone())
+    }
+
+    /// The stored channels.
+    pub fn channels(&self) -> Repository<Channel> {
+        Repository::new(self.clone())
+    }
+
+    /// The stored connectors.
+    pub fn connectors(&self) -> Connectors {
+        Connectors(self.clone())
+    }
+
+    /// The audit log.
+    pub fn audit(&self) -> Audit {
+        Audit(self.clone())
+    }
+
+    /// The configuration epoch.
+    pub fn epoch(&self) -> Epoch {
+        Epoch(self.clone())
+    }
+
+    /// Runs `work` with a connection from the pool, on the io runtime.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.timed(operation, self.shared.readers.read(work)).await
+    }
+
+    /// Runs `work` in the next transaction of the writer, in a savepoint of its own; answers after the commit.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        operation: Operation,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Outcome<T>, StoreError>> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.timed(operation, self.commit(Box::new(work))).await
+    }
+
+    /// Measures what a caller waits for.
+    async fn timed<T>(&self, operation: Operation, work: impl Future<Output = T>) -> T {
+        let begun = Instant::now();
+        let outcome = work.await;
+        self.shared.queries.observe(operation, begun.elapsed());
+        outcome
+    }
+
+    async fn commit<T: Send + 'static>(&self, work: Work<T>) -> Result<T, StoreError> {
+        let mut message = Write { work };
+        let deadline = Instant::now() + self.shared.patience;
+        loop {
+            message = match self.shared.writer.call(message).await {
+                Ok(answer) => return answer,
+                // Never handled, so it may be sent again when the writer is back.
+                Err(CallError {
+                    kind: CallErrorKind::Restarting { retry_after },
+                    message: Some(message),
+                }) if Instant::now() + retry_after < deadline => {
+                    sleep(retry_after).await;
+                    message
+                }
+                Err(error) => return Err(unanswered(&error)),
+            };
+        }
+    }
+}
+
+/// What a caller is told that got no answer from the writer.
+fn unanswered<T>(error: &CallError<Write<T>>) -> StoreError {
+    let outcome =
+        if error.message.is_some() { "nothing was written" } else { "it may or may not have been written" };
+    StoreError::Unavailable(format!("the writer did not answer ({error}); {outcome}"))
+}
+
+async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, OpenError> {
+    let connector = Connector::new(config)?;
+    check_schema(config, &connector, &log).await?;
+    let status = Arc::new(StatusLevel::new());
+    let readers = Readers::open(config, connector.clone(), io.clone()).await?;
+    let backend = connector.target.backend();
+    let link = Arc::new(Link::new(connector, io.clone(), config.acquire_timeout, Arc::clone(&status), log));
+    Ok(Opened { backend, readers, link, status, io, patience: config.acquire_timeout })
+}
+
+/// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.
+async fn check_schema(config: &StoreConfig, connector: &Connector, log: &Logger) -> Result<(), OpenError> {
+    let deadline = Instant::now() + config.connect_retry;
+    let mut pause = FIRST_RETRY;
+    loop {
+        let outcome = match config.auto_migrate {
+            true => migrate::run_with(connector).await,
+            false => migrate::pending_with(connector).await,
+        };
+        match outcome {
+            Ok(migrations) if migrations.is_empty() => return Ok(()),
+            Ok(migrations) if config.auto_migrate => {
+                slog::info!(log, "the database schema was migrated"; "migrations" => migrations.join(", "));
+                return Ok(());
+            }
+            Ok(migrations) => {
+                return Err(OpenError::Pending { target: connector.target.to_string(), migrations });
+            }
+            Err(OpenError::Unreachable { detail, .. })
+                if connector.target.backend() == Backend::Postgres && Instant::now() + pause <= deadline =>
+            {
+                slog::warn!(log, "the database is not there yet"; "detail" => detail);
+                sleep(pause).await;
+                pause = (pause * 2).min(SLOWEST_RETRY);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Units of work: what callers hand to the writer.
+
+use futures_util::future::BoxFuture;
+use tokio::sync::oneshot;
+
+use crate::conn::Conn;
+use crate::error::StoreError;
+
+/// What a unit leaves behind.
+pub(crate) enum Outcome<T> {
+    /// Keep what was written and answer this after the commit.
+    Keep(T),
+    /// Undo what was written and answer this: a dry run.
+    Discard(T),
+}
+
+/// The work of a unit, inside a transaction.
+pub(crate) type Work<T> =
+    Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Outcome<T>, StoreError>> + Send>;
+
+/// A unit whatever it answers. Run once, then settled once.
+pub(crate) trait Unit: Send {
+    /// Does the work; true when it shall be kept.
+    fn run<'c>(&'c mut self, conn: &'c mut Conn) -> BoxFuture<'c, bool>;
+    /// Fails the unit, whatever it did.
+    fn fail(&mut self, error: StoreError);
+    /// Answers the caller. An answer that depends on a commit which failed becomes that failure.
+    fn settle(self: Box<Self>, commit: &Result<(), StoreError>);
+}
+
+enum Stage<T> {
+    Waiting(Work<T>),
+    Running,
+    Kept(T),
+    Final(Result<T, StoreError>),
+}
+
+/// A unit and the caller who waits for it.
+pub(crate) struct Pending<T> {
+    stage: Stage<T>,
+    caller: oneshot::Sender<Result<T, StoreError>>,
+}
+
+impl<T: Send + 'static> Pending<T> {
+    pub(crate) fn boxed(work: Work<T>) -> (Box<dyn Unit>, oneshot::Receiver<Result<T, StoreError>>) {
+        let (caller, answer) = oneshot::channel();
+        (Box::new(Self { stage: Stage::Waiting(work), caller }), answer)
+    }
+}
+
+impl<T: Send + 'static> Unit for Pending<T> {
+    fn run<'c>(&'c mut self, conn: &'c mut Conn) -> BoxFuture<'c, bool> {
+        Box::pin(async move {
+            let Stage::Waiting(work) = std::mem::replace(&mut self.stage, Stage::Running) else {
+                return false;
+            };
+            self.stage = match work(conn).await {
+                Ok(Outcome::Keep(value)) => Stage::Kept(value),
+                Ok(Outcome::Discard(value)) => Stage::Final(Ok(value)),
+                Err(error) => Stage::Final(Err(error)),
+            };
+            matches!(self.stage, Stage::Kept(_))
+        })
+    }
+
+    fn fail(&mut self, error: StoreError) {
+        self.stage = Stage::Final(Err(error));
+    }
+
+    fn settle(self: Box<Self>, commit: &Result<(), StoreError>) {
+        let answer = match (self.stage, commit) {
+            (Stage::Final(answer), _) => answer,
+            (Stage::Kept(value), Ok(())) => Ok(value),
+            (_, Err(error)) => Err(error.clone()),
+            (Stage::Waiting(_) | Stage::Running, Ok(())) => {
+                Err(StoreError::Database("a unit was not run".into()))
+            }
+        };
+        // A caller that went away has nobody to tell.
+        let _gone = self.caller.send(answer);
+    }
+}

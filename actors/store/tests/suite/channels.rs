@@ -1,0 +1,192 @@
+//! Channels and the gates before them.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use svc_model::{Page, Protocol, Status};
+use svc_store::{ChannelGates, Filter, Store};
+
+use super::database::Database;
+use super::{any, channel, gates, refusal, workflow};
+
+/// A store whose workflow `w` is active.
+async fn with_workflow(db: &Database) -> Store {
+    let store = db.store().await;
+    store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    store.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    store
+}
+
+pub(crate) async fn a_channel_is_stored_whole(db: Database) {
+    let channels = db.store().await.channels();
+    let mut content = channel("orders", Some("/orders/{id}"));
+    content.config = json!({ "auth": { "type": "api_key", "keys": ["s3cret"] } });
+    content.transport_config = json!({ "schedule": "0 0 * * *" });
+    content.topic = Some("t".into());
+    let created = channels.create(Some("c".into()), content.clone(), any()).await.unwrap();
+    assert_eq!((created.version, created.status), (1, Status::Draft));
+    assert_eq!(created.content, content);
+    assert_eq!(channels.latest("c").await.unwrap(), Some(created));
+    let cleared = channels
+        .update(
+            "c",
+            Box::new(|stored| Ok(svc_model::ChannelContent { topic: None, ..stored.clone() })),
+            any(),
+        )
+        .await
+        .unwrap();
+    assert_eq!(cleared.content.topic, None);
+}
+
+pub(crate) async fn a_name_belongs_to_one_channel(db: Database) {
+    let channels = with_workflow(&db).await.channels();
+    channels.create(Some("a".into()), channel("orders", None), any()).await.unwrap();
+    assert_eq!(
+        refusal(channels.create(Some("b".into()), channel("orders", None), any()).await).status(),
+        409
+    );
+    channels.create(Some("b".into()), channel("other", None), any()).await.unwrap();
+    let rename = |stored: &svc_model::ChannelContent| {
+        Ok(svc_model::ChannelContent { name: "orders".into(), ..stored.clone() })
+    };
+    assert_eq!(refusal(channels.update("b", Box::new(rename), any()).await).status(), 409);
+    channels.set_status("a", Status::Active, None, gates(), any()).await.unwrap();
+    channels.new_version("a", any()).await.unwrap();
+    let give_up = |stored: &svc_model::ChannelContent| {
+        Ok(svc_model::ChannelContent { name: "renamed".into(), ..stored.clone() })
+    };
+    channels.update("a", Box::new(give_up), any()).await.unwrap();
+    channels.update("b", Box::new(rename), any()).await.expect("the latest version of 'a' has another name");
+    let refused = refusal(channels.set_status("b", Status::Active, None, gates(), any()).await);
+    assert_eq!(refused.status(), 409, "the active version of 'a' still holds the name");
+    channels.set_status("a", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("b", Status::Active, None, gates(), any()).await.unwrap();
+}
+
+pub(crate) async fn a_route_belongs_to_one_active_channel(db: Database) {
+    let channels = with_workflow(&db).await.channels();
+    let add = async |id: &str, route: &str, priority: i64, method: &str| {
+        let mut content = channel(id, Some(route));
+        content.priority = priority;
+        content.methods = Some(vec![method.into()]);
+        channels.create(Some(id.into()), content, any()).await.unwrap();
+        channels.set_status(id, Status::Active, None, gates(), any()).await
+    };
+    add("a", "/orders/{id}", 0, "POST").await.unwrap();
+    let refused = refusal(add("b", "/orders/{number}", 0, "POST").await);
+    assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "route_pattern"));
+    assert!(refused.message().contains("'a'"), "{}", refused.message());
+    add("c", "/orders/{number}", 1, "POST").await.expect("another priority overrides");
+    add("d", "/orders/{number}", 0, "GET").await.expect("another method does not collide");
+    add("e", "/orders/new", 0, "POST").await.expect("another shape does not collide");
+    channels.new_version("a", any()).await.unwrap();
+    channels
+        .set_status("a", Status::Active, None, gates(), any())
+        .await
+        .expect("a channel is no rival of itself");
+    channels.set_status("a", Status::Archived, None, gates(), any()).await.unwrap();
+    channels.set_status("b", Status::Active, None, gates(), any()).await.expect("the route is free again");
+}
+
+pub(crate) async fn a_channel_needs_an_active_workflow(db: Database) {
+    let channels = with_workflow(&db).await.channels();
+    for (id, workflow_id) in [("none", None), ("unknown", Some("x"))] {
+        let mut content = channel(id, None);
+        content.workflow_id = workflow_id.map(Into::into);
+        channels.create(Some(id.into()), content, any()).await.unwrap();
+        let refused = refusal(channels.set_status(id, Status::Active, None, gates(), any()).await);
+        assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "workflow_id"));
+    }
+    assert_eq!(
+        refusal(channels.set_status("gone", Status::Active, None, gates(), any()).await).status(),
+        404
+    );
+    let using = channels.active_using(&["w".into()]).await.unwrap();
+    assert!(using.is_empty());
+}
+
+pub(crate) async fn a_dry_run_lists_every_objection(db: Database) {
+    let channels = with_workflow(&db).await.channels();
+    let mut content = channel("orders", Some("/health"));
+    content.workflow_id = None;
+    channels.create(Some("c".into()), content, any()).await.unwrap();
+    let gates = ChannelGates {
+        cron_enabled: false,
+        platform_route: Some(Arc::new(|pattern| (pattern == "/health").then(|| "/health".into()))),
+    };
+    let report = channels.check_status("c", Status::Active, None, gates).await.unwrap();
+    let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
+    assert_eq!(fields, ["route_pattern", "workflow_id"]);
+    let report = channels.check_status("gone", Status::Active, None, super::gates()).await.unwrap();
+    assert_eq!((report.valid(), report.errors.len()), (false, 1));
+    let mut cron = channel("nightly", None);
+    cron.protocol = Protocol::Cron;
+    channels.create(Some("n".into()), cron, any()).await.unwrap();
+    assert_eq!(
+        refusal(channels.set_status("n", Status::Active, None, super::gates(), any()).await).status(),
+        400
+    );
+    let on = ChannelGates { cron_enabled: true, platform_route: None };
+    channels.set_status("n", Status::Active, None, on, any()).await.unwrap();
+}
+
+pub(crate) async fn a_deleted_channel_is_gone(db: Database) {
+    let channels = with_workflow(&db).await.channels();
+    channels.create(Some("c".into()), channel("orders", None), any()).await.unwrap();
+    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    assert_eq!(channels.active_using(&["w".into()]).await.unwrap().len(), 1);
+    db.execute(
+        "INSERT INTO cron_schedule_state (channel_id, channel_version, config_hash, next_fire_at)
+         VALUES ('c', 1, 'h', '2026-01-01 00:00:00')",
+    )
+    .await
+    .unwrap();
+    channels.delete("c", any()).await.unwrap();
+    assert!(channels.latest("c").await.unwrap().is_none());
+    assert!(channels.active().await.unwrap().is_empty());
+    let again = "INSERT INTO cron_schedule_state (channel_id, channel_version, config_hash, next_fire_at)
+         VALUES ('c', 1, 'h', '2026-01-01 00:00:00')";
+    db.execute(again).await.expect("the schedule went with the channel");
+}
+
+pub(crate) async fn lists_know_type_and_protocol(db: Database) {
+    let channels = db.store().await.channels();
+    channels.create(Some("a".into()), channel("a", None), any()).await.unwrap();
+    let mut content = channel("b", None);
+    content.protocol = Protocol::Kafka;
+    channels.create(Some("b".into()), content, any()).await.unwrap();
+    let kafka = Filter { protocol: Some("KAFKA".into()), ..Filter::default() };
+    let (rows, total) = channels.list(kafka, Page::default()).await.unwrap();
+    assert_eq!((rows[0].channel_id.as_str(), total), ("b", 1));
+    let sync = Filter { channel_type: Some("sync".into()), ..Filter::default() };
+    assert_eq!(channels.list(sync, Page::default()).await.unwrap().1, 2);
+    let none = Filter { channel_type: Some("async".into()), ..Filter::default() };
+    assert_eq!(channels.list(none, Page::default()).await.unwrap().1, 0);
+}
+
+pub(crate) async fn a_foreign_row_spoils_no_other(db: Database) {
+    let channels = with_workflow(&db).await.channels();
+    channels.create(Some("good".into()), channel("good", None), any()).await.unwrap();
+    channels.set_status("good", Status::Active, None, gates(), any()).await.unwrap();
+    db.execute(
+        "INSERT INTO channels (channel_id, version, name, channel_type, protocol, status, workflow_id, config_json)
+         VALUES ('ftp', 1, 'ftp', 'sync', 'ftp', 'active', 'w', '{\"timeout_ms\": 5}'),
+                ('both', 1, 'both', 'both', 'rest', 'active', 'w', '{}'),
+                ('list', 1, 'list', 'both', 'ftp', 'active', 'w', '[]')",
+    )
+    .await
+    .unwrap();
+    let active = channels.active().await.unwrap();
+    let ids: Vec<_> = active.iter().map(|row| row.channel_id.as_str()).collect();
+    assert_eq!(ids, ["both", "ftp", "good", "list"]);
+    for (row, named) in [
+        (&active[0], "unknown channel_type 'both'"),
+        (&active[1], "unknown protocol 'ftp'"),
+        (&active[3], "array"),
+    ] {
+        let refused = svc_model::ChannelConfig::parse(&row.content.config).unwrap_err();
+        assert!(format!("{refused:?}").contains(named), "{refused:?}");
+    }
+    assert_eq!(channels.list(Filter::default(), Page::default()).await.unwrap().1, 4);
+    assert!(channels.latest("ftp").await.unwrap().is_some());
+}

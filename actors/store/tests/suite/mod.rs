@@ -1,0 +1,84 @@
+//! The cases, and what they share.
+
+pub(crate) mod channels;
+pub(crate) mod database;
+pub(crate) mod metrics;
+pub(crate) mod mutations;
+pub(crate) mod outages;
+pub(crate) mod races;
+pub(crate) mod schema;
+pub(crate) mod workflows;
+pub(crate) mod writer;
+
+use serde_json::{Value, json};
+use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, WorkflowContent};
+use svc_store::{AuditEntry, ChannelGates, Mutation, StoreError};
+
+pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
+    let audit = AuditEntry {
+        principal: "anonymous".into(),
+        action: action.into(),
+        resource_type: resource_type.into(),
+        resource_id: String::new(),
+        details: Some(json!({ "request_id": "r1" })),
+    };
+    Mutation { audit, epoch: false, dry_run: false }
+}
+
+pub(crate) fn any() -> Mutation {
+    mutation("workflow", "change")
+}
+
+pub(crate) fn tasks() -> Vec<Value> {
+    vec![
+        json!({ "id": "t", "name": "T", "function": { "name": "log", "input": { "message": "é \" ' \u{1F980}" } } }),
+    ]
+}
+
+pub(crate) fn workflow(name: &str) -> WorkflowContent {
+    WorkflowContent {
+        name: name.into(),
+        description: Some("what it does".into()),
+        priority: 0,
+        condition: json!(true),
+        tasks: tasks(),
+        tags: vec!["a".into(), "b\"c".into()],
+        loop_: None,
+        continue_on_error: false,
+    }
+}
+
+pub(crate) fn channel(name: &str, route: Option<&str>) -> ChannelContent {
+    ChannelContent {
+        name: name.into(),
+        description: None,
+        channel_type: ChannelType::Sync,
+        protocol: Protocol::Rest,
+        methods: Some(vec!["POST".into()]),
+        route_pattern: route.map(Into::into),
+        topic: None,
+        consumer_group: None,
+        transport_config: json!({}),
+        workflow_id: Some("w".into()),
+        config: json!({ "timeout_ms": 100 }),
+        priority: 0,
+        tags: vec![],
+    }
+}
+
+pub(crate) fn gates() -> ChannelGates {
+    ChannelGates::default()
+}
+
+/// The refusal inside an error; anything else fails the test.
+pub(crate) fn refusal<T: std::fmt::Debug>(result: Result<T, StoreError>) -> ServiceError {
+    match result {
+        Err(StoreError::Refused(error)) => error,
+        other => panic!("expected a refusal, got {other:?}"),
+    }
+}
+
+/// Whether a write was told that the database is away.
+pub(crate) fn is_unavailable<T>(result: &Result<T, StoreError>) -> bool {
+    matches!(result, Err(StoreError::Unavailable(_)))
+}

@@ -1,0 +1,107 @@
+//! The database goes away and comes back.
+
+use std::time::Duration;
+
+use svc_store::{DatabaseStatus, OpenError, Store};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::database::{Database, Server};
+use super::{any, is_unavailable, workflow};
+
+/// Longer than any wait here may take.
+const DEADLINE: Duration = Duration::from_secs(20);
+
+async fn status_becomes(store: &Store, wanted: impl Fn(&DatabaseStatus) -> bool) {
+    let wait = async {
+        while !wanted(&store.status()) {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(DEADLINE, wait).await.expect("the status follows the database");
+}
+
+fn is_down(status: &DatabaseStatus) -> bool {
+    matches!(status, DatabaseStatus::Down { .. })
+}
+
+pub(crate) async fn a_server_may_stop_and_start_again(db: Database, server: Server) {
+    let store = db.store().await;
+    let workflows = store.workflows();
+    workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
+    server.stop();
+    let patience = db.config.acquire_timeout + Duration::from_secs(2);
+    for _ in 0..2 {
+        let asked = Instant::now();
+        let write = workflows.create(Some("during".into()), workflow("w"), any()).await;
+        assert!(is_unavailable(&write), "{write:?}");
+        let read = workflows.latest("before").await;
+        assert!(is_unavailable(&read), "{read:?}");
+        assert!(asked.elapsed() < 2 * patience, "both were told in time, after {:?}", asked.elapsed());
+    }
+    status_becomes(&store, is_down).await;
+    server.restart();
+    status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
+    workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
+    assert!(workflows.latest("before").await.expect("reads work again").is_some());
+    assert!(workflows.latest("during").await.unwrap().is_none());
+}
+
+pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _server: Server) {
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    for round in 0..5 {
+        db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+            .await
+            .unwrap();
+        assert!(workflows.latest("w").await.expect("a read finds a new connection").is_some());
+        workflows.create(Some(format!("w{round}")), workflow("w"), any()).await.expect("so does a write");
+    }
+}
+
+pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: Database, server: Server) {
+    server.stop();
+    let refused = db.open().await.err().expect("a single attempt is refused");
+    assert!(matches!(refused, OpenError::Unreachable { .. }) && !refused.is_configuration(), "{refused}");
+    db.config.connect_retry = DEADLINE;
+    let (opened, ()) = futures_util::future::join(db.open(), async {
+        server.restart();
+    })
+    .await;
+    opened.expect("it came in time");
+}
+
+pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: Database) {
+    use diesel::Connection;
+    use diesel::connection::SimpleConnection;
+    db.config.busy_timeout_ms = 100;
+    let store = db.store().await;
+    let workflows = store.workflows();
+    workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
+    let path = db.config.url.strip_prefix("sqlite:").unwrap();
+    let mut other = diesel::SqliteConnection::establish(path).unwrap();
+    other.batch_execute("BEGIN IMMEDIATE").unwrap();
+    let write = workflows.create(Some("during".into()), workflow("w"), any()).await;
+    assert!(is_unavailable(&write), "{write:?}");
+    assert!(workflows.latest("before").await.expect("reads go on beside a lock").is_some());
+    assert!(is_down(&store.status()));
+    other.batch_execute("ROLLBACK").unwrap();
+    workflows.create(Some("after".into()), workflow("w"), any()).await.expect("the lock is gone");
+    assert_eq!(store.status(), DatabaseStatus::Ok);
+}
+
+pub(crate) async fn a_database_that_cannot_be_opened_is_one_clear_line(mut db: Database) {
+    db.config.url = if db.is_sqlite() {
+        format!("sqlite:{}", db.directory().join("missing/svc.db").display())
+    } else {
+        "postgres://svc:hunter2@127.0.0.1:1/svc".into()
+    };
+    let line = db.open().await.err().expect("it is refused").to_string();
+    assert!(line.starts_with("cannot open ") && !line.contains('\n') && !line.contains("hunter2"), "{line}");
+    if db.is_sqlite() {
+        let text = db.directory().join("text");
+        std::fs::write(&text, "this is no database, however long it may be; it goes on and on").unwrap();
+        db.config.url = format!("sqlite:{}", text.display());
+        let line = db.open().await.err().expect("a text file is refused").to_string();
+        assert!(line.contains("not a database"), "{line}");
+    }
+}

@@ -1,0 +1,163 @@
+//! Migrations and what the database itself enforces.
+
+use svc_store::{OpenError, migrate};
+use tokio::runtime::Handle;
+
+use super::database::Database;
+
+const MIGRATIONS: usize = 3;
+
+/// Every object of the schema, as text, in a fixed order.
+async fn dump(db: &Database) -> String {
+    use diesel::prelude::*;
+    if let Some(path) = db.config.url.strip_prefix("sqlite:") {
+        #[derive(QueryableByName)]
+        struct Object {
+            #[diesel(sql_type = diesel::sql_types::Text)]
+            sql: String,
+        }
+        let mut conn = SqliteConnection::establish(path).unwrap();
+        let objects = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name";
+        let objects: Vec<Object> = diesel::sql_query(objects).load(&mut conn).unwrap();
+        return objects.into_iter().map(|object| object.sql).collect::<Vec<_>>().join("\n");
+    }
+    let (client, connection) = tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
+    Handle::current().spawn(connection);
+    let mut text = String::new();
+    for objects in [
+        "SELECT table_name || ' ' || column_name || ' ' || data_type || ' ' || is_nullable || ' ' || coalesce(column_default, '')
+         FROM information_schema.columns WHERE table_schema = 'public' ORDER BY table_name, ordinal_position",
+        "SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' ORDER BY indexname",
+        "SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgname",
+        "SELECT viewname || ' ' || definition FROM pg_views WHERE schemaname = 'public' ORDER BY viewname",
+        "SELECT conname || ' ' || pg_get_constraintdef(oid) FROM pg_constraint ORDER BY conname, oid",
+        "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY proname",
+    ] {
+        for row in client.query(objects, &[]).await.unwrap() {
+            text.push_str(&row.get::<_, String>(0));
+            text.push('\n');
+        }
+    }
+    text
+}
+
+pub(crate) async fn migrations_run_once_and_back(db: Database) {
+    assert_eq!(migrate::pending(&db.config).await.unwrap().len(), MIGRATIONS);
+    assert_eq!(migrate::run(&db.config).await.unwrap().len(), MIGRATIONS);
+    assert!(migrate::run(&db.config).await.unwrap().is_empty());
+    assert!(migrate::pending(&db.config).await.unwrap().is_empty());
+    for _ in 0..MIGRATIONS {
+        assert_eq!(migrate::revert(&db.config).await.unwrap().len(), 1);
+    }
+    assert!(migrate::revert(&db.config).await.unwrap().is_empty());
+    let left = dump(&db).await;
+    assert!(!left.contains("workflows") && !left.contains("touch"), "{left}");
+}
+
+pub(crate) async fn a_fresh_schema_equals_a_migrated_one(db: Database) {
+    migrate::run(&db.config).await.unwrap();
+    let fresh = dump(&db).await;
+    assert!(fresh.contains("current_channels") && fresh.contains("cron_singletons"));
+    for reverted in 1..=MIGRATIONS {
+        for _ in 0..reverted {
+            migrate::revert(&db.config).await.unwrap();
+        }
+        migrate::run(&db.config).await.unwrap();
+        assert_eq!(dump(&db).await, fresh, "after {reverted} migrations down and up");
+    }
+}
+
+pub(crate) async fn a_newer_schema_is_refused_by_name(db: Database) {
+    migrate::run(&db.config).await.unwrap();
+    db.execute("INSERT INTO __diesel_schema_migrations (version) VALUES ('29991231000000')").await.unwrap();
+    let refused = migrate::run(&db.config).await.unwrap_err();
+    assert!(matches!(&refused, OpenError::Newer { versions, .. } if versions.len() == 1), "{refused}");
+    let line = refused.to_string();
+    assert!(line.contains("29991231000000") && line.contains("newer") && !line.contains('\n'), "{line}");
+}
+
+pub(crate) async fn pending_migrations_are_refused_when_they_must_not_run(mut db: Database) {
+    db.config.auto_migrate = false;
+    let refused = db.open().await.err().unwrap();
+    let line = refused.to_string();
+    assert!(line.contains("definitions") && line.contains("runs") && line.contains("auto_migrate"), "{line}");
+    assert!(!dump(&db).await.contains("CREATE TABLE workflows"), "nothing was run");
+}
+
+/// One statement per table names every column, so a name or a type that differs fails.
+pub(crate) async fn the_tables_are_those_the_queries_know(db: Database) {
+    migrate::run(&db.config).await.unwrap();
+    let source = include_str!("../../src/schema.rs");
+    let mut tables = 0;
+    for table in source.split("table! {").skip(1) {
+        let mut lines =
+            table.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("///"));
+        let name = lines.next().unwrap().split(' ').next().unwrap();
+        let mut columns = Vec::new();
+        let mut renamed = None;
+        for line in lines.take_while(|line| *line != "}") {
+            if let Some(name) = line.strip_prefix("#[sql_name = ") {
+                renamed = Some(name.trim_end_matches(']').to_owned());
+            } else if let Some((column, _)) = line.split_once(" -> ") {
+                columns.push(renamed.take().unwrap_or_else(|| column.to_owned()));
+            }
+        }
+        db.execute(&format!("SELECT {} FROM {name} WHERE 1 = 0", columns.join(", "))).await.unwrap();
+        let width = format!(
+            "SELECT 1 FROM {name} UNION SELECT 2 FROM (SELECT * FROM {name} WHERE 1 = 0) x WHERE 1 = 0"
+        );
+        db.execute(&width).await.unwrap();
+        tables += 1;
+    }
+    assert_eq!(tables, 15, "13 tables and 2 views");
+}
+
+pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: Database) {
+    migrate::run(&db.config).await.unwrap();
+    let insert = |version: i64, status: &str| {
+        format!(
+            "INSERT INTO workflows (workflow_id, version, name, status) VALUES ('w', {version}, 'n', '{status}')"
+        )
+    };
+    db.execute(&insert(1, "draft")).await.unwrap();
+    db.execute(&insert(2, "draft")).await.expect_err("a second draft is refused");
+    db.execute("UPDATE workflows SET name = 'm', status = 'active'").await.unwrap();
+    let frozen = db.execute("UPDATE workflows SET tasks_json = '[1]'").await.expect_err("content is frozen");
+    assert!(frozen.contains("immutable"), "{frozen}");
+    db.execute("UPDATE workflows SET rollout_percentage = 40").await.expect("the rollout is not");
+    db.execute("UPDATE workflows SET status = 'archived'").await.expect("the status is not");
+    db.execute("INSERT INTO channels (channel_id, version, name, channel_type, protocol, status) VALUES ('c', 1, 'n', 'sync', 'rest', 'active')").await.unwrap();
+    db.execute("UPDATE channels SET priority = 3").await.expect_err("the order of a route is content");
+}
+
+/// What SQLite plans without statistics is what it plans in production.
+pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database) {
+    use diesel::prelude::*;
+    #[derive(QueryableByName)]
+    struct Step {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        detail: String,
+    }
+    migrate::run(&db.config).await.unwrap();
+    let mut conn = SqliteConnection::establish(db.config.url.strip_prefix("sqlite:").unwrap()).unwrap();
+    for (query, index) in [
+        (
+            "SELECT name FROM channels WHERE route_shape = ? AND status = ? AND priority = ?",
+            "route_shape=? AND status=?",
+        ),
+        (
+            "SELECT version FROM channels WHERE name = ? AND status = ? AND channel_id <> ?",
+            "name=? AND status=?",
+        ),
+        ("SELECT channel_id FROM current_channels WHERE name = ? AND channel_id <> ?", "name=?"),
+        ("SELECT * FROM channels WHERE workflow_id IN (?, ?) AND status = ?", "workflow_id=? AND status=?"),
+        (
+            "SELECT * FROM channels WHERE status = ? AND channel_id IN (?, ?) ORDER BY channel_id",
+            "status=? AND channel_id=?",
+        ),
+        ("SELECT version FROM workflows WHERE workflow_id = ? AND status = ?", "status=? AND workflow_id=?"),
+    ] {
+        let plan = diesel::sql_query(format!("EXPLAIN QUERY PLAN {query}")).load::<Step>(&mut conn).unwrap();
+        assert!(plan[0].detail.contains(index), "{query}: {}", plan[0].detail);
+    }
+}

@@ -1,0 +1,245 @@
+//! Workflows.
+
+use serde_json::json;
+use svc_model::{Page, ServiceError, Status, Timestamp};
+use svc_store::{ConnectorNeed, Filter, ImportAction, OnConflict, WorkflowGates};
+
+use super::database::Database;
+use super::{any, refusal, workflow};
+
+fn open() -> WorkflowGates {
+    WorkflowGates::default()
+}
+
+pub(crate) async fn a_workflow_is_stored_whole(db: Database) {
+    let workflows = db.store().await.workflows();
+    let mut content = workflow("orders");
+    content.condition = json!({ ">": [{ "var": "data.total" }, 1.5] });
+    content.loop_ = Some(json!({ "max": 3 }));
+    content.continue_on_error = true;
+    content.priority = -7;
+    let before = Timestamp::now();
+    let created = workflows.create(Some("w".into()), content.clone(), any()).await.unwrap();
+    assert_eq!((created.version, created.status, created.rollout_percentage), (1, Status::Draft, 100));
+    assert_eq!(created.content, content);
+    assert_eq!(created.content.content_hash(), content.content_hash());
+    let late = (created.created_at.naive() - before.naive()).num_milliseconds();
+    assert!((-1000..60_000).contains(&late), "the database's clock is UTC, {late} ms off");
+    assert_eq!(workflows.latest("w").await.unwrap(), Some(created));
+    assert_eq!(workflows.latest("x").await.unwrap(), None);
+    let generated = workflows.create(None, workflow("other"), any()).await.unwrap();
+    assert_eq!(generated.workflow_id.len(), 36);
+}
+
+pub(crate) async fn an_id_is_taken_once(db: Database) {
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    let refused = refusal(workflows.create(Some("w".into()), workflow("two"), any()).await);
+    assert_eq!(refused.status(), 409);
+    assert_eq!(workflows.latest("w").await.unwrap().unwrap().content.name, "one");
+}
+
+pub(crate) async fn a_draft_is_edited_and_nothing_else(db: Database) {
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    let edited = workflows
+        .update(
+            "w",
+            Box::new(|stored| {
+                let mut content = stored.clone();
+                content.name = "two".into();
+                content.description = None;
+                Ok(content)
+            }),
+            any(),
+        )
+        .await
+        .unwrap();
+    assert_eq!((edited.version, edited.content.name.as_str(), edited.content.description), (1, "two", None));
+    let problem = svc_model::FieldError::required("name");
+    let refused = refusal(workflows.update("w", Box::new(move |_| Err(vec![problem])), any()).await);
+    assert_eq!((refused.status(), refused.details().len()), (400, 1));
+    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    let refused = refusal(workflows.update("w", Box::new(|stored| Ok(stored.clone())), any()).await);
+    assert_eq!(refused.status(), 404);
+    assert_eq!(
+        refusal(workflows.update("x", Box::new(|stored| Ok(stored.clone())), any()).await).status(),
+        404
+    );
+}
+
+pub(crate) async fn versions_follow_one_another(db: Database) {
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 409);
+    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    let second = workflows.new_version("w", any()).await.unwrap();
+    assert_eq!((second.version, second.status, second.rollout_percentage), (2, Status::Draft, 100));
+    let (page, total) = workflows.versions("w", Page { limit: 1, offset: 1 }).await.unwrap();
+    assert_eq!((page.len(), page[0].version, total), (1, 1, 2));
+    let archived = workflows.set_status("w", Status::Archived, None, open(), any()).await.unwrap();
+    assert_eq!((archived.version, archived.status), (1, Status::Archived));
+    assert!(archived.updated_at >= archived.created_at);
+    assert_eq!(refusal(workflows.set_status("w", Status::Archived, None, open(), any()).await).status(), 404);
+    workflows.delete("w", any()).await.unwrap();
+    assert_eq!(refusal(workflows.versions("w", Page::default()).await).status(), 404);
+    assert_eq!(refusal(workflows.delete("w", any()).await).status(), 404);
+    assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 404);
+}
+
+pub(crate) async fn activation_at_a_share_keeps_the_newest_active_version(db: Database) {
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    for share in [None, Some(20), Some(30)] {
+        workflows.set_status("w", Status::Active, share, open(), any()).await.unwrap();
+        workflows.new_version("w", any()).await.unwrap();
+    }
+    let active = workflows.active_of(&["w".into()]).await.unwrap();
+    let shares: Vec<_> = active.iter().map(|w| (w.version, w.rollout_percentage)).collect();
+    assert_eq!(shares, [(3, 30), (2, 70)]);
+    let refused = refusal(workflows.set_status("w", Status::Active, Some(101), open(), any()).await);
+    assert_eq!(refused.status(), 400);
+    workflows.set_status("w", Status::Active, Some(100), open(), any()).await.unwrap();
+    assert_eq!(workflows.active().await.unwrap().len(), 1);
+}
+
+pub(crate) async fn a_rollout_moves_the_split(db: Database) {
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
+    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
+    workflows.new_version("w", any()).await.unwrap();
+    workflows.set_status("w", Status::Active, Some(10), open(), any()).await.unwrap();
+    let newer = workflows.set_rollout("w", 60, any()).await.unwrap();
+    assert_eq!((newer.version, newer.rollout_percentage), (2, 60));
+    let prints = workflows.active_fingerprints().await.unwrap();
+    let mut shares: Vec<_> = prints.iter().map(|p| (p.version, p.rollout_percentage)).collect();
+    shares.sort_unstable();
+    assert_eq!(shares, [(1, 40), (2, 60)]);
+    workflows.set_rollout("w", 100, any()).await.unwrap();
+    assert_eq!(workflows.active().await.unwrap().len(), 1);
+}
+
+pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Database) {
+    let store = db.store().await;
+    let workflows = store.workflows();
+    db.execute(
+        "INSERT INTO connectors (id, name, connector_type, config_json) VALUES
+         ('1', 'api', 'http', '{}'), ('2', 'mongo', 'db', '{\"connection_string\": \"mongodb://h\"}')",
+    )
+    .await
+    .unwrap();
+    let need = |connector: &str, accepts: &str| ConnectorNeed {
+        field: format!("tasks.{connector}"),
+        connector: connector.into(),
+        accepts: vec![accepts.into()],
+        names_database: false,
+    };
+    let gates = |connectors| WorkflowGates { connectors };
+    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    let wrong =
+        gates(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
+    let report = workflows.check_status("w", Status::Active, None, wrong.clone()).await.unwrap();
+    let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
+    assert_eq!(fields, ["tasks.gone", "tasks.mongo", "tasks.api"]);
+    let refused = refusal(workflows.set_status("w", Status::Active, None, wrong, any()).await);
+    assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "tasks.gone"));
+    let right = gates(vec![need("api", "http")]);
+    workflows.set_status("w", Status::Active, None, right, any()).await.unwrap();
+    let (connectors, total) = store.connectors().list(Filter::default(), Page::default()).await.unwrap();
+    assert_eq!((connectors[0].name.as_str(), connectors.len(), total), ("api", 2, 2));
+    assert_eq!(store.connectors().get("2").await.unwrap().unwrap().connector_type, "db");
+}
+
+pub(crate) async fn lists_filter_sort_and_page(db: Database) {
+    let workflows = db.store().await.workflows();
+    for (id, name, priority, tag) in [("1", "b", 0, "x"), ("2", "a", 0, "y"), ("3", "c", 5, "x\",\"y")] {
+        let mut content = workflow(name);
+        content.priority = priority;
+        content.tags = vec![tag.into()];
+        workflows.create(Some(id.into()), content, any()).await.unwrap();
+    }
+    workflows.set_status("2", Status::Active, None, open(), any()).await.unwrap();
+    let ids = async |filter: Filter, page| {
+        let (rows, total) = workflows.list(filter, page).await.unwrap();
+        (rows.into_iter().map(|w| w.workflow_id).collect::<Vec<_>>(), total)
+    };
+    let all = Page::default();
+    let filter = Filter::default;
+    assert_eq!(ids(filter(), all).await, (vec!["3".into(), "2".into(), "1".into()], 3));
+    assert_eq!(ids(filter(), Page { limit: 1, offset: 1 }).await, (vec!["2".into()], 3));
+    let by_name =
+        |order: &str| Filter { sort_by: Some("name".into()), sort_order: Some(order.into()), ..filter() };
+    assert_eq!(ids(by_name("asc"), all).await.0, ["2", "1", "3"]);
+    assert_eq!(ids(by_name("desc"), all).await.0, ["3", "1", "2"]);
+    assert_eq!(ids(by_name("sideways"), all).await.0, ["3", "1", "2"]);
+    assert_eq!(ids(Filter { sort_by: Some("nonsense".into()), ..filter() }, all).await.0, ["3", "2", "1"]);
+    assert_eq!(ids(Filter { status: Some("active".into()), ..filter() }, all).await, (vec!["2".into()], 1));
+    assert_eq!(ids(Filter { status: Some("nonsense".into()), ..filter() }, all).await.1, 0);
+    assert_eq!(ids(Filter { tag: Some("x".into()), ..filter() }, all).await, (vec!["1".into()], 1));
+    assert_eq!(ids(Filter { tag: Some("x\",\"y".into()), ..filter() }, all).await, (vec!["3".into()], 1));
+    workflows.new_version("2", any()).await.unwrap();
+    let drafts = workflows.export(Filter { status: Some("draft".into()), ..filter() }).await.unwrap();
+    assert_eq!(drafts.len(), 3, "a list shows the latest version of each id");
+    assert_eq!(drafts[1].version, 2);
+}
+
+pub(crate) async fn an_import_follows_its_conflict_rule(db: Database) {
+    use ImportAction::*;
+    let workflows = db.store().await.workflows();
+    let key = || Some("w".to_owned());
+    let import = async |content: &str, rule| {
+        workflows.import_item(key(), workflow(content), rule, any()).await.map(|imported| imported.action)
+    };
+    assert_eq!(import("one", OnConflict::Fail).await.unwrap(), Created);
+    assert_eq!(refusal(import("one", OnConflict::Fail).await).status(), 409);
+    assert_eq!(import("two", OnConflict::Skip).await.unwrap(), Skipped);
+    assert_eq!(import("one", OnConflict::NewVersion).await.unwrap(), Unchanged);
+    assert_eq!(import("two", OnConflict::NewVersion).await.unwrap(), UpdatedDraft);
+    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    assert_eq!(import("two", OnConflict::NewVersion).await.unwrap(), Unchanged);
+    assert_eq!(import("three", OnConflict::NewVersion).await.unwrap(), NewVersion);
+    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("w", Status::Archived, None, open(), any()).await.unwrap();
+    assert_eq!(import("three", OnConflict::NewVersion).await.unwrap(), NewVersion);
+    assert_eq!(workflows.latest("w").await.unwrap().unwrap().version, 3);
+    let keyless = workflows.import_item(None, workflow("four"), OnConflict::Skip, any()).await.unwrap();
+    assert_eq!(keyless.action, Created);
+    assert!(workflows.latest(&keyless.id).await.unwrap().is_some());
+}
+
+pub(crate) async fn a_dry_run_leaves_nothing(db: Database) {
+    let store = db.store().await;
+    let workflows = store.workflows();
+    let dry = || svc_store::Mutation { dry_run: true, epoch: true, ..any() };
+    let shown = workflows.create(Some("w".into()), workflow("one"), dry()).await.unwrap();
+    assert_eq!(shown.version, 1);
+    assert!(workflows.latest("w").await.unwrap().is_none());
+    let (_, records) = store.audit().list(svc_store::AuditFilter::default(), Page::default()).await.unwrap();
+    assert_eq!((records, store.epoch().current().await.unwrap()), (0, 0));
+    let report = workflows.check_status("w", Status::Active, Some(40), open()).await.unwrap();
+    assert_eq!((report.valid(), report.errors.len()), (false, 1));
+    workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    let report = workflows.check_status("w", Status::Active, Some(40), open()).await.unwrap();
+    assert_eq!((report.valid(), report.warnings.len()), (true, 1), "nobody serves the other 60 percent");
+    assert_eq!(workflows.latest("w").await.unwrap().unwrap().status, Status::Draft);
+    let refused: ServiceError = refusal(workflows.create(Some("w".into()), workflow("x"), dry()).await);
+    assert_eq!(refused.status(), 409, "a dry run meets the same gates");
+}
+
+pub(crate) async fn only_what_is_active_is_loaded(db: Database) {
+    let workflows = db.store().await.workflows();
+    let ids: Vec<String> = (0..30).map(|n| format!("w{n:02}")).collect();
+    for id in &ids {
+        workflows.create(Some(id.clone()), workflow(id), any()).await.unwrap();
+    }
+    for id in &ids[..20] {
+        workflows.set_status(id, Status::Active, None, open(), any()).await.unwrap();
+    }
+    let names = |rows: Vec<svc_model::Workflow>| rows.into_iter().map(|w| w.workflow_id).collect::<Vec<_>>();
+    assert_eq!(names(workflows.active().await.unwrap()), ids[..20]);
+    assert_eq!(names(workflows.active_of(&ids[18..25]).await.unwrap()), ids[18..20]);
+    assert!(workflows.active_of(&[]).await.unwrap().is_empty());
+    assert_eq!(workflows.active_fingerprints().await.unwrap().len(), 20);
+}
