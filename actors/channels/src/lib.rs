@@ -1,1 +1,30 @@
-//! Channel actors: guards and execution.
+//! Channels: guards and execution, one actor per channel and worker thread.
+//!
+//! A [`Definition`] is a stored channel made ready: its configuration parsed, its expressions compiled, its workflow
+//! attached. It is immutable and shared by the [`ChannelActor`]s that run it, one on every worker thread, so that a
+//! request never leaves the thread it came in on. The actors take [`Submit`] and answer with a rendered [`Answer`] or
+//! a [`ServiceError`](svc_model::ServiceError); they send nothing by themselves.
+//!
+//! Guards run in a fixed order: origin, validation, permit. A definition that asks for a guard this version does not
+//! enforce is not built: its channel is quarantined, never served without the guard. Nothing here survives a restart
+//! of the process; permits survive a restart of an actor and a reload that leaves their number alone. This crate
+//! never reads the database and never decides which channel a request belongs to.
+
+mod actor;
+mod answer;
+mod definition;
+mod metadata;
+mod metrics;
+mod profile;
+pub mod refusal;
+mod request;
+mod series;
+mod serve;
+mod settings;
+
+pub use actor::{ChannelActor, Probe, Submit};
+pub use answer::Answer;
+pub use definition::{Definition, Toolbox};
+pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
+pub use request::{DataRequest, Ingress};
+pub use settings::Settings;

@@ -1,0 +1,55 @@
+//! The actor of one channel on one worker thread.
+
+mod msg;
+
+use std::sync::Arc;
+
+use actix::{Actor, Handler};
+use actix_supervision::{Context, ReadHandler, Reply, Start, StartError, Supervised};
+
+use crate::definition::Definition;
+
+pub use msg::{Probe, Submit};
+
+/// Serves one channel on one thread.
+///
+/// Owns nothing but a share of its [`Definition`]: what must outlive it, such as permits, lives there. Takes
+/// [`Submit`] and [`Probe`], sends nothing. A restart builds it from the same definition; a changed definition comes
+/// as a new generation, and the old one finishes what it began. It never blocks its thread and never calls another
+/// actor from within a turn.
+#[derive(Debug)]
+pub struct ChannelActor {
+    definition: Arc<Definition>,
+}
+
+impl ChannelActor {
+    /// The factory of a definition's actors.
+    pub fn factory(
+        definition: &Arc<Definition>,
+    ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + use<> + 'static {
+        let definition = Arc::clone(definition);
+        move |_| std::future::ready(Ok(Self { definition: Arc::clone(&definition) }))
+    }
+}
+
+impl Actor for ChannelActor {
+    type Context = Context<Self>;
+}
+
+impl Supervised for ChannelActor {}
+
+impl ReadHandler<Submit> for ChannelActor {
+    fn read(&self, Submit(request): Submit) -> Reply<<Submit as actix::Message>::Result> {
+        let definition = Arc::clone(&self.definition);
+        // A caller that hangs up must not leave the work half done.
+        Reply::run(async move { definition.serve(request).await })
+    }
+}
+
+impl Handler<Probe> for ChannelActor {
+    type Result = i64;
+
+    fn handle(&mut self, _: Probe, _: &mut Self::Context) -> i64 {
+        self.definition.version()
+    }
+}

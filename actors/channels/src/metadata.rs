@@ -1,0 +1,123 @@
+//! The metadata of a message: what the caller may bring and what the service stamps over it.
+
+use serde_json::{Map, Value};
+use svc_engine::Message;
+
+use crate::request::{DataRequest, Ingress};
+
+/// Stands for a value that is never shown.
+const MASK: &str = "******";
+
+/// Headers that carry credentials: their names stay visible, their values do not.
+const CREDENTIALS: [&str; 4] = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
+
+/// Longest cookie value that is passed on, in bytes.
+const MAX_COOKIE: usize = 4096;
+
+/// Splits a body into payload and caller metadata.
+///
+/// With `envelope`, an object with a top-level `data` or `metadata` key is one and its siblings are dropped; any other
+/// body is the payload as it stands. Without, every body is the payload.
+pub(crate) fn open(body: Option<Value>, envelope: bool) -> (Value, Map<String, Value>) {
+    let empty = || Value::Object(Map::new());
+    match body {
+        None => (empty(), Map::new()),
+        Some(Value::Object(mut body))
+            if envelope && (body.contains_key("data") || body.contains_key("metadata")) =>
+        {
+            let metadata = match body.remove("metadata") {
+                Some(Value::Object(metadata)) => metadata,
+                _ => Map::new(),
+            };
+            (body.remove("data").unwrap_or_else(empty), metadata)
+        }
+        Some(payload) => (payload, Map::new()),
+    }
+}
+
+/// Turns the caller's metadata into the message's: drops what is reserved, then stamps the facts of the request.
+///
+/// Takes headers, params and query out of `request` instead of copying them.
+pub(crate) fn stamp(
+    mut metadata: Map<String, Value>,
+    request: &mut DataRequest,
+    channel: &str,
+    vars: Option<&Value>,
+    cookies: &[String],
+) -> Map<String, Value> {
+    Message::strip_stamps(&mut metadata);
+    if let Some(vars) = vars {
+        metadata.insert("vars".into(), vars.clone());
+    }
+    metadata.insert("channel".into(), channel.into());
+    if request.ingress == Ingress::Http {
+        let allowed = allowed_cookies(&request.headers, cookies);
+        if !allowed.is_empty() {
+            metadata.insert("cookies".into(), allowed.into());
+        }
+        metadata.insert("http_method".into(), std::mem::take(&mut request.method).into());
+        for (key, values) in [("params", &mut request.params), ("query", &mut request.query)] {
+            if !values.is_empty() {
+                metadata.insert(key.into(), std::mem::take(values).into());
+            }
+        }
+        metadata.insert("headers".into(), visible_headers(std::mem::take(&mut request.headers)).into());
+    }
+    metadata
+}
+
+/// Headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC 9110 allows.
+fn visible_headers(headers: Vec<(String, Vec<u8>)>) -> Map<String, Value> {
+    let mut visible = Map::new();
+    for (name, value) in headers {
+        if CREDENTIALS.contains(&name.as_str()) {
+            visible.insert(name, MASK.into());
+        } else if value.is_ascii() {
+            let text = String::from_utf8(value).unwrap_or_default();
+            match visible.get_mut(&name) {
+                Some(Value::String(present)) => {
+                    present.push_str(", ");
+                    present.push_str(&text);
+                }
+                _ => drop(visible.insert(name, text.into())),
+            }
+        }
+    }
+    visible
+}
+
+/// The allowed cookies that are present, by name. The first of a repeated name wins, an empty or oversized value
+/// counts as absent.
+fn allowed_cookies(headers: &[(String, Vec<u8>)], allowed: &[String]) -> Map<String, Value> {
+    let mut cookies = Map::new();
+    if allowed.is_empty() {
+        return cookies;
+    }
+    let pairs = headers
+        .iter()
+        .filter(|(name, _)| name == "cookie")
+        .filter_map(|(_, value)| std::str::from_utf8(value).ok())
+        .flat_map(|line| line.split(';'))
+        .filter_map(|pair| pair.split_once('='));
+    let mut seen = Vec::new();
+    for (name, value) in pairs {
+        let name = name.trim();
+        if seen.contains(&name) || !allowed.iter().any(|allowed| allowed == name) {
+            continue;
+        }
+        seen.push(name);
+        let value = unquoted(value.trim());
+        if !value.is_empty() && value.len() <= MAX_COOKIE {
+            cookies.insert(name.to_owned(), value.into());
+        }
+    }
+    cookies
+}
+
+fn unquoted(value: &str) -> &str {
+    value.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).unwrap_or(value)
+}
+
+#[cfg(test)]
+#[path = "metadata/tests.rs"]
+mod tests;

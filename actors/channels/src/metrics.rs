@@ -1,0 +1,149 @@
+//! What channels count. A series is made when it is first counted: ten thousand idle channels show nothing.
+
+use std::sync::OnceLock;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use svc_engine::Flow;
+
+use crate::series::{FlowMeters, Pool, TaskLabels, WorkflowLabels};
+
+/// Upper bounds of every histogram of durations, in seconds.
+pub const SECONDS: [f64; 15] =
+    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+
+/// How a message ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Answered.
+    Ok,
+    /// Refused or failed.
+    Error,
+    /// The deadline passed.
+    Timeout,
+    /// No acceptable credential.
+    Unauthorized,
+    /// An idempotency key already seen.
+    Duplicate,
+}
+
+impl Ending {
+    const ALL: [(Self, &'static str); 5] = [
+        (Self::Ok, "ok"),
+        (Self::Error, "error"),
+        (Self::Timeout, "timeout"),
+        (Self::Unauthorized, "unauthorized"),
+        (Self::Duplicate, "duplicate"),
+    ];
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MessageLabels {
+    channel: String,
+    status: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ChannelLabels {
+    channel: String,
+}
+
+/// Labels of `svc_errors_total`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub struct ErrorLabels {
+    /// What went wrong, from a fixed set of words.
+    pub reason: &'static str,
+}
+
+/// The metric families of all channels. Cheap to clone; label values are channel names, never text of callers.
+#[derive(Clone, Debug)]
+pub struct ChannelMetrics {
+    messages: Family<MessageLabels, Counter>,
+    durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
+    errors: Family<ErrorLabels, Counter>,
+    workflows: Pool<WorkflowLabels>,
+    tasks: Pool<TaskLabels>,
+}
+
+impl Default for ChannelMetrics {
+    fn default() -> Self {
+        Self {
+            messages: Family::default(),
+            durations: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            errors: Family::default(),
+            workflows: Pool::default(),
+            tasks: Pool::default(),
+        }
+    }
+}
+
+impl ChannelMetrics {
+    /// Registers `messages`, `message_duration_seconds`, `workflow_duration_seconds`, `task_duration_seconds` and
+    /// `errors`; the prefix is the registry's.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("messages", "Messages by channel and outcome", self.messages.clone());
+        registry.register("message_duration_seconds", "Time from arrival to answer", self.durations.clone());
+        registry.register(
+            "workflow_duration_seconds",
+            "Time from a workflow's condition to its end",
+            self.workflows.family(),
+        );
+        registry.register("task_duration_seconds", "Time a task ran", self.tasks.family());
+        registry.register("errors", "Failures by reason", self.errors.clone());
+    }
+
+    /// Counts one failure. `reason` is one of the fixed words of `svc_errors_total`.
+    pub fn error(&self, reason: &'static str) {
+        self.errors.get_or_create(&ErrorLabels { reason }).inc();
+    }
+
+    /// The meters of one channel.
+    pub(crate) fn of(&self, channel: &str) -> Meters {
+        Meters {
+            channel: channel.to_owned(),
+            messages: self.messages.clone(),
+            durations: self.durations.clone(),
+            endings: Default::default(),
+            duration: OnceLock::new(),
+        }
+    }
+
+    /// The meters of what a channel runs.
+    pub(crate) fn of_flow(&self, flow: &Flow) -> FlowMeters {
+        FlowMeters::new(self.workflows.clone(), self.tasks.clone(), flow)
+    }
+
+    /// Drops the series of a channel that is gone.
+    pub fn forget(&self, channel: &str) {
+        for (_, status) in Ending::ALL {
+            self.messages.remove(&MessageLabels { channel: channel.to_owned(), status });
+        }
+        self.durations.remove(&ChannelLabels { channel: channel.to_owned() });
+    }
+}
+
+/// The meters of one channel. Each series is looked up once.
+#[derive(Debug)]
+pub(crate) struct Meters {
+    channel: String,
+    messages: Family<MessageLabels, Counter>,
+    durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
+    endings: [OnceLock<Counter>; Ending::ALL.len()],
+    duration: OnceLock<Histogram>,
+}
+
+impl Meters {
+    pub(crate) fn count(&self, ending: Ending, seconds: f64) {
+        let (_, status) = Ending::ALL[ending as usize];
+        let channel = || self.channel.clone();
+        self.endings[ending as usize]
+            .get_or_init(|| self.messages.get_or_create_owned(&MessageLabels { channel: channel(), status }))
+            .inc();
+        self.duration
+            .get_or_init(|| self.durations.get_or_create_owned(&ChannelLabels { channel: channel() }))
+            .observe(seconds);
+    }
+}

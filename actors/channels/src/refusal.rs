@@ -1,0 +1,39 @@
+//! Failures of a call to a channel actor, as its caller meets them.
+
+use actix_supervision::{CallError, CallErrorKind};
+use svc_model::{Code, ServiceError};
+
+/// Why supervision quarantined a channel, as callers may read it: a crash of our own is not spelled out to them.
+pub const FAILED_TOO_OFTEN: &str = "it failed too often in a short time";
+
+/// 503 of a quarantined channel. It names the channel and the reason and carries no `Retry-After`: time does not
+/// heal it.
+pub fn quarantined(channel: &str, reason: &str) -> ServiceError {
+    ServiceError::unavailable(format!("Channel '{channel}' is quarantined: {reason}"))
+}
+
+/// 503 of a channel that cannot take more work now.
+pub fn at_capacity(channel: &str) -> ServiceError {
+    ServiceError::at_capacity(format!("Channel '{channel}' is at capacity"))
+}
+
+/// What a failed call answers. `channel` is its name.
+pub fn from_call<M>(channel: &str, error: &CallError<M>) -> ServiceError {
+    match &error.kind {
+        CallErrorKind::Full => at_capacity(channel),
+        CallErrorKind::Draining | CallErrorKind::Stopped => {
+            ServiceError::unavailable(format!("Channel '{channel}' is stopping")).with_retry_after(1)
+        }
+        CallErrorKind::Restarting { retry_after } => {
+            let seconds = retry_after.as_secs() + u64::from(retry_after.subsec_nanos() > 0);
+            ServiceError::unavailable(format!("Channel '{channel}' is restarting"))
+                .with_retry_after(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX))
+        }
+        CallErrorKind::Quarantined { reason } => quarantined(channel, FAILED_TOO_OFTEN).with_internal(reason),
+        CallErrorKind::Crashed => ServiceError::new(Code::InternalError, "Internal server error")
+            .with_internal(format!("channel '{channel}' crashed while it handled the message")),
+        CallErrorKind::Expired => {
+            ServiceError::timeout(format!("Channel '{channel}' did not answer in time"))
+        }
+    }
+}

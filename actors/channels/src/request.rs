@@ -1,0 +1,75 @@
+//! What an ingress hands to a channel, already parsed, nothing decided yet.
+
+use bytes::Bytes;
+use serde_json::{Map, Value};
+
+/// The way a message came in; it decides which guards apply and what is stamped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ingress {
+    /// The data plane over HTTP: every guard applies.
+    Http,
+    /// A call from the embedding process: no caller to authenticate, no headers, no origin.
+    Embedded,
+}
+
+/// One message for a channel.
+#[derive(Clone, Debug)]
+pub struct DataRequest {
+    /// The way it came in.
+    pub ingress: Ingress,
+    /// The HTTP method as received; empty for [`Ingress::Embedded`].
+    pub method: String,
+    /// What the route captured, by parameter name; values are strings.
+    pub params: Map<String, Value>,
+    /// The query string, the last value of a repeated key; values are strings.
+    pub query: Map<String, Value>,
+    /// Header names in lower case with their raw values, in the order received.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// The body as received, for signatures over its bytes.
+    pub raw: Bytes,
+    /// The body parsed as JSON; `None` for an empty body.
+    pub body: Option<Value>,
+    /// The caller's address, trusted proxies already resolved.
+    pub client_ip: Option<String>,
+    /// Whether `client_ip` came from a header of a trusted proxy rather than from the connection.
+    pub forwarded: bool,
+    /// The correlation id shown in an answer that reports errors.
+    pub request_id: String,
+    /// The caller asked for a profile of the run.
+    pub profile: bool,
+}
+
+impl DataRequest {
+    /// A message from the embedding process with `payload` as it stands.
+    pub fn embedded(payload: Value) -> Self {
+        Self {
+            ingress: Ingress::Embedded,
+            method: String::new(),
+            params: Map::new(),
+            query: Map::new(),
+            headers: Vec::new(),
+            raw: Bytes::new(),
+            body: Some(payload),
+            client_ip: None,
+            forwarded: false,
+            request_id: String::new(),
+            profile: false,
+        }
+    }
+
+    /// The first value of a header, when it is text. `name` is in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let (_, value) = self.headers.iter().find(|(header, _)| header == name)?;
+        std::str::from_utf8(value).ok()
+    }
+
+    /// Who the caller is for a rollout, so that the same caller meets the same version: the `sticky` header when
+    /// there is one, else the address a trusted proxy reported. `None` means nobody in particular.
+    pub(crate) fn identity(&self, sticky: Option<&str>) -> Option<&str> {
+        sticky.and_then(|name| self.header(name)).filter(|value| !value.is_empty()).or(if self.forwarded {
+            self.client_ip.as_deref()
+        } else {
+            None
+        })
+    }
+}

@@ -1,0 +1,18 @@
+//! What every channel of a process has in common.
+
+use serde_json::Value;
+
+/// Server settings that channels follow.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The declared variables, stamped on every message; `None` removes whatever a caller put there.
+    pub vars: Option<Value>,
+    /// Answers carry the real text of task errors instead of one fixed sentence.
+    pub verbose_errors: bool,
+    /// Largest body of a synchronous answer, in bytes; `None` for no cap.
+    pub max_result_bytes: Option<usize>,
+    /// Header, lower case, whose value keeps a caller on one version of a workflow.
+    pub rollout_sticky_header: Option<String>,
+    /// Callers may ask for a profile of their run.
+    pub profiles: bool,
+}

@@ -1,0 +1,188 @@
+//! Who is let in, and with what.
+
+use actix_supervision::Universe;
+use serde_json::{Value, json};
+use svc_channels::{DataRequest, Definition, Settings};
+use svc_engine::Flow;
+use svc_model::Code;
+
+use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task, workflow};
+
+#[test]
+fn a_message_the_validation_does_not_pass_is_refused_without_saying_why() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let logic = json!({"and": [{">": [{"var": "data.qty"}, 0]}, {"==": [{"var": "metadata.http_method"}, "POST"]}]});
+        let orders = kit.serve(&tree, json!({"validation_logic": logic}), &nothing()).await;
+        assert!(orders.post(json!({"qty": 1})).await.is_ok());
+        for refused in [json!({"qty": 0}), json!({}), json!({"qty": "many"})] {
+            let error = orders.post(refused).await.unwrap_err();
+            assert_eq!((error.code(), error.message()), (Code::ValidationError, "Input validation failed"));
+            assert!(error.details().is_empty());
+        }
+    });
+}
+
+#[test]
+fn a_validation_that_cannot_be_evaluated_refuses_the_same_way() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let orders =
+            kit.serve(&tree, json!({"validation_logic": {"throw": "secret rule"}}), &nothing()).await;
+        let error = orders.post(json!({})).await.unwrap_err();
+        assert_eq!((error.code(), error.message()), (Code::ValidationError, "Input validation failed"));
+    });
+}
+
+#[test]
+fn a_present_origin_must_be_listed() {
+    let listed = json!({"origin_allow_list": ["https://a.example"]});
+    let all = json!({"origin_allow_list": ["*"]});
+    let none = json!({"origin_allow_list": []});
+    for (config, origin, allowed) in [
+        (&listed, Some("https://a.example"), true),
+        (&listed, Some("https://A.example"), false),
+        (&listed, Some("https://b.example"), false),
+        (&listed, None, true),
+        (&all, Some("https://b.example"), true),
+        (&none, Some("https://a.example"), false),
+        (&json!({}), Some("https://b.example"), true),
+    ] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let orders = kit.serve(&tree, config.clone(), &nothing()).await;
+            let headers: Vec<_> = origin.iter().map(|origin| ("origin", *origin)).collect();
+            let answer = orders.submit(http(json!({}), &headers)).await;
+            match answer {
+                Ok(_) => assert!(allowed, "{config} {origin:?}"),
+                Err(error) => {
+                    assert_eq!((error.code(), allowed), (Code::Forbidden, false), "{config} {origin:?}")
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn no_more_runs_at_once_than_there_are_permits() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"backpressure": {"max_concurrent_per_node": 2}});
+        let orders = kit.serve(&tree, config, &json!([task("hold", json!({}))])).await;
+        let run = || {
+            let orders = orders.clone();
+            actix_rt::spawn(async move { orders.post(json!({})).await })
+        };
+        let (first, second) = (run(), run());
+        kit.hold.entered(2).await;
+        let error = orders.post(json!({})).await.unwrap_err();
+        assert_eq!((error.code(), error.retry_after()), (Code::ServiceUnavailable, Some(1)));
+        assert_eq!(error.message(), "Channel 'orders' is at capacity");
+        assert!(kit.counted().contains(r#"svc_errors_total{reason="backpressure"} 1"#));
+        kit.hold.release();
+        kit.hold.release();
+        assert!(first.await.unwrap().is_ok() && second.await.unwrap().is_ok());
+        kit.hold.release();
+        assert!(orders.post(json!({})).await.is_ok());
+    });
+}
+
+#[test]
+fn taken_permits_outlive_a_rebuild_that_leaves_their_number_alone() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let tasks = json!([task("hold", json!({}))]);
+        let config = |permits| json!({"backpressure": {"max_concurrent_per_node": permits}, "timeout_ms": 5});
+        let first = kit.build(json!({"backpressure": {"max_concurrent_per_node": 1}}), &tasks).unwrap();
+        let same =
+            Definition::build(&row(config(1)), kit.flow(&nothing()), &kit.tools, Some(&first)).unwrap();
+        let more =
+            Definition::build(&row(config(2)), kit.flow(&nothing()), &kit.tools, Some(&first)).unwrap();
+        let orders = Orders::start(&tree, first).await;
+        let running = orders.clone();
+        let running = actix_rt::spawn(async move { running.post(json!({})).await });
+        kit.hold.entered(1).await;
+        for (definition, free) in [(same, false), (more, true)] {
+            let factory = svc_channels::ChannelActor::factory(&std::sync::Arc::new(definition));
+            tree.replace(&orders.0, None, factory).await.unwrap().commit().await.unwrap();
+            assert_eq!(orders.post(json!({})).await.is_ok(), free);
+        }
+        kit.hold.release();
+        assert!(running.await.unwrap().is_ok(), "a replaced definition finishes what it began");
+    });
+}
+
+#[test]
+fn the_workflow_sees_the_stamped_request() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings { vars: Some(json!({"region": "eu"})), ..Settings::default() });
+        let config = json!({"request": {"cookies_to_metadata": ["theme"]}});
+        let orders = kit.serve(&tree, config, &json!([copy("metadata", "data.seen")])).await;
+        let mut request = http(
+            json!({"data": 1, "metadata": {"tenant": "t", "channel": "forged", "auth": {"claims": {}}}}),
+            &[("cookie", "theme=dark"), ("authorization", "Bearer x"), ("x-a", "1")],
+        );
+        request.params.insert("id".into(), json!("7"));
+        request.query.insert("q".into(), json!("z"));
+        let seen = body(orders.submit(request).await)["data"]["seen"].clone();
+        for (pointer, value) in [
+            ("/channel", json!("orders")),
+            ("/http_method", json!("POST")),
+            ("/params", json!({"id": "7"})),
+            ("/query", json!({"q": "z"})),
+            ("/vars", json!({"region": "eu"})),
+            ("/cookies", json!({"theme": "dark"})),
+            ("/headers", json!({"cookie": "******", "authorization": "******", "x-a": "1"})),
+            ("/tenant", json!("t")),
+            ("/auth", Value::Null),
+        ] {
+            assert_eq!(seen.pointer(pointer).cloned().unwrap_or_default(), value, "{pointer}");
+        }
+    });
+}
+
+#[test]
+fn body_mode_decides_what_the_payload_is() {
+    let envelope = json!({"data": {"a": 1}, "extra": 2});
+    for (config, payload) in
+        [(json!({}), json!({"a": 1})), (json!({"request": {"body_mode": "payload"}}), envelope.clone())]
+    {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let orders = kit.serve(&tree, config, &json!([copy("payload", "data.seen")])).await;
+            assert_eq!(body(orders.post(envelope.clone()).await)["data"]["seen"], payload);
+            let embedded = body(orders.submit(DataRequest::embedded(envelope.clone())).await);
+            assert_eq!(
+                embedded["data"]["seen"], envelope,
+                "a call from the process is the payload as it stands"
+            );
+        });
+    }
+}
+
+#[test]
+fn the_same_caller_meets_the_same_version() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings { rollout_sticky_header: Some("x-user".into()), ..Settings::default() });
+        let version = |number: i64| {
+            let tasks =
+                json!([task("map", json!({"mappings": [{"path": "data.version", "logic": number}]}))]);
+            std::sync::Arc::new(kit.tools.engine.compile(&workflow(number, &tasks)).unwrap())
+        };
+        let flow = Flow { versions: vec![(version(2), 20), (version(1), 80)] };
+        let orders =
+            Orders::start(&tree, Definition::build(&row(json!({})), flow, &kit.tools, None).unwrap()).await;
+        let mut served = [0, 0];
+        for user in 0..100 {
+            let user = format!("user-{user}");
+            let expected = if svc_model::rollout::bucket(&user) < 20 { 2 } else { 1 };
+            let by_header = http(json!({}), &[("x-user", &user)]);
+            let by_address = DataRequest { client_ip: Some(user), forwarded: true, ..http(json!({}), &[]) };
+            for request in [by_header.clone(), by_header, by_address] {
+                assert_eq!(body(orders.submit(request).await)["data"]["version"], expected);
+            }
+            served[usize::try_from(expected - 1).unwrap()] += 1;
+        }
+        assert!(served.iter().all(|count| *count > 0));
+    });
+}

@@ -1,0 +1,234 @@
+//! Channels without a database: rows from JSON, functions that hold, hang and crash.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, Tree};
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Value, json};
+use svc_channels::{
+    Answer, ChannelActor, ChannelMetrics, DataRequest, Definition, Ingress, Settings, Submit, Toolbox,
+    refusal,
+};
+use svc_engine::{CompileCx, Engine, ErrorCode, Flow, Function, Outcome, Task, TaskCx, TaskError};
+use svc_model::{
+    Channel, ChannelContent, ChannelType, Protocol, ServiceError, Status, Timestamp, Workflow,
+    WorkflowContent,
+};
+use tokio::sync::Semaphore;
+
+/// A function made of a closure.
+struct Stub<F>(Arc<F>);
+
+impl<F> Function for Stub<F>
+where
+    F: Fn() -> LocalBoxFuture<'static, Result<Outcome, TaskError>> + Send + Sync + 'static,
+{
+    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        Ok(Box::new(Stub(Arc::clone(&self.0))))
+    }
+}
+
+impl<F> Task for Stub<F>
+where
+    F: Fn() -> LocalBoxFuture<'static, Result<Outcome, TaskError>> + Send + Sync + 'static,
+{
+    fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        (self.0)()
+    }
+}
+
+/// Lets runs in, and lets them go on one by one.
+#[derive(Clone)]
+pub(crate) struct Hold {
+    entered: Arc<AtomicUsize>,
+    leave: Arc<Semaphore>,
+}
+
+impl Hold {
+    fn new() -> Self {
+        Self { entered: Arc::default(), leave: Arc::new(Semaphore::new(0)) }
+    }
+
+    /// Waits until so many runs have come in, in all.
+    pub(crate) async fn entered(&self, count: usize) {
+        while self.entered.load(Ordering::SeqCst) < count {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Lets one run go on.
+    pub(crate) fn release(&self) {
+        self.leave.add_permits(1);
+    }
+}
+
+/// What definitions are built with in a test.
+pub(crate) struct Kit {
+    pub(crate) tools: Toolbox,
+    pub(crate) hold: Hold,
+}
+
+impl Kit {
+    pub(crate) fn new(settings: Settings) -> Self {
+        let hold = Hold::new();
+        let held = hold.clone();
+        let stub = move || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> {
+            let hold = held.clone();
+            Box::pin(async move {
+                hold.entered.fetch_add(1, Ordering::SeqCst);
+                hold.leave.acquire().await.unwrap().forget();
+                Ok(Outcome::Success)
+            })
+        };
+        let hang =
+            || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> { Box::pin(std::future::pending()) };
+        let fail = || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> {
+            Box::pin(async { Err(TaskError::new(ErrorCode::Function, "the host db.internal refused")) })
+        };
+        let crash = || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> { panic!("a hostile payload") };
+        let engine = Engine::builder()
+            .function("hold", Arc::new(Stub(Arc::new(stub))))
+            .function("hang", Arc::new(Stub(Arc::new(hang))))
+            .function("fail", Arc::new(Stub(Arc::new(fail))))
+            .function("crash", Arc::new(Stub(Arc::new(crash))))
+            .build();
+        let tools = Toolbox {
+            engine: Arc::new(engine),
+            settings: Arc::new(settings),
+            metrics: ChannelMetrics::default(),
+        };
+        Self { tools, hold }
+    }
+
+    /// One version of a workflow.
+    pub(crate) fn flow(&self, tasks: &Value) -> Flow {
+        Flow::single(self.tools.engine.compile(&workflow(1, tasks)).unwrap())
+    }
+
+    /// A channel with that config over those tasks.
+    pub(crate) fn build(&self, config: Value, tasks: &Value) -> Result<Definition, String> {
+        Definition::build(&row(config), self.flow(tasks), &self.tools, None)
+    }
+
+    /// A running channel with that config over those tasks.
+    pub(crate) async fn serve(&self, tree: &Tree, config: Value, tasks: &Value) -> Orders {
+        Orders::start(tree, self.build(config, tasks).unwrap()).await
+    }
+
+    /// What was counted, as the metrics page shows it.
+    pub(crate) fn counted(&self) -> String {
+        let mut registry = prometheus_client::registry::Registry::with_prefix("svc");
+        self.tools.metrics.register(&mut registry);
+        let mut page = String::new();
+        prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
+        page
+    }
+}
+
+/// The actor of the channel `orders`.
+#[derive(Clone)]
+pub(crate) struct Orders(pub(crate) Address<ChannelActor>);
+
+impl Orders {
+    pub(crate) async fn start(tree: &Tree, definition: Definition) -> Self {
+        tree.group("channels", GroupSpec::new()).await.unwrap();
+        let factory = ChannelActor::factory(&Arc::new(definition));
+        let at = Placement::Here;
+        Self(tree.spawn("channels/orders", ChildSpec::new(), at, factory).await.unwrap())
+    }
+
+    pub(crate) async fn submit(&self, request: DataRequest) -> Result<Answer, ServiceError> {
+        match self.0.ask(Submit(request)).await {
+            Ok(answer) => answer,
+            Err(error) => Err(refusal::from_call("orders", &error)),
+        }
+    }
+
+    pub(crate) async fn post(&self, body: Value) -> Result<Answer, ServiceError> {
+        self.submit(http(body, &[])).await
+    }
+}
+
+/// The body of a good answer.
+pub(crate) fn body(answer: Result<Answer, ServiceError>) -> Value {
+    let answer = answer.unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+/// A request over HTTP.
+pub(crate) fn http(body: Value, headers: &[(&str, &str)]) -> DataRequest {
+    DataRequest {
+        ingress: Ingress::Http,
+        method: "POST".into(),
+        headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        request_id: "req-1".into(),
+        ..DataRequest::embedded(body)
+    }
+}
+
+/// Tasks that leave the message as it is.
+pub(crate) fn nothing() -> Value {
+    json!([task("log", json!({"message": "nothing"}))])
+}
+
+pub(crate) fn task(function: &str, input: Value) -> Value {
+    json!({"id": function, "name": function, "function": {"name": function, "input": input}})
+}
+
+/// Copies a value of the message into the answer.
+pub(crate) fn copy(from: &str, to: &str) -> Value {
+    let mut task = task("map", json!({"mappings": [{"path": to, "logic": {"var": from}}]}));
+    task["id"] = json!(to);
+    task
+}
+
+pub(crate) fn workflow(version: i64, tasks: &Value) -> Workflow {
+    let now = Timestamp::now();
+    Workflow {
+        workflow_id: "flow".into(),
+        version,
+        content: WorkflowContent {
+            name: "flow".into(),
+            description: None,
+            priority: 0,
+            condition: json!(true),
+            tasks: tasks.as_array().unwrap().clone(),
+            tags: vec![],
+            loop_: None,
+            continue_on_error: false,
+        },
+        status: Status::Active,
+        rollout_percentage: 100,
+        created_at: now,
+        updated_at: now,
+    }
+}
+
+pub(crate) fn row(config: Value) -> Channel {
+    let now = Timestamp::now();
+    Channel {
+        channel_id: "orders".into(),
+        version: 1,
+        content: ChannelContent {
+            name: "orders".into(),
+            description: None,
+            channel_type: ChannelType::Sync,
+            protocol: Protocol::Rest,
+            methods: Some(vec!["POST".into()]),
+            route_pattern: Some("/orders".into()),
+            topic: None,
+            consumer_group: None,
+            transport_config: json!({}),
+            workflow_id: Some("flow".into()),
+            config,
+            priority: 0,
+            tags: vec![],
+        },
+        status: Status::Active,
+        created_at: now,
+        updated_at: now,
+    }
+}
