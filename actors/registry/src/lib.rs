@@ -1,1 +1,37 @@
-//! Stored definitions to one immutable snapshot.
+//! The registry: stored definitions, turned into one immutable snapshot that serves.
+//!
+//! A [`Snapshot`] holds every active channel, ready or quarantined with its reason, and the table of routes. Requests
+//! read it without a lock and without a message. One actor writes it: it takes reloads and workers that join or
+//! leave, and listens to the supervision tree.
+//!
+//! A reload has two phases. First it reads the rows of its [`Scope`], compiles what changed and collects what cannot
+//! serve, touching nothing; a failure here leaves everything as it was. Then it starts actors beside those that
+//! serve, swaps the snapshot, and drains what is no longer used. No request fails because of a reload, one broken
+//! channel never stops its neighbours, and the cost follows what changed, not what exists.
+//!
+//! The snapshot survives a restart of the actor, not of the process. The registry never writes to the database.
+
+mod actor;
+mod commit;
+mod compile;
+mod filter;
+mod fleet;
+mod handle;
+mod index;
+mod metrics;
+mod prepare;
+mod resolve;
+mod routes;
+mod scope;
+mod sharded;
+mod snapshot;
+mod worker;
+
+pub use filter::ChannelFilter;
+pub use fleet::ChannelPolicy;
+pub use handle::{Parts, Registry};
+pub use metrics::RegistryMetrics;
+pub use resolve::{DATA_PREFIX, Resolution, data_path};
+pub use scope::{ReloadError, ReloadReport, Scope};
+pub use snapshot::{ChannelState, Entry, Quarantine, Serving, Snapshot};
+pub use worker::WorkerId;

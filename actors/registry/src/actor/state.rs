@@ -1,0 +1,169 @@
+//! The line of jobs: one runs, the others wait; reloads of one kind that wait next to
+//! each other become one.
+
+use std::collections::VecDeque;
+
+use crate::scope::Scope;
+use crate::worker::Worker;
+
+/// Something that changes the snapshot and takes its time.
+#[derive(Clone, Debug)]
+pub(crate) enum Job {
+    Reload(Scope),
+    Join(Worker),
+    Leave(usize),
+}
+
+/// Jobs with those who wait for them. `W` is how a waiter is told.
+#[derive(Debug)]
+pub(crate) struct Queue<W> {
+    running: Option<(Job, Vec<W>)>,
+    waiting: VecDeque<(Job, Vec<W>)>,
+    /// What failed reloads left undone; the next reload takes it along.
+    missed: Option<Scope>,
+}
+
+impl<W> Default for Queue<W> {
+    fn default() -> Self {
+        Self { running: None, waiting: VecDeque::new(), missed: None }
+    }
+}
+
+impl<W> Queue<W> {
+    /// Puts a job at the end of the line; a reload joins a reload that is last there. One of everything is kept
+    /// apart from those of single changes: a definition nobody changed may fail it, and must not fail them.
+    pub(crate) fn push(&mut self, job: Job, waiter: Option<W>) {
+        match (self.waiting.back_mut(), job) {
+            (Some((Job::Reload(last), waiters)), Job::Reload(scope))
+                if (*last == Scope::All) == (scope == Scope::All) =>
+            {
+                last.merge(scope);
+                waiters.extend(waiter);
+            }
+            (_, job) => self.waiting.push_back((job, waiter.into_iter().collect())),
+        }
+    }
+
+    /// The job to run now: none while one runs.
+    pub(crate) fn next(&mut self) -> Option<Job> {
+        if self.running.is_some() {
+            return None;
+        }
+        let (mut job, waiters) = self.waiting.pop_front()?;
+        if let Job::Reload(scope) = &mut job
+            && let Some(missed) = self.missed.take()
+        {
+            scope.merge(missed);
+        }
+        self.running = Some((job.clone(), waiters));
+        Some(job)
+    }
+
+    /// The running job ended. Answers who waited for it.
+    pub(crate) fn finish(&mut self) -> Vec<W> {
+        self.running.take().map(|(_, waiters)| waiters).unwrap_or_default()
+    }
+
+    /// The running job ended undone. Answers who waited for it; a reload's scope is kept for the next one.
+    pub(crate) fn fail(&mut self) -> Vec<W> {
+        match self.running.take() {
+            Some((Job::Reload(scope), waiters)) => {
+                match &mut self.missed {
+                    Some(missed) => missed.merge(scope),
+                    None => self.missed = Some(scope),
+                }
+                waiters
+            }
+            Some((_, waiters)) => waiters,
+            None => Vec::new(),
+        }
+    }
+
+    /// Whether a failed reload is still to be made good.
+    pub(crate) fn has_missed(&self) -> bool {
+        self.missed.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scope(job: Option<Job>) -> Option<Scope> {
+        match job? {
+            Job::Reload(scope) => Some(scope),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn one_job_runs_and_queued_reloads_become_one() {
+        let mut queue = Queue::default();
+        queue.push(Job::Reload(Scope::channel("a")), Some(1));
+        assert_eq!(scope(queue.next()), Some(Scope::channel("a")));
+        queue.push(Job::Reload(Scope::channel("b")), Some(2));
+        queue.push(Job::Reload(Scope::workflow("w")), Some(3));
+        queue.push(Job::Reload(Scope::channel("b")), Some(4));
+        assert!(queue.next().is_none(), "one is running");
+        assert_eq!(queue.finish(), [1]);
+        let merged = Scope::Changed { workflows: vec!["w".into()], channels: vec!["b".into()] };
+        assert_eq!(scope(queue.next()), Some(merged));
+        assert_eq!(queue.finish(), [2, 3, 4]);
+        assert!(queue.next().is_none());
+    }
+
+    #[test]
+    fn a_reload_of_everything_is_kept_apart_from_those_of_single_changes() {
+        let mut queue = Queue::<()>::default();
+        queue.push(Job::Reload(Scope::channel("a")), None);
+        queue.push(Job::Reload(Scope::All), None);
+        queue.push(Job::Reload(Scope::All), None);
+        queue.push(Job::Reload(Scope::channel("b")), None);
+        for expected in [Scope::channel("a"), Scope::All, Scope::channel("b")] {
+            assert_eq!(scope(queue.next()), Some(expected));
+            queue.finish();
+        }
+        assert!(queue.next().is_none());
+    }
+
+    #[test]
+    fn other_jobs_leave_what_was_missed_to_the_next_reload() {
+        let mut queue = Queue::<()>::default();
+        queue.push(Job::Reload(Scope::channel("a")), None);
+        queue.next();
+        queue.fail();
+        queue.push(Job::Leave(0), None);
+        assert!(matches!(queue.next(), Some(Job::Leave(0))));
+        queue.finish();
+        assert!(queue.has_missed());
+        queue.push(Job::Reload(Scope::channel("b")), None);
+        let both = Scope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
+        assert_eq!(scope(queue.next()), Some(both));
+    }
+
+    #[test]
+    fn the_order_of_other_jobs_is_kept() {
+        let mut queue = Queue::<()>::default();
+        queue.push(Job::Reload(Scope::All), None);
+        queue.push(Job::Leave(0), None);
+        queue.push(Job::Reload(Scope::channel("a")), None);
+        assert_eq!(scope(queue.next()), Some(Scope::All));
+        queue.finish();
+        assert!(matches!(queue.next(), Some(Job::Leave(0))));
+        queue.finish();
+        assert_eq!(scope(queue.next()), Some(Scope::channel("a")));
+    }
+
+    #[test]
+    fn what_a_failed_reload_left_undone_is_taken_along_by_the_next() {
+        let mut queue = Queue::default();
+        queue.push(Job::Reload(Scope::channel("a")), Some(1));
+        queue.next();
+        assert_eq!(queue.fail(), [1]);
+        assert!(queue.has_missed());
+        queue.push(Job::Reload(Scope::channel("b")), Some(2));
+        let both = Scope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
+        assert_eq!(scope(queue.next()), Some(both));
+        assert!(!queue.has_missed());
+    }
+}

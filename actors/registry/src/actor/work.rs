@@ -1,0 +1,276 @@
+//! The long work of the registry, as futures over what its instances share.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use actix_supervision::{Event, EventKind, NodeState};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
+use futures_util::StreamExt;
+use futures_util::future::join_all;
+use svc_channels::Toolbox;
+use svc_store::Store;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::Instant;
+
+use crate::commit::{Changes, entry};
+use crate::filter::ChannelFilter;
+use crate::fleet::Fleet;
+use crate::index::Index;
+use crate::metrics::RegistryMetrics;
+use crate::prepare::Loader;
+use crate::scope::{ReloadError, ReloadReport, Scope};
+use crate::snapshot::{Actors, ChannelState, Entry, Quarantine, Serving, Snapshot};
+use crate::worker::Worker;
+
+/// Channels spread over or taken from a worker at the same time.
+const AT_ONCE: usize = 64;
+
+/// What outlives an instance of the registry: its snapshot, and what it works with.
+pub(crate) struct Shared {
+    pub(crate) snapshot: ArcSwap<Snapshot>,
+    /// What reloads left undone, until one that covers it succeeds.
+    pub(crate) failure: ArcSwapOption<Failure>,
+    pub(crate) store: Store,
+    pub(crate) tools: Toolbox,
+    pub(crate) filter: ChannelFilter,
+    pub(crate) fleet: Fleet,
+    pub(crate) metrics: RegistryMetrics,
+    pub(crate) log: slog::Logger,
+}
+
+/// What is stored but could not be loaded.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    scope: Scope,
+    /// The latest reason.
+    pub(crate) reason: Arc<String>,
+}
+
+impl Shared {
+    pub(crate) fn snapshot(&self) -> Guard<Arc<Snapshot>> {
+        self.snapshot.load()
+    }
+
+    /// Both phases of a reload up to the swap.
+    pub(crate) async fn reload(
+        &self,
+        scope: Scope,
+        users: Vec<Arc<str>>,
+        boot: bool,
+    ) -> Result<Changes, ReloadError> {
+        let started = Instant::now();
+        let base = self.snapshot.load_full();
+        let loader =
+            Loader { store: &self.store, tools: &self.tools, filter: &self.filter, base: &base, boot };
+        let planned = loader.plan(scope.clone(), users).await;
+        let changes = match planned {
+            Ok(plan) => Ok(Changes::deploy(&self.fleet, &base, plan).await),
+            Err(error) => Err(error),
+        };
+        self.metrics.reloaded(changes.is_ok(), started.elapsed().as_secs_f64());
+        match &changes {
+            Ok(_) => self.succeeded(&scope),
+            Err(error) => self.failed(scope, error),
+        }
+        changes
+    }
+
+    /// Puts an actor of every channel on one more worker.
+    pub(crate) async fn join(&self, worker: Worker) -> Changes {
+        let base = self.snapshot.load_full();
+        let (fleet, worker) = (&self.fleet, &worker);
+        let serving = base.channels().filter_map(|entry| Some((entry, entry.serving()?)));
+        let joined = futures_util::stream::iter(serving)
+            .map(|(old, serving)| async move {
+                let spawned = fleet.spawn(&serving.actors.group, &serving.definition, worker).await;
+                (old, serving, spawned)
+            })
+            .buffer_unordered(AT_ONCE);
+        let mut changes = Changes::default();
+        for (old, serving, spawned) in joined.collect::<Vec<_>>().await {
+            match spawned {
+                Ok(actor) => {
+                    let actors = serving.actors.iter().cloned().chain([actor]).collect();
+                    changes.channels.push((Arc::clone(&old.id), Some(with_actors(old, serving, actors))));
+                }
+                Err(reason) => {
+                    slog::warn!(self.log, "channel not started on a worker"; "channel" => old.name(),
+                        "worker" => worker.id, "reason" => %reason);
+                }
+            }
+        }
+        changes.workers = Some(base.workers.iter().chain([worker]).cloned().collect());
+        changes
+    }
+
+    /// Takes a worker out of the snapshot; its actors are withdrawn after the swap.
+    pub(crate) fn leave(&self, worker: usize) -> Changes {
+        let base = self.snapshot.load();
+        let mut changes = Changes::default();
+        for old in base.channels() {
+            let Some(serving) = old.serving() else { continue };
+            let actors = serving.actors.iter().filter(|(id, _)| *id != worker).cloned().collect();
+            changes.channels.push((Arc::clone(&old.id), Some(with_actors(old, serving, actors))));
+        }
+        changes.workers = Some(base.workers.iter().filter(|other| other.id != worker).cloned().collect());
+        changes.left = Some(worker);
+        changes
+    }
+
+    /// Makes the next snapshot the one that serves. Never called while another call is under way: only futures of
+    /// one actor do, and it does not wait.
+    pub(crate) fn swap(&self, changes: &Changes, index: &mut Index) -> ReloadReport {
+        let current = self.snapshot.load_full();
+        let next = Arc::new(changes.apply(&current, index));
+        self.snapshot.store(Arc::clone(&next));
+        // An actor may have been quarantined before the snapshot knew it.
+        self.reconcile(changes.channels.iter().map(|(id, _)| &**id));
+        let next = self.snapshot.load();
+        self.metrics.loaded(next.workflows_count());
+        for (id, _) in &changes.channels {
+            if let Some(old) = current.by_id(id).filter(|old| next.by_name(old.name()).is_none()) {
+                self.tools.metrics.forget(old.name());
+            }
+            if let Some((new, quarantine)) = next.by_id(id).and_then(|new| Some((new, new.quarantine()?))) {
+                slog::warn!(self.log, "channel quarantined"; "channel" => new.name(), "reason" => &*quarantine.reason);
+            }
+        }
+        let report = ReloadReport {
+            generation: next.generation(),
+            workflows_count: next.workflows_count(),
+            channels_count: next.channels_count(),
+            quarantined: next.quarantined_count(),
+            compiled: changes.compiled,
+            built: changes.built,
+            retired: changes.retired,
+        };
+        slog::info!(self.log, "snapshot committed"; "generation" => report.generation,
+            "channels" => report.channels_count, "workflows" => report.workflows_count,
+            "quarantined" => report.quarantined, "built" => report.built, "compiled" => report.compiled,
+            "retired" => report.retired);
+        report
+    }
+
+    /// Deployments the snapshot does not know: an instance of the registry that crashed was about to let them serve.
+    pub(crate) fn orphans(&self) -> Changes {
+        let snapshot = self.snapshot.load();
+        let used: HashSet<_> =
+            snapshot.channels().filter_map(|entry| Some(&entry.serving()?.actors.group)).collect();
+        let groups = self.fleet.groups();
+        let retire = groups.into_iter().filter(|group| !used.contains(group)).collect();
+        Changes { retire, ..Changes::default() }
+    }
+
+    /// Drains what the new snapshot no longer uses.
+    pub(crate) fn retire(self: Arc<Self>, changes: &Changes) -> impl Future<Output = ()> + use<> {
+        let retired = changes.retire.clone();
+        let left = changes.left.map(|worker| {
+            let serving = changes.channels.iter().filter_map(|(_, entry)| entry.as_ref()?.serving());
+            (worker, serving.map(|serving| Arc::clone(&serving.actors.group)).collect::<Vec<_>>())
+        });
+        async move {
+            join_all(retired.iter().map(|group| self.fleet.retire(group))).await;
+            if let Some((worker, groups)) = left {
+                join_all(groups.iter().map(|group| self.fleet.withdraw(group, worker))).await;
+            }
+        }
+    }
+
+    /// A reload changed nothing.
+    fn failed(&self, mut scope: Scope, error: &ReloadError) {
+        slog::error!(self.log, "reload failed, the previous configuration serves on"; "error" => %error);
+        if let Some(before) = &*self.failure.load() {
+            scope.merge(before.scope.clone());
+        }
+        self.failure.store(Some(Arc::new(Failure { scope, reason: Arc::new(error.to_string()) })));
+    }
+
+    /// A reload of less than what failed before makes good no more than its own part.
+    fn succeeded(&self, scope: &Scope) {
+        let left = self.failure.load_full().and_then(|failure| {
+            let scope = failure.scope.without(scope)?;
+            Some(Arc::new(Failure { scope, reason: Arc::clone(&failure.reason) }))
+        });
+        self.failure.store(left);
+    }
+
+    /// Follows the tree: what it quarantines or releases shows in the snapshot.
+    pub(crate) async fn watch(self: Arc<Self>) {
+        let mut events = self.fleet.tree().subscribe();
+        // What happened while no instance listened.
+        self.reconcile(self.everything().iter().map(String::as_str));
+        loop {
+            let mut touched = HashSet::new();
+            match events.recv().await {
+                Ok(event) => touched.extend(self.touched(&event)),
+                Err(RecvError::Lagged(_)) => touched.extend(self.everything()),
+                Err(RecvError::Closed) => return,
+            }
+            while let Ok(event) = events.try_recv() {
+                touched.extend(self.touched(&event));
+            }
+            self.reconcile(touched.iter().map(|id| &**id));
+        }
+    }
+
+    fn touched(&self, event: &Event) -> Option<String> {
+        let matters =
+            matches!(event.kind, EventKind::Quarantined { .. } | EventKind::Released | EventKind::Started);
+        self.fleet.channel_of(event.path.as_str()).filter(|_| matters).map(str::to_owned)
+    }
+
+    fn everything(&self) -> Vec<String> {
+        self.snapshot.load().channels().map(|entry| entry.id().to_owned()).collect()
+    }
+
+    /// Brings the state of channels in line with that of their actors.
+    fn reconcile<'i>(&self, ids: impl Iterator<Item = &'i str>) {
+        let current = self.snapshot.load_full();
+        let mut next: Option<Snapshot> = None;
+        for old in ids.filter_map(|id| current.by_id(id)) {
+            let Some(serving) = old.serving() else { continue };
+            let state = match (quarantine_of(&serving.actors), old.quarantine()) {
+                (Some(reason), None) => {
+                    slog::warn!(self.log, "channel quarantined"; "channel" => old.name(), "reason" => &*reason);
+                    ChannelState::Quarantined(Quarantine { reason, actors: Some(serving.clone()) })
+                }
+                (None, Some(_)) => {
+                    slog::info!(self.log, "channel released from quarantine"; "channel" => old.name());
+                    ChannelState::Serving(serving.clone())
+                }
+                _ => continue,
+            };
+            next.get_or_insert_with(|| (*current).clone()).put(entry(Arc::clone(&old.row), state));
+        }
+        if let Some(mut next) = next {
+            next.generation += 1;
+            self.snapshot.store(Arc::new(next));
+        }
+    }
+}
+
+/// Why supervision keeps some actor from running.
+fn quarantine_of(actors: &Actors) -> Option<Arc<str>> {
+    actors.iter().find_map(|(_, address)| {
+        let vitals = address.vitals();
+        (vitals.state == NodeState::Quarantined).then(|| vitals.quarantine_reason.unwrap_or_default().into())
+    })
+}
+
+/// The same channel in the same state, with other actors.
+fn with_actors(
+    old: &Arc<Entry>,
+    serving: &Serving,
+    actors: Vec<(usize, actix_supervision::Address<svc_channels::ChannelActor>)>,
+) -> Arc<Entry> {
+    let actors = Actors::new(Arc::clone(&serving.actors.group), actors);
+    let serving = Serving { definition: Arc::clone(&serving.definition), actors };
+    let state = match old.quarantine() {
+        None => ChannelState::Serving(serving),
+        Some(quarantine) => ChannelState::Quarantined(Quarantine {
+            reason: Arc::clone(&quarantine.reason),
+            actors: Some(serving),
+        }),
+    };
+    entry(Arc::clone(&old.row), state)
+}

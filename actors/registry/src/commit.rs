@@ -1,0 +1,151 @@
+//! Second phase of a reload: actors first, then one swap, then what is no longer used.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use actix_supervision::SpawnError;
+use futures_util::StreamExt;
+use svc_channels::Definition;
+use svc_model::Channel;
+
+use crate::fleet::{Deployed, Fleet, Replaced};
+use crate::index::Index;
+use crate::prepare::{Plan, Planned};
+use crate::snapshot::{ChannelState, Entry, LoadedWorkflow, Quarantine, Serving, Snapshot};
+use crate::worker::Worker;
+
+/// Channels whose actors are changed at the same time.
+const AT_ONCE: usize = 64;
+
+/// What turns one snapshot into the next, with the actors already in place.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Channels with their new entry; `None` for one that is gone.
+    pub(crate) channels: Vec<(Arc<str>, Option<Arc<Entry>>)>,
+    pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
+    pub(crate) workers: Option<Arc<[Worker]>>,
+    /// A worker that leaves; its actors are withdrawn after the swap.
+    pub(crate) left: Option<usize>,
+    /// Workers whose threads were found to have ended.
+    pub(crate) gone: Vec<usize>,
+    /// Groups of actors to be retired after the swap.
+    pub(crate) retire: Vec<Arc<str>>,
+    /// Channels taken out of service.
+    pub(crate) retired: usize,
+    pub(crate) compiled: usize,
+    pub(crate) built: usize,
+}
+
+impl Changes {
+    /// Puts the actors of a plan in place, beside what serves.
+    pub(crate) async fn deploy(fleet: &Fleet, base: &Snapshot, plan: Plan) -> Self {
+        let mut changes = Self { workflows: plan.workflows, compiled: plan.compiled, ..Self::default() };
+        // Found once, a blocked thread is not waited for again.
+        let blocked = &Cell::new(false);
+        let mut deployed = futures_util::stream::iter(plan.channels)
+            .map(|(id, planned)| async move {
+                let (entry, gone) = place(fleet, base, &id, planned, blocked).await;
+                (id, entry, gone)
+            })
+            .buffer_unordered(AT_ONCE);
+        while let Some((id, entry, gone)) = deployed.next().await {
+            let old = base.by_id(&id).and_then(|old| old.serving()).map(|old| &old.actors.group);
+            let new = entry.as_ref().and_then(|new| new.serving()).map(|new| &new.actors.group);
+            changes.retire.extend(old.filter(|old| new != Some(old)).cloned());
+            changes.retired += usize::from(old.is_some() && new.is_none());
+            changes.gone.extend(gone);
+            changes.built += usize::from(entry.is_some());
+            changes.channels.push((id, entry));
+        }
+        changes
+    }
+
+    /// The next snapshot. Pure but for the index, which follows.
+    pub(crate) fn apply(&self, current: &Snapshot, index: &mut Index) -> Snapshot {
+        let mut next = current.clone();
+        next.generation += 1;
+        if let Some(workers) = &self.workers {
+            next.workers = Arc::clone(workers);
+        }
+        // All out before any in: names and routes may change hands within one reload.
+        for (id, _) in &self.channels {
+            if let Some(old) = next.remove(id) {
+                index.remove(&old);
+            }
+        }
+        for entry in self.channels.iter().filter_map(|(_, entry)| entry.as_ref()) {
+            index.add(entry);
+            next.put(Arc::clone(entry));
+        }
+        for (id, workflow) in &self.workflows {
+            match workflow {
+                Some(workflow) => drop(next.workflows.insert(Arc::clone(id), Arc::clone(workflow))),
+                None => drop(next.workflows.remove(&**id)),
+            }
+        }
+        // A workflow is loaded for its channels; with the last of them it goes.
+        let left =
+            self.channels.iter().filter_map(|(id, _)| current.by_id(id)?.row.content.workflow_id.as_deref());
+        for id in left.chain(self.workflows.iter().map(|(id, _)| &**id)).filter(|id| !index.is_used(id)) {
+            next.workflows.remove(id);
+        }
+        next
+    }
+}
+
+/// Brings the actors of one channel to what is planned, `None` when it is to go; and the workers found to have ended.
+async fn place(
+    fleet: &Fleet,
+    base: &Snapshot,
+    id: &Arc<str>,
+    planned: Planned,
+    blocked: &Cell<bool>,
+) -> (Option<Arc<Entry>>, Vec<usize>) {
+    let (row, definition) = match planned {
+        Planned::Remove => return (None, Vec::new()),
+        Planned::Quarantine(row, reason) => return (Some(entry(row, refused(reason))), Vec::new()),
+        Planned::Serve(row, definition) => (row, definition),
+    };
+    match deploy(fleet, base, id, &definition, blocked).await {
+        Ok(Deployed { actors, gone }) => {
+            (Some(entry(row, ChannelState::Serving(Serving { definition, actors }))), gone)
+        }
+        Err(error) => {
+            let reason = format!("its actors could not be started: {error}");
+            (Some(entry(row, refused(reason.into()))), Vec::new())
+        }
+    }
+}
+
+/// Replaces the actors that serve. When they cannot be, because one has ended or its thread is blocked, starts a
+/// deployment beside them; they serve until the swap.
+async fn deploy(
+    fleet: &Fleet,
+    base: &Snapshot,
+    id: &str,
+    definition: &Arc<Definition>,
+    blocked: &Cell<bool>,
+) -> Result<Deployed, SpawnError> {
+    match base.by_id(id).map(|old| &old.state) {
+        Some(ChannelState::Serving(Serving { actors, .. })) if !blocked.get() => {
+            match fleet.replace(actors, definition).await {
+                Replaced::Done => return Ok(Deployed { actors: actors.clone(), gone: Vec::new() }),
+                Replaced::Failed => {}
+                Replaced::Late => blocked.set(true),
+            }
+        }
+        Some(ChannelState::Quarantined(Quarantine { actors: Some(old), .. })) => {
+            fleet.dismiss(&old.actors.group).await;
+        }
+        _ => {}
+    }
+    fleet.deploy(id, definition, &base.workers).await
+}
+
+fn refused(reason: Arc<str>) -> ChannelState {
+    ChannelState::Quarantined(Quarantine { reason, actors: None })
+}
+
+pub(crate) fn entry(row: Arc<Channel>, state: ChannelState) -> Arc<Entry> {
+    Arc::new(Entry { name: row.content.name.as_str().into(), id: row.channel_id.as_str().into(), row, state })
+}

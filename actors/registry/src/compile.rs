@@ -1,0 +1,52 @@
+//! Building one thing from stored rows so that whatever goes wrong stays with that thing.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use svc_channels::{Definition, Toolbox};
+use svc_engine::{CompileError, CompiledWorkflow, Engine, Flow};
+use svc_model::{Channel, Protocol, Workflow, rollout};
+
+use crate::snapshot::LoadedWorkflow;
+
+/// Compiles one version of a workflow. A row that makes the compiler panic is a row that does not compile.
+pub(crate) fn compile(engine: &Engine, row: &Workflow) -> Result<CompiledWorkflow, CompileError> {
+    catch_unwind(AssertUnwindSafe(|| engine.compile(row))).unwrap_or_else(|_| {
+        Err(CompileError::Invalid {
+            workflow: row.workflow_id.clone(),
+            at: format!("version {}", row.version),
+            message: "compiling it failed unexpectedly".to_owned(),
+        })
+    })
+}
+
+/// Builds a channel over the workflow it names. This version runs no schedules, so it quarantines them.
+///
+/// # Errors
+/// The reason to quarantine it.
+pub(crate) fn definition(
+    row: &Channel,
+    workflow: Option<&LoadedWorkflow>,
+    tools: &Toolbox,
+    previous: Option<&Definition>,
+) -> Result<Definition, String> {
+    if row.content.protocol == Protocol::Cron {
+        return Err("cron scheduler disabled".to_owned());
+    }
+    let Some(id) = row.content.workflow_id.as_deref() else { return Err("it names no workflow".to_owned()) };
+    let flow = flow(id, workflow)?;
+    catch_unwind(AssertUnwindSafe(|| Definition::build(row, flow, tools, previous)))
+        .unwrap_or_else(|_| Err("building it failed unexpectedly".to_owned()))
+}
+
+/// The active versions of a workflow with their shares of the traffic.
+fn flow(id: &str, workflow: Option<&LoadedWorkflow>) -> Result<Flow, String> {
+    let Some(workflow) = workflow else { return Err(format!("workflow '{id}' has no active version")) };
+    rollout::check(workflow.versions.iter().map(|version| version.rollout))
+        .map_err(|reason| format!("workflow '{id}': {reason}"))?;
+    let versions = workflow.versions.iter().map(|version| {
+        let compiled = version.compiled.clone().map_err(|reason| reason.to_string())?;
+        // The check above holds it between 0 and 100.
+        Ok((compiled, u8::try_from(version.rollout).unwrap_or_default()))
+    });
+    Ok(Flow { versions: versions.collect::<Result<_, String>>()? })
+}

@@ -1,0 +1,194 @@
+//! The actors of channels, as the registry deploys, replaces and retires them.
+//!
+//! The actors of one deployment are a group: `{id}`, or `{id}~2` and so on while an older one still drains. Nothing
+//! here waits for a worker's thread longer than [`PATIENCE`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{Address, ChildSpec, Exhausted, GroupSpec, Policy, SpawnError, Tree};
+use futures_util::future::join_all;
+use svc_channels::{ChannelActor, Definition};
+use tokio::time::timeout;
+
+use crate::snapshot::Actors;
+use crate::worker::Worker;
+
+/// How long actors may take to go over to another definition or to end, before the work goes on without them.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How channel actors are supervised.
+#[derive(Clone, Debug)]
+pub struct ChannelPolicy {
+    /// Path of the group they live below; it exists before the registry starts.
+    pub group: String,
+    /// Restart budget of one channel, all its threads together. Used up, the channel is quarantined.
+    pub budget: Policy,
+    /// Messages in flight in one channel on one thread.
+    pub mailbox: usize,
+    /// How long a retired or replaced actor may finish what it began.
+    pub drain: Duration,
+}
+
+impl Default for ChannelPolicy {
+    fn default() -> Self {
+        Self {
+            group: "channels".to_owned(),
+            budget: Policy::default(),
+            mailbox: 8192,
+            drain: Duration::from_secs(30),
+        }
+    }
+}
+
+/// Deploys, replaces and retires. Keeps nothing: what runs is in the snapshot and in the tree.
+#[derive(Clone)]
+pub(crate) struct Fleet {
+    tree: Tree,
+    policy: ChannelPolicy,
+}
+
+impl Fleet {
+    pub(crate) fn new(tree: Tree, policy: ChannelPolicy) -> Self {
+        Self { tree, policy }
+    }
+
+    pub(crate) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The channel an event's path belongs to.
+    pub(crate) fn channel_of<'p>(&self, path: &'p str) -> Option<&'p str> {
+        path.strip_prefix(&self.policy.group)?.strip_prefix('/')?.split(['/', '~']).next()
+    }
+
+    /// Starts a channel on every worker whose thread lives, beside an older deployment if there is one. Waits for no
+    /// worker: calls queue until its actor has started.
+    ///
+    /// # Errors
+    /// Why it could not be placed in the tree.
+    pub(crate) async fn deploy(
+        &self,
+        id: &str,
+        definition: &Arc<Definition>,
+        workers: &[Worker],
+    ) -> Result<Deployed, SpawnError> {
+        let group = self.group(id).await?;
+        let spawned = workers.iter().map(async |worker| {
+            let spawned = self.spawn(&group, definition, worker).await;
+            spawned.map_err(|error| (worker.id, error))
+        });
+        let (mut actors, mut gone) = (Vec::new(), Vec::new());
+        for spawned in join_all(spawned).await {
+            match spawned {
+                Ok(actor) => actors.push(actor),
+                Err((worker, SpawnError::ArbiterGone)) => gone.push(worker),
+                Err((_, error)) => {
+                    self.dismiss(&group).await;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Deployed { actors: Actors::new(group, actors), gone })
+    }
+
+    /// A new group for a channel's actors.
+    async fn group(&self, id: &str) -> Result<Arc<str>, SpawnError> {
+        let mut path = format!("{}/{id}", self.policy.group);
+        for next in 2_u64.. {
+            let spec = GroupSpec::new().policy(self.policy.budget.clone()).exhausted(Exhausted::Quarantine);
+            match self.tree.group(&path, spec).await {
+                Err(SpawnError::Duplicate { .. }) => path = format!("{}/{id}~{next}", self.policy.group),
+                made => return made.map(|()| path.into()),
+            }
+        }
+        Err(SpawnError::Duplicate { path })
+    }
+
+    /// Starts a deployed channel on one more worker.
+    pub(crate) async fn spawn(
+        &self,
+        group: &str,
+        definition: &Arc<Definition>,
+        worker: &Worker,
+    ) -> Result<(usize, Address<ChannelActor>), SpawnError> {
+        let spec = ChildSpec::new()
+            .mailbox(self.policy.mailbox)
+            .drain_deadline(self.policy.drain)
+            .fingerprint(fingerprint(definition))
+            .shared_budget();
+        let path = format!("{group}/{}", worker.id);
+        let spawned =
+            self.tree.spawn(&path, spec, worker.at.clone(), ChannelActor::factory(definition)).await;
+        spawned.map(|address| (worker.id, address))
+    }
+
+    /// Lets every actor of a channel go over to another definition: all are built before the first takes over. Past
+    /// the time allowed, or when one has ended or cannot be built, the channel is to be deployed anew.
+    pub(crate) async fn replace(&self, actors: &Actors, definition: &Arc<Definition>) -> Replaced {
+        let replaced = timeout(PATIENCE, async {
+            let prepared = join_all(actors.iter().map(|(_, address)| {
+                let factory = ChannelActor::factory(definition);
+                self.tree.replace(address, Some(fingerprint(definition)), factory)
+            }))
+            .await;
+            let Ok(prepared) = prepared.into_iter().collect::<Result<Vec<_>, _>>() else {
+                return Replaced::Failed;
+            };
+            for generation in prepared {
+                if generation.commit().await.is_err() {
+                    return Replaced::Failed;
+                }
+            }
+            Replaced::Done
+        });
+        replaced.await.unwrap_or(Replaced::Late)
+    }
+
+    /// The groups of every deployment in the tree.
+    pub(crate) fn groups(&self) -> Vec<Arc<str>> {
+        let is_group = |path: &str| {
+            let below = path.strip_prefix(&self.policy.group).and_then(|rest| rest.strip_prefix('/'));
+            below.is_some_and(|name| !name.contains('/'))
+        };
+        let nodes = self.tree.snapshot().nodes;
+        nodes.iter().map(|node| node.path.as_str()).filter(|path| is_group(path)).map(Arc::from).collect()
+    }
+
+    /// Drains and removes a deployment. One that is not there is retired already.
+    pub(crate) async fn retire(&self, group: &str) {
+        let _ = self.tree.retire(group, self.policy.drain).await;
+    }
+
+    /// As [`retire`](Self::retire), but waits only a short time for the end.
+    pub(crate) async fn dismiss(&self, group: &str) {
+        let _ = timeout(PATIENCE, self.retire(group)).await;
+    }
+
+    /// Drains and removes a channel's actor on one worker.
+    pub(crate) async fn withdraw(&self, group: &str, worker: usize) {
+        self.retire(&format!("{group}/{worker}")).await;
+    }
+}
+
+/// A channel that was started.
+pub(crate) struct Deployed {
+    pub(crate) actors: Actors,
+    /// Workers whose threads have ended.
+    pub(crate) gone: Vec<usize>,
+}
+
+/// Whether a channel's actors went over to another definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replaced {
+    /// All did.
+    Done,
+    /// One could not.
+    Failed,
+    /// One did not answer in time: its thread is blocked.
+    Late,
+}
+
+fn fingerprint(definition: &Definition) -> String {
+    format!("version {}", definition.version())
+}

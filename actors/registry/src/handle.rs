@@ -1,0 +1,198 @@
+//! The handle everyone else holds.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_supervision::{Address, CallErrorKind, ChildSpec, Placement, SpawnError, Tree};
+use arc_swap::{ArcSwap, ArcSwapOption, Guard};
+use svc_channels::{Answer, DataRequest, Submit, Toolbox, refusal};
+use svc_model::ServiceError;
+use svc_store::Store;
+
+use crate::actor::{Change, Job, RegistryActor, Shared};
+use crate::filter::ChannelFilter;
+use crate::fleet::{ChannelPolicy, Fleet};
+use crate::metrics::RegistryMetrics;
+use crate::resolve::Resolution;
+use crate::scope::{ReloadError, ReloadReport, Scope};
+use crate::snapshot::{Entry, Snapshot};
+use crate::worker::{Worker, WorkerId};
+
+/// How often a message is offered again after it met an actor on its way out.
+const OFFERS: usize = 3;
+
+/// What the registry works with.
+pub struct Parts {
+    /// Where definitions are stored.
+    pub store: Store,
+    /// What channels are built with.
+    pub tools: Toolbox,
+    /// Which channels to serve.
+    pub filter: ChannelFilter,
+    /// How channel actors are supervised.
+    pub channels: ChannelPolicy,
+    /// What reloads count.
+    pub metrics: RegistryMetrics,
+    /// Where it logs.
+    pub log: slog::Logger,
+}
+
+/// The registry, to read from anywhere and to ask for changes. Cheap to clone, `Send` and `Sync`.
+#[derive(Clone)]
+pub struct Registry {
+    address: Address<RegistryActor>,
+    shared: Arc<Shared>,
+    workers: Arc<AtomicUsize>,
+}
+
+impl Registry {
+    /// Starts the registry in `tree`. The group of [`ChannelPolicy::group`] must exist.
+    ///
+    /// The first configuration is loaded before the node runs: wait for it with [`Tree::running`].
+    ///
+    /// # Errors
+    /// The path is taken or cannot be.
+    pub async fn supervise(
+        tree: &Tree,
+        path: &str,
+        spec: ChildSpec,
+        at: Placement,
+        parts: Parts,
+    ) -> Result<Self, SpawnError> {
+        let shared = Arc::new(Shared {
+            snapshot: ArcSwap::default(),
+            failure: ArcSwapOption::empty(),
+            store: parts.store,
+            tools: parts.tools,
+            filter: parts.filter,
+            fleet: Fleet::new(tree.clone(), parts.channels),
+            metrics: parts.metrics,
+            log: parts.log,
+        });
+        let started = Arc::clone(&shared);
+        let address = tree.spawn(path, spec, at, move |_| RegistryActor::start(Arc::clone(&started))).await?;
+        Ok(Self { address, shared, workers: Arc::default() })
+    }
+
+    /// The configuration that serves now. Hold it for one request, not longer.
+    pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
+        self.shared.snapshot()
+    }
+
+    /// Why what serves is not all that is stored: the reason of the latest failed reload, until a reload of the same
+    /// scope or more succeeds. `None` when all is well.
+    pub fn reload_failure(&self) -> Option<Arc<String>> {
+        self.shared.failure.load().as_ref().map(|failure| Arc::clone(&failure.reason))
+    }
+
+    /// Brings what serves in line with what is stored. No request fails because of it. Reloads never overlap; those
+    /// that wait are done as one.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub async fn reload(&self, scope: Scope) -> Result<ReloadReport, ReloadError> {
+        self.change(Job::Reload(scope)).await
+    }
+
+    /// Puts an actor of every channel, now and in future, on a thread.
+    ///
+    /// # Errors
+    /// The registry is not available.
+    pub async fn join_worker(&self, at: Placement) -> Result<WorkerId, ReloadError> {
+        let id = self.workers.fetch_add(1, Ordering::Relaxed);
+        self.change(Job::Join(Worker { id, at })).await?;
+        Ok(WorkerId(id))
+    }
+
+    /// Takes a thread out of service; its actors finish what they began.
+    ///
+    /// # Errors
+    /// The registry is not available.
+    pub async fn leave_worker(&self, worker: WorkerId) -> Result<(), ReloadError> {
+        self.change(Job::Leave(worker.0)).await.map(drop)
+    }
+
+    /// Whether a thread is in service. One that ended is taken out by the next reload that meets it.
+    pub fn has_worker(&self, worker: WorkerId) -> bool {
+        self.snapshot().workers.iter().any(|known| known.id == worker.0)
+    }
+
+    /// Runs a message through the channel a path resolved to. `worker` is the calling thread's.
+    ///
+    /// # Errors
+    /// What the caller is to be answered.
+    pub async fn submit(
+        &self,
+        worker: Option<WorkerId>,
+        resolution: &Resolution,
+        request: DataRequest,
+    ) -> Result<Answer, ServiceError> {
+        let entry = self.usable(resolution)?;
+        if resolution.is_async {
+            return Err(ServiceError::unavailable("Asynchronous submission is not part of this version"));
+        }
+        self.deliver(worker, entry, request).await
+    }
+
+    /// Runs a message through the channel of that name, for the embedding process.
+    ///
+    /// # Errors
+    /// What a caller over HTTP would be answered.
+    pub async fn submit_to(
+        &self,
+        worker: Option<WorkerId>,
+        channel: &str,
+        request: DataRequest,
+    ) -> Result<Answer, ServiceError> {
+        let resolution = Resolution::of_name(&self.snapshot(), channel);
+        self.deliver(worker, self.usable(&resolution)?, request).await
+    }
+
+    fn usable<'r>(&self, resolution: &'r Resolution) -> Result<&'r Arc<Entry>, ServiceError> {
+        if resolution.channel().is_some_and(|entry| entry.quarantine().is_some()) {
+            self.shared.tools.metrics.error("channel_quarantined");
+        }
+        resolution.entry()
+    }
+
+    /// Hands a message to an actor. One that is on its way out hands it back: a newer snapshot has another actor for
+    /// it, or none, or the thread has ended and another worker has one.
+    async fn deliver(
+        &self,
+        worker: Option<WorkerId>,
+        entry: &Arc<Entry>,
+        mut request: DataRequest,
+    ) -> Result<Answer, ServiceError> {
+        let mut entry = Arc::clone(entry);
+        for offer in 0..OFFERS {
+            let error = match entry.actor_after(worker, offer)?.ask(Submit(request)).await {
+                Ok(answer) => return answer,
+                Err(error) => error,
+            };
+            if error.kind == CallErrorKind::Crashed {
+                self.shared.tools.metrics.error("panic");
+            }
+            let left = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
+            let refused = refusal::from_call(entry.name(), &error);
+            let Some(Submit(again)) = error.message.filter(|_| left) else { return Err(refused) };
+            request = again;
+            entry = match self.snapshot().by_id(entry.id()) {
+                Some(entry) => Arc::clone(entry),
+                None => {
+                    return Err(ServiceError::not_found(format!(
+                        "No active channel is named '{}'",
+                        entry.name()
+                    )));
+                }
+            };
+        }
+        Err(refusal::at_capacity(entry.name()))
+    }
+
+    async fn change(&self, job: Job) -> Result<ReloadReport, ReloadError> {
+        match self.address.call(Change(job)).await {
+            Ok(done) => done,
+            Err(error) => Err(ReloadError::Unavailable(error.to_string())),
+        }
+    }
+}

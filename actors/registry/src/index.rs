@@ -1,0 +1,44 @@
+//! Which channels name which workflow.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::snapshot::{Entry, Snapshot};
+
+/// The channels of every workflow. Derived from a snapshot and kept in step with it, so that a changed workflow finds
+/// its channels without a search.
+#[derive(Debug, Default)]
+pub(crate) struct Index {
+    users: HashMap<String, HashSet<Arc<str>>>,
+}
+
+impl Index {
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+        let mut index = Self::default();
+        snapshot.channels().for_each(|entry| index.add(entry));
+        index
+    }
+
+    pub(crate) fn add(&mut self, entry: &Entry) {
+        if let Some(workflow) = &entry.row.content.workflow_id {
+            self.users.entry(workflow.clone()).or_default().insert(Arc::clone(&entry.id));
+        }
+    }
+
+    pub(crate) fn remove(&mut self, entry: &Entry) {
+        let Some(workflow) = &entry.row.content.workflow_id else { return };
+        let Some(users) = self.users.get_mut(workflow) else { return };
+        users.remove(&entry.id);
+        if users.is_empty() {
+            self.users.remove(workflow);
+        }
+    }
+
+    pub(crate) fn is_used(&self, workflow: &str) -> bool {
+        self.users.contains_key(workflow)
+    }
+
+    pub(crate) fn users<'i>(&'i self, workflows: &'i [String]) -> impl Iterator<Item = &'i Arc<str>> {
+        workflows.iter().filter_map(|workflow| self.users.get(workflow)).flatten()
+    }
+}

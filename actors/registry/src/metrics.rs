@@ -1,0 +1,51 @@
+//! What the registry counts.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    status: &'static str,
+}
+
+/// The metrics of reloads. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct RegistryMetrics {
+    workflows: Gauge,
+    reloads: Family<Labels, Counter>,
+    durations: Histogram,
+}
+
+impl Default for RegistryMetrics {
+    fn default() -> Self {
+        Self {
+            workflows: Gauge::default(),
+            reloads: Family::default(),
+            durations: Histogram::new(svc_channels::SECONDS),
+        }
+    }
+}
+
+impl RegistryMetrics {
+    /// Registers `active_workflows`, `engine_reloads` and `engine_reload_duration_seconds`; the prefix is the
+    /// registry's.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("active_workflows", "Loaded active workflows", self.workflows.clone());
+        registry.register("engine_reloads", "Reloads by outcome", self.reloads.clone());
+        registry.register("engine_reload_duration_seconds", "Time of a reload", self.durations.clone());
+    }
+
+    pub(crate) fn reloaded(&self, success: bool, seconds: f64) {
+        let status = if success { "success" } else { "failure" };
+        self.reloads.get_or_create(&Labels { status }).inc();
+        self.durations.observe(seconds);
+    }
+
+    pub(crate) fn loaded(&self, workflows: usize) {
+        self.workflows.set(i64::try_from(workflows).unwrap_or(i64::MAX));
+    }
+}

@@ -1,0 +1,99 @@
+//! From the path of a request to a channel.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use svc_model::{RequestPath, ServiceError};
+
+use crate::snapshot::{Entry, Snapshot};
+
+/// The prefix under which data requests are always served.
+pub const DATA_PREFIX: &str = "/api/v1/data";
+
+/// The part of a raw request path that names the channel, or `None` when it is no data request.
+///
+/// That is what follows [`DATA_PREFIX`]. A path under one of the extra `mounts` is taken whole, because `{mount}/rest`
+/// means what `/api/v1/data{mount}/rest` does: the mount is part of what a route pattern matches.
+pub fn data_path<'p>(path: &'p str, mounts: &[String]) -> Option<&'p str> {
+    below(path, DATA_PREFIX)
+        .or_else(|| mounts.iter().any(|mount| below(path, mount).is_some()).then_some(path))
+}
+
+fn below<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
+    let rest = path.strip_prefix(prefix.trim_end_matches('/'))?;
+    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+}
+
+/// What a path and a method lead to. Whether the channel can be used is asked later, with
+/// [`entry`](Self::entry): a request with a bad body is refused for its body first.
+#[derive(Clone, Debug)]
+pub struct Resolution {
+    /// What the route captured, by parameter name; empty for a channel found by its name.
+    pub params: Map<String, Value>,
+    /// The path ended in `/async`.
+    pub is_async: bool,
+    target: Target,
+}
+
+#[derive(Clone, Debug)]
+enum Target {
+    Channel(Arc<Entry>),
+    Unknown(String),
+}
+
+impl Resolution {
+    /// The channel of that name, or nothing.
+    pub(crate) fn of_name(snapshot: &Snapshot, name: &str) -> Self {
+        let target = match snapshot.by_name(name) {
+            Some(entry) => Target::Channel(Arc::clone(entry)),
+            None => Target::Unknown(name.to_owned()),
+        };
+        Self { params: Map::new(), is_async: false, target }
+    }
+
+    /// The channel, when it may be called.
+    ///
+    /// # Errors
+    /// 503 for a quarantined channel, 404 for an unknown name.
+    pub fn entry(&self) -> Result<&Arc<Entry>, ServiceError> {
+        let entry = match &self.target {
+            Target::Channel(entry) => entry,
+            Target::Unknown(name) => {
+                return Err(ServiceError::not_found(format!("No active channel is named '{name}'")));
+            }
+        };
+        if let Some(quarantine) = entry.quarantine() {
+            return Err(svc_channels::refusal::quarantined(entry.name(), quarantine.public_reason()));
+        }
+        Ok(entry)
+    }
+
+    /// The channel in whatever state, for metrics and logs.
+    pub fn channel(&self) -> Option<&Arc<Entry>> {
+        match &self.target {
+            Target::Channel(entry) => Some(entry),
+            Target::Unknown(_) => None,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Resolves the part of a path after the mount, still percent-encoded, as [`data_path`] returns it.
+    ///
+    /// Routes are tried first: of those that fit path and method the one with the highest priority wins, then the
+    /// first by channel name. A single segment no route claims is a channel name; its method is not looked at.
+    ///
+    /// # Errors
+    /// 400 for an empty path or a broken escape, 404 for several segments no route claims.
+    pub fn resolve(&self, rest: &str, method: &str) -> Result<Resolution, ServiceError> {
+        let path = RequestPath::parse(rest)?;
+        if let Some((entry, params)) = self.routes.find(&path.segments, method) {
+            let target = Target::Channel(Arc::clone(entry));
+            return Ok(Resolution { params, is_async: path.is_async, target });
+        }
+        let Some(name) = path.channel_name()? else {
+            return Err(ServiceError::not_found("No route matches this path and method"));
+        };
+        Ok(Resolution { is_async: path.is_async, ..Resolution::of_name(self, name) })
+    }
+}

@@ -1,0 +1,128 @@
+//! Which channel a path belongs to.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use svc_model::RoutePattern;
+
+use crate::sharded::Sharded;
+use crate::snapshot::Entry;
+
+/// How a shape writes a parameter.
+const PARAM: &str = "{}";
+
+/// Where the parameters of a pattern stand: its segment count and a bit for each parameter. A pattern has at most 255
+/// characters, so at most 127 segments.
+type Mask = (usize, u128);
+
+/// The routes of all channels, found by shape: a lookup costs one hash per distinct [`Mask`] in use, whatever the
+/// number of routes. A clone shares everything.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RouteTable {
+    /// Routes of one shape, first choice first.
+    shapes: Sharded<String, Vec<Arc<Route>>>,
+    /// Masks in use, with the number of routes that have them.
+    masks: Arc<BTreeMap<Mask, usize>>,
+}
+
+#[derive(Debug)]
+struct Route {
+    pattern: RoutePattern,
+    entry: Arc<Entry>,
+}
+
+impl Route {
+    /// The route of a channel. Channels of other protocols, and rows whose pattern does not parse, have none.
+    fn of(entry: &Arc<Entry>) -> Option<Self> {
+        let content = &entry.row.content;
+        let pattern = content.route_pattern.as_deref().filter(|_| content.protocol.is_http())?;
+        let pattern = RoutePattern::parse(pattern).ok().filter(|pattern| pattern.segment_count() < 128)?;
+        Some(Self { pattern, entry: Arc::clone(entry) })
+    }
+
+    /// An empty list of methods takes all; whoever answers GET answers HEAD.
+    fn takes(&self, method: &str) -> bool {
+        let methods = self.entry.row.content.methods.as_deref().unwrap_or_default();
+        let listed = |method: &str| methods.iter().any(|listed| listed.eq_ignore_ascii_case(method));
+        methods.is_empty() || listed(method) || (method.eq_ignore_ascii_case("HEAD") && listed("GET"))
+    }
+
+    /// Smaller is tried first. Candidates for one path have as many segments as it, so their count decides nothing.
+    fn rank(&self) -> (std::cmp::Reverse<i64>, &str) {
+        (std::cmp::Reverse(self.entry.row.content.priority), self.entry.name())
+    }
+}
+
+impl RouteTable {
+    pub(crate) fn insert(&mut self, entry: &Arc<Entry>) {
+        let Some(route) = Route::of(entry) else { return };
+        let shape = route.pattern.shape();
+        *Arc::make_mut(&mut self.masks).entry(mask(&shape)).or_default() += 1;
+        let add = |routes: &mut Vec<Arc<Route>>| {
+            let at = routes.partition_point(|other| other.rank() <= route.rank());
+            routes.insert(at, Arc::new(route));
+        };
+        self.shapes.update(shape, add, Vec::is_empty);
+    }
+
+    pub(crate) fn remove(&mut self, entry: &Arc<Entry>) {
+        let Some(route) = Route::of(entry) else { return };
+        let shape = route.pattern.shape();
+        let masks = Arc::make_mut(&mut self.masks);
+        let mask = mask(&shape);
+        if let Some(count) = masks.get_mut(&mask) {
+            *count -= 1;
+            if *count == 0 {
+                masks.remove(&mask);
+            }
+        }
+        self.shapes.update(shape, |routes| routes.retain(|other| other.entry.id != entry.id), Vec::is_empty);
+    }
+
+    /// The first choice for decoded segments and a method, with what its parameters captured.
+    pub(crate) fn find(&self, path: &[String], method: &str) -> Option<(&Arc<Entry>, Map<String, Value>)> {
+        // No pattern has an empty segment, and a parameter stands for something.
+        if path.iter().any(String::is_empty) {
+            return None;
+        }
+        let count = path.len();
+        let mut shape = String::with_capacity(path.iter().map(|segment| segment.len() + 2).sum());
+        let mut best: Option<(&Route, Vec<(&str, String)>)> = None;
+        for (&(_, mask), _) in self.masks.range((count, 0)..=(count, u128::MAX)) {
+            write_shape(&mut shape, path, mask);
+            for route in self.shapes.get(&shape).into_iter().flatten() {
+                if best.as_ref().is_some_and(|(best, _)| best.rank() <= route.rank()) {
+                    break;
+                }
+                // A segment can hold an encoded '/' or "{}", so equal shapes alone prove nothing.
+                if let Some(params) = route.takes(method).then(|| route.pattern.matches(path)).flatten() {
+                    best = Some((route, params));
+                    break;
+                }
+            }
+        }
+        let (route, params) = best?;
+        let params =
+            params.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value))).collect();
+        Some((&route.entry, params))
+    }
+}
+
+fn mask(shape: &str) -> Mask {
+    let segments = shape.split('/').skip(1);
+    segments
+        .fold((0, 0), |(count, mask), segment| (count + 1, mask | (u128::from(segment == PARAM) << count)))
+}
+
+fn write_shape(shape: &mut String, path: &[String], mask: u128) {
+    shape.clear();
+    for (at, segment) in path.iter().enumerate() {
+        shape.push('/');
+        shape.push_str(if mask >> at & 1 == 1 { PARAM } else { segment });
+    }
+}
+
+#[cfg(test)]
+#[path = "routes/tests.rs"]
+mod tests;

@@ -1,0 +1,119 @@
+//! A hash map whose copies share all but what changed.
+
+use std::borrow::Borrow;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hash, RandomState};
+use std::sync::Arc;
+
+/// Shards of a map: many enough that copying one is nothing, few enough that copying the table of them is nothing.
+const SHARDS: usize = 256;
+
+/// An immutable-by-sharing hash map: a clone copies a table of pointers, a change then copies one shard. With `n`
+/// entries a change after a clone costs about `n / 256` copies of an entry.
+#[derive(Clone, Debug)]
+pub(crate) struct Sharded<K, V> {
+    shards: Box<[Arc<HashMap<K, V>>]>,
+    hasher: RandomState,
+    len: usize,
+}
+
+impl<K, V> Default for Sharded<K, V> {
+    fn default() -> Self {
+        let empty = Arc::new(HashMap::new());
+        Self { shards: vec![empty; SHARDS].into(), hasher: RandomState::new(), len: 0 }
+    }
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Sharded<K, V> {
+    fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
+        // The modulus fits any usize.
+        (self.hasher.hash_one(key) % SHARDS as u64) as usize
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.shards[self.shard(key)].get(key)
+    }
+
+    pub(crate) fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let shard = self.shard(&key);
+        let old = Arc::make_mut(&mut self.shards[shard]).insert(key, value);
+        self.len += usize::from(old.is_none());
+        old
+    }
+
+    pub(crate) fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let shard = self.shard(key);
+        // Looking first keeps a miss from copying the shard.
+        self.shards[shard].get(key)?;
+        let old = Arc::make_mut(&mut self.shards[shard]).remove(key);
+        self.len -= usize::from(old.is_some());
+        old
+    }
+
+    /// Every entry, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.shards.iter().flat_map(|shard| shard.iter())
+    }
+
+    /// Changes the value of a key in place, starting from the default, and drops it when it says it is empty.
+    pub(crate) fn update(&mut self, key: K, change: impl FnOnce(&mut V), is_empty: impl FnOnce(&V) -> bool)
+    where
+        V: Default,
+    {
+        let mut value = self.get(&key).cloned().unwrap_or_default();
+        change(&mut value);
+        if is_empty(&value) {
+            self.remove(&key);
+        } else {
+            self.insert(key, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_to_a_copy_copies_one_shard_and_leaves_the_original() {
+        let mut first = Sharded::default();
+        for key in 0..5_000 {
+            first.insert(key, key);
+        }
+        let mut second = first.clone();
+        second.insert(1, 100);
+        assert_eq!((first.get(&1), second.get(&1)), (Some(&1), Some(&100)));
+        let copied = first.shards.iter().zip(&second.shards).filter(|(a, b)| !Arc::ptr_eq(a, b)).count();
+        assert_eq!(copied, 1);
+    }
+
+    #[test]
+    fn the_length_counts_entries_once() {
+        let mut map = Sharded::default();
+        assert_eq!(map.insert("a", 1), None);
+        assert_eq!(map.insert("a", 2), Some(1));
+        assert_eq!(map.remove("b"), None);
+        assert_eq!((map.len(), map.iter().count()), (1, 1));
+        assert_eq!(map.remove("a"), Some(2));
+        assert_eq!(map.len(), 0);
+    }
+
+    #[test]
+    fn update_drops_a_value_that_became_empty() {
+        let mut map: Sharded<&str, Vec<u8>> = Sharded::default();
+        map.update("a", |list| list.push(1), Vec::is_empty);
+        assert_eq!(map.get("a"), Some(&vec![1]));
+        map.update("a", Vec::clear, Vec::is_empty);
+        assert_eq!(map.len(), 0);
+    }
+}

@@ -1,0 +1,268 @@
+//! The configuration that serves: immutable, replaced as a whole, cheap to derive the next one from.
+
+use std::sync::Arc;
+
+use actix_supervision::Address;
+use svc_channels::{ChannelActor, Definition};
+use svc_engine::CompiledWorkflow;
+use svc_model::{Channel, Protocol, ServiceError, Timestamp};
+
+use crate::routes::RouteTable;
+use crate::sharded::Sharded;
+use crate::worker::{Worker, WorkerId};
+
+/// One loaded channel.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The stored row it was loaded from.
+    pub row: Arc<Channel>,
+    /// Whether it serves.
+    pub state: ChannelState,
+    /// The name, shared with the index.
+    pub(crate) name: Arc<str>,
+    /// The id, shared with the index.
+    pub(crate) id: Arc<str>,
+}
+
+/// Whether a channel serves.
+#[derive(Clone, Debug)]
+pub enum ChannelState {
+    /// It does.
+    Serving(Serving),
+    /// It is refused at every ingress.
+    Quarantined(Quarantine),
+}
+
+/// What serves a channel.
+#[derive(Clone, Debug)]
+pub struct Serving {
+    /// What its actors run.
+    pub definition: Arc<Definition>,
+    /// Its actor on every worker.
+    pub(crate) actors: Actors,
+}
+
+/// Why a channel is refused.
+#[derive(Clone, Debug)]
+pub struct Quarantine {
+    /// The reason, for operators.
+    pub reason: Arc<str>,
+    /// Set when its actors failed too often: they are still there and an operator's restart brings them back.
+    pub(crate) actors: Option<Serving>,
+}
+
+impl Quarantine {
+    /// The reason as callers may read it: a crash of our own is not spelled out to them.
+    pub fn public_reason(&self) -> &str {
+        if self.actors.is_some() { svc_channels::refusal::FAILED_TOO_OFTEN } else { &self.reason }
+    }
+}
+
+/// The actors of one channel, by worker number.
+#[derive(Clone, Debug)]
+pub(crate) struct Actors {
+    /// Path of the group that holds them.
+    pub(crate) group: Arc<str>,
+    list: Arc<[(usize, Address<ChannelActor>)]>,
+}
+
+impl Actors {
+    pub(crate) fn new(group: Arc<str>, actors: Vec<(usize, Address<ChannelActor>)>) -> Self {
+        Self { group, list: actors.into() }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(usize, Address<ChannelActor>)> {
+        self.list.iter()
+    }
+
+    /// The actor on that worker, or the one `turn` places after it. A caller that is not on a worker, or on one that
+    /// is only joining, starts with the first.
+    fn on(&self, worker: Option<WorkerId>, turn: usize) -> Option<&Address<ChannelActor>> {
+        let own = worker.and_then(|WorkerId(number)| self.list.iter().position(|(id, _)| *id == number));
+        let at = (own.unwrap_or_default() + turn).checked_rem(self.list.len())?;
+        self.list.get(at).map(|(_, address)| address)
+    }
+}
+
+impl Entry {
+    /// The name callers use.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The id.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The quarantine, when there is one.
+    pub fn quarantine(&self) -> Option<&Quarantine> {
+        match &self.state {
+            ChannelState::Quarantined(quarantine) => Some(quarantine),
+            ChannelState::Serving(_) => None,
+        }
+    }
+
+    fn is_quarantined_cron(&self) -> bool {
+        self.row.content.protocol == Protocol::Cron && self.quarantine().is_some()
+    }
+
+    /// The actor that serves a request of that worker's thread.
+    ///
+    /// # Errors
+    /// 503 for a quarantined channel and while no worker has joined.
+    pub fn actor(&self, worker: Option<WorkerId>) -> Result<&Address<ChannelActor>, ServiceError> {
+        self.actor_after(worker, 0)
+    }
+
+    /// As [`actor`](Self::actor), but the one `turn` workers further: for a message that another handed back.
+    pub(crate) fn actor_after(
+        &self,
+        worker: Option<WorkerId>,
+        turn: usize,
+    ) -> Result<&Address<ChannelActor>, ServiceError> {
+        match &self.state {
+            ChannelState::Serving(serving) => serving.actors.on(worker, turn).ok_or_else(|| {
+                ServiceError::unavailable(format!("Channel '{}' is starting", self.name)).with_retry_after(1)
+            }),
+            ChannelState::Quarantined(quarantine) => {
+                Err(svc_channels::refusal::quarantined(&self.name, quarantine.public_reason()))
+            }
+        }
+    }
+
+    /// The actors, running or quarantined by supervision.
+    pub(crate) fn serving(&self) -> Option<&Serving> {
+        match &self.state {
+            ChannelState::Serving(serving) => Some(serving),
+            ChannelState::Quarantined(quarantine) => quarantine.actors.as_ref(),
+        }
+    }
+}
+
+/// One active workflow that channels use.
+#[derive(Debug)]
+pub(crate) struct LoadedWorkflow {
+    /// Its active versions, newest first.
+    pub(crate) versions: Vec<LoadedVersion>,
+}
+
+/// One active version of a workflow.
+#[derive(Clone, Debug)]
+pub(crate) struct LoadedVersion {
+    pub(crate) version: i64,
+    pub(crate) rollout: i64,
+    pub(crate) updated_at: Timestamp,
+    /// Hash of the content: equal content is never compiled twice.
+    pub(crate) hash: String,
+    /// The compiled version, or why there is none.
+    pub(crate) compiled: Result<Arc<CompiledWorkflow>, Arc<str>>,
+}
+
+impl LoadedVersion {
+    /// What tells in the store that a version changed.
+    pub(crate) fn mark(&self) -> (i64, i64, Timestamp) {
+        (self.version, self.rollout, self.updated_at)
+    }
+}
+
+impl LoadedWorkflow {
+    /// Whether every version compiled.
+    pub(crate) fn is_sound(&self) -> bool {
+        self.versions.iter().all(|version| version.compiled.is_ok())
+    }
+
+    /// Whether a message would run the same way.
+    pub(crate) fn runs_as(&self, other: &Self) -> bool {
+        let parts = |version: &LoadedVersion| (version.version, version.rollout, version.hash.clone());
+        self.is_sound()
+            && other.is_sound()
+            && self.versions.iter().map(parts).eq(other.versions.iter().map(parts))
+    }
+}
+
+/// A complete configuration. A clone shares everything; changing the clone copies only what the change touches.
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    pub(crate) generation: u64,
+    pub(crate) workers: Arc<[Worker]>,
+    pub(crate) workflows: Sharded<Arc<str>, Arc<LoadedWorkflow>>,
+    names: Sharded<Arc<str>, Arc<Entry>>,
+    ids: Sharded<Arc<str>, Arc<Entry>>,
+    pub(crate) routes: RouteTable,
+    quarantined: usize,
+    quarantined_cron: usize,
+}
+
+impl Snapshot {
+    /// Grows with every change; 0 before the first load.
+    pub fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// The channel of that name.
+    pub fn by_name(&self, name: &str) -> Option<&Arc<Entry>> {
+        self.names.get(name)
+    }
+
+    /// The channel of that id.
+    pub fn by_id(&self, id: &str) -> Option<&Arc<Entry>> {
+        self.ids.get(id)
+    }
+
+    /// Every loaded channel, in no order.
+    pub fn channels(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.ids.iter().map(|(_, entry)| entry)
+    }
+
+    /// How many channels are loaded, the quarantined ones included.
+    pub fn channels_count(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// How many channels are quarantined. Costs nothing, unlike [`quarantined`](Self::quarantined).
+    pub fn quarantined_count(&self) -> usize {
+        self.quarantined
+    }
+
+    /// Whether a schedule is quarantined. Costs nothing.
+    pub fn has_quarantined_cron(&self) -> bool {
+        self.quarantined_cron > 0
+    }
+
+    /// The quarantined channels, by name.
+    pub fn quarantined(&self) -> Vec<(&Arc<Entry>, &Quarantine)> {
+        let mut found: Vec<_> =
+            self.channels().filter_map(|entry| Some((entry, entry.quarantine()?))).collect();
+        found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        found
+    }
+
+    /// How many active workflows are loaded.
+    pub fn workflows_count(&self) -> usize {
+        self.workflows.len()
+    }
+
+    /// Puts a channel in, in place of the one of the same id.
+    pub(crate) fn put(&mut self, entry: Arc<Entry>) {
+        self.remove(&entry.id);
+        self.quarantined += usize::from(entry.quarantine().is_some());
+        self.quarantined_cron += usize::from(entry.is_quarantined_cron());
+        self.routes.insert(&entry);
+        self.names.insert(Arc::clone(&entry.name), Arc::clone(&entry));
+        self.ids.insert(Arc::clone(&entry.id), entry);
+    }
+
+    /// Takes a channel out.
+    pub(crate) fn remove(&mut self, id: &str) -> Option<Arc<Entry>> {
+        let entry = self.ids.remove(id)?;
+        self.quarantined -= usize::from(entry.quarantine().is_some());
+        self.quarantined_cron -= usize::from(entry.is_quarantined_cron());
+        self.routes.remove(&entry);
+        // The name may by now belong to another channel, when two swapped theirs.
+        if self.names.get(&entry.name).is_some_and(|named| named.id == entry.id) {
+            self.names.remove(&entry.name);
+        }
+        Some(entry)
+    }
+}

@@ -1,0 +1,23 @@
+//! The threads that serve channels.
+
+use actix_supervision::Placement;
+
+/// A thread that runs one actor of every channel.
+#[derive(Clone, Debug)]
+pub(crate) struct Worker {
+    /// Its number, also the last segment of the paths of its actors.
+    pub(crate) id: usize,
+    /// Where its actors run.
+    pub(crate) at: Placement,
+}
+
+/// Names a joined worker; what a request of that thread resolves its actor with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WorkerId(pub(crate) usize);
+
+impl WorkerId {
+    /// Its number, from 0, never reused within a process.
+    pub const fn number(self) -> usize {
+        self.0
+    }
+}

@@ -1,0 +1,220 @@
+//! A registry over an SQLite file, with one worker: the thread of the test.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{Backoff, ChildSpec, Exhausted, Fault, GroupSpec, Placement, Policy, Tree};
+use serde_json::{Value, json};
+use svc_channels::{Answer, ChannelMetrics, DataRequest, Ingress, Settings, Toolbox};
+use svc_engine::Engine;
+use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, Status, WorkflowContent};
+use svc_registry::{ChannelFilter, ChannelPolicy, Parts, Registry, RegistryMetrics, WorkerId};
+use svc_store::{AuditEntry, ChannelGates, Mutation, Store, StoreConfig, WorkflowGates};
+
+/// How long a test waits for a state before it fails.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a test plays with.
+pub(crate) struct World {
+    pub(crate) tree: Tree,
+    pub(crate) store: Store,
+    pub(crate) metrics: ChannelMetrics,
+    io: Option<tokio::runtime::Runtime>,
+}
+
+/// A registry that loaded, with its worker.
+#[derive(Clone)]
+pub(crate) struct Running {
+    pub(crate) registry: Registry,
+    pub(crate) worker: WorkerId,
+}
+
+/// Runs a test in a world of its own.
+pub(crate) fn run<T>(faults: Vec<Fault>, test: impl AsyncFnOnce(&mut World) -> T) -> T {
+    let dir = tempfile::tempdir().unwrap();
+    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    actix_rt::System::new().block_on(async {
+        let log = slog::Logger::root(slog::Discard, slog::o!());
+        let url = format!("sqlite:{}", dir.path().join("svc.db").display());
+        let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
+        let tree = Tree::builder("test").seed(1).faults(faults).build();
+        let opened = Store::open(&config, io.handle().clone(), log).await.unwrap();
+        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        tree.group("channels", GroupSpec::new()).await.unwrap();
+        let mut world = World { tree: tree.clone(), store, metrics: ChannelMetrics::default(), io: Some(io) };
+        let outcome = tokio::time::timeout(PATIENCE, test(&mut world)).await.unwrap();
+        tree.shutdown(Duration::from_secs(5)).await;
+        if let Some(io) = world.io.take() {
+            io.shutdown_background();
+        }
+        outcome
+    })
+}
+
+impl World {
+    pub(crate) async fn start(&self) -> Running {
+        self.start_with(ChannelFilter::default()).await
+    }
+
+    pub(crate) async fn start_with(&self, filter: ChannelFilter) -> Running {
+        let tools = Toolbox {
+            engine: Arc::new(Engine::builder().build()),
+            settings: Arc::new(Settings::default()),
+            metrics: self.metrics.clone(),
+        };
+        let budget = Policy {
+            max_restarts: 2,
+            within: Duration::from_secs(60),
+            backoff: Backoff { first: Duration::from_millis(1), max: Duration::from_millis(1), jitter: 0.0 },
+            exhausted: Exhausted::Quarantine,
+        };
+        let parts = Parts {
+            store: self.store.clone(),
+            tools,
+            filter,
+            channels: ChannelPolicy { budget, ..ChannelPolicy::default() },
+            metrics: RegistryMetrics::default(),
+            log: slog::Logger::root(slog::Discard, slog::o!()),
+        };
+        let spec = ChildSpec::new().essential();
+        let registry =
+            Registry::supervise(&self.tree, "registry", spec, Placement::Here, parts).await.unwrap();
+        self.tree.running("registry").await.unwrap();
+        let worker = registry.join_worker(Placement::Here).await.unwrap();
+        Running { registry, worker }
+    }
+
+    /// Takes the database away for good.
+    pub(crate) fn lose_database(&mut self) {
+        self.io.take().unwrap().shutdown_background();
+    }
+
+    /// Stores a workflow that answers `{"from": mark}` and activates it.
+    pub(crate) async fn workflow(&self, id: &str, mark: &str) {
+        self.workflow_of(id, json!([answer("mark", mark)])).await;
+    }
+
+    pub(crate) async fn workflow_of(&self, id: &str, tasks: Value) {
+        let content = WorkflowContent {
+            name: id.into(),
+            description: None,
+            priority: 0,
+            condition: json!(true),
+            tasks: tasks.as_array().unwrap().clone(),
+            tags: vec![],
+            loop_: None,
+            continue_on_error: false,
+        };
+        let workflows = self.store.workflows();
+        if workflows.latest(id).await.unwrap().is_some() {
+            workflows.new_version(id, mutation()).await.unwrap();
+            workflows.update(id, Box::new(move |_| Ok(content)), mutation()).await.unwrap();
+        } else {
+            workflows.create(Some(id.into()), content, mutation()).await.unwrap();
+        }
+        self.activate_workflow(id, None).await;
+    }
+
+    pub(crate) async fn activate_workflow(&self, id: &str, rollout: Option<i64>) {
+        let gates = WorkflowGates::default();
+        self.store.workflows().set_status(id, Status::Active, rollout, gates, mutation()).await.unwrap();
+    }
+
+    /// Stores a channel, or its next version, and activates it.
+    pub(crate) async fn channel(&self, content: ChannelContent) {
+        let channels = self.store.channels();
+        let id = content.name.clone();
+        if channels.latest(&id).await.unwrap().is_some() {
+            channels.new_version(&id, mutation()).await.unwrap();
+            channels.update(&id, Box::new(move |_| Ok(content)), mutation()).await.unwrap();
+        } else {
+            channels.create(Some(id.clone()), content, mutation()).await.unwrap();
+        }
+        let gates = ChannelGates { cron_enabled: true, ..ChannelGates::default() };
+        channels.set_status(&id, Status::Active, None, gates, mutation()).await.unwrap();
+    }
+
+    pub(crate) async fn archive_channel(&self, id: &str) {
+        let gates = ChannelGates::default();
+        self.store.channels().set_status(id, Status::Archived, None, gates, mutation()).await.unwrap();
+    }
+
+    pub(crate) async fn archive_workflow(&self, id: &str) {
+        let gates = WorkflowGates::default();
+        self.store.workflows().set_status(id, Status::Archived, None, gates, mutation()).await.unwrap();
+    }
+}
+
+impl Running {
+    /// Posts to a data path; answers the data document.
+    pub(crate) async fn post(&self, path: &str) -> Result<Value, ServiceError> {
+        let resolution = self.registry.snapshot().resolve(path, "POST")?;
+        let mut request = DataRequest::embedded(json!({}));
+        request.ingress = Ingress::Http;
+        request.params = resolution.params.clone();
+        let answer = self.registry.submit(Some(self.worker), &resolution, request).await?;
+        Ok(data(&answer))
+    }
+
+    /// What the workflow behind a path put under `from`.
+    pub(crate) async fn mark(&self, path: &str) -> String {
+        self.post(path).await.unwrap()["from"].as_str().unwrap().to_owned()
+    }
+
+    /// Waits for a state of the snapshot.
+    pub(crate) async fn until(&self, mut reached: impl FnMut(&Self) -> bool) {
+        while !reached(self) {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    pub(crate) fn is_quarantined(&self, channel: &str) -> bool {
+        self.reason(channel).is_some()
+    }
+
+    pub(crate) fn reason(&self, channel: &str) -> Option<String> {
+        let snapshot = self.registry.snapshot();
+        Some(snapshot.by_name(channel)?.quarantine()?.reason.to_string())
+    }
+}
+
+pub(crate) fn data(answer: &Answer) -> Value {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    body["data"].clone()
+}
+
+/// A task that writes `mark` to `data.from`.
+pub(crate) fn answer(id: &str, mark: &str) -> Value {
+    let mappings = json!([{"path": "data.from", "logic": mark}, {"path": "data.params", "logic": {"var": "metadata.params"}}]);
+    json!({"id": id, "name": id, "function": {"name": "map", "input": {"mappings": mappings}}})
+}
+
+/// A channel over the workflow `w`, its id its name.
+pub(crate) fn channel(name: &str, methods: &[&str], route: &str) -> ChannelContent {
+    ChannelContent {
+        name: name.into(),
+        description: None,
+        channel_type: ChannelType::Sync,
+        protocol: Protocol::Rest,
+        methods: Some(methods.iter().map(|method| (*method).into()).collect()),
+        route_pattern: Some(route.into()),
+        topic: None,
+        consumer_group: None,
+        transport_config: json!({}),
+        workflow_id: Some("w".into()),
+        config: json!({}),
+        priority: 0,
+        tags: vec![],
+    }
+}
+
+pub(crate) fn mutation() -> Mutation {
+    let audit = AuditEntry {
+        principal: "anonymous".into(),
+        action: "test".into(),
+        resource_type: "test".into(),
+        resource_id: String::new(),
+        details: None,
+    };
+    Mutation { audit, epoch: false, dry_run: false }
+}

@@ -1,0 +1,170 @@
+//! From paths to channels.
+
+use serde_json::{Value, json};
+use svc_model::{ChannelContent, Protocol, ServiceError};
+use svc_registry::{Scope, Snapshot, data_path};
+
+use crate::kit::{channel, run};
+
+/// The name a path and method lead to, with what the route captured.
+fn leads(snapshot: &Snapshot, path: &str, method: &str) -> Result<(String, Value), ServiceError> {
+    let resolution = snapshot.resolve(path, method)?;
+    let name = resolution.entry()?.name().to_owned();
+    Ok((name, resolution.params.into()))
+}
+
+fn with_priority(priority: i64, content: ChannelContent) -> ChannelContent {
+    ChannelContent { priority, ..content }
+}
+
+#[test]
+fn paths_lead_where_the_rules_say() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        for content in [
+            channel("orders", &["POST", "GET"], "/orders"),
+            channel("order", &["GET"], "/orders/{id}"),
+            channel("order-lines", &["GET"], "/orders/{id}/lines/{line}"),
+            with_priority(5, channel("special", &["GET"], "/orders/special")),
+            with_priority(-5, channel("demoted", &["GET"], "/orders/demoted")),
+            channel("z-first", &["GET"], "/tie/{a}/c"),
+            channel("a-second", &["GET"], "/tie/b/{d}"),
+            with_priority(1, channel("override", &["PUT"], "/orders/{any}")),
+            channel("order-put", &["PUT"], "/orders/{key}"),
+            channel("ünï", &["GET"], "/Straße/{x}"),
+            channel("name only", &["GET"], "/elsewhere"),
+            ChannelContent {
+                protocol: Protocol::Kafka,
+                topic: Some("t".into()),
+                ..channel("kafka", &["GET"], "/not/a/route")
+            },
+        ] {
+            world.channel(content).await;
+        }
+        let running = world.start().await;
+        let snapshot = running.registry.snapshot();
+        let none = json!({});
+        for (path, method, name, params) in [
+            ("/orders", "POST", "orders", none.clone()),
+            ("orders", "post", "orders", none.clone()),
+            ("//orders/", "GET", "orders", none.clone()),
+            ("/orders", "HEAD", "orders", none.clone()),
+            ("/orders/7", "GET", "order", json!({"id": "7"})),
+            ("/orders/7", "HEAD", "order", json!({"id": "7"})),
+            ("/orders/a%2Fb", "GET", "order", json!({"id": "a/b"})),
+            ("/orders/%7B%7D", "GET", "order", json!({"id": "{}"})),
+            ("/orders/7%2Flines%2F1", "GET", "order", json!({"id": "7/lines/1"})),
+            ("/orders/7/lines/1", "GET", "order-lines", json!({"id": "7", "line": "1"})),
+            ("/orders/special", "GET", "special", none.clone()),
+            ("/orders/demoted", "GET", "order", json!({"id": "demoted"})),
+            ("/tie/b/c", "GET", "a-second", json!({"d": "c"})),
+            ("/tie/x/c", "GET", "z-first", json!({"a": "x"})),
+            ("/orders/7", "PUT", "override", json!({"any": "7"})),
+            ("/Stra%C3%9Fe/1", "GET", "ünï", json!({"x": "1"})),
+            // No route: a single segment is a name, and its method is not looked at.
+            ("/special", "DELETE", "special", none.clone()),
+            ("/orders", "DELETE", "orders", none.clone()),
+            ("/name%20only", "PATCH", "name only", none.clone()),
+            ("/%20name%20only%20", "PATCH", "name only", none.clone()),
+            ("/kafka", "POST", "kafka", none.clone()),
+        ] {
+            let (found, captured) =
+                leads(&snapshot, path, method).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+            assert_eq!((found.as_str(), captured), (name, params), "{method} {path}");
+        }
+        for (path, method, status) in [
+            ("", "POST", 400),
+            ("/", "POST", 400),
+            (" / ", "POST", 400),
+            ("/%zz", "POST", 400),
+            ("/a/%ff", "POST", 400),
+            ("/%20", "POST", 400),
+            ("/Orders/7", "GET", 404),
+            ("/orders/7", "DELETE", 404),
+            ("/orders/7/lines", "GET", 404),
+            ("/orders//lines/1", "GET", 404),
+            ("/not/a/route", "GET", 404),
+            ("/nobody", "POST", 404),
+        ] {
+            assert_eq!(leads(&snapshot, path, method).unwrap_err().status(), status, "{method} {path:?}");
+        }
+    });
+}
+
+#[test]
+fn a_final_async_marks_the_submission_and_is_taken_off() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders/{id}")).await;
+        world.channel(channel("async", &["POST"], "/elsewhere")).await;
+        let running = world.start().await;
+        let snapshot = running.registry.snapshot();
+        for (path, name, marked) in [
+            ("/orders/7/async", "orders", true),
+            ("/orders/async", "orders", true),
+            ("/orders/7", "orders", false),
+            ("/async", "async", false),
+            ("/async/async", "async", true),
+        ] {
+            let resolution = snapshot.resolve(path, "POST").unwrap();
+            assert_eq!((resolution.entry().unwrap().name(), resolution.is_async), (name, marked), "{path}");
+        }
+    });
+}
+
+#[test]
+fn a_quarantined_channel_refuses_by_name_and_by_route_and_so_does_a_schedule() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        let broken =
+            ChannelContent { config: json!({"cors": {}}), ..channel("broken", &["POST"], "/b/{id}") };
+        world.channel(broken).await;
+        let nightly = ChannelContent {
+            protocol: Protocol::Cron,
+            methods: None,
+            route_pattern: None,
+            transport_config: json!({"schedule": "0 0 3 * * *"}),
+            ..channel("nightly", &[], "")
+        };
+        world.channel(nightly).await;
+        let running = world.start().await;
+        for path in ["/broken", "/b/1"] {
+            let error = running.post(path).await.unwrap_err();
+            assert_eq!((error.status(), error.retry_after()), (503, None), "{path}");
+            let message = error.message();
+            assert!(
+                message.contains("'broken'") && message.contains("config_json does not parse"),
+                "{message}"
+            );
+        }
+        // Path faults come before, so the body can be looked at in between.
+        assert!(running.registry.snapshot().resolve("/b/1", "POST").is_ok());
+        assert_eq!(running.post("/nightly").await.unwrap_err().status(), 503);
+        assert_eq!(running.reason("nightly").unwrap(), "cron scheduler disabled");
+        assert!(running.registry.snapshot().has_quarantined_cron());
+        world.archive_channel("nightly").await;
+        running.registry.reload(Scope::channel("nightly")).await.unwrap();
+        assert!(!running.registry.snapshot().has_quarantined_cron());
+    });
+}
+
+#[test]
+fn a_mount_is_part_of_what_a_pattern_matches() {
+    let mounts = ["/hooks".to_owned(), "/v2/in".to_owned()];
+    for (path, rest) in [
+        ("/api/v1/data/orders", Some("/orders")),
+        ("/api/v1/data", Some("")),
+        ("/api/v1/database", None),
+        ("/hooks/zoom", Some("/hooks/zoom")),
+        ("/hooks", Some("/hooks")),
+        ("/hooksy", None),
+        ("/v2/in/a/b", Some("/v2/in/a/b")),
+        ("/v2", None),
+        ("/other", None),
+    ] {
+        assert_eq!(data_path(path, &mounts), rest, "{path}");
+    }
+    assert_eq!(data_path("/anything/else", &["/".to_owned()]), Some("/anything/else"));
+    assert_eq!(data_path("/api/v1/data/a", &["/".to_owned()]), Some("/a"));
+    assert_eq!(data_path("/other", &[]), None);
+}

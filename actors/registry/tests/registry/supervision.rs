@@ -1,0 +1,268 @@
+//! Reloads under load, and channels that fail.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use actix_supervision::{Fault, FaultKind, GroupSpec, Placement};
+use serde_json::json;
+use svc_channels::Probe;
+use svc_model::ChannelContent;
+use svc_registry::Scope;
+
+use crate::kit::{Running, channel, run};
+
+fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Vec<Fault> {
+    let fault = |nth| Fault { path: path.into(), message: message.into(), nth, kind: FaultKind::Panic };
+    times.map(fault).collect()
+}
+
+/// Keeps asking until the channel's budget is used up.
+async fn exhaust(running: &Running, name: &str) {
+    while !running.is_quarantined(name) {
+        let actor = running.registry.snapshot().by_name(name).map(|entry| entry.actor(None).cloned());
+        if let Some(Ok(actor)) = actor {
+            let _ = actor.call(Probe).await;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[test]
+fn no_request_fails_while_a_hundred_reloads_go_on() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("stable", &["POST"], "/stable")).await;
+        world.channel(channel("busy", &["POST"], "/busy/{id}")).await;
+        let running = world.start().await;
+        let done = Rc::new(Cell::new(false));
+        let clients: Vec<_> = (0..4)
+            .map(|client| {
+                let (running, done) = (running.clone(), Rc::clone(&done));
+                actix_rt::spawn(async move {
+                    let mut answered = 0_u32;
+                    while !done.get() {
+                        assert_eq!(running.mark("/stable").await, "w");
+                        let answer = running.post(&format!("/busy/{client}")).await.unwrap();
+                        assert_eq!(answer["params"], json!({"id": client.to_string()}));
+                        answered += 1;
+                        tokio::task::yield_now().await;
+                    }
+                    answered
+                })
+            })
+            .collect();
+        for version in 0..100 {
+            let config = json!({"timeout_ms": 1000 + version});
+            world.channel(ChannelContent { config, ..channel("busy", &["POST"], "/busy/{id}") }).await;
+            let report = running.registry.reload(Scope::channel("busy")).await.unwrap();
+            assert_eq!((report.built, report.compiled, report.quarantined), (1, 0, 0));
+        }
+        done.set(true);
+        for client in clients {
+            assert!(client.await.unwrap() > 0);
+        }
+    });
+}
+
+#[test]
+fn reloads_asked_for_at_once_do_not_overlap_and_each_is_answered() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        for name in ["a", "b", "c"] {
+            world.channel(channel(name, &["POST"], &format!("/{name}"))).await;
+        }
+        let running = world.start().await;
+        let before = running.registry.snapshot().generation();
+        world.workflow("w", "w2").await;
+        let reloads = (0..20).map(|_| running.registry.reload(Scope::workflow("w")));
+        let reports = futures_util::future::join_all(reloads).await;
+        let built: usize = {
+            let mut reports: Vec<_> = reports.into_iter().map(Result::unwrap).collect();
+            reports.dedup();
+            reports.iter().map(|report| report.built).sum()
+        };
+        assert_eq!(built, 3, "the first built them, those that waited were one and found nothing to do");
+        assert_eq!(running.registry.snapshot().generation(), before + 2);
+    });
+}
+
+#[test]
+fn a_channel_past_its_budget_is_quarantined_and_an_operator_brings_it_back() {
+    run(panics("channels/orders/*", "Probe", 1..=3), async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/o/{id}")).await;
+        world.channel(channel("neighbour", &["POST"], "/neighbour")).await;
+        let running = world.start().await;
+        assert_eq!(running.mark("/o/1").await, "w");
+        exhaust(&running, "orders").await;
+
+        let reason = running.reason("orders").unwrap();
+        assert!(!reason.is_empty());
+        for path in ["/orders", "/o/1"] {
+            let error = running.post(path).await.unwrap_err();
+            assert_eq!((error.status(), error.retry_after()), (503, None), "{path}");
+            assert!(error.message().contains("'orders' is quarantined"), "{}", error.message());
+        }
+        assert_eq!(running.registry.snapshot().quarantined_count(), 1);
+        assert_eq!(running.mark("/neighbour").await, "w");
+
+        world.tree.restart("channels/orders").await.unwrap();
+        running.until(|running| !running.is_quarantined("orders")).await;
+        assert_eq!(running.mark("/o/1").await, "w");
+        assert_eq!(running.registry.snapshot().quarantined_count(), 0);
+    });
+}
+
+#[test]
+fn a_reload_and_a_changed_configuration_bring_it_back_too() {
+    for all in [true, false] {
+        run(panics("channels/orders/*", "Probe", 1..=3), async |world| {
+            world.workflow("w", "w").await;
+            world.channel(channel("orders", &["POST"], "/orders")).await;
+            let running = world.start().await;
+            exhaust(&running, "orders").await;
+            let scope = if all {
+                Scope::All
+            } else {
+                world
+                    .channel(ChannelContent { priority: 1, ..channel("orders", &["POST"], "/orders") })
+                    .await;
+                Scope::channel("orders")
+            };
+            let report = running.registry.reload(scope).await.unwrap();
+            assert_eq!((report.quarantined, report.built), (0, 1));
+            assert_eq!(running.mark("/orders").await, "w");
+        });
+    }
+}
+
+#[test]
+fn the_snapshot_outlives_a_crash_of_the_registry() {
+    run(panics("registry", "Change", 2..=2), async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("a", &["POST"], "/a")).await;
+        let running = world.start().await;
+        world.workflow("w", "w2").await;
+        world.tree.group("channels/orphan", GroupSpec::new()).await.unwrap();
+        assert!(running.registry.reload(Scope::All).await.is_err(), "the planned crash");
+        assert_eq!(
+            running.post("/a").await.unwrap()["from"].as_str().map(|mark| mark.starts_with('w')),
+            Some(true)
+        );
+        world.tree.running("registry").await.unwrap();
+        running.registry.reload(Scope::All).await.unwrap();
+        assert_eq!(running.mark("/a").await, "w2");
+        let orphan = || world.tree.snapshot().node("channels/orphan").is_some();
+        running.until(|_| !orphan()).await;
+    });
+}
+
+#[test]
+fn every_worker_has_an_actor_of_every_channel_while_it_is_there() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("a", &["POST"], "/a")).await;
+        let running = world.start().await;
+        let second = running.registry.join_worker(Placement::Here).await.unwrap();
+        world.channel(channel("b", &["POST"], "/b")).await;
+        running.registry.reload(Scope::channel("b")).await.unwrap();
+        let path = |name: &str, worker| {
+            let snapshot = running.registry.snapshot();
+            snapshot.by_name(name).unwrap().actor(Some(worker)).unwrap().path().to_string()
+        };
+        for (name, worker, expected) in [
+            ("a", running.worker, "channels/a/0"),
+            ("a", second, "channels/a/1"),
+            ("b", running.worker, "channels/b/0"),
+            ("b", second, "channels/b/1"),
+        ] {
+            assert_eq!(path(name, worker), expected);
+        }
+        running.registry.leave_worker(second).await.unwrap();
+        assert_eq!(path("a", second), "channels/a/0", "who has none of its own gets any");
+        running.until(|_| world.tree.snapshot().node("channels/a/1").is_none()).await;
+        assert_eq!(running.mark("/a").await, "w");
+    });
+}
+
+#[test]
+fn a_request_of_a_thread_that_ended_is_served_by_another() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("a", &["POST"], "/a")).await;
+        let running = world.start().await;
+        #[expect(clippy::disallowed_methods, reason = "the thread is to end")]
+        let arbiter = actix_rt::Arbiter::new();
+        let lost = running.registry.join_worker(Placement::On(arbiter.handle())).await.unwrap();
+        let on_lost = Running { worker: lost, ..running.clone() };
+        assert_eq!(on_lost.mark("/a").await, "w");
+        arbiter.stop();
+        arbiter.join().unwrap();
+        assert_eq!(on_lost.mark("/a").await, "w");
+    });
+}
+
+#[test]
+fn a_thread_that_ended_holds_up_no_channel_and_is_taken_out_of_service() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("changed", &["POST"], "/changed")).await;
+        let running = world.start().await;
+        #[expect(clippy::disallowed_methods, reason = "the thread is to end")]
+        let arbiter = actix_rt::Arbiter::new();
+        let lost = running.registry.join_worker(Placement::On(arbiter.handle())).await.unwrap();
+        arbiter.stop();
+        arbiter.join().unwrap();
+        world.channel(channel("new", &["POST"], "/new")).await;
+        world.channel(ChannelContent { priority: 1, ..channel("changed", &["POST"], "/changed") }).await;
+        for name in ["new", "changed"] {
+            let report = running.registry.reload(Scope::channel(name)).await.unwrap();
+            assert_eq!(report.quarantined, 0, "{:?}", running.reason(name));
+            assert_eq!(running.mark(&format!("/{name}")).await, "w");
+        }
+        running.until(|running| !running.registry.has_worker(lost)).await;
+        assert!(running.registry.has_worker(running.worker));
+    });
+}
+
+#[test]
+fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archival() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("a", &["POST"], "/a")).await;
+        let running = world.start().await;
+        #[expect(clippy::disallowed_methods, reason = "the thread is to block")]
+        let arbiter = actix_rt::Arbiter::new();
+        let second = running.registry.join_worker(Placement::On(arbiter.handle())).await.unwrap();
+        let on_second = Running { worker: second, ..running.clone() };
+        assert_eq!(on_second.mark("/a").await, "w");
+        let (release, blocked) = std::sync::mpsc::channel::<()>();
+        arbiter.spawn_fn(move || {
+            let _ = blocked.recv();
+        });
+
+        let started = tokio::time::Instant::now();
+        world.workflow("w", "w2").await;
+        let report = running.registry.reload(Scope::workflow("w")).await.unwrap();
+        assert_eq!((report.built, report.quarantined, report.retired), (1, 0, 0));
+        assert_eq!(running.mark("/a").await, "w2");
+
+        world.archive_channel("a").await;
+        assert_eq!(running.registry.reload(Scope::channel("a")).await.unwrap().retired, 1);
+        world.channel(channel("a", &["POST"], "/a")).await;
+        running.registry.reload(Scope::channel("a")).await.unwrap();
+        assert_eq!(running.mark("/a").await, "w2");
+        assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+
+        drop(release);
+        assert_eq!(on_second.mark("/a").await, "w2");
+        let actors = || {
+            let nodes = world.tree.snapshot().nodes;
+            nodes.iter().filter(|node| node.path.to_string().starts_with("channels/a")).count()
+        };
+        // One group and two actors: older deployments are gone.
+        running.until(|_| actors() == 3).await;
+        arbiter.stop();
+        arbiter.join().unwrap();
+    });
+}
