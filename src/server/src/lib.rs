@@ -1,1 +1,41 @@
 //! The service: configuration, HTTP edge, assembly of the supervision tree; library `svc` and binary `svc-server`.
+//!
+//! [`Service`] is the whole of it as a value. The binary starts one and runs [`serve`]; a larger actix-web application
+//! starts one and mounts [`Service::routes`].
+
+mod admin;
+pub mod cli;
+pub mod config;
+pub mod http;
+mod io;
+mod lifecycle;
+mod listener;
+pub mod logging;
+mod operations;
+pub mod serve;
+pub mod service;
+pub mod settings;
+pub mod signals;
+pub mod state;
+mod tree;
+mod workers;
+
+pub use actix_supervision::{Fault, FaultKind, TreeExit};
+pub use config::Config;
+pub use operations::Operations;
+pub use service::{Options, Service, StartError};
+
+/// The version of the service.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit the binary was built from, when the build says so.
+pub(crate) const GIT_HASH: &str = match option_env!("SVC_BUILD_COMMIT") {
+    Some(hash) => hash,
+    None => "unknown",
+};
+
+/// When the binary was built, when the build says so.
+pub(crate) const BUILD_TIMESTAMP: &str = match option_env!("SVC_BUILD_TIME") {
+    Some(time) => time,
+    None => "unknown",
+};

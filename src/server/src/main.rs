@@ -1,3 +1,82 @@
 //! The daemon `svc-server`.
 
-fn main() {}
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use svc::cli::{self, Cli, Command, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use svc::serve::{Ending, serve};
+use svc::{Options, config, logging, settings};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let environment = cli::environment();
+    let path = cli.config.as_deref();
+    let (mut out, mut err) = (io::stdout(), io::stderr());
+    let code = match cli.command {
+        None => start(path, environment, &mut err),
+        Some(Command::ValidateConfig { format }) => {
+            cli::validate_config(path, &environment, format, &mut out, &mut err)
+        }
+        Some(Command::Migrate { dry_run }) => migrate(path, &environment, dry_run, &mut out, &mut err),
+    };
+    // What cannot be written to a closed stream cannot be complained about either.
+    ExitCode::from(code.unwrap_or(EXIT_FAILURE))
+}
+
+/// Runs the service until it ends.
+fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn Write) -> io::Result<u8> {
+    let loaded = match config::load(path, &environment) {
+        Ok(loaded) => loaded,
+        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
+    };
+    loaded.notes.iter().try_for_each(|note| writeln!(err, "warning: {note}"))?;
+    let rust_log = environment.iter().find(|(name, _)| name == "RUST_LOG").map(|(_, value)| value.as_str());
+    let logs = logging::start(&loaded.config.logging, rust_log);
+    let options = Options { log: logs.log.clone(), environment: environment.clone(), ..Options::default() };
+    let ended = actix_rt::System::new().block_on(serve(loaded.config, options));
+    drop(logs);
+    match ended {
+        Ok(Ending::Drained) => Ok(EXIT_OK),
+        Ok(Ending::Failed) => Ok(EXIT_FAILURE),
+        // At once: nothing is waited for, not even threads on their way out.
+        Ok(Ending::CutShort) => std::process::exit(EXIT_FAILURE.into()),
+        Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
+    }
+}
+
+/// Lists or applies the pending migrations.
+fn migrate(
+    path: Option<&Path>,
+    environment: &[(String, String)],
+    dry_run: bool,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    let config = match config::load(path, environment) {
+        Ok(loaded) => loaded.config,
+        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
+    };
+    let store = settings::store(&config);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(async {
+        if dry_run {
+            svc_store::migrate::pending(&store).await
+        } else {
+            svc_store::migrate::run(&store).await
+        }
+    });
+    match done {
+        Ok(migrations) => {
+            migrations.iter().try_for_each(|name| writeln!(out, "{name}"))?;
+            let did = if dry_run { "pending" } else { "applied" };
+            writeln!(err, "note: {} migrations {did}", migrations.len())?;
+            Ok(EXIT_OK)
+        }
+        Err(error) => {
+            let code = if error.is_configuration() { EXIT_CONFIG } else { EXIT_FAILURE };
+            cli::write_error(&error, err).map(|()| code)
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The service inside a larger actix-web application.
+//!
+//! The host has routes of its own. Beside them it mounts the service, and one of its handlers sends orders to a channel
+//! in-process, without HTTP. A panic inside the service costs the request it happened in and nothing else; when the
+//! host ends, the service drains with it.
+//!
+//! `cargo run -p svc --example embed`, then:
+//!
+//! ```text
+//! curl localhost:8080/                                         the host's own page
+//! curl localhost:8080/checkout -d '{"qty": 3, "price": 50}' -H 'content-type: application/json'
+//! curl localhost:8080/health                                   the service's
+//! ```
+
+use std::error::Error;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use actix_web::http::StatusCode;
+use actix_web::{App, HttpResponse, HttpServer, web};
+use serde_json::Value;
+use svc::{Config, Fault, Options, Service, TreeExit};
+
+/// The larger application: a shop.
+struct Shop {
+    service: Service,
+    server: ServerHandle,
+}
+
+impl Shop {
+    /// Starts the service, then the host's server with both sets of routes.
+    async fn open(
+        database: &Path,
+        listener: TcpListener,
+        faults: Vec<Fault>,
+    ) -> Result<Self, Box<dyn Error>> {
+        let mut config = Config::default();
+        config.storage.url = format!("sqlite:{}", database.display());
+        let service = Service::start(config, Options { faults, ..Options::default() }).await?;
+        let (routes, shared) = (service.routes(), web::Data::new(service.clone()));
+        let server = HttpServer::new(move || {
+            App::new()
+                .app_data(shared.clone())
+                .route("/", web::get().to(front_page))
+                .route("/checkout", web::post().to(checkout))
+                .configure(routes.clone())
+        })
+        .workers(2)
+        .listen(listener)?
+        .disable_signals()
+        .run();
+        let handle = server.handle();
+        actix_rt::spawn(server);
+        Ok(Self { service, server: handle })
+    }
+
+    /// Ends the service first, so that what is in flight is answered, then the server.
+    async fn close(self) -> TreeExit {
+        let exit = self.service.shutdown(Duration::from_secs(10)).await;
+        self.server.stop(true).await;
+        exit
+    }
+}
+
+async fn front_page() -> &'static str {
+    "welcome to the shop"
+}
+
+/// The host's own endpoint: the order goes to the channel `orders` without leaving the process, on this very thread.
+async fn checkout(service: web::Data<Service>, order: web::Json<Value>) -> HttpResponse {
+    match service.submit("orders", order.into_inner()).await {
+        Ok(answer) => {
+            let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+            HttpResponse::build(status).content_type("application/json").body(answer.body)
+        }
+        Err(error) => {
+            let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+            HttpResponse::build(status).json(error.body(None))
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    actix_rt::System::new().block_on(async {
+        let listener = TcpListener::bind("127.0.0.1:8080")?;
+        let shop = Shop::open(Path::new("shop.db"), listener, Vec::new()).await?;
+        let mut signals = svc::signals::Signals::install()?;
+        tokio::select! {
+            () = signals.terminate() => {}
+            // An essential part failed for good: the host decides what that means for it.
+            _ = shop.service.ended() => {}
+        }
+        match shop.close().await {
+            TreeExit::Shutdown => Ok(()),
+            failed => Err(format!("the service ended with {failed:?}").into()),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use svc::FaultKind;
+    use svc_testkit::http::Client;
+
+    /// Runs a test beside an open shop with the quickstart definitions loaded, then closes the shop.
+    fn in_shop(faults: Vec<Fault>, test: impl FnOnce(&mut Client) + Send + 'static) {
+        let directory = tempfile::tempdir().unwrap();
+        actix_rt::System::new().block_on(async {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut client = Client::new(listener.local_addr().unwrap());
+            let shop = Shop::open(&directory.path().join("shop.db"), listener, faults).await.unwrap();
+            let tested = web::block(move || {
+                let ready = svc_testkit::server::wait_until(Duration::from_secs(30), || {
+                    Ok(client.get("/readyz")?.status == 200)
+                });
+                assert!(ready.unwrap());
+                let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
+                svc_testkit::example::load(&mut client, &quickstart).unwrap();
+                test(&mut client);
+                client
+            });
+            let mut client = tested.await.unwrap();
+            assert_eq!(shop.close().await, TreeExit::Shutdown);
+            assert!(client.get("/").is_err(), "the host has ended too");
+        });
+    }
+
+    fn order() -> Value {
+        json!({"order_id": "A-1", "qty": 3, "price": 50})
+    }
+
+    #[test]
+    fn host_and_service_answer_their_own_paths_and_the_host_submits_in_process() {
+        in_shop(vec![], |client| {
+            assert_eq!(client.get("/").unwrap().text(), "welcome to the shop");
+            assert_eq!(client.get("/health").unwrap().json()["status"], "ok");
+            let unknown = client.get("/nothing/of/mine").unwrap();
+            assert_eq!((unknown.status, unknown.header("x-request-id")), (404, None), "left to the host");
+            let inside = client.json("POST", "/checkout", &order()).unwrap();
+            let outside = client.json("POST", "/api/v1/data/orders", &order()).unwrap();
+            assert_eq!((inside.status, outside.status), (200, 200), "{}", inside.text());
+            assert_eq!(inside.json()["data"], outside.json()["data"]);
+            assert_eq!(inside.json()["data"]["total"], 150);
+        });
+    }
+
+    #[test]
+    fn a_panic_inside_the_service_costs_one_request() {
+        let panic = Fault {
+            path: "channels/orders/*".into(),
+            message: "Submit".into(),
+            nth: 1,
+            kind: FaultKind::Panic,
+        };
+        in_shop(vec![panic], |client| {
+            // A connection stays on its worker, and each worker's actor panics once.
+            let statuses: Vec<u16> =
+                (0..20).map(|_| client.json("POST", "/checkout", &order()).unwrap().status).collect();
+            assert!(statuses.iter().filter(|status| **status == 500).count() >= 1, "{statuses:?}");
+            assert!(statuses.iter().all(|status| [200, 500].contains(status)), "{statuses:?}");
+            assert_eq!(statuses.last(), Some(&200));
+            assert_eq!(client.get("/").unwrap().status, 200);
+            assert_eq!(client.get("/health").unwrap().json()["components"]["channels"], "ok");
+        });
+    }
+}

@@ -1,0 +1,30 @@
+//! What the handlers of workflows and channels need to know of a kind beyond what the store does.
+
+use serde_json::Value;
+use svc_model::{FieldError, Validation};
+use svc_registry::Scope;
+use svc_store::{Merge, Repository, StoreError, Versioned};
+
+use crate::state::AppState;
+
+/// A kind of entity that authors write and activate over HTTP.
+pub(super) trait Authored: Versioned {
+    /// Its segment of the path.
+    const PLURAL: &'static str;
+
+    /// The document as answered.
+    fn to_json(&self) -> Value;
+    /// Where it is stored.
+    fn stored(state: &AppState) -> Repository<Self>;
+    /// What the registry has to look at when this id changes.
+    fn scope(id: &str) -> Scope;
+    /// What the activation of this id depends on.
+    async fn gates(state: &AppState, id: &str) -> Result<Self::Gates, StoreError>;
+
+    /// Reads a create body.
+    fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;
+    /// Reads an update body against the stored draft.
+    fn merge(state: &AppState, body: Value) -> Merge<Self::Content>;
+    /// Says what create would.
+    async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError>;
+}

@@ -1,0 +1,61 @@
+//! Channels: what is theirs alone.
+
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::web::Path;
+use serde_json::Value;
+use svc_model::{
+    Channel, ChannelContent, FieldError, ServiceError, Validation, parse_channel_update, parse_new_channel,
+    validate_channel,
+};
+use svc_registry::Scope;
+use svc_store::{ChannelGates, Merge, Repository, StoreError};
+
+use super::authored::Authored;
+use crate::http::Error;
+use crate::state::AppState;
+
+impl Authored for Channel {
+    const PLURAL: &'static str = "channels";
+
+    fn to_json(&self) -> Value {
+        Self::to_json(self)
+    }
+
+    fn stored(state: &AppState) -> Repository<Self> {
+        state.store.channels()
+    }
+
+    fn scope(id: &str) -> Scope {
+        Scope::channel(id)
+    }
+
+    async fn gates(state: &AppState, _: &str) -> Result<ChannelGates, StoreError> {
+        let planes = state.planes.clone();
+        Ok(ChannelGates {
+            // Whatever cron.enabled says: this version has no scheduler.
+            cron_enabled: false,
+            platform_route: Some(Arc::new(move |pattern| planes.platform_route(pattern))),
+        })
+    }
+
+    fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
+        parse_new_channel(body, &*state.engine)
+    }
+
+    fn merge(state: &AppState, body: Value) -> Merge<ChannelContent> {
+        let engine = state.engine.clone();
+        Box::new(move |current| parse_channel_update(&body, current, &*engine))
+    }
+
+    async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError> {
+        Ok(validate_channel(body, &*state.engine))
+    }
+}
+
+/// `POST /channels/{id}/trigger`: starts a scheduled channel once. No schedule is active in this version, so there is
+/// nothing to start; one answer for every cause tells nothing about the channel.
+pub(super) async fn trigger(id: Path<String>) -> Result<HttpResponse, Error> {
+    Err(ServiceError::validation(format!("No active cron channel '{id}'")).into())
+}

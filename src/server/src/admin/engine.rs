@@ -1,0 +1,39 @@
+//! The engine as operators see it: what is loaded, reload it, what functions it knows.
+
+use actix_web::HttpResponse;
+use actix_web::web::Data;
+use serde_json::json;
+use svc_engine::catalogue;
+use svc_registry::Scope;
+
+use super::data;
+use crate::http::{Caller, Error};
+use crate::state::AppState;
+
+/// `GET /engine/status`.
+pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
+    let snapshot = state.registry.snapshot();
+    let mut channels: Vec<&str> = snapshot.channels().map(|entry| entry.name()).collect();
+    channels.sort_unstable();
+    data(json!({
+        "version": crate::VERSION,
+        "uptime_seconds": state.started_at.elapsed().as_secs(),
+        "workflows_count": snapshot.workflows_count(),
+        "active_workflows": snapshot.workflows_count(),
+        "channels": channels,
+    }))
+}
+
+/// `POST /engine/reload`: what is stored is served when this has answered; a failure leaves what was served before.
+pub(super) async fn reload(state: Data<AppState>, caller: Caller) -> Result<HttpResponse, Error> {
+    // Recorded before it happens, so that nothing happens unrecorded.
+    state.store.epoch().bump(caller.audit("reload", "engine", "manual")).await?;
+    state.metrics.audited("reload", "engine");
+    let report = state.reload(Scope::All).await?;
+    Ok(data(json!({"reloaded": true, "workflows_count": report.workflows_count})))
+}
+
+/// `GET /functions`.
+pub(super) async fn functions() -> HttpResponse {
+    data(catalogue::to_json())
+}

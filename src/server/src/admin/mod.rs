@@ -1,0 +1,92 @@
+//! The admin API: definitions, their lifecycle, the audit log, the engine.
+//!
+//! Handlers translate: a request becomes one call of the store or the registry, its answer one envelope. What is allowed
+//! is decided in the model and inside the store's transaction, so that a dry run, an import and the real request cannot
+//! disagree. Who may call at all is decided by the edge before a handler runs. Nothing here keeps state.
+
+mod audit;
+mod authored;
+mod channels;
+mod engine;
+mod entities;
+mod import;
+mod query;
+mod status;
+mod workflows;
+
+use actix_web::{HttpResponse, Route, guard, web};
+use serde::Serialize;
+use serde_json::{Value, json};
+use svc_model::{Channel, PageOf, Workflow};
+use svc_registry::Scope;
+
+use crate::state::AppState;
+
+use authored::Authored;
+
+/// Mounts every admin endpoint below the scope it is given, which is the admin base.
+pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
+    versioned::<Workflow>(cfg);
+    versioned::<Channel>(cfg);
+    cfg.service(web::resource("/workflows/{id}/rollout").route(web::patch().to(status::rollout)))
+        .service(web::resource("/workflows/{id}/dependencies").route(get().to(workflows::dependencies)))
+        .service(web::resource("/workflows/{id}/test").route(web::post().to(workflows::test)))
+        .service(web::resource("/channels/{id}/trigger").route(web::post().to(channels::trigger)))
+        .service(web::resource("/audit-logs").route(get().to(audit::list)))
+        .service(web::resource("/engine/status").route(get().to(engine::status)))
+        .service(web::resource("/engine/reload").route(web::post().to(engine::reload)))
+        .service(web::resource("/functions").route(get().to(engine::functions)));
+}
+
+/// The endpoints that every versioned kind has. Fixed segments are registered before `{id}`, so they win over it.
+fn versioned<V: Authored>(cfg: &mut web::ServiceConfig) {
+    let path = |rest: &str| format!("/{}{rest}", V::PLURAL);
+    cfg.service(
+        web::resource(path(""))
+            .route(get().to(entities::list::<V>))
+            .route(web::post().to(entities::create::<V>)),
+    )
+    .service(web::resource(path("/export")).route(get().to(entities::export::<V>)))
+    .service(web::resource(path("/import")).route(web::post().to(import::import::<V>)))
+    .service(web::resource(path("/validate")).route(web::post().to(entities::validate::<V>)))
+    .service(
+        web::resource(path("/{id}"))
+            .route(get().to(entities::read::<V>))
+            .route(web::put().to(entities::update::<V>))
+            .route(web::delete().to(entities::delete::<V>)),
+    )
+    .service(web::resource(path("/{id}/status")).route(web::patch().to(status::change::<V>)))
+    .service(
+        web::resource(path("/{id}/versions"))
+            .route(get().to(entities::versions::<V>))
+            .route(web::post().to(entities::new_version::<V>)),
+    );
+}
+
+/// A route for GET that also answers HEAD.
+fn get() -> Route {
+    web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
+}
+
+/// Serves what has been committed. The change stands whether or not that works: a failed reload leaves what was served,
+/// and `/health` says so.
+async fn serve(state: &AppState, scope: Scope) {
+    if let Err(error) = state.reload(scope).await {
+        slog::warn!(state.log, "a committed change is not served"; "error" => %error);
+    }
+}
+
+/// `{"data": …}`.
+fn data(value: impl Serialize) -> HttpResponse {
+    HttpResponse::Ok().json(json!({ "data": value }))
+}
+
+/// `{"data": …}` with 201.
+fn created(value: Value) -> HttpResponse {
+    HttpResponse::Created().json(json!({ "data": value }))
+}
+
+/// `{"data": […], "total", "limit", "offset"}`.
+fn page(page: PageOf<Value>) -> HttpResponse {
+    HttpResponse::Ok().json(page)
+}

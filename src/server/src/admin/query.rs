@@ -1,0 +1,98 @@
+//! Query strings: only what an endpoint knows is read, and what it knows is read strictly.
+
+use std::collections::HashMap;
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest, web};
+use std::future::{Ready, ready};
+use svc_model::{Page, ServiceError};
+
+use crate::http::Error;
+
+/// The query of a request; the last of a repeated key counts.
+#[derive(Debug, Default)]
+pub(crate) struct Query(HashMap<String, String>);
+
+impl Query {
+    /// The value of a key, where present.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// The value of a key as owned text, where present and not empty.
+    pub(crate) fn text(&self, key: &str) -> Option<String> {
+        self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
+    }
+
+    /// `limit` and `offset`.
+    pub(crate) fn page(&self) -> Result<Page, ServiceError> {
+        Page::parse(self.get("limit"), self.get("offset"))
+    }
+
+    /// `true`, `false`, or absent for `false`.
+    pub(crate) fn flag(&self, key: &str) -> Result<bool, ServiceError> {
+        self.one_of(key, &[("false", false), ("true", true)])
+    }
+
+    /// One of the named values; the first of them when absent.
+    pub(crate) fn one_of<T: Copy>(&self, key: &str, known: &[(&str, T)]) -> Result<T, ServiceError> {
+        let Some(text) = self.get(key).or(known.first().map(|(name, _)| *name)) else {
+            return Err(ServiceError::internal_error("a query choice without values"));
+        };
+        known.iter().find(|(name, _)| *name == text).map(|(_, value)| *value).ok_or_else(|| {
+            let names: Vec<_> = known.iter().map(|(name, _)| *name).collect();
+            ServiceError::validation(format!("query parameter '{key}' must be one of {}", names.join(", ")))
+        })
+    }
+
+    /// 400 naming every key that is not among `known`.
+    pub(crate) fn only(&self, known: &[&str]) -> Result<(), ServiceError> {
+        let mut unknown: Vec<_> =
+            self.0.keys().map(String::as_str).filter(|key| !known.contains(key)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        unknown.sort_unstable();
+        let message = format!("unknown query parameter {}; known: {}", unknown.join(", "), known.join(", "));
+        Err(ServiceError::validation(message))
+    }
+}
+
+impl FromRequest for Query {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let pairs = web::Query::<Vec<(String, String)>>::from_query(request.query_string());
+        ready(match pairs {
+            Ok(pairs) => Ok(Self(pairs.into_inner().into_iter().collect())),
+            Err(_) => Err(ServiceError::validation("The query string cannot be parsed").into()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn query(pairs: &[(&str, &str)]) -> Query {
+        Query(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+    }
+
+    #[test]
+    fn a_choice_defaults_to_its_first_value_and_refuses_others() {
+        let known = [("now", 1), ("defer", 2)];
+        assert_eq!(query(&[]).one_of("reload", &known).unwrap(), 1);
+        assert_eq!(query(&[("reload", "defer")]).one_of("reload", &known).unwrap(), 2);
+        let error = query(&[("reload", "soon")]).one_of("reload", &known).unwrap_err();
+        assert!(error.message().contains("reload") && error.message().contains("defer"));
+        assert!(query(&[("dry_run", "yes")]).flag("dry_run").is_err());
+    }
+
+    #[test]
+    fn strict_endpoints_name_the_unknown_key() {
+        let error = query(&[("who", "me"), ("limit", "1")]).only(&["limit"]).unwrap_err();
+        assert!(error.message().contains("who"));
+        assert!(query(&[("limit", "1")]).only(&["limit"]).is_ok());
+    }
+}

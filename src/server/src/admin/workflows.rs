@@ -1,0 +1,145 @@
+//! Workflows: what is theirs alone.
+
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path};
+use serde_json::{Map, Value, json};
+use svc_engine::{Flow, Message, RunOptions, TraceOptions};
+use svc_model::{
+    FieldError, Issue, ServiceError, Validation, Workflow, WorkflowContent, parse_new_workflow,
+    parse_workflow_update, validate_workflow,
+};
+use svc_registry::Scope;
+use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
+
+use super::authored::Authored;
+use super::data;
+use super::entities::absent;
+use crate::http::{Caller, Error, JsonBody};
+use crate::settings;
+use crate::state::AppState;
+
+/// A try that takes longer is ended; it runs on a thread that serves requests.
+const TRY_LIMIT: Duration = Duration::from_secs(60);
+
+impl Authored for Workflow {
+    const PLURAL: &'static str = "workflows";
+
+    fn to_json(&self) -> Value {
+        Self::to_json(self)
+    }
+
+    fn stored(state: &AppState) -> Repository<Self> {
+        state.store.workflows()
+    }
+
+    fn scope(id: &str) -> Scope {
+        Scope::workflow(id)
+    }
+
+    /// The connectors that the latest version needs, which is the draft where there is one.
+    async fn gates(state: &AppState, id: &str) -> Result<WorkflowGates, StoreError> {
+        let latest = state.store.workflows().latest(id).await?;
+        let uses =
+            latest.map(|workflow| svc_engine::dependencies(&workflow.content).connectors).unwrap_or_default();
+        let connectors = uses.into_iter().map(|one| ConnectorNeed {
+            field: one.path,
+            connector: one.connector,
+            accepts: one.accepts.iter().map(|kind| (*kind).to_owned()).collect(),
+            names_database: one.names_database,
+        });
+        Ok(WorkflowGates { connectors: connectors.collect() })
+    }
+
+    fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
+        parse_new_workflow(body, &*state.engine)
+    }
+
+    fn merge(state: &AppState, body: Value) -> Merge<WorkflowContent> {
+        let engine = state.engine.clone();
+        Box::new(move |current| parse_workflow_update(&body, current, &*engine))
+    }
+
+    /// Beside what the document shows by itself: a connector that is not there yet. Activation needs it, create does not.
+    async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError> {
+        let mut report = validate_workflow(body, &*state.engine);
+        let uses = match Self::parse(state, body) {
+            Ok((_, content)) => svc_engine::dependencies(&content).connectors,
+            Err(_) => Vec::new(),
+        };
+        if !uses.is_empty() {
+            let known = state.store.connectors().all().await?;
+            let missing = uses.into_iter().filter(|one| known.iter().all(|row| row.name != one.connector));
+            report.warnings.extend(missing.map(|one| {
+                Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
+            }));
+        }
+        Ok(report)
+    }
+}
+
+/// `GET /workflows/{id}/dependencies`.
+pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
+    let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
+    let found = svc_engine::dependencies(&workflow.content);
+    let connectors: Vec<_> = found
+        .connectors
+        .iter()
+        .map(|one| json!({"connector": one.connector, "function": one.function}))
+        .collect();
+    Ok(data(json!({
+        "workflow_id": workflow.workflow_id,
+        "version": workflow.version,
+        "connectors": connectors,
+        "channels": found.channels,
+        "has_dynamic_channel_calls": found.has_dynamic_channel_calls,
+    })))
+}
+
+/// `POST /workflows/{id}/test`: runs the latest version once, for real, and shows every step.
+pub(super) async fn test(
+    state: Data<AppState>,
+    caller: Caller,
+    id: Path<String>,
+    body: JsonBody,
+) -> Result<HttpResponse, Error> {
+    let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
+    let (payload, metadata) = sample(body.0)?;
+    let compiled =
+        state.engine.compile(&workflow).map_err(|error| ServiceError::validation(error.to_string()))?;
+    // Recorded before it starts: whatever the run does, somebody asked for it.
+    state.store.audit().record(caller.audit("test", "workflow", &id)).await?;
+    state.metrics.audited("test", "workflow");
+    let snapshot_bytes = settings::max_result_bytes(&state.config).unwrap_or(usize::MAX);
+    let options = RunOptions {
+        deadline: Some(TRY_LIMIT),
+        trace: Some(TraceOptions { snapshot_bytes }),
+        capture_changes: true,
+        ..RunOptions::default()
+    };
+    let outcome = state.engine.run(&Flow::single(compiled), Message::new(payload, metadata), options).await;
+    let mut answer = json!({
+        "matched": outcome.matched,
+        "trace": outcome.trace,
+        "output": outcome.message.data,
+        "errors": outcome.errors,
+    });
+    if let Some(failure) = outcome.failure {
+        answer["error"] = json!(failure.error.message);
+    }
+    Ok(data(answer))
+}
+
+/// `{"data": any, "metadata"?: object}`.
+fn sample(body: Value) -> Result<(Value, Map<String, Value>), ServiceError> {
+    let Value::Object(mut body) = body else {
+        return Err(FieldError::type_mismatch("body", "object", &body).into());
+    };
+    let metadata = match body.remove("metadata") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(metadata)) => metadata,
+        Some(other) => return Err(FieldError::type_mismatch("body.metadata", "object", &other).into()),
+    };
+    Ok((body.remove("data").unwrap_or_else(|| json!({})), metadata))
+}

@@ -1,0 +1,175 @@
+//! The command line of `svc-server`: what may be asked for, and how outcomes are told.
+//!
+//! Machine output goes to standard output; notes, warnings and errors to standard error. Usage errors exit with 2
+//! (clap's own), run-time failures with [`EXIT_FAILURE`], refused configurations with [`EXIT_CONFIG`].
+
+use std::error::Error;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use clap::{Parser, Subcommand};
+
+use crate::config::{self, Format};
+use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
+
+/// Exit code of success.
+pub const EXIT_OK: u8 = 0;
+
+/// Exit code of a failure while running.
+pub const EXIT_FAILURE: u8 = 1;
+
+/// Exit code of a configuration that is refused (`EX_CONFIG` of sysexits).
+pub const EXIT_CONFIG: u8 = 78;
+
+/// Version, commit and time of the build.
+static LONG_VERSION: LazyLock<String> =
+    LazyLock::new(|| format!("{VERSION}\ncommit: {GIT_HASH}\nbuilt: {BUILD_TIMESTAMP}"));
+
+/// Serves channels: requests in, workflows run, answers out. Without a command it starts the server.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "svc-server", version, long_version = LONG_VERSION.as_str())]
+pub struct Cli {
+    /// Configuration file; without one the defaults and the environment apply
+    #[arg(short, long, global = true, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What to do instead of starting the server
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What else can be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum Command {
+    /// Check the configuration and print all of it, secrets struck out
+    ValidateConfig {
+        /// How to print it
+        #[arg(long, value_enum, default_value_t = Format::Toml)]
+        format: Format,
+    },
+    /// Apply the pending migrations of the database
+    Migrate {
+        /// Only list them
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// The process environment, for [`config::load`]. What is no UTF-8 is replaced, so that a damaged name or value of a
+/// setting is refused rather than ignored.
+#[must_use]
+pub fn environment() -> Vec<(String, String)> {
+    std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+        .collect()
+}
+
+/// Runs `validate-config` and returns the exit code.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn validate_config(
+    path: Option<&Path>,
+    environment: &[(String, String)],
+    format: Format,
+    out: &mut dyn Write,
+    err: &mut dyn Write,
+) -> io::Result<u8> {
+    match config::load(path, environment) {
+        Ok(loaded) => {
+            loaded.notes.iter().try_for_each(|note| writeln!(err, "warning: {note}"))?;
+            out.write_all(config::render(&loaded.config, format).as_bytes())?;
+            writeln!(err, "note: the configuration is valid")?;
+            Ok(EXIT_OK)
+        }
+        Err(error) => {
+            write_error(&error, err)?;
+            Ok(EXIT_CONFIG)
+        }
+    }
+}
+
+/// Writes `Error: …` and a line for each cause.
+///
+/// # Errors
+/// The text cannot be written.
+pub fn write_error(error: &dyn Error, err: &mut dyn Write) -> io::Result<()> {
+    writeln!(err, "Error: {error}")?;
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        writeln!(err, "  Caused by: {error}")?;
+        cause = error.source();
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split_whitespace())
+    }
+
+    fn validate(text: &str, format: Format) -> (u8, String, String) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let (mut out, mut err) = (Vec::new(), Vec::new());
+        let code = validate_config(Some(file.path()), &[], format, &mut out, &mut err).unwrap();
+        (code, String::from_utf8(out).unwrap(), String::from_utf8(err).unwrap())
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_configuration_file_may_stand_before_or_behind_the_command() {
+        for line in ["svc-server -c a.toml migrate --dry-run", "svc-server migrate --dry-run --config a.toml"]
+        {
+            let cli = parse(line).unwrap();
+            assert_eq!(cli.config.as_deref(), Some(Path::new("a.toml")), "{line}");
+            assert_eq!(cli.command, Some(Command::Migrate { dry_run: true }), "{line}");
+        }
+        assert_eq!(parse("svc-server").unwrap().command, None);
+    }
+
+    #[test]
+    fn usage_errors_exit_with_2() {
+        for line in ["svc-server serve", "svc-server --port 1", "svc-server validate-config --format yaml"] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_long_version_tells_commit_and_time() {
+        let long = parse("svc-server --version").unwrap_err().to_string();
+        assert!(long.contains("commit: ") && long.contains("built: "), "{long}");
+        assert_eq!(
+            parse("svc-server -V").unwrap_err().to_string().trim(),
+            concat!("svc-server ", env!("CARGO_PKG_VERSION"))
+        );
+    }
+
+    #[test]
+    fn a_valid_configuration_is_printed_and_called_valid() {
+        let (code, out, err) = validate("server.port = 9000", Format::Toml);
+        assert_eq!(code, EXIT_OK);
+        assert!(out.contains("port = 9000"), "{out}");
+        assert!(err.ends_with("note: the configuration is valid\n"), "{err}");
+    }
+
+    #[test]
+    fn an_invalid_configuration_exits_with_78_and_prints_nothing_on_standard_output() {
+        let (code, out, err) = validate("server.prot = 9000\nserver.host = ''", Format::Json);
+        assert_eq!((code, out.as_str()), (EXIT_CONFIG, ""));
+        assert_eq!(
+            err,
+            "Error: the configuration has 2 problems\n  server.prot: unknown key; did you mean server.port?\n  \
+             server.host: must not be empty\n"
+        );
+    }
+}

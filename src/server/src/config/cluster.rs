@@ -1,0 +1,202 @@
+//! Other nodes and brokers: `[kafka]`, `[cluster]`.
+
+use serde_json::{Value as Json, json};
+use svc_secrets::Secret;
+use svc_secrets::mask::mask_url;
+
+use super::Storage;
+use super::declared::Properties;
+use super::problem::Report;
+use super::setting::{Scalar, choice, scalar_settings, section};
+use super::telemetry::host_and_port;
+
+section! {
+    /// Channels fed by Kafka, and what is published to it.
+    pub struct Kafka {
+        /// Whether topics are consumed.
+        pub enabled: bool = false,
+        /// Brokers, each `host:port`.
+        pub brokers: Vec<String> = vec!["localhost:9092".into()],
+        /// Consumer group of this service.
+        pub group_id: String = "svc".into(),
+        /// Topics and the channel each of them feeds. In the environment: `topic:channel,topic:channel`.
+        pub topics: Vec<TopicMapping> = Vec::new(),
+        /// Milliseconds a record may take.
+        pub processing_timeout_ms: u64 = 60_000,
+        /// Seconds between two measurements of the lag; 0 measures none.
+        pub lag_poll_interval_secs: u64 = 30,
+        /// Milliseconds after which the group gives up a silent member.
+        pub session_timeout_ms: u64 = 45_000,
+        /// Raw properties of the client, applied last.
+        pub extra_config: Properties = Properties::default(),
+        /// Records that could not be processed.
+        pub dlq: KafkaDlq = KafkaDlq::default(),
+        /// Who this service is to the brokers.
+        pub auth: KafkaAuth = KafkaAuth::default(),
+    }
+}
+
+section! {
+    /// Where records go that could not be processed.
+    pub struct KafkaDlq {
+        /// Whether they are published at all; otherwise they are tried until they pass.
+        pub enabled: bool = false,
+        /// The topic.
+        pub topic: String = "svc-dlq".into(),
+    }
+}
+
+choice! {
+    /// How brokers are spoken to.
+    pub enum SecurityProtocol {
+        /// Neither encrypted nor authenticated.
+        Plaintext = "plaintext",
+        /// TLS.
+        Ssl = "ssl",
+        /// SASL without TLS.
+        SaslPlaintext = "sasl_plaintext",
+        /// SASL over TLS.
+        SaslSsl = "sasl_ssl",
+    }
+}
+
+choice! {
+    /// How this service proves who it is.
+    pub enum SaslMechanism {
+        /// User name and password.
+        Plain = "PLAIN",
+        /// Challenge and response over SHA-256.
+        ScramSha256 = "SCRAM-SHA-256",
+        /// Challenge and response over SHA-512.
+        ScramSha512 = "SCRAM-SHA-512",
+    }
+}
+
+section! {
+    /// Who this service is to the brokers.
+    pub struct KafkaAuth {
+        /// How brokers are spoken to. Unset: the client's default.
+        pub security_protocol: Option<SecurityProtocol> = None,
+        /// How this service proves who it is; needed with `sasl_plaintext` and `sasl_ssl`, like name and password.
+        pub sasl_mechanism: Option<SaslMechanism> = None,
+        /// User name.
+        pub sasl_username: Option<String> = None,
+        /// Password.
+        pub sasl_password: Option<Secret> = None,
+        /// PEM file with the authorities to trust. Unset: the system's.
+        pub ssl_ca_location: Option<String> = None,
+    }
+}
+
+/// A topic and the channel its records go to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicMapping {
+    /// Name of the topic.
+    pub topic: String,
+    /// Name of the channel.
+    pub channel: String,
+}
+
+impl Scalar for TopicMapping {
+    const EXPECTED: &'static str = "a topic and a channel";
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        let table = value.as_table().filter(|table| table.len() == 2)?;
+        let text = |key| table.get(key).and_then(toml::Value::as_str).map(str::to_owned);
+        Some(Self { topic: text("topic")?, channel: text("channel")? })
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        let (topic, channel) = text.split_once(':')?;
+        Some(Self { topic: topic.trim().to_owned(), channel: channel.trim().to_owned() })
+    }
+
+    fn to_json(&self) -> Json {
+        json!({"topic": self.topic, "channel": self.channel})
+    }
+}
+
+scalar_settings!(TopicMapping);
+
+section! {
+    /// Several nodes on one database.
+    pub struct Cluster {
+        /// Whether this node is one of several.
+        pub enabled: bool = false,
+        /// Shared Redis; needed when enabled.
+        pub redis_url: String = String::new(),
+        /// Milliseconds between two looks for changes made by other nodes.
+        pub epoch_poll_interval_ms: u64 = 2000,
+        /// Name of this node, at most 64 characters. Empty: a new one at each start.
+        pub instance_id: String = String::new(),
+    }
+}
+
+impl Kafka {
+    pub(crate) fn check(&self, report: &mut Report) {
+        if !self.enabled {
+            return;
+        }
+        if self.brokers.is_empty() {
+            report.refuse("kafka.brokers", "needs at least one broker, like localhost:9092");
+        }
+        for broker in self.brokers.iter().filter(|broker| host_and_port(broker).is_none()) {
+            report.refuse("kafka.brokers", format!("{:?} is not host:port", mask_url(broker)));
+        }
+        report.filled("kafka.group_id", &self.group_id);
+        self.check_topics(report);
+        self.auth.check(report);
+    }
+
+    fn check_topics(&self, report: &mut Report) {
+        const KEY: &str = "kafka.topics";
+        for (index, mapping) in self.topics.iter().enumerate() {
+            if mapping.topic.trim().is_empty() || mapping.channel.trim().is_empty() {
+                report.refuse(KEY, format!("entry {}: topic and channel must not be empty", index + 1));
+            }
+            for other in &self.topics[..index] {
+                if other.topic == mapping.topic {
+                    report.refuse(KEY, format!("the topic {:?} is mapped twice; keep one", mapping.topic));
+                }
+                if other.channel == mapping.channel {
+                    report
+                        .refuse(KEY, format!("the channel {:?} is mapped twice; keep one", mapping.channel));
+                }
+            }
+        }
+    }
+}
+
+impl KafkaAuth {
+    fn check(&self, report: &mut Report) {
+        let sasl = [SecurityProtocol::SaslPlaintext, SecurityProtocol::SaslSsl];
+        let Some(protocol) = self.security_protocol.filter(|protocol| sasl.contains(protocol)) else {
+            return;
+        };
+        for (key, missing) in [
+            ("kafka.auth.sasl_mechanism", self.sasl_mechanism.is_none()),
+            ("kafka.auth.sasl_username", self.sasl_username.as_ref().is_none_or(String::is_empty)),
+            ("kafka.auth.sasl_password", self.sasl_password.as_ref().is_none_or(Secret::is_empty)),
+        ] {
+            if missing {
+                report.refuse(key, format!("needed with security_protocol = {:?}", protocol.as_str()));
+            }
+        }
+    }
+}
+
+impl Cluster {
+    pub(crate) fn check(&self, storage: &Storage, report: &mut Report) {
+        if self.instance_id.chars().count() > 64 {
+            report.refuse("cluster.instance_id", "must not be longer than 64 characters");
+        }
+        report.positive("cluster.epoch_poll_interval_ms", self.epoch_poll_interval_ms);
+        if self.enabled {
+            report.filled("cluster.redis_url", &self.redis_url);
+            if storage.url.starts_with("sqlite:") {
+                report
+                    .refuse("storage.url", "SQLite serves one node; a cluster needs postgres:// or mysql://");
+            }
+        }
+    }
+}

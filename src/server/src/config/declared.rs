@@ -1,0 +1,194 @@
+//! What an installation declares for its workflows: `[vars]`, `[secrets]`; and raw properties of a client library.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Map, Value as Json};
+use svc_secrets::mask::mask;
+
+use super::problem::Report;
+use super::setting::{Setting, found};
+
+/// `[vars]`: plain values that workflows read as `metadata.vars`, and that show in traces.
+#[derive(Clone, Default)]
+pub struct Vars(pub Map<String, Json>);
+
+/// `[secrets]`: names that workflows use and the references they stand for. No values are kept here.
+#[derive(Clone, Debug, Default)]
+pub struct Secrets(pub BTreeMap<String, String>);
+
+/// Raw properties of a client library. A property may be a password, so they are shown masked.
+#[derive(Clone, Default)]
+pub struct Properties(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Vars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug(self, f)
+    }
+}
+
+impl fmt::Debug for Properties {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug(self, f)
+    }
+}
+
+/// Shows what `validate-config` shows.
+fn debug(setting: &dyn Setting, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut value = setting.show();
+    mask("", &mut value);
+    write!(f, "{value}")
+}
+
+impl Setting for Vars {
+    fn expected(&self) -> String {
+        "a table of strings, numbers, booleans, arrays and tables".to_owned()
+    }
+
+    fn read(&mut self, value: &toml::Value) -> Result<(), String> {
+        let table = table(value, self)?;
+        self.0 = table
+            .iter()
+            .map(|(name, value)| Ok((name.clone(), json(name, value)?)))
+            .collect::<Result<_, String>>()?;
+        Ok(())
+    }
+
+    fn assign(&mut self, _: &str) -> bool {
+        false
+    }
+
+    fn show(&self) -> Json {
+        self.0.clone().into()
+    }
+
+    fn overridable(&self) -> bool {
+        false
+    }
+}
+
+macro_rules! string_tables {
+    ($($type:ty: $expected:literal),+) => { $(
+        impl Setting for $type {
+            fn expected(&self) -> String {
+                $expected.to_owned()
+            }
+
+            fn read(&mut self, value: &toml::Value) -> Result<(), String> {
+                let strings = table(value, self)?.iter().map(|(name, value)| match value.as_str() {
+                    Some(text) => Ok((name.clone(), text.to_owned())),
+                    None => Err(format!("{name}: expected a string, found {}", found(value))),
+                });
+                self.0 = strings.collect::<Result<_, _>>()?;
+                Ok(())
+            }
+
+            fn assign(&mut self, _: &str) -> bool {
+                false
+            }
+
+            fn show(&self) -> Json {
+                self.0.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str()))).collect()
+            }
+
+            fn overridable(&self) -> bool {
+                false
+            }
+        }
+    )+ };
+}
+
+string_tables!(
+    Secrets: "a table of secret references",
+    Properties: "a table of strings"
+);
+
+fn table<'a>(value: &'a toml::Value, setting: &dyn Setting) -> Result<&'a toml::Table, String> {
+    value.as_table().ok_or_else(|| format!("expected {}, found {}", setting.expected(), found(value)))
+}
+
+/// A TOML value as JSON; dates and numbers that JSON does not have are refused, named by their path.
+fn json(path: &str, value: &toml::Value) -> Result<Json, String> {
+    Ok(match value {
+        toml::Value::String(text) => text.as_str().into(),
+        toml::Value::Integer(number) => (*number).into(),
+        toml::Value::Boolean(truth) => (*truth).into(),
+        toml::Value::Float(number) => serde_json::Number::from_f64(*number)
+            .ok_or_else(|| format!("{path}: {number} is no finite number"))?
+            .into(),
+        toml::Value::Datetime(_) => {
+            return Err(format!("{path}: a date is no value here; write it as a string"));
+        }
+        toml::Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .map(|(i, item)| json(&format!("{path}[{i}]"), item))
+            .collect::<Result<_, _>>()?,
+        toml::Value::Table(members) => Json::Object(
+            members
+                .iter()
+                .map(|(name, value)| Ok((name.clone(), json(&format!("{path}.{name}"), value)?)))
+                .collect::<Result<_, String>>()?,
+        ),
+    })
+}
+
+impl Vars {
+    pub(crate) fn check(&self, report: &mut Report) {
+        for (name, value) in &self.0 {
+            check_name("vars", name, report);
+            refuse_references(&format!("vars.{name}"), value, report);
+        }
+    }
+}
+
+impl Secrets {
+    pub(crate) fn check(&self, report: &mut Report) {
+        for (name, text) in &self.0 {
+            check_name("secrets", name, report);
+            match svc_secrets::parse(text) {
+                Ok(Some(_)) => {}
+                // The text may be the secret itself: it is not told.
+                Ok(None) => report.refuse(
+                    &format!("secrets.{name}"),
+                    "must be a reference: env://VARIABLE or vault://<path>#<field>",
+                ),
+                Err(error) => report.refuse(&format!("secrets.{name}"), error.to_string()),
+            }
+        }
+    }
+}
+
+fn check_name(section: &str, name: &str, report: &mut Report) {
+    let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if !start || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+        report.refuse(
+            section,
+            format!("{name:?}: a name is letters, digits and underscores, and begins with no digit"),
+        );
+    }
+}
+
+/// Variables show in traces, so a reference in one is a mistake.
+fn refuse_references(path: &str, value: &Json, report: &mut Report) {
+    match value {
+        Json::String(text) if svc_secrets::is_reference(text) => {
+            report.refuse(
+                path,
+                "holds a secret reference, and variables show in traces; declare it in [secrets]",
+            );
+        }
+        Json::Array(items) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(i, item)| refuse_references(&format!("{path}[{i}]"), item, report));
+        }
+        Json::Object(members) => {
+            members
+                .iter()
+                .for_each(|(name, value)| refuse_references(&format!("{path}.{name}"), value, report));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,255 @@
+//! The HTTP edge: `[server]`, `[ingest]`, `[admin_auth]`, `[cors]`, `[rate_limit]`, `[channel_filter]`.
+
+use std::path::Path;
+
+use svc_secrets::Secret;
+
+use super::network::Network;
+use super::problem::Report;
+use super::setting::section;
+
+section! {
+    /// The main listener and what it answers.
+    pub struct Server {
+        /// Address to listen on: an IP address or a host name.
+        pub host: String = "0.0.0.0".into(),
+        /// TCP port to listen on.
+        pub port: u16 = 8080,
+        /// Seconds during which requests are still taken after the signal to end; `/readyz` answers 503 at once.
+        pub shutdown_drain_secs: u64 = 30,
+        /// Seconds that requests in flight get after that; 0 waits for all of them.
+        pub shutdown_force_timeout_secs: u64 = 30,
+        /// Largest body of an admin request in bytes; a larger one gets 413.
+        pub max_admin_body_size: usize = 8_388_608,
+        /// Further path prefixes of the data plane beside `/api/v1/data`.
+        pub data_mounts: Vec<String> = Vec::new(),
+        /// Whether errors tell internal detail. Unset: everywhere but in production, where `true` is refused.
+        pub verbose_errors: Option<bool> = None,
+        /// The served API documentation.
+        pub docs: Docs = Docs::default(),
+        /// Compression of responses.
+        pub compression: Compression = Compression::default(),
+        /// TLS on the main listener.
+        pub tls: Tls = Tls::default(),
+    }
+}
+
+section! {
+    /// `/docs` and `/api/v1/openapi.json`.
+    pub struct Docs {
+        /// Whether they are served. Unset: everywhere but in production.
+        pub enabled: Option<bool> = None,
+    }
+}
+
+section! {
+    /// Compression of responses.
+    pub struct Compression {
+        /// Whether responses are compressed with gzip for clients that accept it.
+        pub enabled: bool = false,
+    }
+}
+
+section! {
+    /// TLS instead of plain HTTP on the main listener.
+    pub struct Tls {
+        /// Whether the main listener speaks TLS.
+        pub enabled: bool = false,
+        /// PEM file with the certificate chain.
+        pub cert_path: String = String::new(),
+        /// PEM file with the private key.
+        pub key_path: String = String::new(),
+    }
+}
+
+section! {
+    /// What the data plane takes in.
+    pub struct Ingest {
+        /// Largest body of a data request in bytes; a larger one gets 413.
+        pub max_payload_size: usize = 1_048_576,
+    }
+}
+
+section! {
+    /// Who may use the admin API.
+    pub struct AdminAuth {
+        /// Whether a key is asked for. Production refuses to start without.
+        pub enabled: bool = false,
+        /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits.
+        pub api_keys: Vec<Secret> = Vec::new(),
+        /// Keys that may only read (GET and HEAD), written alike.
+        pub read_only_api_keys: Vec<Secret> = Vec::new(),
+        /// A further header that carries a raw key, looked at before `x-api-key` and `Authorization`.
+        pub header: String = "Authorization".into(),
+    }
+}
+
+section! {
+    /// Browsers of other origins.
+    pub struct Cors {
+        /// Origins that may read answers; `*` alone allows any and is refused in production, an empty list allows none.
+        pub allowed_origins: Vec<String> = vec!["*".into()],
+        /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key, x-request-id.
+        pub additional_allowed_headers: Vec<String> = Vec::new(),
+        /// Response headers exposed beside x-request-id and retry-after.
+        pub additional_exposed_headers: Vec<String> = Vec::new(),
+        /// Whether credentials may be sent; not together with `*`.
+        pub allow_credentials: bool = false,
+        /// Seconds a browser may keep a preflight answer, at most 86400. Unset: the browser's own default.
+        pub max_age_secs: Option<u64> = None,
+    }
+}
+
+section! {
+    /// The limit on requests per client and node, before any channel is looked at.
+    pub struct RateLimit {
+        /// Whether requests are limited.
+        pub enabled: bool = false,
+        /// Requests per second and client.
+        pub default_rps: u32 = 100,
+        /// Requests a client may send at once.
+        pub default_burst: u32 = 50,
+        /// Proxies (IP addresses or networks) whose forwarded headers name the client; used whether limited or not.
+        pub trusted_proxies: Vec<Network> = Vec::new(),
+        /// Limits of single classes of paths.
+        pub endpoints: RateLimitEndpoints = RateLimitEndpoints::default(),
+    }
+}
+
+section! {
+    /// Requests per second by class of path; the burst is half of it and one.
+    pub struct RateLimitEndpoints {
+        /// The admin API.
+        pub admin_rps: u32 = 20,
+        /// The data plane, mounts included. Unset: the default limit.
+        pub data_rps: Option<u32> = None,
+    }
+}
+
+section! {
+    /// Which channels this node serves, by name; `*` stands for any characters.
+    pub struct ChannelFilter {
+        /// Names served; empty serves all.
+        pub include: Vec<String> = Vec::new(),
+        /// Names not served, whatever `include` says.
+        pub exclude: Vec<String> = Vec::new(),
+    }
+}
+
+/// Paths of the service itself, which no data mount may cover.
+const OWN_PATHS: [&str; 6] = ["/api", "/health", "/healthz", "/readyz", "/metrics", "/docs"];
+
+impl Server {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.filled("server.host", &self.host);
+        report.positive("server.port", self.port);
+        report.positive("server.max_admin_body_size", self.max_admin_body_size);
+        self.check_mounts(report);
+        if self.tls.enabled {
+            for (key, path) in
+                [("server.tls.cert_path", &self.tls.cert_path), ("server.tls.key_path", &self.tls.key_path)]
+            {
+                if !Path::new(path).is_file() {
+                    report.refuse(key, format!("needed with server.tls.enabled: no PEM file at {path:?}"));
+                }
+            }
+        }
+    }
+
+    fn check_mounts(&self, report: &mut Report) {
+        const KEY: &str = "server.data_mounts";
+        let below = |path: &str, root: &str| {
+            path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        for (index, mount) in self.data_mounts.iter().enumerate() {
+            let illegal = |c: char| c.is_whitespace() || c.is_control() || "%{}?#".contains(c);
+            if mount == "/" {
+                report.note(format!("{KEY}: \"/\" makes every path that is no other a data path"));
+            } else if !mount.starts_with('/')
+                || mount.ends_with('/')
+                || mount.contains("//")
+                || mount.contains(illegal)
+            {
+                report.refuse(KEY, format!("{mount:?}: write a path like \"/hooks\", without blanks, %, braces or a slash at its end"));
+            } else if let Some(own) = OWN_PATHS.iter().find(|own| below(mount, own)) {
+                report.refuse(KEY, format!("{mount:?}: {own} belongs to the service; choose another path"));
+            }
+            let nested =
+                |other: &&String| mount == "/" || *other == "/" || below(mount, other) || below(other, mount);
+            if let Some(other) = self.data_mounts[..index].iter().find(nested) {
+                report.refuse(KEY, format!("{mount:?} and {other:?} cover one another; keep one of them"));
+            }
+        }
+    }
+}
+
+impl Ingest {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.positive("ingest.max_payload_size", self.max_payload_size);
+    }
+}
+
+impl AdminAuth {
+    pub(crate) fn check(&self, report: &mut Report) {
+        if self.enabled && self.api_keys.iter().all(|key| key.expose().trim().is_empty()) {
+            report.refuse("admin_auth.api_keys", "needs at least one key when admin_auth.enabled is true");
+        }
+        for (name, keys) in [
+            ("admin_auth.api_keys", &self.api_keys),
+            ("admin_auth.read_only_api_keys", &self.read_only_api_keys),
+        ] {
+            let malformed = |key: &Secret| {
+                let digest = key.expose().strip_prefix("sha256:");
+                digest.is_some_and(|digest| {
+                    digest.len() != 64 || !digest.bytes().all(|b| b.is_ascii_hexdigit())
+                })
+            };
+            for (index, _) in keys.iter().enumerate().filter(|(_, key)| malformed(key)) {
+                report.refuse(
+                    name,
+                    format!("entry {}: a digest is sha256: and 64 hexadecimal digits", index + 1),
+                );
+            }
+        }
+        if !is_token(&self.header) {
+            report.refuse("admin_auth.header", format!("{:?} is no header name", self.header));
+        }
+    }
+}
+
+impl Cors {
+    pub(crate) fn check(&self, report: &mut Report) {
+        let wildcard = self.allowed_origins.iter().any(|origin| origin == "*");
+        if wildcard && self.allowed_origins.len() > 1 {
+            report.refuse("cors.allowed_origins", "\"*\" stands alone; remove it or the other origins");
+        }
+        if wildcard && self.allow_credentials {
+            report.refuse("cors.allow_credentials", "not together with the origin \"*\"; list the origins");
+        }
+        for (key, headers) in [
+            ("cors.additional_allowed_headers", &self.additional_allowed_headers),
+            ("cors.additional_exposed_headers", &self.additional_exposed_headers),
+        ] {
+            for header in headers.iter().filter(|header| *header == "*" || !is_token(header)) {
+                report.refuse(key, format!("{header:?} is no header name; list the names one by one"));
+            }
+        }
+        report.within("cors.max_age_secs", self.max_age_secs.unwrap_or_default(), 0..=86_400);
+    }
+}
+
+impl RateLimit {
+    pub(crate) fn check(&self, report: &mut Report) {
+        if self.enabled {
+            report.positive("rate_limit.default_rps", self.default_rps);
+            report.positive("rate_limit.default_burst", self.default_burst);
+            report.positive("rate_limit.endpoints.admin_rps", self.endpoints.admin_rps);
+            report.positive("rate_limit.endpoints.data_rps", self.endpoints.data_rps.unwrap_or(1));
+        }
+    }
+}
+
+/// Whether the text is a token as HTTP defines it (RFC 9110, 5.6.2), which header names are.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}

@@ -1,0 +1,153 @@
+//! How workflows run: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`.
+
+use super::problem::Report;
+use super::setting::section;
+
+section! {
+    /// Limits of the engine and of what connectors do for it.
+    pub struct Engine {
+        /// Seconds a health check may take.
+        pub health_check_timeout_secs: u64 = 2,
+        /// Channels that may call one another in a row.
+        pub max_channel_call_depth: u32 = 10,
+        /// Milliseconds a called channel may run when neither task nor channel says.
+        pub default_channel_call_timeout_ms: u64 = 30_000,
+        /// Largest `max` a workflow's loop may ask for; 0 allows any.
+        pub max_loop_iterations: u64 = 10_000,
+        /// Seconds an outbound HTTP call may take at most.
+        pub global_http_timeout_secs: u64 = 30,
+        /// Connection pools kept per kind of backend.
+        pub max_pool_cache_entries: usize = 100,
+        /// Seconds between two removals of expired entries of the in-memory cache.
+        pub cache_cleanup_interval_secs: u64 = 60,
+        /// Entries of the in-memory cache per namespace; 0 allows any number.
+        pub max_memory_cache_entries: usize = 100_000,
+        /// Header that keeps a caller on one version during a rollout. Empty: by client address.
+        pub rollout_sticky_header: String = String::new(),
+        /// Whether an enabled connector that cannot be loaded ends the start.
+        pub fail_on_connector_load_error: bool = false,
+        /// Calls to a failing backend are held back.
+        pub circuit_breaker: CircuitBreaker = CircuitBreaker::default(),
+    }
+}
+
+section! {
+    /// One breaker for each connector and channel.
+    pub struct CircuitBreaker {
+        /// Whether there are breakers.
+        pub enabled: bool = false,
+        /// Failures in a row that open one.
+        pub failure_threshold: u32 = 5,
+        /// Seconds until it lets one call through.
+        pub recovery_timeout_secs: u64 = 30,
+        /// Breakers kept.
+        pub max_breakers: usize = 10_000,
+    }
+}
+
+section! {
+    /// Reads of the `data_query` function.
+    pub struct Query {
+        /// Rows when the task sets no limit.
+        pub default_limit: u64 = 100,
+        /// Most rows a task may ask for.
+        pub max_limit: u64 = 1000,
+        /// Most rows a task may skip.
+        pub max_skip: u64 = 10_000,
+    }
+}
+
+section! {
+    /// Writes of the `data_write` function.
+    pub struct Write {
+        /// Most rows of one write.
+        pub max_rows: u64 = 1000,
+        /// Whether an update or delete may go without a filter.
+        pub allow_unfiltered: bool = false,
+    }
+}
+
+section! {
+    /// Key sets of channels that check tokens.
+    pub struct Jwt {
+        /// Whether a key set may be fetched from a private address.
+        pub allow_private_jwks_urls: bool = false,
+    }
+}
+
+section! {
+    /// Channels that run by the clock.
+    pub struct Cron {
+        /// Whether this node plans and runs them.
+        pub enabled: bool = true,
+        /// Milliseconds between two looks at the schedules, 100 or more.
+        pub poll_interval_ms: u64 = 1000,
+        /// Runs at the same time.
+        pub workers: usize = 4,
+        /// Runs claimed at once.
+        pub claim_batch_size: u32 = 20,
+        /// Seconds a claim holds without being renewed.
+        pub claim_lease_secs: u64 = 60,
+        /// Seconds between two renewals; below the lease.
+        pub heartbeat_interval_secs: u64 = 15,
+        /// Seconds a run may be late without counting as missed; not below the poll interval.
+        pub misfire_grace_secs: u64 = 5,
+        /// Missed runs made up for at most, from 1 to 1000.
+        pub max_catch_up: u32 = 100,
+        /// Times a run whose node died is started again before it counts as failed.
+        pub max_recoveries: u32 = 5,
+        /// Milliseconds a run may take when its channel does not say.
+        pub default_timeout_ms: u64 = 3_600_000,
+        /// Seconds that running work gets at shutdown.
+        pub shutdown_timeout_secs: u64 = 30,
+    }
+}
+
+impl Engine {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
+        report.positive("engine.max_channel_call_depth", self.max_channel_call_depth);
+        report.positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
+    }
+}
+
+impl Query {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.positive("query.default_limit", self.default_limit);
+        report.positive("query.max_limit", self.max_limit);
+        if self.default_limit > self.max_limit {
+            report.refuse("query.default_limit", "must not be above query.max_limit");
+        }
+    }
+}
+
+impl Write {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.positive("write.max_rows", self.max_rows);
+    }
+}
+
+impl Cron {
+    /// Checked even when this node runs no schedules: a channel may be activated for the others.
+    pub(crate) fn check(&self, report: &mut Report) {
+        if self.poll_interval_ms < 100 {
+            report.refuse(
+                "cron.poll_interval_ms",
+                format!("must be 100 or more, is {}", self.poll_interval_ms),
+            );
+        }
+        report.positive("cron.workers", self.workers);
+        report.positive("cron.claim_batch_size", self.claim_batch_size);
+        report.positive("cron.claim_lease_secs", self.claim_lease_secs);
+        report.positive("cron.heartbeat_interval_secs", self.heartbeat_interval_secs);
+        if self.heartbeat_interval_secs >= self.claim_lease_secs {
+            report.refuse("cron.heartbeat_interval_secs", "must be below cron.claim_lease_secs");
+        }
+        if self.misfire_grace_secs.saturating_mul(1000) < self.poll_interval_ms {
+            report.refuse("cron.misfire_grace_secs", "must not be shorter than cron.poll_interval_ms");
+        }
+        report.within("cron.max_catch_up", self.max_catch_up, 1..=1000);
+        report.positive("cron.default_timeout_ms", self.default_timeout_ms);
+        report.positive("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
+    }
+}

@@ -1,0 +1,132 @@
+//! From the text of a file to settings.
+
+use std::collections::BTreeSet;
+
+use svc_secrets::{SubstituteError, Syntax, substitute};
+
+use super::Config;
+use super::problem::{Report, nearest};
+use super::setting::{Node, found, join};
+
+/// Keys that are another name of a setting.
+pub(crate) const ALIASES: [(&str, &str); 1] = [("tracing.mode", "trace_storage.mode")];
+
+/// What a file holds.
+pub(crate) struct File {
+    /// Its values; none when the text cannot be read, which is reported.
+    pub(crate) table: Option<toml::Table>,
+    /// Variables its placeholders mention.
+    pub(crate) placeholders: BTreeSet<String>,
+}
+
+/// Substitutes and parses. A complaint tells the place and never the line's text, which may hold a secret.
+pub(crate) fn parse(
+    name: &str,
+    text: &str,
+    lookup: impl Fn(&str) -> Option<String>,
+    report: &mut Report,
+) -> File {
+    let substituted = match substitute(text, Syntax::Toml, lookup) {
+        Ok(substituted) => substituted,
+        Err(errors) => {
+            for SubstituteError { line, column, problem } in errors {
+                report.refuse_subject(format!("{name}:{line}:{column}"), problem.to_string());
+            }
+            let placeholders = substitute(text, Syntax::Toml, |_| Some(String::new()))
+                .map(|done| done.names)
+                .unwrap_or_default();
+            return File { table: None, placeholders };
+        }
+    };
+    let table = substituted.text.parse::<toml::Table>().map_err(|error| {
+        let before = &substituted.text[..error.span().map_or(0, |span| span.start)];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        let (line, column) = (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
+        report.refuse_subject(
+            format!("{name}:{line}:{column}"),
+            format!("not valid TOML: {}", error.message()),
+        );
+    });
+    File { table: table.ok(), placeholders: substituted.names }
+}
+
+/// Gives the settings their values and refuses every key that is none.
+pub(crate) fn apply(config: &mut Config, mut table: toml::Table, report: &mut Report) {
+    for (alias, key) in ALIASES {
+        rename(&mut table, alias, key, report);
+    }
+    let mut keys = Vec::new();
+    config.visit("", &mut |key, setting| {
+        keys.push(key.to_owned());
+        if let Some(Err(problem)) = find(&table, key).map(|value| setting.read(value)) {
+            report.unreadable(key, key, problem);
+        }
+    });
+    refuse_unknown(&table, "", &keys, report);
+}
+
+/// Moves the value of an alias to its setting.
+fn rename(table: &mut toml::Table, alias: &str, key: &str, report: &mut Report) {
+    let Some(value) = find(table, alias).cloned() else { return };
+    let (Some((section, name)), Some((alias_section, alias_name))) =
+        (key.split_once('.'), alias.split_once('.'))
+    else {
+        return;
+    };
+    if let Some(members) = table.get_mut(alias_section).and_then(toml::Value::as_table_mut) {
+        members.remove(alias_name);
+    }
+    let members = table.entry(section).or_insert_with(|| toml::Table::new().into());
+    match members.as_table_mut() {
+        Some(members) if members.contains_key(name) => {
+            report.refuse_subject(
+                alias,
+                format!("is another name of {key}, which is set too; keep one of them"),
+            );
+        }
+        Some(members) => drop(members.insert(name.to_owned(), value)),
+        None => {}
+    }
+}
+
+/// The value at a dotted path.
+fn find<'a>(table: &'a toml::Table, path: &str) -> Option<&'a toml::Value> {
+    match path.split_once('.') {
+        Some((section, rest)) => find(table.get(section)?.as_table()?, rest),
+        None => table.get(path),
+    }
+}
+
+fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], report: &mut Report) {
+    for (name, value) in table {
+        let path = join(section, name);
+        // A quoted key may hold a dot, which makes it look like a path it is not.
+        let quoted = name.contains('.');
+        if !quoted && keys.contains(&path) {
+            continue;
+        }
+        let is_section = !quoted
+            && keys.iter().any(|key| key.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')));
+        match (is_section, value.as_table()) {
+            (true, Some(members)) => refuse_unknown(members, &path, keys, report),
+            (true, None) => report.refuse_subject(&path, format!("is a section, found {}", found(value))),
+            (false, _) => {
+                let kind = if value.is_table() && section.is_empty() { "section" } else { "key" };
+                let hint = hint(&path, keys)
+                    .map_or_else(|| "remove it".to_owned(), |near| format!("did you mean {near}?"));
+                report.refuse_subject(&path, format!("unknown {kind}; {hint}"));
+            }
+        }
+    }
+}
+
+/// What an unknown key may have meant: a key or section spelled alike, else the one key of that name elsewhere.
+fn hint<'a>(path: &str, keys: &'a [String]) -> Option<&'a str> {
+    let sections = keys.iter().flat_map(|key| key.match_indices('.').map(|(at, _)| &key[..at]));
+    let names = keys.iter().map(String::as_str).chain(sections);
+    nearest(path, names).or_else(|| {
+        let name = path.rsplit('.').next().unwrap_or(path);
+        let mut same = keys.iter().filter(|key| key.rsplit('.').next() == Some(name));
+        same.next().filter(|_| same.next().is_none()).map(String::as_str)
+    })
+}

@@ -1,0 +1,130 @@
+//! `SVC_<SECTION>__<KEY>`: settings from the environment. Strict: a name that looks like a setting and is none ends
+//! the start, so that a typing error never leaves a default in force unnoticed.
+
+use std::collections::BTreeSet;
+
+use svc_secrets::mask::{looks_secret, mask_url};
+
+use super::Config;
+use super::file::ALIASES;
+use super::problem::{Report, nearest};
+use super::setting::{Node, Setting};
+
+const PREFIX: &str = "SVC_";
+
+/// Names in this space hold secrets for references and are never read as settings.
+const SECRETS: &str = "SVC_SECRET_";
+
+/// Former names and what they are called now; a `*` stands for the rest of a name. Without a successor the setting
+/// is gone.
+const RETIRED: [(&str, Option<&str>); 6] = [
+    ("SVC_ENV", Some("SVC_ENVIRONMENT")),
+    ("SVC_QUEUE__*", Some("SVC_TRACE_QUEUE__*")),
+    ("SVC_CHANNELS__*", Some("SVC_CHANNEL_FILTER__*")),
+    ("SVC_TRACING__STORAGE__*", Some("SVC_TRACE_STORAGE__*")),
+    ("SVC_KAFKA__MAX_INFLIGHT", None),
+    ("SVC_ENGINE__RELOAD_TIMEOUT_SECS", None),
+];
+
+/// The variable that overrides a key.
+pub(crate) fn variable(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
+}
+
+/// Gives the settings the values of the environment and refuses names that are none.
+pub(crate) fn apply(
+    config: &mut Config,
+    environment: &[(String, String)],
+    placeholders: &BTreeSet<String>,
+    report: &mut Report,
+) {
+    let mut given: Vec<(&str, &str)> = environment
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .filter(|(name, _)| name.starts_with(PREFIX))
+        .collect();
+    given.retain(|(name, _)| match retired(name) {
+        Some(advice) => {
+            report.refuse_subject(*name, advice);
+            false
+        }
+        None => true,
+    });
+    refuse_doubles(&given, report);
+    let mut settings = Vec::new();
+    config.visit("", &mut |key, setting| {
+        let name = variable(key);
+        let alias = ALIASES.iter().find(|(_, of)| *of == key).map(|(alias, _)| variable(alias));
+        given.retain(|(given, text)| {
+            let below = given.strip_prefix(name.as_str());
+            let own = below == Some("") || alias.as_deref() == Some(given);
+            if !setting.overridable() && (own || below.is_some_and(|rest| rest.starts_with("__"))) {
+                report.refuse_subject(
+                    *given,
+                    format!("cannot be set from the environment; write {key} in the file"),
+                );
+                return false;
+            }
+            if own {
+                assign(key, setting, given, text, report);
+            }
+            !own
+        });
+        if setting.overridable() {
+            settings.push(name);
+        }
+    });
+    for (name, _) in given {
+        if !name.starts_with(SECRETS) && !placeholders.contains(name) {
+            refuse_unknown(name, &settings, report);
+        }
+    }
+}
+
+fn assign(key: &str, setting: &mut dyn Setting, name: &str, text: &str, report: &mut Report) {
+    if setting.assign(text) {
+        report.overridden(key);
+        return;
+    }
+    let got = if looks_secret(key) { String::new() } else { format!(", got {:?}", mask_url(text)) };
+    report.unreadable(key, name, format!("expected {}{got}", setting.expected()));
+}
+
+/// Refuses an alias whose setting is given too.
+fn refuse_doubles(given: &[(&str, &str)], report: &mut Report) {
+    let has = |key: &str| given.iter().any(|(name, _)| *name == variable(key));
+    for (alias, key) in ALIASES.into_iter().filter(|(alias, key)| has(alias) && has(key)) {
+        report.refuse_subject(
+            variable(alias),
+            format!("is another name of {}, which is set too; keep one of them", variable(key)),
+        );
+    }
+}
+
+/// What to do about a name that is no longer used.
+fn retired(name: &str) -> Option<String> {
+    RETIRED.into_iter().find_map(|(old, new)| {
+        let rest = match old.strip_suffix('*') {
+            Some(start) => name.strip_prefix(start)?,
+            None => (name == old).then_some("")?,
+        };
+        Some(match new {
+            Some(new) => format!("is now called {}", new.replace('*', rest)),
+            None => "no longer exists; unset it".to_owned(),
+        })
+    })
+}
+
+/// A name with `__` has to be a setting; one without is refused only when it is nearly a setting of the top level,
+/// because other programs own names of that form (`SVC_PORT`, `SVC_SERVICE_HOST`).
+fn refuse_unknown(name: &str, settings: &[String], report: &mut Report) {
+    let names = settings.iter().map(String::as_str);
+    if name.contains("__") {
+        let hint = nearest(name, names)
+            .map_or_else(|| "unset it".to_owned(), |near| format!("did you mean {near}?"));
+        report.refuse_subject(name, format!("is no setting; {hint}"));
+    } else if let Some(near) = nearest(name, names.filter(|setting| !setting[PREFIX.len()..].contains("__")))
+    {
+        report.refuse_subject(name, format!("is no setting; did you mean {near}?"));
+    }
+}

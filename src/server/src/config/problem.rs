@@ -1,0 +1,128 @@
+//! What is wrong with a configuration, collected so that all of it is told at once.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::ops::RangeInclusive;
+
+use super::overrides::variable;
+
+/// One thing to put right: where it is (a key, a variable or a file) and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The key, variable or file.
+    pub subject: String,
+    /// What is wrong and how to put it right. Holds no secret.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.subject, self.text)
+    }
+}
+
+/// A configuration that is refused, with everything that is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// All problems, at least one.
+    pub problems: Vec<Problem>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.problems.as_slice() {
+            [problem] => problem.fmt(f),
+            problems => {
+                write!(f, "the configuration has {} problems", problems.len())?;
+                problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Collects problems and warnings while a configuration is read and checked.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    problems: Vec<Problem>,
+    notes: Vec<String>,
+    /// Keys whose value came from a variable.
+    overridden: BTreeSet<String>,
+    /// Keys that have no usable value; what follows from that is not worth telling.
+    broken: BTreeSet<String>,
+}
+
+impl Report {
+    /// Something to know at start that does not prevent it.
+    pub(crate) fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    /// A problem with something that is no setting.
+    pub(crate) fn refuse_subject(&mut self, subject: impl Into<String>, text: impl Into<String>) {
+        self.problems.push(Problem { subject: subject.into(), text: text.into() });
+    }
+
+    /// The value of a setting could not be taken: rules about it are not checked.
+    pub(crate) fn unreadable(&mut self, key: &str, subject: &str, text: impl Into<String>) {
+        self.broken.insert(key.to_owned());
+        self.refuse_subject(subject, text);
+    }
+
+    /// The value of a setting is refused.
+    pub(crate) fn refuse(&mut self, key: &str, text: impl Into<String>) {
+        if self.broken.contains(key) {
+            return;
+        }
+        let subject =
+            if self.overridden.contains(key) { format!("{key} ({})", variable(key)) } else { key.to_owned() };
+        self.refuse_subject(subject, text);
+    }
+
+    /// Remembers that a variable gave the value of a setting.
+    pub(crate) fn overridden(&mut self, key: &str) {
+        self.overridden.insert(key.to_owned());
+    }
+
+    /// Refuses zero.
+    pub(crate) fn positive<N: Default + PartialEq>(&mut self, key: &str, value: N) {
+        if value == N::default() {
+            self.refuse(key, "must be greater than 0");
+        }
+    }
+
+    /// Refuses what is outside the range.
+    pub(crate) fn within<N: PartialOrd + fmt::Display>(
+        &mut self,
+        key: &str,
+        value: N,
+        range: RangeInclusive<N>,
+    ) {
+        if !range.contains(&value) {
+            self.refuse(key, format!("must be from {} to {}, is {value}", range.start(), range.end()));
+        }
+    }
+
+    /// Refuses blank text.
+    pub(crate) fn filled(&mut self, key: &str, value: &str) {
+        if value.trim().is_empty() {
+            self.refuse(key, "must not be empty");
+        }
+    }
+
+    /// The warnings, or everything that was refused.
+    pub(crate) fn finish(self) -> Result<Vec<String>, ConfigError> {
+        if self.problems.is_empty() { Ok(self.notes) } else { Err(ConfigError { problems: self.problems }) }
+    }
+}
+
+/// The known name nearest to a mistyped one: at most three changes away, fewer for a short name, which would soon be
+/// near to anything.
+pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.len() / 3).clamp(1, 3);
+    let near = known.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
+    near.filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}

@@ -1,0 +1,46 @@
+//! What production does not allow. Elsewhere it is allowed, with a warning at start.
+
+use super::Config;
+use super::problem::Report;
+
+/// Shortest plain-text admin key, in characters.
+const KEY_LENGTH: usize = 32;
+
+pub(crate) fn check(config: &Config, report: &mut Report) {
+    let mut gate = |key: &str, closed: bool, text: &str| match (closed, config.is_production()) {
+        (false, _) => {}
+        (true, true) => report.refuse(key, format!("{text} (refused in production)")),
+        (true, false) => report.note(format!("{key}: {text}")),
+    };
+    gate(
+        "admin_auth.enabled",
+        !config.admin_auth.enabled,
+        "anyone can use the admin API; set it to true and give admin_auth.api_keys",
+    );
+    let auth = &config.admin_auth;
+    for (key, keys) in
+        [("admin_auth.api_keys", &auth.api_keys), ("admin_auth.read_only_api_keys", &auth.read_only_api_keys)]
+    {
+        let short = keys
+            .iter()
+            .map(|key| key.expose())
+            .any(|key| !key.is_empty() && !key.starts_with("sha256:") && key.chars().count() < KEY_LENGTH);
+        gate(key, short, "a key is shorter than 32 characters; use a longer one or its sha256: digest");
+    }
+    gate(
+        "cors.allowed_origins",
+        config.cors.allowed_origins.iter().any(|origin| origin == "*"),
+        "\"*\" lets every web site read answers; list the origins that may",
+    );
+    gate(
+        "storage.auto_migrate",
+        config.cluster.enabled && config.storage.auto_migrate,
+        "nodes of a cluster must not migrate on their own; set it to false and run `svc-server migrate`",
+    );
+    if config.is_production() && config.server.verbose_errors == Some(true) {
+        report.refuse(
+            "server.verbose_errors",
+            "would tell internal detail; leave it unset (refused in production)",
+        );
+    }
+}

@@ -1,0 +1,347 @@
+//! What a setting is: a typed value with a name, a default and a meaning, written once.
+//!
+//! [`section!`] declares a section of the configuration. From that one declaration come the struct, its defaults, the
+//! keys a file may hold, the variables that override them, what `validate-config` prints and the reference manual.
+
+use serde_json::Value as Json;
+use svc_secrets::Secret;
+
+/// One value of the configuration.
+pub(crate) trait Setting {
+    /// What a value has to be, for people.
+    fn expected(&self) -> String;
+    /// Takes the value of a file. The error says what is wrong and never holds the value.
+    fn read(&mut self, value: &toml::Value) -> Result<(), String>;
+    /// Takes the text of an environment variable; false when it is not what is expected.
+    fn assign(&mut self, text: &str) -> bool;
+    /// The value to show, unmasked; null when unset.
+    fn show(&self) -> Json;
+    /// Whether a variable can set it.
+    fn overridable(&self) -> bool {
+        true
+    }
+}
+
+/// A setting, or a section without one, as it is listed.
+pub(crate) struct Entry<'a> {
+    /// Dotted path of the key; of the root section, empty.
+    pub(crate) path: String,
+    /// Its documentation.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the manual is written by a test"))]
+    pub(crate) doc: &'static str,
+    /// The value; none for a section.
+    pub(crate) setting: Option<&'a dyn Setting>,
+}
+
+/// A setting or a section of settings.
+pub(crate) trait Node {
+    /// Lists this node and everything below it, in the order of declaration.
+    fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<Entry<'a>>);
+    /// Hands every setting and its path to a visitor.
+    fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting));
+}
+
+impl<T: Setting> Node for T {
+    fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<Entry<'a>>) {
+        entries.push(Entry { path: path.to_owned(), doc, setting: Some(self) });
+    }
+
+    fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting)) {
+        visitor(path, self);
+    }
+}
+
+/// Path of a key inside a section.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}
+
+/// Declares a section: `/// docs  pub field: Type = default,` for each key.
+macro_rules! section {
+    (
+        $(#[doc = $about:literal])+
+        pub struct $name:ident { $( $(#[doc = $doc:literal])+ pub $field:ident: $type:ty = $default:expr, )+ }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone)]
+        pub struct $name { $( $(#[doc = $doc])+ pub $field: $type, )+ }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $( $field: $default, )+ }
+            }
+        }
+
+        impl $crate::config::setting::Node for $name {
+            fn list<'a>(
+                &'a self,
+                path: &str,
+                _: &'static str,
+                entries: &mut Vec<$crate::config::setting::Entry<'a>>,
+            ) {
+                use $crate::config::setting::{Entry, Node, join};
+                entries.push(Entry { path: path.to_owned(), doc: concat!($($about, "\n"),+), setting: None });
+                $( Node::list(&self.$field, &join(path, stringify!($field)), concat!($($doc, "\n"),+), entries); )+
+            }
+
+            fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn $crate::config::setting::Setting)) {
+                use $crate::config::setting::{Node, join};
+                $( Node::visit(&mut self.$field, &join(path, stringify!($field)), visitor); )+
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            /// Shows what `validate-config` shows: secrets are struck out.
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                $crate::config::show::debug(stringify!($name), self, f)
+            }
+        }
+    };
+}
+
+/// A type that can stand alone, be optional, or be listed.
+pub(crate) trait Scalar: Sized {
+    /// What a value has to be, for people.
+    const EXPECTED: &'static str;
+    /// Whether the empty text of a variable is a value; otherwise it unsets an optional setting.
+    const EMPTY_IS_A_VALUE: bool = false;
+    /// From a file.
+    fn from_toml(value: &toml::Value) -> Option<Self>;
+    /// From a variable.
+    fn from_text(text: &str) -> Option<Self>;
+    /// For showing.
+    fn to_json(&self) -> Json;
+}
+
+/// Makes scalars settings of their own. (A blanket implementation would overlap with those of `Option` and `Vec`.)
+macro_rules! scalar_settings {
+    ($($type:ty),+ $(,)?) => { $(
+        impl $crate::config::setting::Setting for $type {
+            fn expected(&self) -> String {
+                <Self as $crate::config::setting::Scalar>::EXPECTED.to_owned()
+            }
+
+            fn read(&mut self, value: &toml::Value) -> Result<(), String> {
+                *self = $crate::config::setting::read_scalar(value)?;
+                Ok(())
+            }
+
+            fn assign(&mut self, text: &str) -> bool {
+                <Self as $crate::config::setting::Scalar>::from_text(text).map(|value| *self = value).is_some()
+            }
+
+            fn show(&self) -> serde_json::Value {
+                $crate::config::setting::Scalar::to_json(self)
+            }
+        }
+    )+ };
+}
+
+/// Declares a setting with a fixed set of words, compared without regard to case.
+macro_rules! choice {
+    (
+        $(#[doc = $about:literal])+
+        pub enum $name:ident { $( $(#[doc = $doc:literal])+ $variant:ident = $word:literal, )+ }
+    ) => {
+        $(#[doc = $about])+
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[doc = $doc])+ $variant, )+ }
+
+        impl $name {
+            /// The word as it is written.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$variant => $word, )+ }
+            }
+        }
+
+        impl $crate::config::setting::Scalar for $name {
+            const EXPECTED: &'static str = concat!("one of:", $(" ", $word),+);
+
+            fn from_toml(value: &toml::Value) -> Option<Self> {
+                Self::from_text(value.as_str()?)
+            }
+
+            fn from_text(text: &str) -> Option<Self> {
+                [$( Self::$variant, )+].into_iter().find(|choice| choice.as_str().eq_ignore_ascii_case(text))
+            }
+
+            fn to_json(&self) -> serde_json::Value {
+                self.as_str().into()
+            }
+        }
+
+        $crate::config::setting::scalar_settings!($name);
+    };
+}
+
+pub(crate) use {choice, scalar_settings, section};
+
+/// The value of a file, or what was expected and what was found.
+pub(crate) fn read_scalar<T: Scalar>(value: &toml::Value) -> Result<T, String> {
+    T::from_toml(value).ok_or_else(|| format!("expected {}, found {}", T::EXPECTED, found(value)))
+}
+
+/// What kind of value a file holds. Numbers and booleans are told, since they are no secrets; strings are not.
+pub(crate) fn found(value: &toml::Value) -> String {
+    match value {
+        toml::Value::Integer(number) => number.to_string(),
+        toml::Value::Float(number) => number.to_string(),
+        toml::Value::Boolean(truth) => truth.to_string(),
+        toml::Value::String(_) => "another string".to_owned(),
+        toml::Value::Array(_) => "an array".to_owned(),
+        toml::Value::Table(_) => "a table".to_owned(),
+        toml::Value::Datetime(_) => "a date".to_owned(),
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty: $expected:literal),+) => { $(
+        impl Scalar for $type {
+            const EXPECTED: &'static str = $expected;
+
+            fn from_toml(value: &toml::Value) -> Option<Self> {
+                value.as_integer()?.try_into().ok()
+            }
+
+            fn from_text(text: &str) -> Option<Self> {
+                if text.bytes().all(|b| b.is_ascii_digit()) { text.parse().ok() } else { None }
+            }
+
+            fn to_json(&self) -> Json {
+                (*self).into()
+            }
+        }
+    )+ };
+}
+
+whole_numbers!(
+    u16: "a whole number from 0 to 65535",
+    u32: "a whole number from 0 to 4294967295",
+    u64: "a whole number, 0 or more",
+    usize: "a whole number, 0 or more"
+);
+
+impl Scalar for bool {
+    const EXPECTED: &'static str = "true or false";
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_bool()
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        text.parse().ok()
+    }
+
+    fn to_json(&self) -> Json {
+        (*self).into()
+    }
+}
+
+impl Scalar for f64 {
+    const EXPECTED: &'static str = "a decimal number";
+
+    #[expect(clippy::cast_precision_loss, reason = "settings are small numbers")]
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value
+            .as_float()
+            .or_else(|| value.as_integer().map(|whole| whole as f64))
+            .filter(|number| number.is_finite())
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        if text.bytes().all(|b| b.is_ascii_digit() || b == b'.') { text.parse().ok() } else { None }
+    }
+
+    fn to_json(&self) -> Json {
+        (*self).into()
+    }
+}
+
+impl Scalar for String {
+    const EXPECTED: &'static str = "a string";
+    const EMPTY_IS_A_VALUE: bool = true;
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().map(str::to_owned)
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+
+    fn to_json(&self) -> Json {
+        self.as_str().into()
+    }
+}
+
+impl Scalar for Secret {
+    const EXPECTED: &'static str = "a string";
+    const EMPTY_IS_A_VALUE: bool = true;
+
+    fn from_toml(value: &toml::Value) -> Option<Self> {
+        value.as_str().map(Self::new)
+    }
+
+    fn from_text(text: &str) -> Option<Self> {
+        Some(Self::new(text))
+    }
+
+    /// A secret is masked whatever its key; a reference only says where it is kept.
+    fn to_json(&self) -> Json {
+        let readable = self.is_empty() || svc_secrets::is_reference(self.expose());
+        if readable { self.expose().into() } else { svc_secrets::mask::MASK.into() }
+    }
+}
+
+scalar_settings!(bool, u16, u32, u64, usize, f64, String, Secret);
+
+impl<T: Scalar> Setting for Option<T> {
+    fn expected(&self) -> String {
+        T::EXPECTED.to_owned()
+    }
+
+    fn read(&mut self, value: &toml::Value) -> Result<(), String> {
+        *self = Some(read_scalar(value)?);
+        Ok(())
+    }
+
+    fn assign(&mut self, text: &str) -> bool {
+        if text.is_empty() && !T::EMPTY_IS_A_VALUE {
+            *self = None;
+            return true;
+        }
+        *self = T::from_text(text);
+        self.is_some()
+    }
+
+    fn show(&self) -> Json {
+        self.as_ref().map_or(Json::Null, T::to_json)
+    }
+}
+
+impl<T: Scalar> Setting for Vec<T> {
+    fn expected(&self) -> String {
+        format!("a list, each entry {}", T::EXPECTED)
+    }
+
+    fn read(&mut self, value: &toml::Value) -> Result<(), String> {
+        let Some(items) = value.as_array() else {
+            return Err(format!("expected {}, found {}", self.expected(), found(value)));
+        };
+        let read = items.iter().enumerate().map(|(index, item)| {
+            read_scalar(item).map_err(|problem| format!("entry {}: {problem}", index + 1))
+        });
+        *self = read.collect::<Result<_, _>>()?;
+        Ok(())
+    }
+
+    fn assign(&mut self, text: &str) -> bool {
+        let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+        items.map(T::from_text).collect::<Option<_>>().map(|items| *self = items).is_some()
+    }
+
+    fn show(&self) -> Json {
+        self.iter().map(T::to_json).collect()
+    }
+}

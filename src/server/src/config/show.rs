@@ -1,0 +1,145 @@
+//! What the configuration shows of itself: everything but secrets.
+
+use std::fmt::{self, Write as _};
+
+use serde_json::{Map, Value as Json};
+use svc_secrets::mask::mask;
+
+use super::Config;
+use super::setting::{Entry, Node};
+
+/// How a configuration is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// A configuration file; keys that are unset are comments.
+    Toml,
+    /// One object; keys that are unset are null.
+    Json,
+    /// The headline settings.
+    Summary,
+}
+
+/// The whole configuration as text. Values under secret-looking keys read `******`, passwords in URLs are struck out.
+#[must_use]
+pub fn render(config: &Config, format: Format) -> String {
+    match format {
+        Format::Toml => toml(&shown(config)),
+        Format::Json => format!("{:#}\n", nested(shown(config))),
+        Format::Summary => summary(config),
+    }
+}
+
+/// Settings below a node, sections left out, each with the value to show.
+pub(crate) fn shown(node: &dyn Node) -> Vec<(String, Json)> {
+    let mut entries = Vec::new();
+    node.list("", "", &mut entries);
+    entries.iter().filter_map(|entry| masked(entry).map(|value| (entry.path.clone(), value))).collect()
+}
+
+/// The value of an entry with its secrets struck out.
+pub(crate) fn masked(entry: &Entry<'_>) -> Option<Json> {
+    let mut value = entry.setting?.show();
+    let key = entry.path.rsplit('.').next().unwrap_or_default();
+    // `[secrets]` and other tables of the user's own names are judged by those names, not by their own.
+    mask(if value.is_object() { "" } else { key }, &mut value);
+    Some(value)
+}
+
+/// `Debug` of a section.
+pub(crate) fn debug(name: &str, node: &dyn Node, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut fields = f.debug_struct(name);
+    for (path, value) in shown(node) {
+        fields.field(&path, &format_args!("{value}"));
+    }
+    fields.finish()
+}
+
+/// Settings in the order of declaration under the headings of their sections.
+fn toml(settings: &[(String, Json)]) -> String {
+    let mut text = String::new();
+    let mut heading = "";
+    for (path, value) in settings {
+        let (section, key) = path.rsplit_once('.').unwrap_or(("", path));
+        if let Json::Object(members) = value {
+            heading = path;
+            let _ = write!(text, "\n[{heading}]\n");
+            for (name, value) in members {
+                let _ = writeln!(text, "{} = {}", toml_key(name), toml_value(value));
+            }
+            continue;
+        }
+        if section != heading {
+            heading = section;
+            let _ = write!(text, "\n[{heading}]\n");
+        }
+        let _ = match value {
+            Json::Null => writeln!(text, "# {key} is unset"),
+            value => writeln!(text, "{key} = {}", toml_value(value)),
+        };
+    }
+    text
+}
+
+fn toml_value(value: &Json) -> String {
+    toml::Value::try_from(value).map_or_else(|_| "\"\"".to_owned(), |value| value.to_string())
+}
+
+/// A key as it is written: bare if it can be, else quoted.
+fn toml_key(name: &str) -> String {
+    let bare = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if bare { name.to_owned() } else { toml::Value::from(name).to_string() }
+}
+
+/// Dotted paths as objects in objects.
+fn nested(settings: Vec<(String, Json)>) -> Json {
+    let mut root = Map::new();
+    for (path, value) in settings {
+        insert(&mut root, &path, value);
+    }
+    Json::Object(root)
+}
+
+fn insert(object: &mut Map<String, Json>, path: &str, value: Json) {
+    let Some((section, rest)) = path.split_once('.') else {
+        object.insert(path.to_owned(), value);
+        return;
+    };
+    let inner = object.entry(section).or_insert_with(|| Json::Object(Map::new()));
+    if let Json::Object(inner) = inner {
+        insert(inner, rest, value);
+    }
+}
+
+fn summary(config: &Config) -> String {
+    let on = |enabled: bool| if enabled { "on" } else { "off" }.to_owned();
+    let auth = &config.admin_auth;
+    let lines = [
+        ("environment", config.environment.clone()),
+        ("listens on", format!("{}:{}", config.server.host, config.server.port)),
+        ("tls", on(config.server.tls.enabled)),
+        ("storage", svc_secrets::mask::mask_url(&config.storage.url)),
+        (
+            "admin auth",
+            match auth.enabled {
+                true => format!(
+                    "on, {} keys, {} read-only keys",
+                    auth.api_keys.len(),
+                    auth.read_only_api_keys.len()
+                ),
+                false => "off".to_owned(),
+            },
+        ),
+        ("log level", config.logging.level.as_str().to_owned()),
+        ("metrics", on(config.metrics.enabled)),
+        ("metrics listener", config.metrics.bind_addr.clone().unwrap_or_else(|| "none".to_owned())),
+        ("trace storage", config.trace_storage.mode.as_str().to_owned()),
+        ("cron", on(config.cron.enabled)),
+        ("kafka", on(config.kafka.enabled)),
+        ("cluster", on(config.cluster.enabled)),
+        ("rate limit", on(config.rate_limit.enabled)),
+        ("cors origins", config.cors.allowed_origins.join(", ")),
+        ("vars", config.vars.0.len().to_string()),
+        ("secrets", config.secrets.0.len().to_string()),
+    ];
+    lines.iter().fold(String::new(), |text, (name, value)| text + &format!("{name:<18}{value}\n"))
+}

@@ -1,0 +1,211 @@
+//! What is kept: `[storage]`, `[audit]`, `[trace_storage]`, `[trace_queue]`.
+
+use svc_secrets::Secret;
+
+use super::problem::Report;
+use super::setting::{choice, section};
+
+section! {
+    /// The database.
+    pub struct Storage {
+        /// Where the data is kept; `sqlite:`, `postgres://` or `mysql://` selects the backend.
+        pub url: String = "sqlite:svc.db".into(),
+        /// Most connections of the pool.
+        pub max_connections: u32 = 50,
+        /// Connections the pool keeps open.
+        pub min_connections: u32 = 5,
+        /// Milliseconds SQLite waits for a lock.
+        pub busy_timeout_ms: u64 = 5000,
+        /// Seconds a caller waits for a connection.
+        pub acquire_timeout_secs: u64 = 3,
+        /// Seconds after which an unused connection is closed; 0 keeps it.
+        pub idle_timeout_secs: u64 = 300,
+        /// Key that encrypts connector configurations: 64 hexadecimal digits, or a secret reference. Empty: plain text.
+        pub connector_encryption_key: Secret = Secret::default(),
+        /// Former encryption keys, for reading only.
+        pub previous_connector_encryption_keys: Vec<Secret> = Vec::new(),
+        /// Directory of backups.
+        pub backup_dir: String = "./backups".into(),
+        /// Backups to keep. Unset: all.
+        pub backup_retention_count: Option<u32> = None,
+        /// Whether pending migrations are applied at start; otherwise they end it.
+        pub auto_migrate: bool = true,
+        /// Seconds the first connection is tried for; 0 tries once. Not for SQLite.
+        pub connect_retry_secs: u64 = 60,
+    }
+}
+
+section! {
+    /// The record of admin changes.
+    pub struct Audit {
+        /// Days a record is kept; 0 keeps it for ever.
+        pub retention_days: u64 = 90,
+        /// Seconds between two removals of old records.
+        pub cleanup_interval_secs: u64 = 3600,
+        /// Records that may wait to be written.
+        pub max_pending: usize = 1000,
+        /// Seconds that waiting records get at shutdown.
+        pub drain_timeout_secs: u64 = 5,
+    }
+}
+
+choice! {
+    /// When the trace of a request is stored.
+    pub enum TraceMode {
+        /// Before the answer.
+        Sync = "sync",
+        /// After the answer, one by one.
+        Async = "async",
+        /// After the answer, in batches.
+        Batch = "batch",
+        /// Never.
+        Off = "off",
+    }
+}
+
+choice! {
+    /// What happens to a trace when too many wait.
+    pub enum Overflow {
+        /// It is dropped and counted.
+        Drop = "drop",
+        /// Its request waits.
+        Block = "block",
+    }
+}
+
+section! {
+    /// How traces are stored; a channel's own `tracing` block goes first.
+    pub struct TraceStorage {
+        /// When a trace is stored. `tracing.mode` is another name of this key.
+        pub mode: TraceMode = TraceMode::Sync,
+        /// Share of the requests that are traced, from 0 to 1.
+        pub sample_rate: f64 = 1.0,
+        /// Whether only failed requests are traced.
+        pub errors_only: bool = false,
+        /// Traces that may wait to be stored (async, batch).
+        pub max_pending: usize = 10_000,
+        /// What happens when more would wait.
+        pub async_on_overflow: Overflow = Overflow::Drop,
+        /// Milliseconds a request waits at most when blocked.
+        pub overflow_block_timeout_ms: u64 = 100,
+        /// Writers (async).
+        pub async_workers: usize = 4,
+        /// Traces of a batch, from 1 to 1000.
+        pub batch_size: usize = 1000,
+        /// Milliseconds until a batch that is not full is written.
+        pub batch_flush_interval_ms: u64 = 100,
+        /// Writers (batch).
+        pub batch_workers: usize = 4,
+    }
+}
+
+section! {
+    /// Requests taken for later, their results and their dead letters.
+    pub struct TraceQueue {
+        /// Requests run at the same time.
+        pub workers: usize = 4,
+        /// Requests that may wait; above, 503.
+        pub buffer_size: usize = 1000,
+        /// Bytes of payload and metadata that may wait; above, 503; 0 does not count.
+        pub max_queue_memory_bytes: usize = 104_857_600,
+        /// Seconds that running requests get at shutdown.
+        pub shutdown_timeout_secs: u64 = 30,
+        /// Hours a finished trace or occurrence is kept; 0 keeps it for ever.
+        pub retention_hours: u64 = 72,
+        /// Seconds between two removals of old rows.
+        pub cleanup_interval_secs: u64 = 3600,
+        /// Milliseconds a request taken for later may run.
+        pub processing_timeout_ms: u64 = 60_000,
+        /// Largest result in bytes; a larger one is an error; 0 allows any.
+        pub max_result_size_bytes: usize = 1_048_576,
+        /// Whether dead letters are tried again.
+        pub dlq_retry_enabled: bool = true,
+        /// Tries of a dead letter, from 1 to 16; the n-th waits 2^n seconds.
+        pub dlq_max_retries: u32 = 5,
+        /// Seconds between two looks for dead letters that are due.
+        pub dlq_poll_interval_secs: u64 = 30,
+        /// Dead letters taken at once.
+        pub dlq_batch_size: u32 = 20,
+        /// Seconds a node holds a dead letter.
+        pub dlq_lease_secs: u64 = 60,
+    }
+}
+
+impl Storage {
+    pub(crate) fn check(&self, report: &mut Report) {
+        let schemes = ["sqlite:", "postgres://", "postgresql://", "mysql://"];
+        if !schemes.iter().any(|scheme| self.url.len() > scheme.len() && self.url.starts_with(scheme)) {
+            report.refuse(
+                "storage.url",
+                "must begin with sqlite:, postgres:// or mysql://, like sqlite:svc.db",
+            );
+        }
+        report.positive("storage.max_connections", self.max_connections);
+        if self.min_connections > self.max_connections {
+            report.refuse("storage.min_connections", "must not be above storage.max_connections");
+        }
+        report.positive("storage.busy_timeout_ms", self.busy_timeout_ms);
+        report.positive("storage.acquire_timeout_secs", self.acquire_timeout_secs);
+        report.positive("storage.backup_retention_count", self.backup_retention_count.unwrap_or(1));
+        let malformed = |key: &Secret| {
+            let text = key.expose();
+            let hexadecimal = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+            !hexadecimal && !matches!(svc_secrets::parse(text), Ok(Some(_)))
+        };
+        if !self.connector_encryption_key.is_empty() && malformed(&self.connector_encryption_key) {
+            report.refuse(
+                "storage.connector_encryption_key",
+                "must be 64 hexadecimal digits or a secret reference",
+            );
+        }
+        if self.previous_connector_encryption_keys.iter().any(malformed) {
+            report.refuse(
+                "storage.previous_connector_encryption_keys",
+                "each must be 64 hexadecimal digits or a secret reference",
+            );
+        }
+    }
+}
+
+impl Audit {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.positive("audit.max_pending", self.max_pending);
+        report.positive("audit.drain_timeout_secs", self.drain_timeout_secs);
+        if self.retention_days > 0 {
+            report.positive("audit.cleanup_interval_secs", self.cleanup_interval_secs);
+        }
+    }
+}
+
+impl TraceStorage {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.within("trace_storage.sample_rate", self.sample_rate, 0.0..=1.0);
+        report.within("trace_storage.batch_size", self.batch_size, 1..=1000);
+        if matches!(self.mode, TraceMode::Async | TraceMode::Batch) {
+            report.positive("trace_storage.max_pending", self.max_pending);
+        }
+        if self.mode == TraceMode::Async {
+            report.positive("trace_storage.async_workers", self.async_workers);
+        }
+        if self.mode == TraceMode::Batch {
+            report.positive("trace_storage.batch_workers", self.batch_workers);
+            report.positive("trace_storage.batch_flush_interval_ms", self.batch_flush_interval_ms);
+        }
+    }
+}
+
+impl TraceQueue {
+    pub(crate) fn check(&self, report: &mut Report) {
+        report.positive("trace_queue.workers", self.workers);
+        report.positive("trace_queue.buffer_size", self.buffer_size);
+        report.positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
+        report.positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
+        if self.retention_hours > 0 {
+            report.positive("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs);
+        }
+        report.within("trace_queue.dlq_max_retries", self.dlq_max_retries, 1..=16);
+        report.positive("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs);
+        report.positive("trace_queue.dlq_batch_size", self.dlq_batch_size);
+        report.positive("trace_queue.dlq_lease_secs", self.dlq_lease_secs);
+    }
+}

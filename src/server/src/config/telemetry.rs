@@ -1,0 +1,111 @@
+//! What is told about the running service: `[logging]`, `[metrics]`, `[tracing]`.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use super::Server;
+use super::problem::Report;
+use super::setting::{choice, section};
+
+choice! {
+    /// The least important message that is logged.
+    pub enum LogLevel {
+        /// Everything.
+        Trace = "trace",
+        /// What helps to find a fault.
+        Debug = "debug",
+        /// What happens.
+        Info = "info",
+        /// What should not happen.
+        Warn = "warn",
+        /// What failed.
+        Error = "error",
+    }
+}
+
+choice! {
+    /// How a message is written.
+    pub enum LogFormat {
+        /// One coloured line for people.
+        Pretty = "pretty",
+        /// One JSON object per line.
+        Json = "json",
+    }
+}
+
+section! {
+    /// The log, on standard error. The variable `RUST_LOG` goes before `level`.
+    pub struct Logging {
+        /// The least important message that is logged.
+        pub level: LogLevel = LogLevel::Info,
+        /// How messages are written. Unset: pretty on a terminal, json otherwise.
+        pub format: Option<LogFormat> = None,
+    }
+}
+
+section! {
+    /// Prometheus metrics.
+    pub struct Metrics {
+        /// Whether `/metrics` is served.
+        pub enabled: bool = false,
+        /// `host:port` of a listener of its own for metrics and health, plain HTTP without authentication. Unset: none.
+        pub bind_addr: Option<String> = None,
+    }
+}
+
+section! {
+    /// Export of spans over OTLP, and profiling.
+    pub struct Tracing {
+        /// Whether spans are exported.
+        pub enabled: bool = false,
+        /// Where to.
+        pub otlp_endpoint: String = "http://localhost:4317".into(),
+        /// Name of this service in the spans.
+        pub service_name: String = "svc".into(),
+        /// Share of the requests that are exported, from 0 to 1.
+        pub sample_rate: f64 = 1.0,
+        /// Whether a request may ask for its own profile.
+        pub debug_profile_enabled: bool = false,
+    }
+}
+
+impl Metrics {
+    pub(crate) fn check(&self, server: &Server, report: &mut Report) {
+        const KEY: &str = "metrics.bind_addr";
+        let Some(address) = &self.bind_addr else { return };
+        match host_and_port(address) {
+            None => report.refuse(KEY, "must be host:port, like 127.0.0.1:9090"),
+            Some((host, port)) if port == server.port && overlap(host, &server.host) => {
+                report.refuse(KEY, format!("port {port} is taken by the main listener; choose another one"));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Tracing {
+    pub(crate) fn check(&self, report: &mut Report) {
+        if self.enabled {
+            report.filled("tracing.otlp_endpoint", &self.otlp_endpoint);
+            report.within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
+        }
+    }
+}
+
+/// `host:port`, an IPv6 address in brackets.
+pub(crate) fn host_and_port(text: &str) -> Option<(&str, u16)> {
+    let (host, port) = text.rsplit_once(':')?;
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let host = match bare {
+        Some(address) => address.parse::<Ipv6Addr>().is_ok().then_some(address)?,
+        None => Some(host).filter(|host| !host.is_empty() && !host.contains([':', '/', '@', ' ']))?,
+    };
+    Some((host, port.parse().ok()?))
+}
+
+/// Whether two listeners on one port could be in each other's way. A host name may mean any address.
+fn overlap(one: &str, other: &str) -> bool {
+    match (one.parse::<IpAddr>(), other.parse::<IpAddr>()) {
+        (Ok(one), Ok(other)) => one == other || one.is_unspecified() || other.is_unspecified(),
+        _ => true,
+    }
+}

@@ -1,0 +1,111 @@
+//! What `validate-config` prints, and the reference manual. Both are kept as files, so that a changed default shows in
+//! review; `UPDATE_GOLDEN=1 cargo test` writes them anew.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::super::setting::{Entry, Node};
+use super::super::{Config, Format, overrides, render, show};
+use super::read;
+
+fn assert_golden(path: &str, actual: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, actual).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        expected == actual,
+        "{} differs; run with UPDATE_GOLDEN=1 and look at the change",
+        path.display()
+    );
+}
+
+#[test]
+fn the_defaults_are_those_of_the_golden_file() {
+    assert_golden("src/config/tests/defaults.toml", &render(&Config::default(), Format::Toml));
+}
+
+#[test]
+fn the_manual_has_every_section_and_key() {
+    assert_golden("../../docs/configuration.md", &manual());
+}
+
+#[test]
+fn no_format_shows_a_secret() {
+    let text = "[admin_auth]\napi_keys = [\"swordfish-1\"]\nread_only_api_keys = [\"swordfish-2\"]\n\
+                [storage]\nurl = \"postgres://u:swordfish-3@h/d?password=swordfish-4\"\n\
+                [cluster]\nredis_url = \"redis://:swordfish-5@h\"\n\
+                [kafka.auth]\nsasl_password = \"swordfish-6\"\n\
+                [kafka.extra_config]\n\"ssl.key.password\" = \"swordfish-7\"\n\
+                [vars]\napi_token = \"swordfish-8\"\ndeep = { list = [{ password = \"swordfish-9\" }] }\n\
+                [secrets]\ndatabase_password = \"env://DB\"";
+    let config = read(text, &[]).unwrap();
+    let shown = [
+        render(&config, Format::Toml),
+        render(&config, Format::Json),
+        render(&config, Format::Summary),
+        format!("{config:?}"),
+        format!("{:?} {:?}", config.storage, config.vars),
+    ];
+    for text in &shown {
+        assert!(!text.contains("swordfish"), "{text}");
+    }
+    assert!(shown[0].contains("url = \"postgres://u:******@h/d?password=******\""), "{}", shown[0]);
+    assert!(shown[0].contains("database_password = \"env://DB\""), "{}", shown[0]);
+    assert!(shown[2].contains("admin auth        off\n"), "{}", shown[2]);
+}
+
+/// The manual, from the declarations of the settings.
+fn manual() -> String {
+    let config = Config::default();
+    let mut entries = Vec::new();
+    config.list("", "", &mut entries);
+    let mut text = include_str!("manual.md").to_owned();
+    for entry in &entries {
+        let doc = entry.doc.lines().map(str::trim).collect::<Vec<_>>().join(" ");
+        match entry.setting {
+            None if entry.path.is_empty() => {
+                text.push_str("\n## Top level\n\n| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n");
+            }
+            None => {
+                let _ = write!(
+                    text,
+                    "\n## `[{}]`\n\n{doc}\n\n| Key | Variable | Value | Default | Meaning |\n|---|---|---|---|---|\n",
+                    entry.path
+                );
+            }
+            // Tables of the user's own names have a section of their own, like in a file.
+            Some(setting) if setting.show().is_object() && !entry.path.contains('.') => {
+                let _ = write!(
+                    text,
+                    "\n## `[{}]`\n\n{doc}\n\nIn the file only: {}.\n",
+                    entry.path,
+                    setting.expected()
+                );
+            }
+            Some(setting) => {
+                let name = if setting.overridable() {
+                    format!("`{}`", overrides::variable(&entry.path))
+                } else {
+                    "–".into()
+                };
+                let _ = writeln!(
+                    text,
+                    "| `{}` | {name} | {} | {} | {doc} |",
+                    entry.path,
+                    setting.expected(),
+                    default(entry)
+                );
+            }
+        }
+    }
+    text
+}
+
+fn default(entry: &Entry<'_>) -> String {
+    match show::masked(entry) {
+        None | Some(serde_json::Value::Null) => "unset".to_owned(),
+        Some(value) => format!("`{value}`"),
+    }
+}

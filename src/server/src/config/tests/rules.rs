@@ -1,0 +1,237 @@
+//! What values may be: the rules of every section, production, and what is not available.
+
+use std::collections::BTreeSet;
+
+use super::super::{Config, ConfigError, load, parse, unavailable};
+use super::{environment, problems, read};
+
+/// The subjects of all problems.
+fn refused(text: &str) -> Vec<String> {
+    match read(text, &[]) {
+        Ok(_) => Vec::new(),
+        Err(ConfigError { problems }) => problems.into_iter().map(|problem| problem.subject).collect(),
+    }
+}
+
+fn notes(text: &str) -> Vec<String> {
+    parse("", text, &environment(&[])).unwrap().notes
+}
+
+#[test]
+fn a_value_outside_its_rule_is_refused_by_key() {
+    for (text, key) in [
+        ("environment = \" \"", "environment"),
+        ("server.host = \"\"", "server.host"),
+        ("server.port = 0", "server.port"),
+        ("server.max_admin_body_size = 0", "server.max_admin_body_size"),
+        ("storage.url = \"oracle://h\"", "storage.url"),
+        ("storage.url = \"sqlite:\"", "storage.url"),
+        ("storage.busy_timeout_ms = 0", "storage.busy_timeout_ms"),
+        ("storage.acquire_timeout_secs = 0", "storage.acquire_timeout_secs"),
+        ("storage.min_connections = 51", "storage.min_connections"),
+        ("storage.backup_retention_count = 0", "storage.backup_retention_count"),
+        ("ingest.max_payload_size = 0", "ingest.max_payload_size"),
+        ("metrics.bind_addr = \"9090\"", "metrics.bind_addr"),
+        ("metrics.bind_addr = \"a b:9090\"", "metrics.bind_addr"),
+        ("metrics.bind_addr = \"[::1\"", "metrics.bind_addr"),
+        ("trace_storage.sample_rate = 1.5", "trace_storage.sample_rate"),
+        ("trace_storage.batch_size = 0", "trace_storage.batch_size"),
+        ("trace_storage.batch_size = 1001", "trace_storage.batch_size"),
+        ("trace_queue.workers = 0", "trace_queue.workers"),
+        ("trace_queue.buffer_size = 0", "trace_queue.buffer_size"),
+        ("trace_queue.shutdown_timeout_secs = 0", "trace_queue.shutdown_timeout_secs"),
+        ("trace_queue.processing_timeout_ms = 0", "trace_queue.processing_timeout_ms"),
+        ("trace_queue.dlq_max_retries = 17", "trace_queue.dlq_max_retries"),
+        ("trace_queue.dlq_batch_size = 0", "trace_queue.dlq_batch_size"),
+        ("trace_queue.dlq_lease_secs = 0", "trace_queue.dlq_lease_secs"),
+        ("audit.max_pending = 0", "audit.max_pending"),
+        ("audit.drain_timeout_secs = 0", "audit.drain_timeout_secs"),
+        ("engine.health_check_timeout_secs = 0", "engine.health_check_timeout_secs"),
+        ("engine.max_channel_call_depth = 0", "engine.max_channel_call_depth"),
+        ("engine.default_channel_call_timeout_ms = 0", "engine.default_channel_call_timeout_ms"),
+        ("query.default_limit = 1001", "query.default_limit"),
+        ("query.default_limit = 0", "query.default_limit"),
+        ("write.max_rows = 0", "write.max_rows"),
+        ("cron.poll_interval_ms = 99", "cron.poll_interval_ms"),
+        ("cron.workers = 0", "cron.workers"),
+        ("cron.claim_batch_size = 0", "cron.claim_batch_size"),
+        ("cron.heartbeat_interval_secs = 0", "cron.heartbeat_interval_secs"),
+        ("cron.heartbeat_interval_secs = 60", "cron.heartbeat_interval_secs"),
+        ("cron.poll_interval_ms = 5001", "cron.misfire_grace_secs"),
+        ("cron.enabled = false\ncron.max_catch_up = 1001", "cron.max_catch_up"),
+        ("cron.default_timeout_ms = 0", "cron.default_timeout_ms"),
+        ("cron.shutdown_timeout_secs = 0", "cron.shutdown_timeout_secs"),
+        (
+            "cluster.instance_id = \"0123456789012345678901234567890123456789012345678901234567890123x\"",
+            "cluster.instance_id",
+        ),
+        ("cluster.epoch_poll_interval_ms = 0", "cluster.epoch_poll_interval_ms"),
+        ("admin_auth.enabled = true", "admin_auth.api_keys"),
+        ("admin_auth.enabled = true\nadmin_auth.api_keys = [\"\"]", "admin_auth.api_keys"),
+        ("admin_auth.enabled = true\nadmin_auth.read_only_api_keys = [\"k\"]", "admin_auth.api_keys"),
+        ("admin_auth.read_only_api_keys = [\"sha256:abc\"]", "admin_auth.read_only_api_keys"),
+        ("admin_auth.header = \"a b\"", "admin_auth.header"),
+        ("cors.allowed_origins = [\"*\", \"https://a\"]", "cors.allowed_origins"),
+        ("cors.allow_credentials = true", "cors.allow_credentials"),
+        ("cors.additional_allowed_headers = [\"*\"]", "cors.additional_allowed_headers"),
+        ("cors.additional_exposed_headers = [\"a b\"]", "cors.additional_exposed_headers"),
+        ("cors.max_age_secs = 86401", "cors.max_age_secs"),
+        ("[vars]\n1a = 1", "vars"),
+        ("[vars]\n\"a-b\" = 1", "vars"),
+        ("vars.a = \"env://X\"", "vars.a"),
+        ("vars.a.b = [\"x\", \"vault://p#f\"]", "vars.a.b[1]"),
+        ("secrets.a = \"plain\"", "secrets.a"),
+        ("secrets.a = \"env://\"", "secrets.a"),
+        ("secrets.a = \"aws-sm://x\"", "secrets.a"),
+    ] {
+        assert_eq!(refused(text), [key], "{text}");
+    }
+}
+
+#[test]
+fn a_data_mount_is_a_plain_path_of_its_own() {
+    for mount in
+        ["hooks", "/hooks/", "/a//b", "/a b", "/%41", "/{id}", "/api", "/api/v2", "/health", "/docs/x", ""]
+    {
+        assert_eq!(refused(&format!("server.data_mounts = [{mount:?}]")), ["server.data_mounts"], "{mount}");
+    }
+    for mounts in [r#"["/a", "/a"]"#, r#"["/a", "/a/b"]"#, r#"["/a/b", "/a"]"#, r#"["/", "/a"]"#] {
+        assert_eq!(refused(&format!("server.data_mounts = {mounts}")), ["server.data_mounts"], "{mounts}");
+    }
+    assert_eq!(refused(r#"server.data_mounts = ["/a", "/ab", "/apis", "/x/y"]"#), [""; 0]);
+    assert!(notes("server.data_mounts = [\"/\"]")[0].starts_with("server.data_mounts: "));
+}
+
+#[test]
+fn the_metrics_listener_keeps_out_of_the_way_of_the_main_one() {
+    for (host, address, clash) in [
+        ("0.0.0.0", "127.0.0.1:8080", true),
+        ("127.0.0.1", "0.0.0.0:8080", true),
+        ("127.0.0.1", "[::]:8080", true),
+        ("127.0.0.1", "localhost:8080", true),
+        ("127.0.0.1", "127.0.0.2:8080", false),
+        ("0.0.0.0", "127.0.0.1:9090", false),
+    ] {
+        let text = format!("server.host = {host:?}\nmetrics.bind_addr = {address:?}");
+        assert_eq!(refused(&text) == ["metrics.bind_addr"], clash, "{host} {address}");
+    }
+}
+
+#[test]
+fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
+    let off = "[kafka]\nbrokers = []\ngroup_id = \"\"\n[rate_limit]\ndefault_rps = 0\n[tracing]\notlp_endpoint = \"\"";
+    assert_eq!(refused(off), [""; 0]);
+    let kafka = "[kafka]\nenabled = true\nbrokers = [\"h\"]\ngroup_id = \"\"\n\
+                 topics = [{ topic = \"t\", channel = \"c\" }, { topic = \"t\", channel = \"c\" }, { topic = \"\", channel = \"d\" }]\n\
+                 [kafka.auth]\nsecurity_protocol = \"sasl_ssl\"";
+    let topics = ["kafka.topics"; 3];
+    let sasl = ["kafka.auth.sasl_mechanism", "kafka.auth.sasl_username", "kafka.auth.sasl_password"];
+    let expected = [&["kafka.brokers", "kafka.group_id"][..], &topics, &sasl, &["kafka.enabled"]].concat();
+    assert_eq!(refused(kafka), expected);
+    let traces = "[trace_storage]\nmode = \"async\"\nmax_pending = 0\nasync_workers = 0";
+    assert_eq!(
+        refused(traces),
+        ["trace_storage.max_pending", "trace_storage.async_workers", "trace_storage.mode"]
+    );
+    let limit = "[rate_limit]\nenabled = true\ndefault_rps = 0\ndefault_burst = 0\nendpoints.data_rps = 0";
+    assert_eq!(
+        refused(limit),
+        [
+            "rate_limit.default_rps",
+            "rate_limit.default_burst",
+            "rate_limit.endpoints.data_rps",
+            "rate_limit.enabled"
+        ]
+    );
+    let cluster = "[cluster]\nenabled = true";
+    assert_eq!(refused(cluster), ["cluster.redis_url", "storage.url", "cluster.enabled"]);
+}
+
+#[test]
+fn production_is_any_environment_that_starts_with_prod() {
+    for (environment, production) in [
+        ("production", true),
+        ("Prod-eu", true),
+        ("PROD", true),
+        ("pro", false),
+        ("preprod", false),
+        ("prö", false),
+    ] {
+        let config = Config { environment: environment.into(), ..Config::default() };
+        assert_eq!(config.is_production(), production, "{environment}");
+        assert_eq!(config.verbose_errors(), !production, "{environment}");
+    }
+}
+
+#[test]
+fn production_refuses_what_elsewhere_is_a_warning() {
+    let weak = "cron.enabled = false\ntrace_storage.mode = \"off\"\nadmin_auth.api_keys = [\"short\"]\nserver.verbose_errors = true";
+    let keys = ["admin_auth.enabled", "admin_auth.api_keys", "cors.allowed_origins"];
+    let noted: Vec<_> = notes(weak).iter().map(|note| note.split(':').next().unwrap().to_owned()).collect();
+    assert_eq!(noted, keys);
+    let refused = refused(&format!("environment = \"production\"\n{weak}"));
+    assert_eq!(refused, [&keys[..], &["server.verbose_errors"]].concat());
+    let strict = "environment = \"production\"\ncron.enabled = false\ntracing.mode = \"off\"\n[admin_auth]\nenabled = true\n\
+                  api_keys = [\"0123456789012345678901234567890x\"]\n[cors]\nallowed_origins = []";
+    assert_eq!(problems(strict, &[]), [""; 0]);
+    assert_eq!(notes(strict), [""; 0]);
+}
+
+#[test]
+fn a_migrating_cluster_is_refused_in_production() {
+    let text = "environment = \"production\"\ncluster.enabled = true\nstorage.url = \"postgres://h/d\"\n\
+                cluster.redis_url = \"redis://h\"";
+    assert!(refused(text).contains(&"storage.auto_migrate".to_owned()));
+}
+
+#[test]
+fn every_unavailable_setting_is_refused() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let tls = format!("enabled = true\ncert_path = {:?}\nkey_path = {:?}", file.path(), file.path());
+    let key = "0123456789abcdef".repeat(4);
+    let cases = [
+        ("server.tls.enabled", format!("[server.tls]\n{tls}")),
+        ("server.docs.enabled", "server.docs.enabled = true".into()),
+        ("storage.url", "storage.url = \"mysql://h/d\"".into()),
+        ("storage.connector_encryption_key", format!("storage.connector_encryption_key = {key:?}")),
+        (
+            "storage.previous_connector_encryption_keys",
+            format!("storage.previous_connector_encryption_keys = [{key:?}, \"env://OLD\"]"),
+        ),
+        ("tracing.enabled", "tracing.enabled = true".into()),
+        ("kafka.enabled", "kafka.enabled = true".into()),
+        (
+            "cluster.enabled",
+            "cluster.enabled = true\ncluster.redis_url = \"redis://h\"\nstorage.url = \"postgres://h/d\""
+                .into(),
+        ),
+        ("rate_limit.enabled", "rate_limit.enabled = true".into()),
+        ("engine.circuit_breaker.enabled", "engine.circuit_breaker.enabled = true".into()),
+        ("engine.fail_on_connector_load_error", "engine.fail_on_connector_load_error = true".into()),
+        ("trace_storage.mode", "trace_storage.mode = \"batch\"".into()),
+    ];
+    for (key, text) in &cases {
+        let problems = problems(text, &[]);
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(problems[0].starts_with(&format!("{key}: not available in this version; ")), "{problems:?}");
+    }
+    let tested: BTreeSet<&str> = cases.iter().map(|(key, _)| *key).collect();
+    assert_eq!(tested, unavailable::keys().collect(), "a case for each line of the list");
+}
+
+#[test]
+fn a_default_that_nothing_comes_of_is_noted() {
+    let noted: Vec<_> = notes("").iter().map(|note| note.split(':').next().unwrap().to_owned()).collect();
+    assert!(noted.ends_with(&["trace_storage.mode".to_owned(), "cron.enabled".to_owned()]), "{noted:?}");
+}
+
+#[test]
+fn tls_needs_both_of_its_files() {
+    let problems = refused("server.tls.enabled = true\nserver.tls.cert_path = \"/nowhere.pem\"");
+    assert_eq!(problems[..2], ["server.tls.cert_path", "server.tls.key_path"]);
+}
+
+#[test]
+fn the_defaults_are_valid() {
+    assert!(load(None, &[]).is_ok());
+}

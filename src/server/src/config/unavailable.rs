@@ -1,0 +1,90 @@
+//! Settings that exist but whose feature this version does not have. Ignoring them would weaken or mislead, so they
+//! end the start; where a default asks for such a feature, the start says that nothing comes of it. A feature that
+//! arrives deletes its line here.
+
+use super::problem::Report;
+use super::{Config, TraceMode};
+
+struct Unavailable {
+    key: &'static str,
+    asked_for: fn(&Config) -> bool,
+    remedy: &'static str,
+}
+
+const UNAVAILABLE: &[Unavailable] = &[
+    Unavailable {
+        key: "server.tls.enabled",
+        asked_for: |c| c.server.tls.enabled,
+        remedy: "let a proxy speak TLS",
+    },
+    Unavailable {
+        key: "server.docs.enabled",
+        asked_for: |c| c.server.docs.enabled == Some(true),
+        remedy: "leave it unset",
+    },
+    Unavailable {
+        key: "storage.url",
+        asked_for: |c| c.storage.url.starts_with("mysql:"),
+        remedy: "use sqlite: or postgres://",
+    },
+    Unavailable {
+        key: "storage.connector_encryption_key",
+        asked_for: |c| !c.storage.connector_encryption_key.is_empty(),
+        remedy: "connector configurations would be stored as plain text; keep secrets out of them with env:// references",
+    },
+    Unavailable {
+        key: "storage.previous_connector_encryption_keys",
+        asked_for: |c| !c.storage.previous_connector_encryption_keys.is_empty(),
+        remedy: "leave it empty",
+    },
+    Unavailable { key: "tracing.enabled", asked_for: |c| c.tracing.enabled, remedy: "set it to false" },
+    Unavailable { key: "kafka.enabled", asked_for: |c| c.kafka.enabled, remedy: "set it to false" },
+    Unavailable { key: "cluster.enabled", asked_for: |c| c.cluster.enabled, remedy: "run one node" },
+    Unavailable {
+        key: "rate_limit.enabled",
+        asked_for: |c| c.rate_limit.enabled,
+        remedy: "let a proxy limit requests",
+    },
+    Unavailable {
+        key: "engine.circuit_breaker.enabled",
+        asked_for: |c| c.engine.circuit_breaker.enabled,
+        remedy: "set it to false",
+    },
+    Unavailable {
+        key: "engine.fail_on_connector_load_error",
+        asked_for: |c| c.engine.fail_on_connector_load_error,
+        remedy: "set it to false",
+    },
+    Unavailable {
+        key: "trace_storage.mode",
+        asked_for: |c| matches!(c.trace_storage.mode, TraceMode::Async | TraceMode::Batch),
+        remedy: "traces are not stored; set it to off",
+    },
+];
+
+/// A default that asks for what is not there, and what the start says about it.
+type Idle = (fn(&Config) -> bool, &'static str);
+
+const IDLE: &[Idle] = &[
+    (
+        |c| c.trace_storage.mode == TraceMode::Sync,
+        "trace_storage.mode: traces are not stored in this version (off silences this)",
+    ),
+    (|c| c.cron.enabled, "cron.enabled: schedules do not run in this version (false silences this)"),
+];
+
+/// Refuses what is asked for and not there, and notes the defaults that nothing comes of.
+pub(crate) fn check(config: &Config, report: &mut Report) {
+    for item in UNAVAILABLE.iter().filter(|item| (item.asked_for)(config)) {
+        report.refuse(item.key, format!("not available in this version; {}", item.remedy));
+    }
+    for (_, note) in IDLE.iter().filter(|(applies, _)| applies(config)) {
+        report.note(*note);
+    }
+}
+
+/// The keys of the list.
+#[cfg(test)]
+pub(crate) fn keys() -> impl Iterator<Item = &'static str> {
+    UNAVAILABLE.iter().map(|item| item.key)
+}

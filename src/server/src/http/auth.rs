@@ -1,0 +1,291 @@
+//! Admin credentials: which key was presented, whether it is good, and what it may do.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use actix_web::http::Method;
+use actix_web::http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use svc_model::{Code, ServiceError, key_principal};
+use tokio::time::Instant;
+
+use super::lockout::Lockout;
+use crate::config;
+
+const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const DIGEST_PREFIX: &str = "sha256:";
+
+type KeyDigest = [u8; 32];
+
+/// What a key allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Access {
+    Full,
+    ReadOnly,
+}
+
+/// Who acts: the audit name of an admin key, or `anonymous` where no key is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Principal {
+    name: Arc<str>,
+}
+
+impl Principal {
+    fn anonymous() -> Self {
+        Self { name: "anonymous".into() }
+    }
+
+    fn of_key(key: &[u8]) -> Self {
+        Self { name: key_principal(&String::from_utf8_lossy(key)).into() }
+    }
+
+    /// The name audit rows carry; it says which key it was and tells nothing of the key.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// Why a request was refused, as the metric counts it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    MissingOrMalformed,
+    InvalidKey,
+    LockedOut,
+    ReadOnlyWrite,
+}
+
+impl Reason {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::MissingOrMalformed => "missing_or_malformed",
+            Self::InvalidKey => "invalid_key",
+            Self::LockedOut => "locked_out",
+            Self::ReadOnlyWrite => "read_only_write",
+        }
+    }
+}
+
+/// A refusal: what to count and what to answer.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    pub(crate) reason: Reason,
+    pub(crate) error: ServiceError,
+}
+
+impl Refusal {
+    fn unauthorized(reason: Reason, message: impl Into<std::borrow::Cow<'static, str>>) -> Self {
+        Self { reason, error: ServiceError::new(Code::Unauthorized, message) }
+    }
+
+    /// Locked out and wrong look alike, so that guessing learns nothing.
+    fn invalid_key(reason: Reason) -> Self {
+        Self::unauthorized(reason, "Invalid API key")
+    }
+}
+
+/// The configured keys, as digests, and the failures of each client.
+#[derive(Debug)]
+pub struct AdminAuth {
+    enabled: bool,
+    /// A raw-key header looked at before the two standard forms.
+    custom: Option<HeaderName>,
+    header: String,
+    keys: Vec<(KeyDigest, Access)>,
+    lockout: Lockout,
+}
+
+impl AdminAuth {
+    /// Digests the configured keys; entries the configuration refuses (malformed digests) are not keys.
+    pub fn new(config: &config::AdminAuth) -> Self {
+        let custom =
+            HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
+        let full = config.api_keys.iter().map(|key| (key, Access::Full));
+        let read_only = config.read_only_api_keys.iter().map(|key| (key, Access::ReadOnly));
+        let keys = full
+            .chain(read_only)
+            .filter_map(|(key, access)| Some((digest_of(key.expose())?, access)))
+            .collect();
+        Self {
+            enabled: config.enabled,
+            custom,
+            header: config.header.clone(),
+            keys,
+            lockout: Lockout::default(),
+        }
+    }
+
+    /// Decides over one request to a guarded path.
+    pub(crate) fn authorize(
+        &self,
+        method: &Method,
+        headers: &HeaderMap,
+        client: IpAddr,
+    ) -> Result<Principal, Refusal> {
+        if !self.enabled {
+            return Ok(Principal::anonymous());
+        }
+        let now = Instant::now();
+        let key = self.presented(headers)?;
+        if self.lockout.is_locked(client, now) {
+            return Err(Refusal::invalid_key(Reason::LockedOut));
+        }
+        let Some(access) = self.find(key) else {
+            self.lockout.failed(client, now);
+            return Err(Refusal::invalid_key(Reason::InvalidKey));
+        };
+        self.lockout.succeeded(client);
+        if access == Access::ReadOnly && method != Method::GET && method != Method::HEAD {
+            let error = ServiceError::forbidden("This API key is read-only");
+            return Err(Refusal { reason: Reason::ReadOnlyWrite, error });
+        }
+        Ok(Principal::of_key(key))
+    }
+
+    /// Who reads an open endpoint, when a credential came along. A wrong one counts as it does anywhere else.
+    pub(crate) fn identify(&self, headers: &HeaderMap, client: IpAddr) -> Result<Option<Principal>, Reason> {
+        match self.authorize(&Method::GET, headers, client) {
+            Ok(principal) => Ok(Some(principal)),
+            Err(refusal) if refusal.reason == Reason::MissingOrMalformed => Ok(None),
+            Err(refusal) => Err(refusal.reason),
+        }
+    }
+
+    /// The key of the first form present, which decides alone: the configured header, `x-api-key`, then
+    /// `Authorization: Bearer`.
+    fn presented<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], Refusal> {
+        let filled = |name: &HeaderName| {
+            headers.get(name).map(HeaderValue::as_bytes).filter(|value| !value.is_empty())
+        };
+        if let Some(key) = self.custom.as_ref().and_then(filled).or_else(|| filled(&X_API_KEY)) {
+            return Ok(key);
+        }
+        let Some(value) = filled(&AUTHORIZATION) else {
+            let message = format!("Missing {} header", self.header);
+            return Err(Refusal::unauthorized(Reason::MissingOrMalformed, message));
+        };
+        bearer(value).ok_or_else(|| {
+            let message = "The Authorization header must have the form 'Bearer <key>'";
+            Refusal::unauthorized(Reason::MissingOrMalformed, message)
+        })
+    }
+
+    /// Compares with every key, whichever matches, so that the time taken tells nothing.
+    fn find(&self, key: &[u8]) -> Option<Access> {
+        let digest: KeyDigest = Sha256::digest(key).into();
+        let mut found = None;
+        for (known, access) in &self.keys {
+            if bool::from(known.ct_eq(&digest)) {
+                found = found.or(Some(*access));
+            }
+        }
+        found
+    }
+}
+
+/// The token of `Bearer <token>`; the scheme's case does not matter (RFC 7235).
+fn bearer(value: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = value.split_at_checked(7)?;
+    let token = token.trim_ascii();
+    (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
+}
+
+fn digest_of(key: &str) -> Option<KeyDigest> {
+    match key.strip_prefix(DIGEST_PREFIX) {
+        Some(digits) => hex::decode(digits).ok()?.try_into().ok(),
+        None if key.is_empty() => None,
+        None => Some(Sha256::digest(key.as_bytes()).into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use actix_web::test::TestRequest;
+    use svc_secrets::Secret;
+
+    use super::*;
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn auth(header: &str) -> AdminAuth {
+        let digest = format!("sha256:{}", hex::encode(Sha256::digest("digested")));
+        AdminAuth::new(&config::AdminAuth {
+            enabled: true,
+            api_keys: ["full", &digest, ""].map(Secret::new).to_vec(),
+            read_only_api_keys: vec![Secret::new("reader")],
+            header: header.to_owned(),
+        })
+    }
+
+    fn ask(auth: &AdminAuth, method: Method, headers: &[(&str, &str)]) -> Result<String, (Reason, u16)> {
+        let request =
+            headers.iter().fold(TestRequest::default(), |request, header| request.append_header(*header));
+        let answer = auth.authorize(&method, request.to_http_request().headers(), CLIENT);
+        answer
+            .map(|principal| principal.name().to_owned())
+            .map_err(|refusal| (refusal.reason, refusal.error.status()))
+    }
+
+    #[test]
+    fn the_first_form_present_decides_alone() {
+        let auth = auth("x-operator");
+        let good = [
+            &[("x-operator", "full"), ("x-api-key", "wrong"), ("authorization", "Bearer wrong")][..],
+            &[("x-operator", ""), ("x-api-key", "digested"), ("authorization", "Bearer wrong")],
+            &[("authorization", "bEARER full")],
+        ];
+        for headers in good {
+            assert!(ask(&auth, Method::GET, headers).is_ok(), "{headers:?}");
+        }
+        for headers in [
+            &[("x-operator", "wrong"), ("x-api-key", "full")][..],
+            &[("x-api-key", "wrong"), ("authorization", "Bearer full")],
+        ] {
+            assert_eq!(ask(&auth, Method::GET, headers), Err((Reason::InvalidKey, 401)), "{headers:?}");
+        }
+        for headers in [&[][..], &[("authorization", "full")], &[("authorization", "Basic full")]] {
+            assert_eq!(ask(&auth, Method::GET, headers), Err((Reason::MissingOrMalformed, 401)));
+        }
+    }
+
+    #[test]
+    fn a_read_only_key_reads_and_is_not_counted_as_a_failure() {
+        let auth = auth("Authorization");
+        for _ in 0..10 {
+            let write = ask(&auth, Method::POST, &[("x-api-key", "reader")]);
+            assert_eq!(write, Err((Reason::ReadOnlyWrite, 403)));
+        }
+        assert!(ask(&auth, Method::HEAD, &[("x-api-key", "reader")]).is_ok());
+    }
+
+    #[test]
+    fn five_wrong_keys_lock_the_right_one_out_too() {
+        let auth = auth("Authorization");
+        for _ in 0..5 {
+            assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
+        }
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "full")]), Err((Reason::LockedOut, 401)));
+    }
+
+    #[test]
+    fn a_principal_names_the_key_and_not_its_value() {
+        let name = ask(&auth("Authorization"), Method::GET, &[("x-api-key", "full")]).unwrap();
+        assert_eq!(name, key_principal("full"));
+        assert_eq!((&name[..4], name.len()), ("key-", 20));
+    }
+
+    #[test]
+    fn without_authentication_everyone_is_anonymous() {
+        let open = AdminAuth::new(&config::AdminAuth::default());
+        assert_eq!(ask(&open, Method::DELETE, &[]).unwrap(), "anonymous");
+    }
+}

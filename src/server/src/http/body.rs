@@ -1,0 +1,124 @@
+//! Reading bodies: bounded in size and in silence, and JSON where JSON is asked for.
+
+use std::time::Duration;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderMap};
+use actix_web::web::{Bytes, BytesMut, Data};
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::StreamExt;
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use svc_model::{Code, ServiceError};
+use tokio::time::timeout;
+
+use super::Error;
+use crate::state::AppState;
+
+/// How long a sender may be silent in the middle of a body before the request is given up.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// The body of an admin request: JSON of at most `server.max_admin_body_size` bytes; 400, 413 or 415 otherwise.
+#[derive(Debug)]
+pub struct JsonBody(pub Value);
+
+impl FromRequest for JsonBody {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, mut payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let state = request.app_data::<Data<AppState>>();
+            let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
+            let bytes = read(request.headers(), &mut payload, limit).await?;
+            require_json(request.headers())?;
+            Ok(Self(parse(&bytes)?))
+        })
+    }
+}
+
+/// The whole body; 413 as soon as it is known to be larger than `limit` bytes, 400 when its sender falls silent.
+pub(crate) async fn read(
+    headers: &HeaderMap,
+    payload: &mut Payload,
+    limit: usize,
+) -> Result<Bytes, ServiceError> {
+    if announced(headers).is_some_and(|length| length > limit) {
+        return Err(too_large(limit));
+    }
+    // Small bodies arrive as one chunk, which is handed on as it is.
+    let Some(mut body) = chunk(payload, SILENCE).await? else { return Ok(Bytes::new()) };
+    let mut joined: Option<BytesMut> = None;
+    loop {
+        if joined.as_ref().map_or(body.len(), BytesMut::len) > limit {
+            return Err(too_large(limit));
+        }
+        let Some(more) = chunk(payload, SILENCE).await? else { break };
+        joined.get_or_insert_with(|| BytesMut::from(std::mem::take(&mut body))).extend_from_slice(&more);
+    }
+    Ok(joined.map_or(body, BytesMut::freeze))
+}
+
+/// The next part of a body, `None` at its end.
+async fn chunk(payload: &mut Payload, silence: Duration) -> Result<Option<Bytes>, ServiceError> {
+    match timeout(silence, payload.next()).await {
+        Ok(next) => next.transpose().map_err(broken),
+        Err(_) => Err(ServiceError::validation(format!(
+            "The body did not arrive: nothing came for {} seconds",
+            silence.as_secs()
+        ))),
+    }
+}
+
+/// 415 unless the content type is JSON (`application/json…` or `…+json`).
+pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
+    let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes()).unwrap_or_default();
+    let is_json = starts_with_ignoring_case(content_type, b"application/json")
+        || content_type.windows(5).any(|part| part.eq_ignore_ascii_case(b"+json"));
+    if is_json {
+        return Ok(());
+    }
+    Err(ServiceError::new(Code::UnsupportedMediaType, "The content type must be application/json"))
+}
+
+/// The JSON value of a body, or 400 saying where it stops being JSON.
+pub(crate) fn parse(bytes: &[u8]) -> Result<Value, ServiceError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| ServiceError::validation(format!("Invalid JSON body: {error}")))
+}
+
+fn announced(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+}
+
+fn too_large(limit: usize) -> ServiceError {
+    ServiceError::new(Code::PayloadTooLarge, format!("The body is larger than {limit} bytes"))
+}
+
+fn broken(error: actix_web::error::PayloadError) -> ServiceError {
+    ServiceError::validation("The body could not be read").with_internal(error)
+}
+
+fn starts_with_ignoring_case(text: &[u8], prefix: &[u8]) -> bool {
+    text.get(..prefix.len()).is_some_and(|head| head.eq_ignore_ascii_case(prefix))
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream::{self, StreamExt};
+
+    use super::*;
+
+    #[test]
+    fn a_body_that_stops_arriving_is_given_up() {
+        let begun = stream::iter([Ok(Bytes::from_static(b"{\"a\":"))]).chain(stream::pending());
+        let mut payload: Payload = Payload::Stream { payload: Box::pin(begun) };
+        actix_rt::System::new().block_on(async {
+            let silence = Duration::from_millis(20);
+            assert_eq!(chunk(&mut payload, silence).await.unwrap().unwrap(), "{\"a\":");
+            let error = chunk(&mut payload, silence).await.unwrap_err();
+            assert_eq!((error.status(), error.message().starts_with("The body did not arrive")), (400, true));
+        });
+    }
+}

@@ -1,0 +1,117 @@
+//! Who is calling, when proxies stand in between.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, X_FORWARDED_FOR};
+
+use crate::config::Network;
+
+const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// The networks whose word about the client's address is taken.
+#[derive(Debug, Default)]
+pub struct TrustedProxies(Vec<Network>);
+
+impl TrustedProxies {
+    /// Trusts these networks and nobody else.
+    pub fn new(networks: &[Network]) -> Self {
+        Self(networks.to_vec())
+    }
+
+    /// The client's address: the peer, unless the peer is trusted; then the rightmost hop of `X-Forwarded-For` that is
+    /// not trusted (the leftmost when all are), without that header `X-Real-IP`, else the peer. Nothing to the left of
+    /// a hop that is no address counts: whoever wrote it is not known to be trusted.
+    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let peer = peer.to_canonical();
+        if !self.trust(peer) {
+            return peer;
+        }
+        if headers.contains_key(X_FORWARDED_FOR) {
+            self.forwarded(peer, headers)
+        } else {
+            real_ip(headers).unwrap_or(peer)
+        }
+    }
+
+    fn forwarded(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+        let values: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes).collect();
+        let hops = values.iter().rev().flat_map(|value| value.rsplit(|byte| *byte == b','));
+        let mut nearest = peer;
+        for hop in hops.map(<[u8]>::trim_ascii).filter(|hop| !hop.is_empty()) {
+            let Some(hop) = std::str::from_utf8(hop).ok().and_then(address) else { break };
+            nearest = hop;
+            if !self.trust(hop) {
+                break;
+            }
+        }
+        nearest
+    }
+
+    fn trust(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(address))
+    }
+}
+
+fn real_ip(headers: &HeaderMap) -> Option<IpAddr> {
+    address(headers.get(X_REAL_IP)?.to_str().ok()?.trim())
+}
+
+/// An address, with or without a port; of version 6 also in brackets.
+fn address(text: &str) -> Option<IpAddr> {
+    let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+    let bare = || match unbracketed {
+        Some(inner) => inner.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
+        None => text.parse().ok(),
+    };
+    let with_port = || text.parse::<std::net::SocketAddr>().ok().map(|socket| socket.ip());
+    bare().or_else(with_port).map(|address| address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(trusted: &[&str], peer: &str, forwarded: &[&str], real: Option<&str>) -> String {
+        let mut headers = HeaderMap::new();
+        for value in forwarded {
+            headers.append(X_FORWARDED_FOR, HeaderValue::from_str(value).unwrap());
+        }
+        if let Some(real) = real {
+            headers.insert(X_REAL_IP, HeaderValue::from_str(real).unwrap());
+        }
+        let networks: Vec<Network> = trusted.iter().map(|entry| entry.parse().unwrap()).collect();
+        TrustedProxies::new(&networks).client(peer.parse().unwrap(), &headers).to_string()
+    }
+
+    #[test]
+    fn an_untrusted_peer_is_the_client_whatever_it_claims() {
+        assert_eq!(client(&[], "9.9.9.9", &["1.1.1.1"], Some("2.2.2.2")), "9.9.9.9");
+        assert_eq!(client(&["10.0.0.0/8"], "::ffff:9.9.9.9", &["1.1.1.1"], None), "9.9.9.9");
+    }
+
+    #[test]
+    fn behind_trusted_proxies_the_rightmost_foreign_hop_is_the_client() {
+        let trusted = ["10.0.0.0/8", "fd00::/8"];
+        assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6, 1.1.1.1, 10.0.0.2"], None), "1.1.1.1");
+        assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6", "1.1.1.1:443"], None), "1.1.1.1");
+        assert_eq!(client(&trusted, "10.0.0.1", &["10.0.0.3, 10.0.0.2"], None), "10.0.0.3");
+        assert_eq!(client(&trusted, "fd00::1", &[], Some("2001:db8::7")), "2001:db8::7");
+        assert_eq!(client(&trusted, "10.0.0.1", &[], None), "10.0.0.1");
+    }
+
+    #[test]
+    fn nothing_to_the_left_of_an_unreadable_hop_counts() {
+        let trusted = ["10.0.0.0/8"];
+        assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6, unknown"], Some("7.7.7.7")), "10.0.0.1");
+        assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6, caf\u{e9}, 10.0.0.2"], None), "10.0.0.2");
+        assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6", "_hidden", "10.0.0.2"], None), "10.0.0.2");
+        assert_eq!(client(&trusted, "10.0.0.1", &["1.1.1.1, , 10.0.0.2"], None), "1.1.1.1");
+    }
+
+    #[test]
+    fn a_hop_of_version_6_may_stand_in_brackets_and_have_a_port() {
+        for hop in ["2001:db8::7", "[2001:db8::7]", "[2001:db8::7]:443"] {
+            assert_eq!(client(&["10.0.0.0/8"], "10.0.0.1", &[hop], None), "2001:db8::7", "{hop}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What the edge knows about a request, for the handlers behind it.
+
+use std::future::{Ready, ready};
+use std::net::IpAddr;
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{HeaderMap, HeaderName, USER_AGENT};
+use actix_web::{FromRequest, HttpMessage, HttpRequest};
+use serde_json::{Map, Value};
+use svc_model::ServiceError;
+use svc_store::AuditEntry;
+
+use super::{Error, Principal, RequestId};
+
+/// Why an operator's tool makes a change; kept in the audit row.
+const CHANGE_CONTEXT: HeaderName = HeaderName::from_static("x-svc-change-context");
+/// Longest caller text an audit row keeps, in characters.
+const AUDIT_TEXT: usize = 256;
+
+/// Put into the request's extensions by the edge middleware.
+#[derive(Clone, Debug)]
+pub struct RequestContext {
+    /// The correlation id.
+    pub id: RequestId,
+    /// The client's address, trusted proxies resolved.
+    pub client_ip: IpAddr,
+    /// Whether the address came from a trusted proxy's header rather than from the connection.
+    pub forwarded: bool,
+    /// Who was recognised: always set below the admin base, on open endpoints when a good key came along.
+    pub principal: Option<Principal>,
+}
+
+impl FromRequest for RequestContext {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let context = request.extensions().get::<Self>().cloned();
+        ready(
+            context.ok_or_else(|| ServiceError::internal_error("the edge middleware is not mounted").into()),
+        )
+    }
+}
+
+/// The authenticated author of an admin request, with what an audit row tells about the request.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Who acts.
+    pub principal: Principal,
+    /// The correlation id.
+    pub request_id: RequestId,
+    details: Map<String, Value>,
+}
+
+impl Caller {
+    /// The record this author's act leaves, with `request_id`, `client_ip`, `user_agent` and `change_context` where
+    /// known. An empty `resource_id` is filled in by the store.
+    pub fn audit(&self, action: &str, resource_type: &str, resource_id: &str) -> AuditEntry {
+        AuditEntry {
+            principal: self.principal.name().to_owned(),
+            action: action.to_owned(),
+            resource_type: resource_type.to_owned(),
+            resource_id: resource_id.to_owned(),
+            details: Some(Value::Object(self.details.clone())),
+        }
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let extensions = request.extensions();
+        // Without a principal the request did not pass the guard: refused here too, whatever the routing did.
+        let known = extensions.get::<RequestContext>().and_then(|context| {
+            Some(Self {
+                principal: context.principal.clone()?,
+                request_id: context.id.clone(),
+                details: details(context, request.headers()),
+            })
+        });
+        ready(known.ok_or_else(|| ServiceError::unauthorized().into()))
+    }
+}
+
+fn details(context: &RequestContext, headers: &HeaderMap) -> Map<String, Value> {
+    let mut details = Map::new();
+    details.insert("request_id".into(), context.id.as_str().into());
+    details.insert("client_ip".into(), context.client_ip.to_string().into());
+    for (key, name) in [("user_agent", USER_AGENT), ("change_context", CHANGE_CONTEXT)] {
+        if let Some(text) = headers.get(name).and_then(|value| value.to_str().ok()) {
+            details.insert(key.into(), text.chars().take(AUDIT_TEXT).collect::<String>().into());
+        }
+    }
+    details
+}

@@ -1,0 +1,138 @@
+//! Cross-origin rules: every `OPTIONS` is answered here, before routing and before any credential is asked for.
+
+use actix_web::HttpResponse;
+use actix_web::http::header::{
+    self, ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, HeaderMap,
+    HeaderValue,
+};
+
+use crate::config;
+
+const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
+const ALLOWED: [&str; 6] =
+    ["content-type", "authorization", "accept", "x-api-key", "idempotency-key", "x-request-id"];
+const EXPOSED: [&str; 2] = ["x-request-id", "retry-after"];
+
+/// The configured rules, rendered once into header values.
+#[derive(Debug)]
+pub(crate) struct Cors {
+    origins: Origins,
+    allowed: Option<HeaderValue>,
+    exposed: Option<HeaderValue>,
+    credentials: bool,
+    max_age: Option<HeaderValue>,
+}
+
+#[derive(Debug)]
+enum Origins {
+    Any,
+    List(Vec<String>),
+}
+
+impl Cors {
+    pub(crate) fn new(config: &config::Cors) -> Self {
+        let origins = if config.allowed_origins.iter().any(|origin| origin == "*") {
+            Origins::Any
+        } else {
+            Origins::List(config.allowed_origins.clone())
+        };
+        Self {
+            origins,
+            allowed: joined(&ALLOWED, &config.additional_allowed_headers),
+            exposed: joined(&EXPOSED, &config.additional_exposed_headers),
+            credentials: config.allow_credentials,
+            max_age: config.max_age_secs.map(HeaderValue::from),
+        }
+    }
+
+    /// What the answer to a request of this origin may carry; `None` when the origin is refused or none was named.
+    pub(crate) fn grant(&self, request: &HeaderMap) -> Option<HeaderValue> {
+        match &self.origins {
+            Origins::Any => Some(HeaderValue::from_static("*")),
+            Origins::List(list) => {
+                let origin = request.get(header::ORIGIN)?;
+                list.iter().any(|known| known.as_bytes() == origin.as_bytes()).then(|| origin.clone())
+            }
+        }
+    }
+
+    /// Writes the headers of an ordinary answer.
+    pub(crate) fn stamp(&self, grant: Option<HeaderValue>, answer: &mut HeaderMap) {
+        if let Origins::List(_) = self.origins {
+            answer.append(header::VARY, HeaderValue::from_static("origin"));
+        }
+        let Some(origin) = grant else { return };
+        answer.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin);
+        if let Some(exposed) = &self.exposed {
+            answer.insert(ACCESS_CONTROL_EXPOSE_HEADERS, exposed.clone());
+        }
+        if self.credentials {
+            answer.insert(ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        }
+    }
+
+    /// The answer to any `OPTIONS`, but for what [`stamp`](Self::stamp) adds.
+    pub(crate) fn preflight(&self) -> HttpResponse {
+        let mut answer = HttpResponse::Ok().finish();
+        let headers = answer.headers_mut();
+        headers.insert(ACCESS_CONTROL_ALLOW_METHODS, METHODS);
+        if let Some(allowed) = &self.allowed {
+            headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, allowed.clone());
+        }
+        if let Some(max_age) = &self.max_age {
+            headers.insert(ACCESS_CONTROL_MAX_AGE, max_age.clone());
+        }
+        answer
+    }
+}
+
+/// Header names as one list; `None` cannot happen for names the configuration accepted.
+fn joined(fixed: &[&str], additional: &[String]) -> Option<HeaderValue> {
+    let names: Vec<&str> = fixed.iter().copied().chain(additional.iter().map(String::as_str)).collect();
+    HeaderValue::from_str(&names.join(", ")).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(cors: &Cors, origin: Option<&str>) -> HeaderMap {
+        let mut request = HeaderMap::new();
+        if let Some(origin) = origin {
+            request.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
+        }
+        let mut preflight = cors.preflight();
+        cors.stamp(cors.grant(&request), preflight.headers_mut());
+        preflight.headers().clone()
+    }
+
+    #[test]
+    fn by_default_any_origin_may_read_and_no_age_is_named() {
+        let headers = answer(&Cors::new(&config::Cors::default()), None);
+        assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
+        assert_eq!(headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(), "x-request-id, retry-after");
+        assert!(headers.get(ACCESS_CONTROL_MAX_AGE).is_none() && headers.get(header::VARY).is_none());
+    }
+
+    #[test]
+    fn listed_origins_are_echoed_and_others_get_nothing() {
+        let cors = Cors::new(&config::Cors {
+            allowed_origins: vec!["https://a.example".into()],
+            additional_allowed_headers: vec!["x-shop".into()],
+            allow_credentials: true,
+            max_age_secs: Some(0),
+            ..config::Cors::default()
+        });
+        let granted = answer(&cors, Some("https://a.example"));
+        assert_eq!(granted.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "https://a.example");
+        assert_eq!(granted.get(ACCESS_CONTROL_ALLOW_CREDENTIALS).unwrap(), "true");
+        assert_eq!(granted.get(ACCESS_CONTROL_MAX_AGE).unwrap(), "0");
+        assert_eq!(granted.get(header::VARY).unwrap(), "origin");
+        let allowed = granted.get(ACCESS_CONTROL_ALLOW_HEADERS).unwrap().to_str().unwrap();
+        assert!(allowed.ends_with("x-request-id, x-shop"), "{allowed}");
+        let refused = answer(&cors, Some("https://b.example"));
+        assert!(refused.get(ACCESS_CONTROL_ALLOW_ORIGIN).is_none());
+        assert!(refused.get(ACCESS_CONTROL_ALLOW_CREDENTIALS).is_none());
+    }
+}

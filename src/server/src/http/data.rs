@@ -1,0 +1,99 @@
+//! The data plane: a request becomes a message for the channel's actor on this thread, its answer becomes the response.
+//!
+//! Checks in this order, the first failure answers: method, query string, body size, path, content type, JSON, quarantine and
+//! kind of the channel. Everything after that is the channel's to decide.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::{Map, Value};
+use svc_channels::{Answer, DataRequest, Ingress};
+use svc_model::ServiceError;
+use svc_registry::{WorkerId, data_path};
+
+use super::{Error, RequestContext, body, query};
+use crate::state::AppState;
+
+const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
+
+/// This thread's number among the workers, once the registry knows the thread; until then any worker's actor serves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnWorker(Rc<Cell<Option<WorkerId>>>);
+
+impl OwnWorker {
+    /// Makes the current thread a worker.
+    pub(crate) fn join(state: &web::Data<AppState>) -> Self {
+        let (own, state) = (Self::default(), state.clone());
+        let slot = Rc::clone(&own.0);
+        actix_rt::spawn(
+            async move { slot.set(state.workers.join_at_length(&state.registry, &state.log).await) },
+        );
+        own
+    }
+}
+
+/// What a channel may be called with. `OPTIONS` asks about cross-origin rules and is answered by the edge.
+const METHODS: [Method; 6] =
+    [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
+
+/// Serves every path of the data plane.
+pub(crate) async fn submit(
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+    context: RequestContext,
+) -> Result<HttpResponse, Error> {
+    if !METHODS.contains(request.method()) {
+        let refused = format!("{} is not a method of the data plane", request.method());
+        return Err(ServiceError::method_not_allowed(refused).into());
+    }
+    let query = query::parse(request.query_string())?;
+    let raw = body::read(request.headers(), &mut payload.into_inner(), state.config.ingest.max_payload_size)
+        .await?;
+    let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
+    let mut resolution = state.registry.snapshot().resolve(path, request.method().as_str())?;
+    let parsed = if raw.is_empty() {
+        None
+    } else {
+        body::require_json(request.headers())?;
+        Some(body::parse(&raw)?)
+    };
+    let profile = asks_for_profile(request.headers(), &query);
+    let message = DataRequest {
+        ingress: Ingress::Http,
+        method: request.method().as_str().to_owned(),
+        params: std::mem::take(&mut resolution.params),
+        query,
+        headers: headers(request.headers()),
+        raw,
+        body: parsed,
+        client_ip: Some(context.client_ip.to_string()),
+        forwarded: context.forwarded,
+        request_id: context.id.as_str().to_owned(),
+        profile,
+    };
+    let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
+    Ok(respond(state.registry.submit(worker, &resolution, message).await?))
+}
+
+fn respond(answer: Answer) -> HttpResponse {
+    let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
+    let mut response = HttpResponse::build(status);
+    for (name, value) in &answer.headers {
+        response.insert_header((name.as_str(), value.as_str()));
+    }
+    response.body(answer.body)
+}
+
+fn headers(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
+    headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect()
+}
+
+fn asks_for_profile(headers: &HeaderMap, query: &Map<String, Value>) -> bool {
+    let is_truthy = |text: &str| matches!(text.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on");
+    let by_header = headers.get(PROFILE).and_then(|value| value.to_str().ok());
+    by_header.or_else(|| query.get("profile")?.as_str()).is_some_and(is_truthy)
+}

@@ -1,0 +1,381 @@
+//! The one middleware around everything the service answers.
+//!
+//! Outermost first: request id, security headers, panic guard, CORS, metrics and access log, admin auth. Whatever
+//! answers (a handler, a refusal, the router, a caught panic) leaves with the id, the headers and, when it is an error,
+//! the envelope.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::future::{Ready, ready};
+use std::net::{IpAddr, Ipv4Addr};
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
+use actix_web::error::InternalError;
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use actix_web::http::{ConnectionType, Method, StatusCode};
+use actix_web::{HttpMessage, HttpResponse, web};
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use slog::{debug, error, info};
+use svc_model::{Code, ServiceError};
+use svc_registry::DATA_PREFIX;
+use tokio::time::Instant;
+
+use super::auth::Reason;
+use super::metrics::method_label;
+use super::plane::{ADMIN, Plane};
+use super::request_id::X_REQUEST_ID;
+use super::{Error, RequestContext, RequestId};
+use crate::state::AppState;
+
+const SECURITY: [(HeaderName, HeaderValue); 5] = [
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+    (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
+    (REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin")),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("camera=(), microphone=(), geolocation=()"),
+    ),
+];
+
+/// Mounts the middleware for one worker.
+#[derive(Debug, Clone)]
+pub(crate) struct Edge {
+    state: web::Data<AppState>,
+    guards_metrics: bool,
+}
+
+impl Edge {
+    /// Around everything the service answers to anyone: `/metrics` asks for a key.
+    pub(crate) fn public(state: web::Data<AppState>) -> Self {
+        Self { state, guards_metrics: true }
+    }
+
+    /// Around the listener for operators, which only they can reach: `/metrics` is open.
+    pub(crate) fn operations(state: web::Data<AppState>) -> Self {
+        Self { state, guards_metrics: false }
+    }
+}
+
+impl<S, B> Transform<S, ServiceRequest> for Edge
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = actix_web::Error> + 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<BoxBody>;
+    type Error = actix_web::Error;
+    type Transform = EdgeService<S>;
+    type InitError = ();
+    type Future = Ready<Result<Self::Transform, ()>>;
+
+    fn new_transform(&self, inner: S) -> Self::Future {
+        let (state, guards_metrics) = (self.state.clone(), self.guards_metrics);
+        ready(Ok(EdgeService { inner: Rc::new(inner), state, guards_metrics }))
+    }
+}
+
+/// The middleware around a worker's router.
+#[derive(Debug)]
+pub(crate) struct EdgeService<S> {
+    inner: Rc<S>,
+    state: web::Data<AppState>,
+    guards_metrics: bool,
+}
+
+impl<S, B> Service<ServiceRequest> for EdgeService<S>
+where
+    S: Service<ServiceRequest, Response = ServiceResponse<B>, Error = actix_web::Error> + 'static,
+    B: MessageBody + 'static,
+{
+    type Response = ServiceResponse<BoxBody>;
+    type Error = actix_web::Error;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    forward_ready!(inner);
+
+    fn call(&self, mut request: ServiceRequest) -> Self::Future {
+        let exchange = Exchange::begin(&self.state, &request);
+        if let Some(answer) = exchange.refuse_or_admit(&mut request, self.guards_metrics) {
+            return Box::pin(ready(Ok(exchange.finish(request.into_response(answer)))));
+        }
+        let inner = Rc::clone(&self.inner);
+        Box::pin(async move {
+            match AssertUnwindSafe(async move { inner.call(request).await }).catch_unwind().await {
+                Ok(Ok(response)) => Ok(exchange.finish(response.map_into_boxed_body())),
+                Ok(Err(error)) => Err(exchange.finish_without_request(error.error_response())),
+                Err(panic) => {
+                    let panicked = Error(
+                        ServiceError::new(Code::InternalError, "Internal server error")
+                            .with_internal(panic_text(&*panic)),
+                    );
+                    exchange.log_internal(&panicked);
+                    Err(exchange.finish_without_request(panicked.answer(Some(&exchange.id))))
+                }
+            }
+        })
+    }
+}
+
+/// One request on its way through the edge. Counted as in flight until dropped, which a vanished client does too.
+struct Exchange {
+    state: web::Data<AppState>,
+    id: RequestId,
+    started: Instant,
+    plane: Plane,
+    method: Method,
+    path: String,
+    client_ip: IpAddr,
+    forwarded: bool,
+    cors: Option<HeaderValue>,
+}
+
+impl Exchange {
+    fn begin(state: &web::Data<AppState>, request: &ServiceRequest) -> Self {
+        state.lifecycle.enter();
+        let headers = request.headers();
+        let peer =
+            request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
+        let client_ip = state.proxies.client(peer, headers);
+        Self {
+            state: state.clone(),
+            id: RequestId::of(headers),
+            started: Instant::now(),
+            plane: plane(state, request),
+            method: request.method().clone(),
+            path: request.path().to_owned(),
+            client_ip,
+            forwarded: client_ip != peer,
+            cors: state.cors.grant(headers),
+        }
+    }
+
+    /// Answers what never reaches a handler; otherwise prepares the request for routing.
+    fn refuse_or_admit(&self, request: &mut ServiceRequest, guards_metrics: bool) -> Option<HttpResponse> {
+        if self.method == Method::OPTIONS {
+            return Some(self.state.cors.preflight());
+        }
+        let principal = match self.plane {
+            Plane::Admin => self.authorize(request.headers()).map(Some),
+            Plane::Operational("/metrics") if guards_metrics => self.authorize(request.headers()).map(Some),
+            Plane::Operational("/health") => Ok(self.identify(request.headers())),
+            _ => Ok(None),
+        };
+        let principal = match principal {
+            Ok(principal) => principal,
+            Err(error) => return Some(Error(error).answer(Some(&self.id))),
+        };
+        // A handler for GET answers HEAD; the framework leaves the body out. Channels decide by the real method.
+        if self.method == Method::HEAD && self.plane != Plane::Data {
+            request.head_mut().method = Method::GET;
+        }
+        request.extensions_mut().insert(RequestContext {
+            id: self.id.clone(),
+            client_ip: self.client_ip,
+            forwarded: self.forwarded,
+            principal,
+        });
+        None
+    }
+
+    fn authorize(&self, headers: &HeaderMap) -> Result<super::Principal, ServiceError> {
+        self.state.auth.authorize(&self.method, headers, self.client_ip).map_err(|refusal| {
+            self.count_refusal(refusal.reason);
+            refusal.error
+        })
+    }
+
+    fn identify(&self, headers: &HeaderMap) -> Option<super::Principal> {
+        self.state.auth.identify(headers, self.client_ip).unwrap_or_else(|reason| {
+            self.count_refusal(reason);
+            None
+        })
+    }
+
+    fn count_refusal(&self, reason: Reason) {
+        self.state.metrics.auth_failure(reason.name());
+        info!(self.state.log, "admin credential refused";
+            "reason" => reason.name(), "client_ip" => %self.client_ip, "request_id" => self.id.as_str());
+    }
+
+    fn finish(&self, mut response: ServiceResponse) -> ServiceResponse {
+        if let Some(error) = self.envelope_owed(response.response()) {
+            self.log_internal(&error);
+            let (request, _) = response.into_parts();
+            response = ServiceResponse::new(request, error.answer(Some(&self.id)));
+        }
+        let path = match self.plane {
+            Plane::Data => Cow::Borrowed("/api/v1/data/{path}"),
+            Plane::Operational(path) => Cow::Borrowed(path),
+            Plane::Admin | Plane::Other => {
+                response.request().match_pattern().map_or(Cow::Borrowed("unmatched"), Cow::Owned)
+            }
+        };
+        self.complete(response.response_mut(), path);
+        response
+    }
+
+    /// For answers that lost their request: a caught panic, or an error of the framework itself.
+    fn finish_without_request(&self, mut answer: HttpResponse) -> actix_web::Error {
+        let path = match self.plane {
+            Plane::Data => DATA_PREFIX,
+            Plane::Admin => ADMIN,
+            Plane::Operational(path) => path,
+            Plane::Other => "unmatched",
+        };
+        self.complete(&mut answer, Cow::Borrowed(path));
+        InternalError::from_response("no handler answered", answer).into()
+    }
+
+    /// The envelope an answer should carry and does not: a handler's error still lacks the request id, and the
+    /// router's own refusals have no body at all.
+    fn envelope_owed(&self, response: &HttpResponse) -> Option<Error> {
+        let status = response.status();
+        if !status.is_client_error() && !status.is_server_error() {
+            return None;
+        }
+        match response.error() {
+            Some(error) => {
+                Some(error.as_error::<Error>().cloned().unwrap_or_else(|| Error::of_status(status)))
+            }
+            None if self.plane != Plane::Data && is_bodiless(response) => Some(Error::of_status(status)),
+            None => None,
+        }
+    }
+
+    fn log_internal(&self, failed: &Error) {
+        if let Some(internal) = failed.0.internal() {
+            error!(self.state.log, "request failed"; "code" => failed.0.code().name(),
+                "detail" => internal, "path" => &self.path, "request_id" => self.id.as_str());
+        }
+    }
+
+    fn complete(&self, answer: &mut HttpResponse, path: Cow<'static, str>) {
+        let took = self.started.elapsed();
+        let status = answer.status();
+        if self.state.lifecycle.is_draining() {
+            answer.head_mut().set_connection_type(ConnectionType::Close);
+        }
+        let headers = answer.headers_mut();
+        headers.insert(X_REQUEST_ID, self.id.header());
+        for (name, value) in SECURITY {
+            headers.insert(name, value);
+        }
+        if self.plane == Plane::Admin {
+            headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        }
+        self.state.cors.stamp(self.cors.clone(), headers);
+        self.state.metrics.http(method_label(&self.method), path, status.as_u16(), took);
+        self.log_access(status, took);
+    }
+
+    fn log_access(&self, status: StatusCode, took: std::time::Duration) {
+        macro_rules! log {
+            ($level:ident) => {
+                $level!(self.state.log, "answered"; "method" => self.method.as_str(), "path" => &self.path,
+                    "status" => status.as_u16(), "ms" => took.as_secs_f64() * 1e3,
+                    "client_ip" => %self.client_ip, "request_id" => self.id.as_str())
+            };
+        }
+        match self.plane {
+            Plane::Admin => log!(info),
+            _ => log!(debug),
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        self.state.lifecycle.leave();
+    }
+}
+
+/// The stricter plane of the path as written and as the router decodes it, so that no spelling of an admin path goes
+/// around its guard.
+fn plane(state: &AppState, request: &ServiceRequest) -> Plane {
+    let written = state.planes.of(request.path());
+    let decoded = request.match_info().as_str();
+    if written == Plane::Admin || decoded == request.path() {
+        return written;
+    }
+    state.planes.of(decoded)
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("panicked without a text")
+}
+
+fn is_bodiless(response: &HttpResponse) -> bool {
+    matches!(response.body().size(), BodySize::None | BodySize::Sized(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use actix_rt::System;
+    use actix_web::test::{TestRequest, init_service, try_call_service};
+    use actix_web::{App, body, http::header};
+    use slog::{Drain, Logger, o};
+
+    use super::*;
+    use crate::{Config, Options, Service as Running};
+
+    /// What a logger wrote.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    fn recorder() -> (Logger, Written) {
+        let written = Written::default();
+        let json = slog_json::Json::default(written.clone());
+        (Logger::root(Mutex::new(json).fuse(), o!()), written)
+    }
+
+    async fn boom() -> HttpResponse {
+        panic!("planned")
+    }
+
+    #[test]
+    fn a_panic_in_a_handler_is_a_500_with_the_envelope_the_id_and_the_headers() {
+        let directory = tempfile::tempdir().unwrap();
+        System::new().block_on(async {
+            let mut config = Config::default();
+            config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
+            let (log, written) = recorder();
+            let service = Running::start(config, Options { log, ..Options::default() }).await.unwrap();
+            let edge = Edge::public(service.state().clone());
+            let app = init_service(App::new().route("/boom", web::get().to(boom)).wrap(edge)).await;
+            let request = TestRequest::get().uri("/boom").insert_header((X_REQUEST_ID, "mine")).to_request();
+            let answer = try_call_service(&app, request).await.unwrap_err().error_response();
+            assert_eq!(answer.status(), StatusCode::INTERNAL_SERVER_ERROR);
+            assert_eq!(answer.headers().get(X_REQUEST_ID).unwrap(), "mine");
+            assert_eq!(answer.headers().get(header::X_FRAME_OPTIONS).unwrap(), "DENY");
+            let bytes = body::to_bytes(answer.into_body()).await.ok().unwrap();
+            let envelope: serde_json::Value = serde_json::from_slice(&bytes).unwrap();
+            assert_eq!(envelope["error"]["message"], "Internal server error");
+            assert_eq!(service.state().lifecycle.in_flight(), 0);
+            let written = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+            let line = written.lines().find(|line| line.contains("request failed")).unwrap();
+            assert!(line.contains("planned") && line.contains("\"mine\""), "{line}");
+            service.shutdown(std::time::Duration::from_secs(5)).await;
+        });
+    }
+}

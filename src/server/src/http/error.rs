@@ -1,0 +1,67 @@
+//! The service's errors as HTTP answers.
+
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::{HttpResponse, ResponseError};
+use svc_model::{Code, ServiceError};
+
+use super::RequestId;
+
+/// What every handler fails with: the envelope, its status, and the headers the error owns.
+///
+/// The edge middleware completes the answer with the request id and logs what only the log may say.
+#[derive(Debug, Clone)]
+pub struct Error(pub ServiceError);
+
+impl Error {
+    /// The whole answer, naming the request when its id is known.
+    pub(crate) fn answer(&self, id: Option<&RequestId>) -> HttpResponse {
+        let mut answer = HttpResponse::build(self.status_code()).json(self.0.body(id.map(RequestId::as_str)));
+        if let Some(seconds) = self.0.retry_after() {
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self.0.challenge().and_then(|text| HeaderValue::from_str(text).ok()) {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        answer
+    }
+
+    /// The error for an answer that the framework, not a handler, has refused with a bare status.
+    pub(crate) fn of_status(status: StatusCode) -> Self {
+        let code = match status {
+            StatusCode::NOT_FOUND => Code::NotFound,
+            StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,
+            StatusCode::PAYLOAD_TOO_LARGE => Code::PayloadTooLarge,
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => Code::UnsupportedMediaType,
+            status if status.is_client_error() => Code::ValidationError,
+            _ => Code::InternalError,
+        };
+        Self(ServiceError::from_code(code))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl ResponseError for Error {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.0.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.answer(None)
+    }
+}
+
+impl<E: Into<ServiceError>> From<E> for Error {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}

@@ -1,0 +1,158 @@
+//! Liveness, readiness, health and metrics. Reads levels and atomics only, so it answers while every worker hangs.
+
+use actix_supervision::{NodeState, TreeView};
+use actix_web::http::header::RETRY_AFTER;
+use actix_web::{HttpResponse, HttpResponseBuilder, web};
+use serde_json::{Map, Value, json};
+use svc_model::ServiceError;
+use svc_store::DatabaseStatus;
+
+use super::{Error, RequestContext, exposition};
+use crate::state::AppState;
+
+/// A turn of an actor takes microseconds; one that takes this long, in milliseconds, blocks its thread.
+const HANGS: u64 = 1_000;
+/// The tree is shown whole up to this many nodes; of a larger one, what does not run.
+const SHOWN: usize = 1_000;
+/// When to ask again, in seconds.
+const RETRY: u32 = 5;
+
+/// `GET /healthz`: the process runs. Asks nothing of anything.
+pub(crate) async fn healthz() -> HttpResponse {
+    HttpResponse::Ok().json(json!({"status": "ok"}))
+}
+
+/// `GET /readyz`: whether to send requests here.
+pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
+    let database = state.store.status() == DatabaseStatus::Ok;
+    let initialized = state.is_initialized();
+    let ready = database && initialized;
+    let body = json!({
+        "status": if ready { "ready" } else { "not_ready" },
+        "components": {"database": ok_or(database, "error"), "engine": "ok", "initialized": initialized},
+    });
+    if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
+}
+
+/// `GET /health`: what works and what does not; for an admin, why. Only a lost database makes it a 503.
+pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) -> HttpResponse {
+    let database = state.store.status() == DatabaseStatus::Ok;
+    let snapshot = state.registry.snapshot();
+    let tree = state.tree.snapshot();
+    let channels = snapshot.quarantined_count() == 0;
+    let reload = state.registry.reload_failure().is_none();
+    let actors = actors_are_well(&tree);
+    let schedules = !snapshot.has_quarantined_cron();
+    let degraded = !(database && channels && reload && actors && schedules);
+    let mut body = json!({
+        "status": if degraded { "degraded" } else { "ok" },
+        "version": crate::VERSION,
+        "uptime_seconds": state.started_at.elapsed().as_secs(),
+        "components": {
+            "database": ok_or(database, "error"),
+            "engine": "ok",
+            "connectors": "ok",
+            "channels": ok_or(channels, "degraded"),
+            "engine_reload": ok_or(reload, "degraded"),
+            "actors": ok_or(actors, "degraded"),
+        },
+    });
+    // No schedule runs in this version: a cron channel that is active is one in quarantine.
+    if !schedules {
+        body["components"]["cron"] = "degraded".into();
+    }
+    if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
+        body.extend(details(&state, &tree));
+    }
+    if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
+}
+
+/// `GET /metrics`: everything measured, as Prometheus text.
+pub(crate) async fn metrics(state: web::Data<AppState>) -> Result<HttpResponse, Error> {
+    let text = state.metrics.render().map_err(ServiceError::internal_error)?;
+    Ok(HttpResponse::Ok().content_type(exposition::CONTENT_TYPE).body(text))
+}
+
+/// 503 that time heals.
+fn unavailable() -> HttpResponseBuilder {
+    let mut answer = HttpResponse::ServiceUnavailable();
+    answer.insert_header((RETRY_AFTER, RETRY));
+    answer
+}
+
+/// What only an operator may know.
+fn details(state: &AppState, tree: &TreeView) -> Map<String, Value> {
+    let snapshot = state.registry.snapshot();
+    let quarantined: Vec<Value> = snapshot
+        .quarantined()
+        .into_iter()
+        .map(|(entry, quarantine)| json!({"channel": entry.name(), "reason": quarantine.reason.as_ref()}))
+        .collect();
+    let mut details = Map::new();
+    details.insert("git_hash".into(), crate::GIT_HASH.into());
+    details.insert("build_timestamp".into(), crate::BUILD_TIMESTAMP.into());
+    details.insert("workflows_loaded".into(), snapshot.workflows_count().into());
+    details.insert(
+        "connectors".into(),
+        json!({"circuit_breaker_scope": "node", "circuit_breakers": {}, "failed_to_load": []}),
+    );
+    details.insert("channels".into(), json!({"quarantined": quarantined}));
+    details.insert("actors".into(), actors(tree));
+    details
+}
+
+/// The tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.
+fn actors(tree: &TreeView) -> Value {
+    let total = tree.nodes.len();
+    if total <= SHOWN {
+        return json!(tree);
+    }
+    let troubled: Vec<_> = tree.nodes.iter().filter(|node| node.state != NodeState::Running).collect();
+    json!({"nodes": &troubled[..troubled.len().min(SHOWN)], "truncated": true, "total": total,
+        "running": total - troubled.len()})
+}
+
+/// Nothing quarantined, on its way back, or stuck in a turn.
+fn actors_are_well(tree: &TreeView) -> bool {
+    tree.nodes.iter().all(|node| {
+        !matches!(node.state, NodeState::Quarantined | NodeState::Restarting)
+            && node.busy_ms.is_none_or(|busy| busy < HANGS)
+    })
+}
+
+fn ok_or(well: bool, otherwise: &'static str) -> &'static str {
+    if well { "ok" } else { otherwise }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_supervision::{NodeView, Tree};
+
+    use super::*;
+
+    fn tree(nodes: usize, restarting: usize) -> TreeView {
+        actix_rt::System::new().block_on(async {
+            let tree = Tree::builder("t").build();
+            tree.group("g", actix_supervision::GroupSpec::new()).await.unwrap();
+            let node = NodeView { state: NodeState::Running, ..tree.snapshot().nodes.remove(0) };
+            let troubled = NodeView { state: NodeState::Restarting, ..node.clone() };
+            TreeView {
+                nodes: (0..nodes)
+                    .map(|index| if index < restarting { troubled.clone() } else { node.clone() })
+                    .collect(),
+            }
+        })
+    }
+
+    #[test]
+    fn a_large_tree_shows_what_does_not_run_and_counts_the_rest() {
+        let small = actors(&tree(SHOWN, 2));
+        assert_eq!((small["nodes"].as_array().map(Vec::len), small.get("truncated")), (Some(SHOWN), None));
+        let large = actors(&tree(SHOWN + 1, 2));
+        assert_eq!(large["nodes"].as_array().map(Vec::len), Some(2));
+        assert_eq!(
+            (&large["truncated"], &large["total"], &large["running"]),
+            (&json!(true), &json!(SHOWN + 1), &json!(SHOWN - 1))
+        );
+    }
+}

@@ -1,0 +1,115 @@
+//! The HTTP edge: routing, the middleware around it, and the handlers of the data plane and of operation.
+//!
+//! Owns no state of its own: everything is reached through [`AppState`]. Nothing here waits for an actor except the
+//! data plane for its channel and the admin handlers for the store and the registry; health and metrics read atomics.
+
+mod actors;
+mod auth;
+mod body;
+mod client_ip;
+mod context;
+mod cors;
+mod data;
+mod edge;
+mod error;
+mod exposition;
+mod health;
+mod lockout;
+mod metrics;
+mod plane;
+mod query;
+mod request_id;
+mod tree_metrics;
+
+use actix_web::guard::fn_guard;
+use actix_web::middleware::Compress;
+use actix_web::{HttpResponse, Scope, web};
+use svc_model::ServiceError;
+use svc_registry::DATA_PREFIX;
+
+use crate::admin;
+use crate::state::AppState;
+use data::OwnWorker;
+use edge::Edge;
+
+pub use auth::{AdminAuth, Principal};
+pub use body::JsonBody;
+pub use client_ip::TrustedProxies;
+pub use context::{Caller, RequestContext};
+pub(crate) use cors::Cors;
+pub use error::Error;
+pub use metrics::Metrics;
+pub(crate) use plane::Planes;
+pub use request_id::RequestId;
+pub(crate) use tree_metrics::TreeCollector;
+
+/// Which paths the service answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// All of them: the service is the whole application.
+    Whole,
+    /// Its own, leaving the others to the application around it.
+    Own,
+}
+
+/// Mounts the service into an application; runs once on every worker thread.
+pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, extent: Extent) {
+    let mut scope = web::scope("");
+    if extent == Extent::Own {
+        let state = state.clone();
+        scope = scope.guard(fn_guard(move |context| state.planes.own(context.head().uri.path())));
+    }
+    let worker = OwnWorker::join(state);
+    let scope = scope.app_data(state.clone()).app_data(worker).configure(|cfg| routes(cfg, state));
+    let edge = Edge::public(state.clone());
+    if state.config.server.compression.enabled {
+        cfg.service(scope.wrap(Compress::default()).wrap(edge));
+    } else {
+        cfg.service(scope.wrap(edge));
+    }
+}
+
+fn routes(cfg: &mut web::ServiceConfig, state: &AppState) {
+    cfg.service(data_scope(DATA_PREFIX));
+    operational(cfg, state.mounts_metrics());
+    cfg.service(
+        web::scope(plane::ADMIN)
+            .configure(admin::configure)
+            .configure(actors::configure)
+            .default_service(web::to(not_found)),
+    );
+    let (root, mounts): (Vec<_>, Vec<_>) = state.planes.mounts().iter().partition(|mount| *mount == "/");
+    for mount in mounts {
+        cfg.service(data_scope(mount));
+    }
+    if root.is_empty() {
+        cfg.default_service(web::to(not_found));
+    } else {
+        cfg.default_service(web::to(data::submit));
+    }
+}
+
+fn data_scope(prefix: &str) -> Scope {
+    web::scope(prefix).default_service(web::to(data::submit))
+}
+
+/// The probes, and the metrics where they belong to this listener.
+fn operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
+    cfg.service(web::resource("/healthz").get(health::healthz))
+        .service(web::resource("/readyz").get(health::readyz))
+        .service(web::resource("/health").get(health::health));
+    if with_metrics {
+        cfg.service(web::resource("/metrics").get(health::metrics));
+    }
+}
+
+/// What the listener of `metrics.bind_addr` answers, and nothing else.
+pub(crate) fn configure_operations(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>) {
+    let enabled = state.config.metrics.enabled;
+    let scope = web::scope("").app_data(state.clone()).configure(|cfg| operational(cfg, enabled));
+    cfg.service(scope.default_service(web::to(not_found)).wrap(Edge::operations(state.clone())));
+}
+
+async fn not_found() -> Result<HttpResponse, Error> {
+    Err(ServiceError::not_found("No such path").into())
+}

@@ -1,0 +1,126 @@
+//! Which part of the service a path belongs to.
+//!
+//! Decided on the path itself, never on the route that matched: an unregistered path below the admin base is guarded
+//! like a registered one, also where a data mount would catch it.
+
+use svc_registry::DATA_PREFIX;
+
+/// Everything an operator may do lives below this path.
+pub(crate) const ADMIN: &str = "/api/v1/admin";
+/// The service's namespace.
+const API: &str = "/api";
+/// Reserved for the documentation.
+const DOCS: &str = "/docs";
+const OPERATIONAL: [&str; 4] = ["/health", "/healthz", "/readyz", "/metrics"];
+
+/// A part of the service with rules of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Plane {
+    /// Requests to channels.
+    Data,
+    /// Requests of operators.
+    Admin,
+    /// Health, readiness, metrics.
+    Operational(&'static str),
+    /// Nothing of ours.
+    Other,
+}
+
+/// The map from paths to planes, with the configured data mounts.
+#[derive(Clone, Debug)]
+pub(crate) struct Planes {
+    mounts: Vec<String>,
+}
+
+impl Planes {
+    pub(crate) fn new(mounts: &[String]) -> Self {
+        Self { mounts: mounts.to_vec() }
+    }
+
+    pub(crate) fn mounts(&self) -> &[String] {
+        &self.mounts
+    }
+
+    /// The plane of a path. Give both the raw and the decoded path where they differ and take the stricter answer.
+    pub(crate) fn of(&self, path: &str) -> Plane {
+        if is_below(path, DATA_PREFIX) {
+            Plane::Data
+        } else if is_below(path, ADMIN) {
+            Plane::Admin
+        } else if let Some(exact) = OPERATIONAL.into_iter().find(|known| *known == path) {
+            Plane::Operational(exact)
+        } else if self.mounts.iter().any(|mount| mount == "/" || is_below(path, mount)) {
+            Plane::Data
+        } else {
+            Plane::Other
+        }
+    }
+
+    /// Whether a path is the service's to answer when it lives inside a larger application.
+    pub(crate) fn own(&self, path: &str) -> bool {
+        self.of(path) != Plane::Other
+    }
+
+    /// The platform's own path that a route pattern claims, which only the root mount can bring within its reach. The
+    /// platform would win, so such a route could never be served there.
+    pub(crate) fn platform_route(&self, pattern: &str) -> Option<String> {
+        let root = self.mounts.iter().any(|mount| mount == "/");
+        let claims = |own: &&str| pattern == *own || (*own == API && is_below(pattern, own));
+        OPERATIONAL.iter().chain(&[DOCS, API]).copied().find(|own| root && claims(own)).map(str::to_owned)
+    }
+}
+
+fn is_below(path: &str, base: &str) -> bool {
+    path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_has_one_plane_by_whole_segments() {
+        let planes = Planes::new(&["/shop".to_owned()]);
+        for (path, plane) in [
+            ("/api/v1/data/orders", Plane::Data),
+            ("/api/v1/database", Plane::Other),
+            ("/shop", Plane::Data),
+            ("/shop/orders/7", Plane::Data),
+            ("/shopping", Plane::Other),
+            ("/api/v1/admin", Plane::Admin),
+            ("/api/v1/admin/anything", Plane::Admin),
+            ("/api/v1/administrator", Plane::Other),
+            ("/readyz", Plane::Operational("/readyz")),
+            ("/readyz/x", Plane::Other),
+        ] {
+            assert_eq!(planes.of(path), plane, "{path}");
+        }
+    }
+
+    #[test]
+    fn the_root_mount_never_takes_the_admin_tree_or_the_probes() {
+        let planes = Planes::new(&["/".to_owned()]);
+        assert_eq!(planes.of("/api/v1/admin/nope"), Plane::Admin);
+        assert_eq!(planes.of("/health"), Plane::Operational("/health"));
+        assert_eq!(planes.of("/anything/else"), Plane::Data);
+    }
+
+    #[test]
+    fn only_the_root_mount_brings_a_pattern_onto_the_platforms_paths() {
+        let (root, shop) = (Planes::new(&["/".to_owned()]), Planes::new(&["/shop".to_owned()]));
+        for pattern in ["/health", "/metrics", "/api/v1/admin/x", "/api"] {
+            assert!(root.platform_route(pattern).is_some(), "{pattern}");
+            assert!(shop.platform_route(pattern).is_none(), "{pattern}");
+        }
+        assert!(root.platform_route("/healthy").is_none() && root.platform_route("/{any}").is_none());
+    }
+
+    #[test]
+    fn inside_a_larger_application_only_its_own_paths_are_taken() {
+        let planes = Planes::new(&[]);
+        assert!(planes.own("/api/v1/data/x") && planes.own("/api/v1/admin/nope"));
+        assert!(planes.own("/healthz") && planes.own("/metrics"));
+        assert!(!planes.own("/api") && !planes.own("/api/v2/x") && !planes.own("/api/v1"));
+        assert!(!planes.own("/") && !planes.own("/shop") && !planes.own("/apiary"));
+    }
+}

@@ -1,0 +1,91 @@
+//! The runtime that drives every connection, and the actor threads over it.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use actix_rt::{Arbiter, System};
+use actix_supervision::Placement;
+use tokio::runtime::{Builder, Handle, Runtime};
+
+use crate::service::StartError;
+
+/// One multi-thread runtime. A connection's driver task dies with the runtime that opened it, so every actor that owns
+/// one sits on an arbiter over this.
+#[derive(Debug)]
+pub(crate) struct Io {
+    handle: Handle,
+    /// Always there until dropped.
+    runtime: Option<Arc<Runtime>>,
+    arbiters: Mutex<Vec<Arbiter>>,
+}
+
+impl Io {
+    pub(crate) fn start() -> Result<Self, StartError> {
+        let runtime = Builder::new_multi_thread()
+            .thread_name("svc-io")
+            .enable_all()
+            .build()
+            .map_err(StartError::system("cannot start the i/o runtime"))?;
+        let handle = runtime.handle().clone();
+        Ok(Self { handle, runtime: Some(Arc::new(runtime)), arbiters: Mutex::default() })
+    }
+
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// One more actor thread.
+    pub(crate) fn arbiter(&self) -> Result<Placement, StartError> {
+        if System::try_current().is_none() {
+            return Err(StartError::Tree("the service must be started within an actix system".to_owned()));
+        }
+        let runtime = self.runtime.clone();
+        let arbiter =
+            Arbiter::try_with_tokio_rt(move || runtime.ok_or_else(|| io::Error::other("it has ended")))
+                .map_err(StartError::system("cannot start an actor thread"))?;
+        let handle = arbiter.handle();
+        self.lock().push(arbiter);
+        Ok(Placement::On(handle))
+    }
+
+    /// Ends the actor threads.
+    pub(crate) fn stop(&self) {
+        for arbiter in self.lock().drain(..) {
+            arbiter.stop();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arbiter>> {
+        self.arbiters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Io {
+    /// Waits for nothing: a service is usually dropped where blocking is forbidden. While an actor thread still runs, the
+    /// runtime ends with that thread, which may block.
+    fn drop(&mut self) {
+        self.stop();
+        if let Some(runtime) = self.runtime.take().and_then(Arc::into_inner) {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_may_be_dropped_where_blocking_is_forbidden_whether_its_threads_have_ended_or_not() {
+        System::new().block_on(async {
+            for threads in [0, 1, 2].into_iter().cycle().take(60) {
+                let io = Io::start().unwrap();
+                for _ in 0..threads {
+                    io.arbiter().unwrap();
+                }
+                io.stop();
+                drop(io);
+            }
+        });
+    }
+}

@@ -1,0 +1,61 @@
+//! How the daemon stops listening without losing who is already in line.
+//!
+//! Closing a listening socket resets every connection that the kernel has taken and nobody has accepted yet. So the end
+//! has two steps: new connections are ignored while the server accepts until the line is empty; then they are refused.
+
+use std::io;
+use std::net::{Shutdown, TcpListener};
+use std::time::Duration;
+
+use actix_web::dev::ServerHandle;
+use socket2::SockRef;
+
+/// How long connections that are on their way in get to be accepted and to send their request.
+const LAST_CALL: Duration = Duration::from_millis(200);
+
+/// A second handle on the socket that a server accepts from.
+#[derive(Debug)]
+pub(crate) struct Door(TcpListener);
+
+impl Door {
+    pub(crate) fn of(listener: &TcpListener) -> io::Result<Self> {
+        listener.try_clone().map(Self)
+    }
+
+    /// Stops accepting. What was accepted goes on.
+    pub(crate) async fn close(&self, server: &ServerHandle) {
+        let socket = SockRef::from(&self.0);
+        // Where the system has no such filter, the line is closed as it is.
+        if ignore_newcomers(&socket).is_ok() {
+            tokio::time::sleep(LAST_CALL).await;
+        }
+        server.pause().await;
+        // A socket that cannot be shut down refuses once the server has ended.
+        let _ = socket.shutdown(Shutdown::Read);
+    }
+}
+
+/// Drops the packets that ask for a new connection (SYN without ACK), so that handshakes underway complete and no new
+/// one begins. Their senders try again after a second and are refused by then.
+#[cfg(target_os = "linux")]
+fn ignore_newcomers(listener: &SockRef<'_>) -> io::Result<()> {
+    use socket2::SockFilter;
+
+    // Classic BPF over the TCP header: load the byte of flags, keep the packet when ACK is among them.
+    const LOAD_BYTE: u16 = 0x30;
+    const JUMP_IF_SET: u16 = 0x45;
+    const RETURN: u16 = 0x06;
+    const FLAGS: u32 = 13;
+    const ACK: u32 = 0x10;
+    listener.attach_filter(&[
+        SockFilter::new(LOAD_BYTE, 0, 0, FLAGS),
+        SockFilter::new(JUMP_IF_SET, 0, 1, ACK),
+        SockFilter::new(RETURN, 0, 0, u32::MAX),
+        SockFilter::new(RETURN, 0, 0, 0),
+    ])
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ignore_newcomers(_: &SockRef<'_>) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,155 @@
+//! The root logger: where messages go, which ones, and how they are written.
+//!
+//! Messages are written to standard error by a thread of their own; a caller never waits for it. When too many wait,
+//! the rest is dropped and their number is logged. Dropping [`Logs`] writes what is left.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use slog::{Drain, FilterLevel, Logger, Record};
+
+use crate::config::{LogFormat, LogLevel, Logging};
+
+/// Messages that may wait to be written.
+const QUEUE: usize = 4096;
+
+/// The root logger and what keeps it writing.
+pub struct Logs {
+    /// The logger, to be cloned and handed down.
+    pub log: Logger,
+    /// Writes what is left when dropped.
+    _flush: slog_async::AsyncGuard,
+}
+
+/// Starts logging. `rust_log` is the value of `RUST_LOG`, which goes before the configured level.
+#[must_use]
+pub fn start(logging: &Logging, rust_log: Option<&str>) -> Logs {
+    let (filter, unread) = Filter::new(logging.level, rust_log);
+    let pretty = match logging.format {
+        Some(format) => format == LogFormat::Pretty,
+        None => io::stderr().is_terminal(),
+    };
+    let (drain, guard) = if pretty {
+        let lines = slog_term::FullFormat::new(slog_term::TermDecorator::new().stderr().build());
+        queue(lines.use_utc_timestamp().build().ignore_res())
+    } else {
+        queue(json(io::stderr()).ignore_res())
+    };
+    // Filtered before the queue: what is not written costs its caller next to nothing.
+    let log = Logger::root(drain.filter(move |record| filter.allows(record)).fuse(), slog::o!());
+    for directive in unread {
+        slog::warn!(log, "part of RUST_LOG is not understood"; "directive" => directive);
+    }
+    Logs { log, _flush: guard }
+}
+
+fn queue<D>(drain: D) -> (slog_async::Async, slog_async::AsyncGuard)
+where
+    D: Drain<Ok = (), Err = slog::Never> + Send + 'static,
+{
+    slog_async::Async::new(drain).chan_size(QUEUE).build_with_guard()
+}
+
+/// One JSON object per line, each written whole.
+fn json<W: Write + Send + 'static>(output: W) -> std::sync::Mutex<slog_json::Json<W>> {
+    let target = slog::FnValue(|record: &Record<'_>| record.module());
+    let json = slog_json::Json::new(output).set_newlines(true).set_flush(true).add_default_keys();
+    std::sync::Mutex::new(json.add_key_value(slog::o!("target" => target)).build())
+}
+
+/// Which messages are written, by module: the most specific rule decides.
+#[derive(Clone, Debug)]
+struct Filter {
+    default: FilterLevel,
+    /// Longest target first.
+    targets: Vec<(String, FilterLevel)>,
+}
+
+impl Filter {
+    /// Reads `level` and `target=level`, separated by commas; returns the parts that are neither.
+    fn new(level: LogLevel, rust_log: Option<&str>) -> (Self, Vec<String>) {
+        let default = level.as_str().parse().unwrap_or(FilterLevel::Info);
+        let mut filter = Self { default, targets: Vec::new() };
+        let mut unread = Vec::new();
+        let parts = rust_log.unwrap_or_default().split(',').map(str::trim).filter(|part| !part.is_empty());
+        for part in parts {
+            let (target, level) =
+                part.split_once('=').map_or((None, part), |(target, level)| (Some(target), level));
+            match (target, level.parse::<FilterLevel>()) {
+                (None, Ok(level)) => filter.default = level,
+                (Some(target), Ok(level)) if !target.is_empty() => {
+                    filter.targets.push((target.to_owned(), level))
+                }
+                _ => unread.push(part.to_owned()),
+            }
+        }
+        filter.targets.sort_by_key(|(target, _)| std::cmp::Reverse(target.len()));
+        (filter, unread)
+    }
+
+    fn allows(&self, record: &Record<'_>) -> bool {
+        self.level(record.module()).accepts(record.level())
+    }
+
+    fn level(&self, module: &str) -> FilterLevel {
+        let covers = |target: &str| {
+            module.strip_prefix(target).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        };
+        self.targets.iter().find(|(target, _)| covers(target)).map_or(self.default, |(_, level)| *level)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_configured_level_holds_until_rust_log_says_otherwise() {
+        let level = |rust_log, module| Filter::new(LogLevel::Warn, rust_log).0.level(module);
+        assert_eq!(level(None, "svc"), FilterLevel::Warning);
+        assert_eq!(level(Some(""), "svc"), FilterLevel::Warning);
+        assert_eq!(level(Some("debug"), "svc"), FilterLevel::Debug);
+        assert_eq!(level(Some("svc=trace"), "svc::http"), FilterLevel::Trace);
+        assert_eq!(level(Some("svc=trace"), "svc_store"), FilterLevel::Warning);
+        assert_eq!(level(Some("svc=trace,svc::http=error,info"), "svc::http::data"), FilterLevel::Error);
+        assert_eq!(level(Some("svc=off"), "svc"), FilterLevel::Off);
+    }
+
+    #[test]
+    fn what_rust_log_says_unclearly_is_told() {
+        let (filter, unread) = Filter::new(LogLevel::Info, Some("loud, svc=debug, =info, svc=shout"));
+        assert_eq!(unread, ["loud", "=info", "svc=shout"]);
+        assert_eq!(filter.level("svc"), FilterLevel::Debug);
+    }
+
+    #[test]
+    fn json_lines_carry_level_message_target_and_fields() {
+        let buffer = Buffer::default();
+        let (drain, guard) = queue(json(buffer.clone()).ignore_res());
+        let log = Logger::root(drain.fuse(), slog::o!());
+        slog::info!(log, "listening"; "port" => 8080);
+        drop(log);
+        drop(guard);
+        let text = String::from_utf8(buffer.0.lock().unwrap().clone()).unwrap();
+        let line: serde_json::Value = serde_json::from_str(text.trim()).unwrap();
+        assert_eq!(line["msg"], "listening");
+        assert_eq!(line["level"], "INFO");
+        assert_eq!(line["port"], 8080);
+        assert_eq!(line["target"], module_path!());
+        assert!(line["ts"].is_string(), "{line}");
+    }
+}

@@ -1,0 +1,140 @@
+//! The service as a daemon: its listeners, its signals, its end.
+//!
+//! The end, in order: readiness turns red at once; for `server.shutdown_drain_secs` everything is still accepted, so
+//! that a balancer has time to notice; then nothing new is accepted, no connection the kernel had taken is
+//! lost, and what is in flight has `server.shutdown_force_timeout_secs`; then the tree ends. A second signal ends the process at once.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use actix_supervision::TreeExit;
+use actix_web::dev::ServerHandle;
+use actix_web::{App, HttpServer, web};
+use slog::{Logger, error, info, warn};
+use svc_registry::Scope;
+use svc_store::AuditEntry;
+
+use crate::config::Config;
+use crate::http::Extent;
+use crate::listener::Door;
+use crate::service::{Options, Service, StartError};
+use crate::signals::{Signal, Signals};
+use crate::state::AppState;
+
+/// Longest wait where the configuration sets no bound.
+const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+
+/// How a service that ran came to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Drained after a signal.
+    Drained,
+    /// A second signal cut the drain short.
+    CutShort,
+    /// An essential part failed for good.
+    Failed,
+}
+
+/// Runs a service on its own listeners until a signal, or a failure, ends it.
+///
+/// # Errors
+/// What kept it from starting.
+pub async fn serve(config: Config, options: Options) -> Result<Ending, StartError> {
+    let mut signals = Signals::install().map_err(StartError::system("cannot install signal handlers"))?;
+    let log = options.log.clone();
+    let service = tokio::select! {
+        started = Service::start(config.clone(), options) => started?,
+        // Nothing serves yet, so there is nothing to drain.
+        () = signals.terminate() => return Ok(Ending::Drained),
+    };
+    let operations = match config.metrics.bind_addr.as_deref() {
+        Some(address) => Some(service.listen_for_operations(address)?),
+        None => None,
+    };
+    let listener = TcpListener::bind((config.server.host.as_str(), config.server.port)).map_err(
+        StartError::system(format!("cannot listen on {}:{}", config.server.host, config.server.port)),
+    )?;
+    let door = Door::of(&listener).map_err(StartError::system("cannot share the listener"))?;
+    let routes = service.mount(Extent::Whole);
+    let server = HttpServer::new(move || App::new().configure(routes.clone()))
+        .listen(listener)
+        .map_err(StartError::system("cannot serve the listener"))?
+        .disable_signals()
+        .run();
+    let handle = server.handle();
+    let running = actix_rt::spawn(server);
+    info!(log, "listening"; "host" => &config.server.host, "port" => config.server.port);
+
+    let ending = watch(&service, &mut signals, (&door, &handle), &config, &log).await;
+    if ending == Ending::CutShort {
+        return Ok(ending);
+    }
+    handle.stop(false).await;
+    let _ = running.await;
+    if let Some(operations) = operations {
+        operations.stop().await;
+    }
+    info!(log, "ended"; "ending" => ?ending);
+    Ok(ending)
+}
+
+/// Follows signals and the tree until the service has ended.
+async fn watch(
+    service: &Service,
+    signals: &mut Signals,
+    (door, server): (&Door, &ServerHandle),
+    config: &Config,
+    log: &Logger,
+) -> Ending {
+    loop {
+        tokio::select! {
+            exit = service.ended() => return failed(&exit, log),
+            signal = signals.next() => match signal {
+                Signal::Terminate => break,
+                Signal::Reload => reload(service.state().clone()),
+            },
+        }
+    }
+    info!(log, "draining"; "accepting_for_secs" => config.server.shutdown_drain_secs);
+    let drained = async {
+        service.drain();
+        tokio::time::sleep(Duration::from_secs(config.server.shutdown_drain_secs)).await;
+        door.close(server).await;
+        let force = Some(config.server.shutdown_force_timeout_secs).filter(|secs| *secs > 0);
+        service.shutdown(force.map_or(UNBOUNDED, Duration::from_secs)).await
+    };
+    tokio::select! {
+        _ = drained => Ending::Drained,
+        () = signals.terminate() => {
+            warn!(log, "second signal: ending at once");
+            Ending::CutShort
+        }
+    }
+}
+
+fn failed(exit: &TreeExit, log: &Logger) -> Ending {
+    error!(log, "an essential part failed for good"; "exit" => ?exit);
+    Ending::Failed
+}
+
+/// `SIGHUP`: what `POST /engine/reload` does, with its record.
+fn reload(state: web::Data<AppState>) {
+    actix_rt::spawn(async move {
+        let entry = AuditEntry {
+            principal: "signal".to_owned(),
+            action: "reload".to_owned(),
+            resource_type: "engine".to_owned(),
+            resource_id: "manual".to_owned(),
+            details: None,
+        };
+        // Recorded before it happens, so that nothing happens unrecorded.
+        if let Err(error) = state.store.epoch().bump(entry).await {
+            return error!(state.log, "reload by signal was not recorded and is left out"; "detail" => %error);
+        }
+        state.metrics.audited("reload", "engine");
+        match state.reload(Scope::All).await {
+            Ok(report) => info!(state.log, "reloaded by signal"; "workflows" => report.workflows_count),
+            Err(error) => error!(state.log, "reload by signal failed"; "detail" => %error),
+        }
+    });
+}

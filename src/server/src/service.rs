@@ -1,0 +1,286 @@
+//! The service as a value: started, mounted into an actix-web application, asked, and ended.
+//!
+//! The binary is one user of this; a larger application is another. There are no globals: several services can live in
+//! one process, each with its tree, its database and its threads.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{Fault, Tree, TreeExit, TreeView};
+use actix_web::web;
+use serde_json::Value;
+use slog::{Discard, Logger, info, o, warn};
+use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
+use svc_model::ServiceError;
+use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
+use svc_store::{OpenError, Store};
+use tokio::time::{Instant, timeout};
+
+use crate::config::Config;
+use crate::http::{self, AdminAuth, Cors, Extent, Metrics, Planes, TreeCollector, TrustedProxies};
+use crate::io::Io;
+use crate::lifecycle::Lifecycle;
+use crate::operations::Operations;
+use crate::settings;
+use crate::state::AppState;
+use crate::tree::{self, PlantError};
+use crate::workers::Workers;
+
+/// What a start takes beside the configuration.
+pub struct Options {
+    /// Where the service logs; nowhere by default.
+    pub log: Logger,
+    /// The environment that `env://` references read.
+    pub environment: Vec<(String, String)>,
+    /// Faults to happen as planned, for tests and drills.
+    pub faults: Vec<Fault>,
+    /// Seed of every jitter in the supervision tree.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { log: Logger::root(Discard, o!()), environment: Vec::new(), faults: Vec::new(), seed: 0 }
+    }
+}
+
+/// The environment by its names alone: its values are secrets.
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.environment.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("Options")
+            .field("environment", &names)
+            .field("faults", &self.faults)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a service did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Something in the configuration only shows when it is used.
+    #[error("{0}")]
+    Config(String),
+    /// The database cannot be used.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// A part that everything needs did not come to run.
+    #[error("{0}")]
+    Tree(String),
+    /// The system refused a thread, a socket or a signal handler.
+    #[error("{what}: {error}")]
+    System {
+        /// What was asked of it.
+        what: String,
+        /// What it said.
+        error: std::io::Error,
+    },
+}
+
+impl StartError {
+    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
+        let what = what.into();
+        move |error| Self::System { what, error }
+    }
+
+    /// The exit code of a process that could not start for this reason: 78 for configuration, 1 otherwise.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) => 78,
+            Self::Store(error) if error.is_configuration() => 78,
+            Self::Store(_) | Self::Tree(_) | Self::System { .. } => 1,
+        }
+    }
+}
+
+impl From<PlantError> for StartError {
+    fn from(error: PlantError) -> Self {
+        Self::Tree(error.to_string())
+    }
+}
+
+/// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is mounted serving;
+/// the actor threads end with the last holder.
+#[derive(Clone, Debug)]
+pub struct Service {
+    state: web::Data<AppState>,
+}
+
+impl Service {
+    /// Opens the database, loads what is stored, and starts the supervision tree. Serves no request yet: mount
+    /// [`routes`](Self::routes) for that. Must be called within an actix system.
+    ///
+    /// # Errors
+    /// What stands in the way, in one line.
+    pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
+        let log = options.log.clone();
+        let io = Io::start()?;
+        let opened = Store::open(&settings::store(&config), io.handle().clone(), log.clone()).await?;
+        let engine = Arc::new(settings::engine(&config, &options)?);
+        let mut metrics = Metrics::new();
+        let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
+        channels.register(metrics.registry_mut());
+        reloads.register(metrics.registry_mut());
+        let tree = Tree::builder("svc")
+            .seed(options.seed)
+            .faults(options.faults)
+            .log(log.clone())
+            .keeper(io.arbiter()?)
+            .build();
+        metrics.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
+        let tools = Toolbox {
+            engine: Arc::clone(&engine),
+            settings: Arc::new(settings::channels(&config)),
+            metrics: channels,
+        };
+        let parts = |store, channels| Parts {
+            store,
+            tools,
+            filter: settings::filter(&config.channel_filter),
+            channels,
+            metrics: reloads,
+            log: log.clone(),
+        };
+        let (store, registry) = tree::plant(&tree, opened, &io.arbiter()?, parts).await?;
+        store.metrics().register(metrics.registry_mut());
+        let state = AppState {
+            auth: AdminAuth::new(&config.admin_auth),
+            proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+            cors: Cors::new(&config.cors),
+            planes: Planes::new(&config.server.data_mounts),
+            config: Arc::new(config),
+            store,
+            registry,
+            engine,
+            tree,
+            metrics,
+            lifecycle: Lifecycle::default(),
+            workers: Workers::default(),
+            started_at: Instant::now(),
+            log,
+            io,
+        };
+        state.lifecycle.initialized();
+        info!(state.log, "service started"; "version" => crate::VERSION,
+            "channels" => state.registry.snapshot().channels_count(),
+            "quarantined" => state.registry.snapshot().quarantined_count());
+        Ok(Self { state: web::Data::new(state) })
+    }
+
+    /// Mounts the service into a host's application: its own paths only, so the host's routes go on as before. Every
+    /// thread that mounts it becomes a worker.
+    pub fn routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        self.mount(Extent::Own)
+    }
+
+    pub(crate) fn mount(
+        &self,
+        extent: Extent,
+    ) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
+        let state = self.state.clone();
+        move |cfg| http::configure(cfg, &state, extent)
+    }
+
+    /// Serves health and metrics at `host:port`, on a thread of its own that answers while every worker hangs.
+    ///
+    /// # Errors
+    /// The address cannot be listened on.
+    pub fn listen_for_operations(&self, address: &str) -> Result<Operations, StartError> {
+        let what = format!("cannot listen on {address} (metrics.bind_addr)");
+        Operations::listen(self.state.clone(), address).map_err(StartError::system(what))
+    }
+
+    /// Sends a payload to a channel, without HTTP: no credential is asked for and no origin is checked; validation,
+    /// capacity and deadline hold as for anyone. Runs on this thread where it is a worker; the first call of a process
+    /// that mounted nothing makes it one.
+    ///
+    /// # Errors
+    /// What a caller over HTTP would be answered.
+    pub async fn submit(&self, channel: &str, payload: Value) -> Result<Answer, ServiceError> {
+        let workers = &self.state.workers;
+        let worker = match workers.current() {
+            None if !workers.any(&self.state.registry) => {
+                workers.join(&self.state.registry, &self.state.log).await
+            }
+            known => known,
+        };
+        self.state.registry.submit_to(worker, channel, DataRequest::embedded(payload)).await
+    }
+
+    /// Brings what serves in line with what is stored.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub async fn reload(&self) -> Result<ReloadReport, ReloadError> {
+        self.state.reload(Scope::All).await
+    }
+
+    /// The supervision tree now; answers while every thread hangs.
+    pub fn tree(&self) -> TreeView {
+        self.state.tree.snapshot()
+    }
+
+    /// What the handlers work with.
+    pub fn state(&self) -> &web::Data<AppState> {
+        &self.state
+    }
+
+    /// Turns readiness red. Requests are still answered; connections are told to close.
+    pub fn drain(&self) {
+        self.state.lifecycle.drain();
+    }
+
+    /// Ends the service: not ready from now on, waits for the requests being answered, then ends the tree in reverse
+    /// order of need. Each of the two waits lasts at most `deadline`. Idempotent.
+    pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
+        self.drain();
+        if timeout(deadline, self.state.lifecycle.idle()).await.is_err() {
+            warn!(self.state.log, "requests cut short by the shutdown deadline";
+                "in_flight" => self.state.lifecycle.in_flight());
+        }
+        let exit = self.state.tree.shutdown(deadline).await;
+        self.state.io.stop();
+        exit
+    }
+
+    /// Waits until the tree has ended, by a shutdown or by the failure of an essential part.
+    pub async fn ended(&self) -> TreeExit {
+        self.state.tree.ended().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_rt::System;
+    use actix_web::App;
+    use actix_web::test::{TestRequest, call_service, init_service};
+
+    use super::*;
+
+    #[test]
+    fn what_is_mounted_serves_on_after_the_last_handle_is_dropped() {
+        let directory = tempfile::tempdir().unwrap();
+        System::new().block_on(async {
+            let mut config = Config::default();
+            config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
+            let service = Service::start(config, Options::default()).await.unwrap();
+            let routes = service.routes();
+            drop(service);
+            let app = init_service(App::new().configure(routes)).await;
+            let body = serde_json::json!({"workflow_id": "w", "name": "w", "tasks": []});
+            let request = TestRequest::post().uri("/api/v1/admin/workflows/validate").set_json(&body);
+            assert_eq!(call_service(&app, request.to_request()).await.status(), 200);
+            let listed = TestRequest::get().uri("/api/v1/admin/workflows").to_request();
+            assert_eq!(call_service(&app, listed).await.status(), 200, "the database answers");
+        });
+    }
+
+    #[test]
+    fn options_print_the_names_of_the_environment_and_no_value() {
+        let environment = vec![("DATABASE_PASSWORD".to_owned(), "hunter2".to_owned())];
+        let printed = format!("{:?}", Options { environment, ..Options::default() });
+        assert!(printed.contains("DATABASE_PASSWORD") && !printed.contains("hunter2"), "{printed}");
+    }
+}

@@ -1,0 +1,53 @@
+//! Signals as the service understands them: drain, end at once, reload.
+//!
+//! Installed before any listener is bound, so that a signal sent right after the start is never lost to the default
+//! action.
+
+use std::io;
+
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+/// What a signal asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// `SIGTERM`, `SIGINT`: drain and end; the second one ends at once.
+    Terminate,
+    /// `SIGHUP`: reload what is stored, as `POST /engine/reload` does.
+    Reload,
+}
+
+/// The installed handlers.
+#[derive(Debug)]
+pub struct Signals {
+    term: Stream,
+    int: Stream,
+    hup: Stream,
+}
+
+impl Signals {
+    /// Installs the handlers. Call it on the runtime that will wait for them.
+    ///
+    /// # Errors
+    /// When the system refuses a handler.
+    pub fn install() -> io::Result<Self> {
+        Ok(Self {
+            term: signal(SignalKind::terminate())?,
+            int: signal(SignalKind::interrupt())?,
+            hup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The next signal. Cancel-safe: none is lost.
+    pub async fn next(&mut self) -> Signal {
+        tokio::select! {
+            _ = self.term.recv() => Signal::Terminate,
+            _ = self.int.recv() => Signal::Terminate,
+            _ = self.hup.recv() => Signal::Reload,
+        }
+    }
+
+    /// The next request to terminate, whatever else arrives.
+    pub async fn terminate(&mut self) {
+        while self.next().await != Signal::Terminate {}
+    }
+}

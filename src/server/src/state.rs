@@ -1,0 +1,74 @@
+//! What every handler works with.
+
+use std::fmt;
+use std::sync::Arc;
+
+use actix_supervision::Tree;
+use slog::Logger;
+use svc_engine::Engine;
+use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
+use svc_store::Store;
+use tokio::time::Instant;
+
+use crate::config::Config;
+use crate::http::{AdminAuth, Cors, Metrics, Planes, TrustedProxies};
+use crate::io::Io;
+use crate::lifecycle::Lifecycle;
+use crate::workers::Workers;
+
+/// The service as its handlers see it; one per service, shared by all worker threads.
+pub struct AppState {
+    /// The effective configuration.
+    pub config: Arc<Config>,
+    /// What is stored.
+    pub store: Store,
+    /// What serves.
+    pub registry: Registry,
+    /// What compiles and runs workflows.
+    pub engine: Arc<Engine>,
+    /// What runs, and how it fares.
+    pub tree: Tree,
+    /// What is counted.
+    pub metrics: Metrics,
+    /// Who may act on the admin tree.
+    pub auth: AdminAuth,
+    /// Whose word about a client's address is taken.
+    pub proxies: TrustedProxies,
+    /// Whether the service accepts work.
+    pub lifecycle: Lifecycle,
+    /// When the service was put together.
+    pub started_at: Instant,
+    /// The root logger.
+    pub log: Logger,
+    pub(crate) workers: Workers,
+    pub(crate) cors: Cors,
+    pub(crate) planes: Planes,
+    /// Here, so that the actor threads live as long as anything is mounted.
+    pub(crate) io: Io,
+}
+
+impl AppState {
+    /// Brings what serves in line with what is stored.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub async fn reload(&self, scope: Scope) -> Result<ReloadReport, ReloadError> {
+        self.registry.reload(scope).await
+    }
+
+    /// Startup ended, a thread serves, and shutdown has not started.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.lifecycle.is_ready() && self.workers.any(&self.registry)
+    }
+
+    /// Whether `/metrics` is part of the mounted routes; otherwise it has a listener of its own.
+    pub(crate) fn mounts_metrics(&self) -> bool {
+        self.config.metrics.enabled && self.config.metrics.bind_addr.is_none()
+    }
+}
+
+impl fmt::Debug for AppState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AppState").finish_non_exhaustive()
+    }
+}

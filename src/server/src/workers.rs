@@ -1,0 +1,65 @@
+//! The threads that run an actor of every channel.
+
+use std::collections::HashMap;
+use std::sync::{PoisonError, RwLock};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use actix_rt::Arbiter;
+use actix_supervision::Placement;
+use slog::{Logger, warn};
+use svc_registry::{Registry, WorkerId};
+use tokio::time::sleep;
+
+/// How long to wait between tries to join; a registry that is away for longer has failed for good.
+const BACKOFF: [Duration; 6] = [
+    Duration::from_millis(100),
+    Duration::from_millis(300),
+    Duration::from_secs(1),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+];
+
+/// Which threads the registry knows.
+#[derive(Debug, Default)]
+pub(crate) struct Workers(RwLock<HashMap<ThreadId, WorkerId>>);
+
+impl Workers {
+    /// Makes the current thread a worker, trying again while the registry restarts.
+    pub(crate) async fn join_at_length(&self, registry: &Registry, log: &Logger) -> Option<WorkerId> {
+        for pause in BACKOFF {
+            if let Some(joined) = self.join(registry, log).await {
+                return Some(joined);
+            }
+            sleep(pause).await;
+        }
+        self.join(registry, log).await
+    }
+
+    /// Makes the current thread a worker, if it runs an arbiter. `None` when it cannot be one now.
+    pub(crate) async fn join(&self, registry: &Registry, log: &Logger) -> Option<WorkerId> {
+        if let Some(known) = self.current() {
+            return Some(known);
+        }
+        let arbiter = Arbiter::try_current()?;
+        let joined = registry.join_worker(Placement::On(arbiter)).await;
+        let id = joined.inspect_err(|error| warn!(log, "thread is no worker"; "detail" => %error)).ok()?;
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        // Those whose threads have ended are forgotten; the id of a thread is never used again.
+        known.retain(|_, worker| registry.has_worker(*worker));
+        known.insert(thread::current().id(), id);
+        Some(id)
+    }
+
+    /// The current thread's number.
+    pub(crate) fn current(&self) -> Option<WorkerId> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(&thread::current().id()).copied()
+    }
+
+    /// Whether any thread serves.
+    pub(crate) fn any(&self, registry: &Registry) -> bool {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        known.values().any(|worker| registry.has_worker(*worker))
+    }
+}

@@ -1,0 +1,98 @@
+//! Actors that panic while requests come in.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use actix_supervision::CallErrorKind;
+use serde_json::json;
+use svc_channels::Probe;
+use svc_testkit::http::Client;
+
+use crate::kit::{Running, panics, until, wait, with_quickstart};
+
+const ORDERS: &str = "/api/v1/data/orders";
+
+fn order(client: &mut Client) -> u16 {
+    client.json("POST", ORDERS, &json!({"order_id": "A-1", "qty": 3, "price": 50})).unwrap().status
+}
+
+/// The channel's actors in `/health`.
+fn nodes(running: &Running) -> Vec<serde_json::Value> {
+    let health = running.client().get("/health").unwrap().json();
+    let nodes = health["actors"]["nodes"].as_array().unwrap().clone();
+    let of_channel =
+        |node: &serde_json::Value| node["path"].as_str().unwrap().starts_with("channels/orders/");
+    nodes.into_iter().filter(of_channel).collect()
+}
+
+#[test]
+fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere() {
+    with_quickstart(panics("channels/orders/*", "Probe", 1..=1), |running| {
+        let done = Arc::new(AtomicBool::new(false));
+        let clients: Vec<_> = (0..4)
+            .map(|_| {
+                let (mut client, done) = (running.client().keep_alive(), Arc::clone(&done));
+                thread::spawn(move || {
+                    let mut statuses = BTreeSet::new();
+                    while !done.load(Ordering::Relaxed) {
+                        statuses.insert(order(&mut client));
+                    }
+                    statuses
+                })
+            })
+            .collect();
+        let actor = running.actor("orders").unwrap();
+        let failed = wait(actor.call(Probe)).unwrap_err();
+        assert!(matches!(failed.kind, CallErrorKind::Crashed), "{:?}", failed.kind);
+        wait(actor.call(Probe)).expect("the next instance answers under the same address");
+        done.store(true, Ordering::Relaxed);
+        for client in clients {
+            let statuses = client.join().unwrap();
+            assert!(statuses.contains(&200), "{statuses:?}");
+            assert!(statuses.iter().all(|status| [200, 500, 503].contains(status)), "typed: {statuses:?}");
+        }
+        assert_eq!(order(&mut running.client()), 200);
+
+        let restarted: Vec<_> = nodes(running).into_iter().filter(|node| node["restarts"] == 1).collect();
+        assert_eq!(restarted.len(), 1, "{restarted:?}");
+        assert_eq!((&restarted[0]["generation"], &restarted[0]["state"]), (&json!(2), &json!("running")));
+        let path = restarted[0]["path"].as_str().unwrap();
+        let tree = running.client().get("/api/v1/admin/actors").unwrap().json();
+        let history = tree["data"]["history"].as_array().unwrap();
+        assert!(history.iter().any(|event| event["path"] == path && event["event"] == "exited"), "{tree}");
+        let metrics = running.client().get("/metrics").unwrap().text();
+        let line = format!("svc_actor_restarts_total{{path=\"{path}\"}} 1\n");
+        assert!(metrics.contains(&line), "{line} not in\n{metrics}");
+    });
+}
+
+#[test]
+fn a_channel_past_its_budget_is_quarantined_alone_until_an_operator_restarts_it() {
+    with_quickstart(panics("channels/orders/*", "Probe", 1..=20), |running| {
+        let mut client = running.client();
+        let neighbour = json!({"channel_id": "other", "name": "other", "channel_type": "sync", "protocol": "rest",
+            "methods": ["POST"], "route_pattern": "/other", "workflow_id": "order-intake", "config": {}});
+        svc_testkit::example::create_and_activate(&mut client, "channels", "channel_id", &neighbour).unwrap();
+        while let Some(actor) = running.actor("orders") {
+            let _ = wait(actor.call(Probe));
+        }
+        let refused = client.json("POST", ORDERS, &json!({})).unwrap();
+        assert_eq!((refused.status, refused.header("retry-after")), (503, None), "{}", refused.text());
+        assert_eq!(refused.json()["error"]["code"], "SERVICE_UNAVAILABLE");
+        assert!(refused.text().contains("'orders' is quarantined"), "{}", refused.text());
+        let health = client.get("/health").unwrap();
+        assert_eq!((health.status, &health.json()["components"]["channels"]), (200, &json!("degraded")));
+        assert_eq!(health.json()["channels"]["quarantined"][0]["channel"], "orders");
+        let order = json!({"order_id": "A-1", "qty": 3, "price": 50});
+        assert_eq!(client.json("POST", "/api/v1/data/other", &order).unwrap().status, 200);
+
+        let path = "/api/v1/admin/actors/channels/orders/restart";
+        assert_eq!(client.json("POST", path, &json!({})).unwrap().status, 200);
+        until(|| client.json("POST", ORDERS, &order).unwrap().status == 200);
+        let audit = client.get("/api/v1/admin/audit-logs?action=restart").unwrap().json();
+        assert_eq!(audit["data"][0]["resource_id"], "channels/orders", "{audit}");
+        assert_eq!(client.get("/health").unwrap().json()["components"]["channels"], "ok");
+    });
+}

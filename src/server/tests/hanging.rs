@@ -1,0 +1,135 @@
+//! Threads that hang.
+
+use std::future::ready;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+use actix::{Actor, Handler, Message};
+use actix_supervision::{ChildSpec, Context, Placement, StartError, Supervised};
+use serde_json::json;
+use svc_model::Status;
+use svc_registry::Scope;
+use svc_store::{AuditEntry, ChannelGates, Mutation};
+use svc_testkit::http::Client;
+use tokio::time::Instant;
+
+use crate::kit::{Running, WORKERS, until, wait, with_quickstart};
+
+/// Blocks its thread.
+struct Blocker;
+
+impl Actor for Blocker {
+    type Context = Context<Self>;
+}
+
+impl Supervised for Blocker {}
+
+/// Activates the draft of the channel `orders`, without HTTP: its threads may be blocked.
+async fn activate(running: &Running) {
+    let state = running.service.state();
+    let audit = AuditEntry {
+        principal: "anonymous".into(),
+        action: "activate".into(),
+        resource_type: "channel".into(),
+        resource_id: "orders".into(),
+        details: None,
+    };
+    let mutation = Mutation { audit, epoch: false, dry_run: false };
+    let gates = ChannelGates::default();
+    state.store.channels().set_status("orders", Status::Active, None, gates, mutation).await.unwrap();
+    let report = state.reload(Scope::channel("orders")).await.unwrap();
+    assert_eq!((report.built, report.quarantined, report.retired), (1, 0, 0));
+}
+
+/// Until the other end is dropped.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Block(Receiver<()>);
+
+impl Handler<Block> for Blocker {
+    type Result = ();
+
+    fn handle(&mut self, Block(release): Block, _: &mut Self::Context) {
+        let _ = release.recv();
+    }
+}
+
+/// Blocks the first `count` worker threads until what it returns is dropped.
+fn block(running: &Running, count: usize) -> Vec<Sender<()>> {
+    let tree = &running.service.state().tree;
+    let mut releases = Vec::new();
+    for (number, worker) in running.workers().iter().take(count).enumerate() {
+        let at = Placement::On(worker.clone());
+        let factory = |_| ready(Ok::<_, StartError>(Blocker));
+        let path = format!("blocker-{number}");
+        let actor = wait(tree.spawn(&path, ChildSpec::new(), at, factory)).unwrap();
+        wait(tree.running(&path)).unwrap();
+        let (release, wait) = channel();
+        actor.cast(Block(wait)).unwrap();
+        releases.push(release);
+    }
+    let blocked = || tree.snapshot().nodes.iter().filter(|node| node.handling == Some("Block")).count();
+    until(|| blocked() == count);
+    releases
+}
+
+#[test]
+fn while_every_worker_is_blocked_the_own_listener_answers_and_names_thread_and_message() {
+    with_quickstart(vec![], |running| {
+        let operations = running.service.listen_for_operations("127.0.0.1:0").unwrap();
+        let mut own = Client::new(operations.address());
+        let releases = block(running, WORKERS);
+        for path in ["/healthz", "/readyz", "/health", "/metrics"] {
+            assert_eq!(own.get(path).unwrap().status, 200, "{path}");
+        }
+        assert_eq!(own.get("/api/v1/data/orders").unwrap().status, 404);
+        let health = own.get("/health").unwrap().json();
+        let nodes = health["actors"]["nodes"].as_array().unwrap();
+        let blocked: Vec<_> = nodes.iter().filter(|node| node["handling"] == "Block").collect();
+        assert_eq!(blocked.len(), WORKERS, "{health}");
+        for node in blocked {
+            assert!(node["thread"].as_str().is_some_and(|name| !name.is_empty()), "{node}");
+            assert!(node["busy_ms"].is_u64(), "{node}");
+        }
+        drop(releases);
+        let order = json!({"order_id": "A-1", "qty": 3, "price": 50});
+        let answer = running.client().json("POST", "/api/v1/data/orders", &order).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        wait(operations.stop());
+    });
+}
+
+#[test]
+fn a_changed_channel_goes_live_while_one_or_every_worker_is_blocked() {
+    with_quickstart(vec![], |running| {
+        let order = json!({"order_id": "A-1", "qty": 3, "price": 50});
+        let served = || {
+            let snapshot = running.service.state().registry.snapshot();
+            snapshot.by_name("orders").map(|entry| entry.row.version)
+        };
+        for (version, blocked) in [(2, 1), (3, WORKERS)] {
+            let draft = running.client().json("POST", "/api/v1/admin/channels/orders/versions", &json!({}));
+            assert_eq!(draft.unwrap().status, 201);
+            let releases = block(running, blocked);
+            let started = Instant::now();
+            wait(activate(running));
+            assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+            assert_eq!(served(), Some(version));
+            drop(releases);
+            let tree = &running.service.state().tree;
+            for number in 0..blocked {
+                wait(tree.retire(&format!("blocker-{number}"), Duration::from_secs(5))).unwrap();
+            }
+            for _ in 0..2 * WORKERS {
+                let answer = running.client().json("POST", "/api/v1/data/orders", &order).unwrap();
+                assert_eq!(answer.status, 200, "{}", answer.text());
+            }
+            // One group and its actors: what was left behind has gone.
+            let of_orders = |node: &str| node.starts_with("channels/orders");
+            until(|| {
+                let nodes = tree.snapshot().nodes;
+                nodes.iter().filter(|node| of_orders(node.path.as_str())).count() == 1 + WORKERS
+            });
+        }
+    });
+}

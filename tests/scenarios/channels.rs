@@ -1,0 +1,177 @@
+//! Channels through the admin API: what is refused, masked, restored, quarantined.
+
+use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
+
+use crate::support::{channel, details, echo, echo_workflow, error, start};
+
+const BASE: &str = "/api/v1/admin/channels";
+
+#[test]
+fn protocol_rules_are_reported_together() {
+    let server = start();
+    let mut client = server.client();
+    let document = json!({"name": "c", "channel_type": "sync", "protocol": "REST"});
+    let found = details(&error(&client.json("POST", BASE, &document).unwrap(), 400, "VALIDATION_ERROR"));
+    for path in ["channel.methods", "channel.route_pattern"] {
+        assert!(found.contains(&(path.to_owned(), "REQUIRED_FOR_PROTOCOL".to_owned())), "{path}: {found:?}");
+    }
+    for (key, value) in [
+        ("route_pattern", json!("no-slash")),
+        ("route_pattern", json!("/a//b")),
+        ("route_pattern", json!("/a/{1}")),
+        ("route_pattern", json!("/a/{x}/{x}")),
+        ("methods", json!(["GET", "get"])),
+        ("methods", json!(["FETCH"])),
+        ("channel_id", json!("import")),
+        ("channel_id", json!("trigger")),
+        ("channel_id", json!("-x")),
+        ("protocol", json!("carrier")),
+    ] {
+        let mut document = channel("c", "w", json!({}));
+        document[key] = value.clone();
+        let refused = client.json("POST", BASE, &document).unwrap();
+        let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
+        assert!(
+            found.iter().any(|(path, _)| path.starts_with(&format!("channel.{key}"))),
+            "{key}={value}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn an_unknown_config_key_is_refused() {
+    let server = start();
+    let document = channel("c", "w", json!({"rate_limits": {}}));
+    let refused = server.client().json("POST", BASE, &document).unwrap();
+    let error = error(&refused, 400, "VALIDATION_ERROR");
+    let due = [("channel.config.rate_limits".to_owned(), "UNKNOWN_FIELD".to_owned())];
+    assert_eq!(details(&error), due, "{error}");
+}
+
+#[test]
+fn names_are_unique_across_channels() {
+    let server = start();
+    let mut client = server.client();
+    client.json("POST", BASE, &channel("c", "w", json!({}))).unwrap();
+    let mut second = channel("d", "w", json!({}));
+    second["name"] = json!("c");
+    error(&client.json("POST", BASE, &second).unwrap(), 409, "CONFLICT");
+}
+
+#[test]
+fn secrets_are_masked_restored_and_never_stored_as_the_mask() {
+    let server = start();
+    let mut client = server.client();
+    let auth = json!({"auth": {"mode": "api_key", "keys": ["one-secret", "env://OTHER"]}});
+    let created = client.json("POST", BASE, &channel("k", "w", auth)).unwrap();
+    assert_eq!(created.status, 201, "{}", created.text());
+    let read = client.get(&format!("{BASE}/k")).unwrap();
+    assert!(!read.text().contains("one-secret"));
+    let body = read.json()["data"].clone();
+    assert_eq!(body["config"]["auth"]["keys"], json!(["******", "env://OTHER"]));
+    let hash = body["content_hash"].clone();
+    let back = client.json("PUT", &format!("{BASE}/k"), &json!({"config": body["config"]})).unwrap().json();
+    assert_eq!(back["data"]["content_hash"], hash, "the mask was restored from the stored value");
+    let more = json!({"config": {"auth": {"mode": "api_key", "keys": ["******", "env://OTHER", "******"]}}});
+    let refused = client.json("PUT", &format!("{BASE}/k"), &more).unwrap();
+    error(&refused, 400, "VALIDATION_ERROR");
+    let fresh = channel("k2", "w", json!({"auth": {"mode": "api_key", "keys": ["******"]}}));
+    error(&client.json("POST", BASE, &fresh).unwrap(), 400, "VALIDATION_ERROR");
+}
+
+#[test]
+fn a_guard_that_cannot_be_enforced_quarantines_its_channel_everywhere() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "open", json!({}));
+    let closed = json!({"auth": {"mode": "api_key", "keys": ["env://SVC_TEST_NOT_SET_ANYWHERE"]}});
+    echo(&mut client, "closed", closed);
+    for path in ["/api/v1/data/closed", "/api/v1/data/closed/async"] {
+        let answer = client.json("POST", path, &json!({})).unwrap();
+        let message = error(&answer, 503, "SERVICE_UNAVAILABLE")["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("closed"), "{message}");
+        assert_eq!(answer.header("retry-after"), None, "time does not heal it");
+    }
+    assert_eq!(client.json("POST", "/api/v1/data/open", &json!({})).unwrap().status, 200);
+    let health = client.get("/health").unwrap();
+    assert_eq!(health.status, 200, "degraded is not down");
+    let health = health.json();
+    assert_eq!(health["components"]["channels"], "degraded");
+    assert_eq!(health["channels"]["quarantined"][0]["channel"], "closed");
+    assert!(health["channels"]["quarantined"][0]["reason"].as_str().unwrap().contains("auth"), "{health}");
+}
+
+#[test]
+fn a_workflow_nothing_can_dispatch_quarantines_its_channel() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "fine", json!({}));
+    let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [{"id": "call", "name": "", "function":
+        {"name": "jwt_sign", "input": {"algorithm": "HS256", "key": "env://K"}}}]});
+    client.json("POST", "/api/v1/admin/workflows", &workflow).unwrap();
+    client.json("PATCH", "/api/v1/admin/workflows/w/status", &json!({"status": "active"})).unwrap();
+    client.json("POST", BASE, &channel("w", "w", json!({}))).unwrap();
+    let active = client.json("PATCH", &format!("{BASE}/w/status"), &json!({"status": "active"})).unwrap();
+    assert_eq!(active.status, 200, "{}", active.text());
+    error(&client.json("POST", "/api/v1/data/w", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
+    assert_eq!(client.json("POST", "/api/v1/data/fine", &json!({})).unwrap().status, 200);
+}
+
+#[test]
+fn a_changed_definition_leaves_quarantine() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "q", json!({"auth": {"mode": "api_key", "keys": ["env://SVC_TEST_NOT_SET_ANYWHERE"]}}));
+    error(&client.json("POST", "/api/v1/data/q", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
+    client.json("POST", &format!("{BASE}/q/versions"), &json!({})).unwrap();
+    client.json("PUT", &format!("{BASE}/q"), &json!({"config": {}})).unwrap();
+    client.json("PATCH", &format!("{BASE}/q/status"), &json!({"status": "active"})).unwrap();
+    assert_eq!(client.json("POST", "/api/v1/data/q", &json!({})).unwrap().status, 200);
+    let health = client.get("/health").unwrap().json();
+    assert_eq!(
+        (&health["components"]["channels"], &health["channels"]["quarantined"]),
+        (&json!("ok"), &json!([]))
+    );
+}
+
+#[test]
+fn type_and_protocol_cannot_change_and_the_read_shape_is_whole() {
+    let server = start();
+    let mut client = server.client();
+    client.json("POST", "/api/v1/admin/workflows", &echo_workflow("w")).unwrap();
+    client.json("POST", BASE, &channel("c", "w", json!({"timeout_ms": 10}))).unwrap();
+    let updated =
+        client.json("PUT", &format!("{BASE}/c"), &json!({"protocol": "kafka", "name": "c"})).unwrap();
+    assert_eq!(updated.json()["data"]["protocol"], "rest", "{}", updated.text());
+    let read = client.get(&format!("{BASE}/c")).unwrap().json()["data"].clone();
+    let mut keys: Vec<_> = read.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    let due = "channel_id channel_type config consumer_group content_hash created_at description methods name \
+               priority protocol route_pattern status tags topic transport_config updated_at version workflow_id";
+    assert_eq!(keys, due.split_whitespace().collect::<Vec<_>>());
+    assert_eq!((&read["topic"], &read["transport_config"]), (&Value::Null, &json!({})));
+}
+
+#[test]
+fn a_schedule_can_be_drafted_and_not_activated() {
+    let server = start();
+    let mut client = server.client();
+    create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();
+    let mut nightly = json!({"channel_id": "n", "name": "n", "channel_type": "async", "protocol": "cron",
+        "workflow_id": "w", "transport_config": {"schedule": "@daily", "misfire_policy": "catch_up"}});
+    let refused = client.json("POST", BASE, &nightly).unwrap();
+    let due = [("channel.transport_config.max_catch_up".to_owned(), "REQUIRED".to_owned())];
+    assert_eq!(details(&error(&refused, 400, "VALIDATION_ERROR")), due);
+    nightly["transport_config"]["max_catch_up"] = json!(2);
+    assert_eq!(client.json("POST", BASE, &nightly).unwrap().status, 201);
+    let active = client.json("PATCH", &format!("{BASE}/n/status"), &json!({"status": "active"})).unwrap();
+    let refused = error(&active, 400, "VALIDATION_ERROR");
+    assert!(refused.to_string().contains("cron.enabled"), "{refused}");
+    for channel in ["n", "unknown"] {
+        let started = client.json("POST", &format!("{BASE}/{channel}/trigger"), &json!({})).unwrap();
+        let refused = error(&started, 400, "VALIDATION_ERROR");
+        assert_eq!(refused["message"], format!("No active cron channel '{channel}'"));
+    }
+    assert_eq!(client.get("/health").unwrap().json()["status"], "ok");
+}

@@ -1,0 +1,21 @@
+//! Black-box scenarios: the real binary, over real sockets, as a user's client meets it.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed expectation is the finding"
+)]
+
+mod admin_auth;
+mod audit;
+mod channels;
+mod data;
+mod import;
+mod operations;
+mod secrets;
+mod signals;
+mod start;
+mod status;
+mod support;
+mod workflows;

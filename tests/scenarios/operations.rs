@@ -1,0 +1,178 @@
+//! Health, metrics and the actor tree.
+
+use std::net::{Ipv4Addr, SocketAddr};
+
+use serde_json::json;
+use svc_testkit::http::Client;
+use svc_testkit::server::free_port;
+
+use crate::support::{echo, error, launch, start};
+
+#[test]
+fn the_probes_say_what_they_know() {
+    let server = start();
+    let mut client = server.client();
+    assert_eq!(client.get("/healthz").unwrap().json(), json!({"status": "ok"}));
+    let ready = client.get("/readyz").unwrap().json();
+    assert_eq!((&ready["status"], &ready["components"]["database"]), (&json!("ready"), &json!("ok")));
+    assert_eq!(
+        (&ready["components"]["engine"], &ready["components"]["initialized"]),
+        (&json!("ok"), &json!(true))
+    );
+    let health = client.get("/health").unwrap().json();
+    assert_eq!(health["status"], "ok", "{health}");
+    for component in ["database", "engine", "connectors", "channels", "engine_reload", "actors"] {
+        assert_eq!(health["components"][component], "ok", "{component}: {health}");
+    }
+    assert!(health["version"].is_string() && health["uptime_seconds"].is_u64());
+    let nodes = health["actors"]["nodes"].as_array().unwrap();
+    assert!(nodes.iter().any(|node| node["path"].as_str().unwrap().starts_with("store")), "{health}");
+    assert_eq!(client.send("HEAD", "/health", &[], b"").unwrap().status, 200);
+}
+
+#[test]
+fn metrics_are_off_by_default_and_the_text_format_when_on() {
+    error(&start().client().get("/metrics").unwrap(), 404, "NOT_FOUND");
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "m", json!({}));
+    client.json("POST", "/api/v1/data/m", &json!({})).unwrap();
+    let answer = client.get("/metrics").unwrap();
+    assert_eq!(answer.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    let text = answer.text();
+    for line in [
+        "# TYPE svc_http_requests_total counter",
+        "svc_messages_total{channel=\"m\",status=\"ok\"} 1",
+        "# TYPE svc_http_request_duration_seconds histogram",
+        "svc_build_info{",
+        "svc_active_workflows 1",
+        "svc_engine_reloads_total{status=\"success\"}",
+    ] {
+        assert!(text.contains(line), "{line} not in\n{text}");
+    }
+    assert!(!text.contains("# EOF") && !text.contains("svc_svc_"), "{text}");
+}
+
+#[test]
+fn promtool_finds_no_fault_in_the_metrics() {
+    if std::process::Command::new("promtool").arg("--version").output().is_err() {
+        svc_testkit::peer::missing("promtool", "not installed (Debian package prometheus)");
+        return;
+    }
+    let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "m", json!({}));
+    client.json("POST", "/api/v1/data/m", &json!({})).unwrap();
+    let text = client.get("/metrics").unwrap().body;
+    let mut child = std::process::Command::new("promtool")
+        .args(["check", "metrics"])
+        .stdin(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(child.stdin.as_mut().unwrap(), &text).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_own_listener_serves_the_operational_paths_alone() {
+    let port = free_port().unwrap();
+    let server = launch()
+        .env("SVC_METRICS__ENABLED", "true")
+        .env("SVC_METRICS__BIND_ADDR", &format!("127.0.0.1:{port}"))
+        .start()
+        .unwrap();
+    let mut own = Client::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    for path in ["/health", "/healthz", "/readyz", "/metrics"] {
+        assert_eq!(own.get(path).unwrap().status, 200, "{path}");
+    }
+    assert_eq!(own.get("/api/v1/admin/workflows").unwrap().status, 404);
+    error(&server.client().get("/metrics").unwrap(), 404, "NOT_FOUND");
+}
+
+#[test]
+fn the_actor_tree_is_served_and_takes_a_restart_order() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "t", json!({}));
+    let of_channel = |node: &serde_json::Value| node["path"].as_str().unwrap().contains("channels/t/");
+    let up = svc_testkit::server::wait_until(std::time::Duration::from_secs(5), || {
+        let tree = client.get("/api/v1/admin/actors")?.json();
+        let mut actors = tree["data"]["nodes"].as_array().unwrap().iter().filter(|node| of_channel(node));
+        Ok(actors.all(|node| node["state"] == "running"))
+    });
+    assert!(up.unwrap(), "the channel's actors run");
+    let tree = client.get("/api/v1/admin/actors").unwrap();
+    assert_eq!(tree.status, 200, "{}", tree.text());
+    let data = tree.json()["data"].clone();
+    let nodes = data["nodes"].as_array().unwrap().clone();
+    let actor = nodes
+        .iter()
+        .find(|node| node["kind"] == "actor" && of_channel(node))
+        .unwrap_or_else(|| panic!("no actor of the channel in {data}"));
+    for key in ["state", "generation", "restarts", "mailbox_depth", "mailbox_bound"] {
+        assert!(!actor[key].is_null(), "{key}: {actor}");
+    }
+    assert_eq!(actor["state"], "running");
+    let path = format!("/api/v1/admin/actors/{}/restart", actor["path"].as_str().unwrap());
+    let ordered = client.json("POST", &path, &json!({})).unwrap();
+    assert!(matches!(ordered.status, 200 | 202), "{}", ordered.text());
+    let generation = actor["generation"].as_u64().unwrap();
+    let restarted = svc_testkit::server::wait_until(std::time::Duration::from_secs(5), || {
+        let tree = client.get("/api/v1/admin/actors")?.json();
+        let nodes = tree["data"]["nodes"].as_array().cloned().unwrap_or_default();
+        let node = nodes.iter().find(|node| node["path"] == actor["path"]).cloned().unwrap_or_default();
+        Ok(node["generation"].as_u64() > Some(generation) && node["state"] == "running")
+    });
+    assert!(restarted.unwrap());
+    assert_eq!(client.json("POST", "/api/v1/data/t", &json!({})).unwrap().status, 200);
+    error(
+        &client.json("POST", "/api/v1/admin/actors/no/such/restart", &json!({})).unwrap(),
+        404,
+        "NOT_FOUND",
+    );
+}
+
+#[test]
+fn the_function_catalogue_lists_27_spellings() {
+    let server = start();
+    let entries = server.client().get("/api/v1/admin/functions").unwrap().json()["data"].clone();
+    let entries = entries.as_array().unwrap();
+    let aliases: usize = entries.iter().map(|entry| entry["aliases"].as_array().map_or(0, Vec::len)).sum();
+    assert_eq!(entries.len() + aliases, 27);
+    let map = entries.iter().find(|entry| entry["name"] == "map").unwrap();
+    assert_eq!((&map["source"], &map["category"]), (&json!("engine"), &json!("data")));
+    assert!(map.get("input_fields").is_none());
+}
+
+#[test]
+fn a_known_admin_path_with_the_wrong_method_is_405() {
+    let server = start();
+    let mut client = server.client();
+    for (method, path) in [
+        ("DELETE", "/workflows"),
+        ("PUT", "/channels"),
+        ("POST", "/workflows/w"),
+        ("GET", "/channels/c/status"),
+        ("DELETE", "/engine/reload"),
+        ("GET", "/channels/c/trigger"),
+        ("POST", "/audit-logs"),
+        ("PUT", "/actors"),
+    ] {
+        let answer = client.json(method, &format!("/api/v1/admin{path}"), &json!({})).unwrap();
+        error(&answer, 405, "METHOD_NOT_ALLOWED");
+    }
+}
+
+#[test]
+fn a_request_id_of_any_bytes_is_echoed() {
+    let server = start();
+    let mut client = server.client();
+    for id in ["caf\u{e9} \u{2713}", "a\tb"] {
+        let answer = client.send("GET", "/healthz", &[("x-request-id", id)], b"").unwrap();
+        assert_eq!(answer.header("x-request-id"), Some(id));
+    }
+    let replaced = client.send("GET", "/healthz", &[("x-request-id", &"x".repeat(1025))], b"").unwrap();
+    assert_eq!(replaced.header("x-request-id").map(str::len), Some(36));
+}

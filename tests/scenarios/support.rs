@@ -1,0 +1,62 @@
+//! What the scenarios share: starting the binary under test and short definitions.
+
+use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
+use svc_testkit::http::{Answer, Client};
+use svc_testkit::server::{Launch, Server};
+
+/// The binary under test, not yet started.
+pub(crate) fn launch() -> Launch {
+    Launch::new(env!("CARGO_BIN_EXE_svc-server")).expect("a directory and a port")
+}
+
+/// The binary under test with its defaults, ready.
+pub(crate) fn start() -> Server {
+    launch().start().expect("the server starts")
+}
+
+/// A workflow that copies the payload to `data.input`.
+pub(crate) fn echo_workflow(id: &str) -> Value {
+    json!({"workflow_id": id, "name": id, "tasks": [
+        {"id": "take", "name": "Take", "function": {"name": "parse_json", "input": {"source": "payload", "target": "input"}}}
+    ]})
+}
+
+/// A REST channel on `POST /{id}` in front of a workflow.
+pub(crate) fn channel(id: &str, workflow: &str, config: Value) -> Value {
+    json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest", "methods": ["POST"],
+        "route_pattern": format!("/{id}"), "workflow_id": workflow, "config": config})
+}
+
+/// Creates and activates an echo workflow and a channel of the same id in front of it.
+pub(crate) fn echo(client: &mut Client, id: &str, config: Value) {
+    create_and_activate(client, "workflows", "workflow_id", &echo_workflow(id))
+        .expect("the workflow is served");
+    create_and_activate(client, "channels", "channel_id", &channel(id, id, config))
+        .expect("the channel is served");
+}
+
+/// A workflow made of these tasks, behind a channel of the same id.
+pub(crate) fn serve(client: &mut Client, id: &str, tasks: Value) {
+    let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
+    create_and_activate(client, "workflows", "workflow_id", &workflow).expect("the workflow is served");
+    create_and_activate(client, "channels", "channel_id", &channel(id, id, json!({})))
+        .expect("the channel is served");
+}
+
+/// Checks the status and the error envelope, and returns the error object.
+pub(crate) fn error(answer: &Answer, status: u16, code: &str) -> Value {
+    assert_eq!(answer.status, status, "{}", answer.text());
+    let body = answer.json();
+    assert_eq!(body["error"]["code"], code, "{body}");
+    assert!(body["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
+    assert_eq!(body["error"]["request_id"].as_str(), answer.header("x-request-id"), "{body}");
+    body["error"].clone()
+}
+
+/// The `(path, code)` pairs of an error's details.
+pub(crate) fn details(error: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let details = error["details"].as_array().cloned().unwrap_or_default();
+    details.iter().map(|detail| (text(&detail["path"]), text(&detail["code"]))).collect()
+}
