@@ -1,0 +1,36 @@
+# The single door: `make help`. CI calls only these targets.
+CARGO ?= cargo
+
+.DEFAULT_GOAL := help
+.PHONY: help demo run test lint fmt bench doc deny
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-8s %s\n' "$$name" "$$text"; done
+
+demo: ## build the service, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
+	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin demo
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/demo" "$$target/debug/svc-server" examples/quickstart
+
+run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a configuration)
+	$(CARGO) run -p svc --bin svc-server -- $(if $(SVC_CONFIG),-c $(SVC_CONFIG))
+
+test: ## every test; installs or finds what they need
+	@tests/run
+
+lint: ## rustfmt, clippy, rustdoc: all without a warning
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy -q --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc -q --workspace --no-deps
+
+fmt: ## format the sources
+	$(CARGO) fmt --all
+
+bench: ## measure beside a bare actix-web handler, in one run on this machine
+	@bench/run
+
+doc: ## the API documentation of every crate
+	$(CARGO) doc --workspace --no-deps
+
+deny: ## licences, advisories, duplicates (needs cargo-deny)
+	$(CARGO) deny check
