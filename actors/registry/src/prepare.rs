@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use svc_channels::{Definition, Toolbox};
 use svc_engine::CompileError;
-use svc_model::{Channel, ServiceError, Timestamp, Workflow};
+use svc_model::{Channel, ServiceError, Workflow};
 use svc_store::Store;
 
 use crate::compile::{self, compile};
@@ -121,48 +121,21 @@ impl Loader<'_> {
         Ok(found)
     }
 
+    /// Compares whole rows, so that a row changed by hand is found too, whatever its marks say.
     async fn find_all(&self) -> Result<Found, ReloadError> {
         let mut found = Found::default();
-        let stored = self.store.channels().active_fingerprints().await.map_err(storage)?;
-        let changed: Vec<String> = stored
-            .iter()
-            .filter(|mark| {
-                let loaded = self.base.by_id(&mark.id);
-                loaded.is_none_or(|entry| {
-                    (entry.row.version, entry.row.updated_at) != (mark.version, mark.updated_at)
-                })
-            })
-            .map(|mark| mark.id.clone())
-            .collect();
-        if changed.len() > MANY {
-            let wanted: HashSet<String> = changed.into_iter().collect();
-            let rows = self.store.channels().active().await.map_err(storage)?;
-            self.take(rows.into_iter().filter(|row| wanted.contains(&row.channel_id)).collect(), &mut found);
-        } else if !changed.is_empty() {
-            let rows = self.store.channels().active_of(&changed).await.map_err(storage)?;
-            self.take(rows, &mut found);
-        }
-        let active: HashSet<&str> = stored.iter().map(|mark| mark.id.as_str()).collect();
+        let stored = self.store.channels().active().await.map_err(storage)?;
+        let active: HashSet<String> = stored.iter().map(|row| row.channel_id.clone()).collect();
+        let is_changed =
+            |row: &Channel| self.base.by_id(&row.channel_id).is_none_or(|entry| *entry.row != *row);
+        self.take(stored.into_iter().filter(is_changed).collect(), &mut found);
         let gone = self.base.channels().filter(|entry| !active.contains(entry.id()));
         found.gone = gone.map(|entry| Arc::clone(&entry.id)).collect();
 
+        // A workflow whose content is the one that was compiled is not compiled again.
         let kept = self.base.channels().filter(|entry| active.contains(entry.id())).map(|entry| &entry.row);
-        let needed: BTreeSet<&str> =
-            kept.chain(found.rows.values()).filter_map(|row| row.content.workflow_id.as_deref()).collect();
-        let mut marks: HashMap<String, Vec<(i64, i64, Timestamp)>> = HashMap::new();
-        for mark in self.store.workflows().active_fingerprints().await.map_err(storage)? {
-            marks.entry(mark.id).or_default().push((mark.version, mark.rollout_percentage, mark.updated_at));
-        }
-        let is_stale = |id: &&str| {
-            let mut stored = marks.get(*id).cloned().unwrap_or_default();
-            stored.sort_by_key(|mark| std::cmp::Reverse(mark.0));
-            let loaded = self.base.workflows.get(*id);
-            // What did not compile is tried again, so that a duplicate task id fails every reload until it is gone.
-            !loaded.is_some_and(|loaded| {
-                loaded.is_sound() && loaded.versions.iter().map(LoadedVersion::mark).eq(stored)
-            })
-        };
-        found.workflows = needed.into_iter().filter(is_stale).map(str::to_owned).collect();
+        let used = kept.chain(found.rows.values()).filter_map(|row| row.content.workflow_id.clone());
+        found.workflows = used.collect();
         Ok(found)
     }
 

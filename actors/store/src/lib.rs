@@ -26,8 +26,8 @@ pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, StoreError};
 pub use metrics::StoreMetrics;
 pub use repo::{
-    Audit, AuditEntry, AuditFilter, ChannelGates, ConnectorNeed, Connectors, Epoch, Filter, Fingerprint,
-    ImportAction, Imported, Merge, Mutation, OnConflict, PlatformRoute, Repository, Versioned, WorkflowGates,
+    Audit, AuditEntry, AuditFilter, ChannelGates, ConnectorNeed, Connectors, Epoch, Filter, ImportAction,
+    Imported, Merge, Mutation, OnConflict, PlatformRoute, Repository, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use actix_supervision::CallErrorKind;
@@ -13,6 +13,8 @@ use svc_testkit::http::Client;
 use crate::kit::{Running, panics, until, wait, with_quickstart};
 
 const ORDERS: &str = "/api/v1/data/orders";
+/// Connections that send orders while an actor fails.
+const CLIENTS: usize = 4;
 
 fn order(client: &mut Client) -> u16 {
     client.json("POST", ORDERS, &json!({"order_id": "A-1", "qty": 3, "price": 50})).unwrap().status
@@ -30,12 +32,14 @@ fn nodes(running: &Running) -> Vec<serde_json::Value> {
 #[test]
 fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere() {
     with_quickstart(panics("channels/orders/*", "Probe", 1..=1), |running| {
-        let done = Arc::new(AtomicBool::new(false));
-        let clients: Vec<_> = (0..4)
+        let (done, served) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
                 let (mut client, done) = (running.client().keep_alive(), Arc::clone(&done));
+                let served = Arc::clone(&served);
                 thread::spawn(move || {
-                    let mut statuses = BTreeSet::new();
+                    let mut statuses = BTreeSet::from([order(&mut client)]);
+                    served.fetch_add(1, Ordering::Relaxed);
                     while !done.load(Ordering::Relaxed) {
                         statuses.insert(order(&mut client));
                     }
@@ -43,6 +47,7 @@ fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere
                 })
             })
             .collect();
+        until(|| served.load(Ordering::Relaxed) == CLIENTS);
         let actor = running.actor("orders").unwrap();
         let failed = wait(actor.call(Probe)).unwrap_err();
         assert!(matches!(failed.kind, CallErrorKind::Crashed), "{:?}", failed.kind);

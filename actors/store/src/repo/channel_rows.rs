@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::versioned::{Plan, Versioned};
 use crate::repo::workflow_rows::status;
-use crate::repo::{Filter, Fingerprint, IDS_PER_QUERY, json, sorted, tagged};
+use crate::repo::{Filter, IDS_PER_QUERY, json, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state, current_channels};
 
 /// A row, in the order of the columns.
@@ -223,22 +223,6 @@ impl Versioned for Channel {
             found.extend(channels_of(on!(conn, c => some.load::<Row>(c).await)?));
         }
         Ok(found)
-    }
-
-    async fn fingerprints(conn: &mut Conn) -> Result<Vec<Fingerprint>, StoreError> {
-        let rows = channels::table.filter(channels::status.eq("active")).select((
-            channels::channel_id,
-            channels::version,
-            channels::updated_at,
-        ));
-        let rows = on!(conn, c => rows.load::<(String, i64, NaiveDateTime)>(c).await)?;
-        let fingerprint = |(id, version, updated_at)| Fingerprint {
-            id,
-            version,
-            rollout_percentage: 100,
-            updated_at: Timestamp::from_naive(updated_at),
-        };
-        Ok(rows.into_iter().map(fingerprint).collect())
     }
 
     async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Channel>, StoreError> {

@@ -15,8 +15,6 @@ mod repository;
 mod versioned;
 mod workflow_rows;
 
-use svc_model::Timestamp;
-
 pub use audit::{Audit, AuditFilter};
 pub use connectors::Connectors;
 pub use epoch::Epoch;
@@ -56,19 +54,6 @@ impl Filter {
             _ => default,
         }
     }
-}
-
-/// Tells whether an active version is still the one somebody knows, without reading its content.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Fingerprint {
-    /// Id of the workflow or channel.
-    pub id: String,
-    /// Version.
-    pub version: i64,
-    /// Share of the traffic in percent; 100 for a channel.
-    pub rollout_percentage: i64,
-    /// When the row last changed.
-    pub updated_at: Timestamp,
 }
 
 /// An id as a query may ask for it. U+0000 stands in no stored text and PostgreSQL takes none; what replaces it stands in

@@ -12,7 +12,7 @@ use crate::metrics::Operation;
 use crate::repo::gates::Objection;
 use crate::repo::mutation::{Mutation, Written, mutate};
 use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict, Plan, Versioned};
-use crate::repo::{Filter, Fingerprint, channel_rows, key};
+use crate::repo::{Filter, channel_rows, key};
 use crate::store::Store;
 
 /// The stored entities of a kind.
@@ -107,14 +107,6 @@ impl<V: Versioned> Repository<V> {
                 Box::pin(async move { V::active(conn, Some(&ids)).await })
             })
             .await
-    }
-
-    /// What tells the active versions apart, without their content.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn active_fingerprints(&self) -> Result<Vec<Fingerprint>, StoreError> {
-        self.store.read(operation::<V>("active_fingerprints"), |conn| Box::pin(V::fingerprints(conn))).await
     }
 
     /// Adds a first version, a draft. Without an id one is generated.

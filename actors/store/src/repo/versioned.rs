@@ -7,8 +7,8 @@ use svc_model::{FieldError, Kind, Page, Status};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
+use crate::repo::Filter;
 use crate::repo::gates::Objection;
-use crate::repo::{Filter, Fingerprint};
 
 /// What an import does with an item whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,8 +108,6 @@ pub trait Versioned: Sized + Send + 'static {
         conn: &mut Conn,
         ids: Option<&[String]>,
     ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
-    /// What tells the active versions apart.
-    fn fingerprints(conn: &mut Conn) -> impl Future<Output = Result<Vec<Fingerprint>, StoreError>> + Send;
 
     /// One version, or the latest.
     fn find(

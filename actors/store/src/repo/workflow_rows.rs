@@ -10,7 +10,7 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::gates::{self, Objection, WorkflowGates};
 use crate::repo::versioned::{Plan, Versioned};
-use crate::repo::{Filter, Fingerprint, IDS_PER_QUERY, json, sorted, tagged};
+use crate::repo::{Filter, IDS_PER_QUERY, json, sorted, tagged};
 use crate::schema::{current_workflows, workflows};
 
 /// A row, in the order of the columns.
@@ -165,23 +165,6 @@ impl Versioned for Workflow {
             found.extend(rows.into_iter().map(Workflow::from));
         }
         Ok(found)
-    }
-
-    async fn fingerprints(conn: &mut Conn) -> Result<Vec<Fingerprint>, StoreError> {
-        let rows = workflows::table.filter(workflows::status.eq("active")).select((
-            workflows::workflow_id,
-            workflows::version,
-            workflows::rollout_percentage,
-            workflows::updated_at,
-        ));
-        let rows = on!(conn, c => rows.load::<(String, i64, i64, NaiveDateTime)>(c).await)?;
-        let fingerprint = |(id, version, rollout_percentage, updated_at)| Fingerprint {
-            id,
-            version,
-            rollout_percentage,
-            updated_at: Timestamp::from_naive(updated_at),
-        };
-        Ok(rows.into_iter().map(fingerprint).collect())
     }
 
     async fn find(conn: &mut Conn, id: &str, version: Option<i64>) -> Result<Option<Workflow>, StoreError> {

@@ -165,7 +165,13 @@ fn calls_from_many_threads_all_get_an_outcome_while_the_actor_crashes() {
             let (answered, refused, crashed) = outcomes.await.unwrap();
             assert_eq!(answered + refused + crashed, 500);
         }
-        assert_eq!(target.vitals().mailbox_depth, 0);
+        // A place is given back on the actor's thread, a moment after the answer was sent.
+        let empty = async {
+            while target.vitals().mailbox_depth > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(10), empty).await.expect("no place is leaked");
         assert!(target.vitals().mailbox_high_water <= 8);
         tree.shutdown(Duration::from_secs(10)).await;
     });
