@@ -60,7 +60,11 @@ fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere
         }
         assert_eq!(order(&mut running.client()), 200);
 
-        let restarted: Vec<_> = nodes(running).into_iter().filter(|node| node["restarts"] == 1).collect();
+        // The instance answers a moment before the keeper has heard of it.
+        let restarted =
+            || nodes(running).into_iter().filter(|node| node["restarts"] == 1).collect::<Vec<_>>();
+        until(|| restarted().iter().all(|node| node["state"] == "running"));
+        let restarted = restarted();
         assert_eq!(restarted.len(), 1, "{restarted:?}");
         assert_eq!((&restarted[0]["generation"], &restarted[0]["state"]), (&json!(2), &json!("running")));
         let path = restarted[0]["path"].as_str().unwrap();
