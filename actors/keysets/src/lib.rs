@@ -1,0 +1,1 @@
+//! Key sets of token issuers, fetched once and kept fresh.

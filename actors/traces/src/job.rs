@@ -1,0 +1,85 @@
+//! Work that was accepted and waits to be run.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// What a job keeps until it ended, such as a permit of its channel. Dropping it gives it back.
+pub struct Hold(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send>);
+
+impl Hold {
+    /// Keeps `what` for the life of a job.
+    pub fn new(what: impl Any + Send) -> Self {
+        Self(Box::new(what))
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hold")
+    }
+}
+
+/// One accepted submission. Guards have passed; it is to be run once, or again after a crash.
+#[derive(Debug)]
+pub struct Job {
+    /// The trace of it, and the id of its message.
+    pub trace_id: Uuid,
+    /// Id of its channel.
+    pub channel_id: Arc<str>,
+    /// Name of its channel when it was accepted.
+    pub channel: Arc<str>,
+    /// What came in.
+    pub payload: Value,
+    /// Request facts and stamps, verified claims included.
+    pub metadata: Map<String, Value>,
+    /// Which share of the traffic it belongs to, where the caller is somebody in particular.
+    pub bucket: Option<u8>,
+    /// What it holds of its channel; `None` for one taken up again after a crash or from the dead letters.
+    pub hold: Option<Hold>,
+}
+
+/// How a run of a job ended.
+#[derive(Debug)]
+pub enum Ended {
+    /// Without a failed task: the text of the result, JSON.
+    Completed {
+        /// The engine message, JSON.
+        result: String,
+    },
+    /// With a failure; goes to the dead letters.
+    Failed {
+        /// What an operator reads.
+        message: String,
+    },
+    /// Its result is larger than may be stored; does not go to the dead letters.
+    TooLarge {
+        /// What an operator reads.
+        message: String,
+    },
+    /// The channel has no permit for it now; nothing was run. Only for a job without a hold.
+    Busy,
+}
+
+/// What became of a job.
+#[derive(Debug)]
+pub struct Completed {
+    /// How it ended.
+    pub ended: Ended,
+    /// The execution trace, JSON, where the channel keeps one.
+    pub task_trace: Option<String>,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+/// Runs jobs: the registry, seen from the queue.
+pub trait Runner: Send + Sync + 'static {
+    /// Runs a job through the workflow of its channel, no longer than `limit` and than the channel allows. Guards are
+    /// not asked again. Gives back what the job needs for another attempt.
+    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed>;
+}

@@ -1,0 +1,17 @@
+//! Who may call a channel: API keys, signatures, tokens.
+//!
+//! An [`Authenticator`] is the `auth` block of a channel made ready: references resolved, keys checked and hashed. It
+//! verifies what a request [presents](Presented) over the bytes as received and says who called, or why not. Every
+//! comparison with a secret takes the same time whatever is wrong. The [`Reason`] of a refusal is for metrics and traces;
+//! what the caller is told is one text for all.
+//!
+//! This crate keeps nothing between requests, opens no socket and reads no clock: the instant comes with the request,
+//! key sets of token issuers come from a [`KeySets`]. `authorization_logic` is an expression and belongs to the channel.
+
+mod authenticator;
+mod key_sets;
+mod reason;
+
+pub use authenticator::{Authenticator, Identity, Presented};
+pub use key_sets::{KeySet, KeySets, Keys};
+pub use reason::Reason;

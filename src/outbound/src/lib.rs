@@ -1,0 +1,1 @@
+//! The one way out: an HTTP client that dials only checked addresses.
