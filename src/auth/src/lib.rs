@@ -9,9 +9,10 @@
 //! key sets of token issuers come from a [`KeySets`]. `authorization_logic` is an expression and belongs to the channel.
 
 mod authenticator;
+pub mod jwt;
 mod key_sets;
 mod reason;
 
 pub use authenticator::{Authenticator, Identity, Presented};
-pub use key_sets::{KeySet, KeySets, Keys};
+pub use key_sets::{KeySet, KeySets, Keys, KeysError, MAX_KEYS};
 pub use reason::Reason;
