@@ -1,17 +1,18 @@
 //! What every handler works with.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use actix_supervision::Tree;
-use slog::Logger;
+use slog::{Logger, info};
 use svc_engine::Engine;
 use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
 use svc_store::Store;
 use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::http::{AdminAuth, Cors, Metrics, Planes, TrustedProxies};
+use crate::http::{AdminAuth, Cors, Metrics, Planes, Reason, RequestId, TrustedProxies};
 use crate::io::Io;
 use crate::lifecycle::Lifecycle;
 use crate::workers::Workers;
@@ -54,6 +55,13 @@ impl AppState {
     /// Why nothing changed.
     pub async fn reload(&self, scope: Scope) -> Result<ReloadReport, ReloadError> {
         self.registry.reload(scope).await
+    }
+
+    /// Counts and logs a credential that was refused.
+    pub(crate) fn count_refusal(&self, reason: Reason, client_ip: IpAddr, id: &RequestId) {
+        self.metrics.auth_failure(reason.name());
+        info!(self.log, "admin credential refused";
+            "reason" => reason.name(), "client_ip" => %client_ip, "request_id" => id.as_str());
     }
 
     /// Startup ended, a thread serves, and shutdown has not started.

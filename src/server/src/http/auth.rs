@@ -85,6 +85,11 @@ impl Refusal {
         Self { reason, error: ServiceError::new(Code::Unauthorized, message) }
     }
 
+    /// One text for whatever was missing or wrong.
+    fn trace(reason: Reason) -> Self {
+        Self::unauthorized(reason, "This trace is read with its token or an admin key")
+    }
+
     /// Locked out and wrong look alike, so that guessing learns nothing.
     fn invalid_key(reason: Reason) -> Self {
         Self::unauthorized(reason, "Invalid API key")
@@ -147,6 +152,39 @@ impl AdminAuth {
             return Err(Refusal { reason: Reason::ReadOnlyWrite, error });
         }
         Ok(Principal::of_key(key))
+    }
+
+    /// Decides over the read of one trace: whoever presents the token with that SHA-256, or an admin credential. `None`
+    /// for a trace without a token, which is open where no key is asked for. A good token does not clear the client's
+    /// failures: anyone who may submit something obtains one.
+    pub(crate) fn authorize_trace(
+        &self,
+        headers: &HeaderMap,
+        client: IpAddr,
+        token: Option<&[u8]>,
+        token_hash: Option<&str>,
+    ) -> Result<(), Refusal> {
+        let Some(hash) = token_hash else { return self.authorize(&Method::GET, headers, client).map(drop) };
+        let now = Instant::now();
+        if self.lockout.is_locked(client, now) {
+            return Err(Refusal::trace(Reason::LockedOut));
+        }
+        if token.is_some_and(|token| {
+            bool::from(hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()))
+        }) {
+            return Ok(());
+        }
+        if self.enabled {
+            match self.authorize(&Method::GET, headers, client) {
+                Err(refusal) if refusal.reason == Reason::MissingOrMalformed => {}
+                decided => return decided.map(drop).map_err(|refusal| Refusal::trace(refusal.reason)),
+            }
+        }
+        if token.is_none() {
+            return Err(Refusal::trace(Reason::MissingOrMalformed));
+        }
+        self.lockout.failed(client, now);
+        Err(Refusal::trace(Reason::InvalidKey))
     }
 
     /// Who reads an open endpoint, when a credential came along. A wrong one counts as it does anywhere else.
@@ -273,6 +311,50 @@ mod tests {
         for _ in 0..5 {
             assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
         }
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "full")]), Err((Reason::LockedOut, 401)));
+    }
+
+    fn read_trace(
+        auth: &AdminAuth,
+        key: Option<&str>,
+        token: Option<&str>,
+        traced: Option<&str>,
+    ) -> Option<Reason> {
+        let request = TestRequest::default();
+        let request = key.into_iter().fold(request, |request, key| request.append_header(("x-api-key", key)));
+        let hash = traced.map(|token| hex::encode(Sha256::digest(token)));
+        let headers = request.to_http_request();
+        let answer =
+            auth.authorize_trace(headers.headers(), CLIENT, token.map(str::as_bytes), hash.as_deref());
+        answer.err().map(|refusal| refusal.reason)
+    }
+
+    #[test]
+    fn a_trace_opens_to_its_token_or_a_key_and_without_a_token_to_operators_only() {
+        let (guarded, open) = (auth("Authorization"), AdminAuth::new(&config::AdminAuth::default()));
+        assert_eq!(read_trace(&guarded, None, Some("t"), Some("t")), None);
+        assert_eq!(read_trace(&guarded, Some("reader"), None, Some("t")), None);
+        assert_eq!(read_trace(&guarded, Some("full"), Some("wrong"), Some("t")), None);
+        assert_eq!(read_trace(&guarded, None, None, Some("t")), Some(Reason::MissingOrMalformed));
+        assert_eq!(read_trace(&guarded, None, Some("wrong"), Some("t")), Some(Reason::InvalidKey));
+        assert_eq!(read_trace(&guarded, None, Some("t"), None), Some(Reason::MissingOrMalformed));
+        assert_eq!(read_trace(&guarded, Some("full"), None, None), None);
+        assert_eq!(read_trace(&open, None, None, None), None);
+        assert_eq!(read_trace(&open, None, Some("t"), Some("t")), None);
+        assert_eq!(read_trace(&open, None, None, Some("t")), Some(Reason::MissingOrMalformed));
+        assert_eq!(read_trace(&open, Some("full"), Some("wrong"), Some("t")), Some(Reason::InvalidKey));
+    }
+
+    #[test]
+    fn wrong_tokens_and_wrong_keys_share_one_budget_which_a_good_token_does_not_clear() {
+        let auth = auth("Authorization");
+        for _ in 0..2 {
+            assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(Reason::InvalidKey));
+            assert_eq!(read_trace(&auth, Some("no"), Some("wrong"), Some("t")), Some(Reason::InvalidKey));
+            assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), None);
+        }
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
+        assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), Some(Reason::LockedOut));
         assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "full")]), Err((Reason::LockedOut, 401)));
     }
 

@@ -19,6 +19,7 @@ mod metrics;
 mod plane;
 mod query;
 mod request_id;
+mod trace_access;
 mod tree_metrics;
 
 use actix_web::guard::fn_guard;
@@ -32,6 +33,7 @@ use crate::state::AppState;
 use data::OwnWorker;
 use edge::Edge;
 
+pub(crate) use auth::Reason;
 pub use auth::{AdminAuth, Principal};
 pub use body::JsonBody;
 pub use client_ip::TrustedProxies;
@@ -41,6 +43,7 @@ pub use error::Error;
 pub use metrics::Metrics;
 pub(crate) use plane::Planes;
 pub use request_id::RequestId;
+pub(crate) use trace_access::TraceReader;
 pub(crate) use tree_metrics::TreeCollector;
 
 /// Which paths the service answers.

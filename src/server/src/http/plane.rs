@@ -3,10 +3,13 @@
 //! Decided on the path itself, never on the route that matched: an unregistered path below the admin base is guarded
 //! like a registered one, also where a data mount would catch it.
 
+use actix_web::http::Method;
 use svc_registry::DATA_PREFIX;
 
 /// Everything an operator may do lives below this path.
 pub(crate) const ADMIN: &str = "/api/v1/admin";
+/// Below it, one trace per segment, each with an access rule of its own.
+const TRACES: &str = "/api/v1/admin/traces/";
 /// The service's namespace.
 const API: &str = "/api";
 /// Reserved for the documentation.
@@ -70,6 +73,13 @@ impl Planes {
     }
 }
 
+/// Whether a request reads one trace, which its own token opens too. Only the plain spelling counts: an escaped path, a
+/// longer one and every other method stay behind the guard of the admin tree.
+pub(crate) fn reads_trace(method: &Method, path: &str) -> bool {
+    let reads = *method == Method::GET || *method == Method::HEAD;
+    reads && path.strip_prefix(TRACES).is_some_and(|id| !id.is_empty() && !id.contains(['/', '%']))
+}
+
 fn is_below(path: &str, base: &str) -> bool {
     path.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
@@ -103,6 +113,28 @@ mod tests {
         assert_eq!(planes.of("/api/v1/admin/nope"), Plane::Admin);
         assert_eq!(planes.of("/health"), Plane::Operational("/health"));
         assert_eq!(planes.of("/anything/else"), Plane::Data);
+    }
+
+    #[test]
+    fn only_the_plain_read_of_one_trace_has_its_own_rule() {
+        let reads = |method: &str, path: &str| reads_trace(&method.parse().unwrap(), path);
+        assert!(reads("GET", "/api/v1/admin/traces/x") && reads("HEAD", "/api/v1/admin/traces/0199-a"));
+        for (method, path) in [
+            ("POST", "/api/v1/admin/traces/x"),
+            ("DELETE", "/api/v1/admin/traces/x"),
+            ("GET", "/api/v1/admin/traces"),
+            ("GET", "/api/v1/admin/traces/"),
+            ("GET", "/api/v1/admin/traces/x/"),
+            ("GET", "/api/v1/admin/traces/x/y"),
+            ("GET", "/api/v1/admin/traces/x%2Fy"),
+            ("GET", "/api/v1/admin/traces/%78"),
+            ("GET", "/api/v1/admin/trace%73/x"),
+            ("GET", "/api/v1/admin//traces/x"),
+            ("GET", "/api/v1/admin/traces//x"),
+            ("GET", "/api/v1/admin/workflows/../traces/x"),
+        ] {
+            assert!(!reads(method, path), "{method} {path}");
+        }
     }
 
     #[test]

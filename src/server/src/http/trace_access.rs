@@ -1,0 +1,59 @@
+//! Who may read one trace: whoever holds the token that its submission was answered with, or an operator.
+//!
+//! The edge lets such a read pass unasked, because the rule depends on the trace. Failures count into the same budget as
+//! those of admin keys.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::{FromRequest, HttpRequest};
+use serde_json::Value;
+use svc_model::ServiceError;
+
+use super::{Error, RequestContext, query};
+use crate::state::AppState;
+
+const X_TRACE_TOKEN: HeaderName = HeaderName::from_static("x-trace-token");
+/// Where a client that cannot send headers puts the token.
+const TOKEN: &str = "token";
+
+/// A request for one trace, with what it presents.
+#[derive(Debug)]
+pub(crate) struct TraceReader {
+    context: RequestContext,
+    headers: HeaderMap,
+    token: Option<Vec<u8>>,
+}
+
+impl TraceReader {
+    /// Lets the request read a trace whose token has this SHA-256 in hexadecimal digits; `None` for a trace that has no
+    /// token, which only operators read.
+    ///
+    /// # Errors
+    /// 401, counted and logged.
+    pub(crate) fn admit(&self, state: &AppState, token_hash: Option<&str>) -> Result<(), ServiceError> {
+        let client = self.context.client_ip;
+        let decided = state.auth.authorize_trace(&self.headers, client, self.token.as_deref(), token_hash);
+        decided.map_err(|refusal| {
+            state.count_refusal(refusal.reason, client, &self.context.id);
+            refusal.error
+        })
+    }
+}
+
+impl FromRequest for TraceReader {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let context = RequestContext::from_request(request, payload).into_inner();
+        ready(context.and_then(|context| {
+            let by_query = query::parse(request.query_string())?.remove(TOKEN);
+            let by_query = by_query.as_ref().and_then(Value::as_str).map(|token| token.as_bytes().to_vec());
+            let by_header = request.headers().get(X_TRACE_TOKEN).map(|value| value.as_bytes().to_vec());
+            let token = by_header.or(by_query).filter(|token| !token.is_empty());
+            Ok(Self { context, headers: request.headers().clone(), token })
+        }))
+    }
+}
