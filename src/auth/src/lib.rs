@@ -8,10 +8,14 @@
 //! This crate keeps nothing between requests, opens no socket and reads no clock: the instant comes with the request,
 //! key sets of token issuers come from a [`KeySets`]. `authorization_logic` is an expression and belongs to the channel.
 
+mod api_key;
 mod authenticator;
+mod hmac;
 pub mod jwt;
 mod key_sets;
+mod material;
 mod reason;
+mod scheme;
 
 pub use authenticator::{Authenticator, Identity, Presented};
 pub use key_sets::{KeySet, KeySets, Keys, KeysError, MAX_KEYS};

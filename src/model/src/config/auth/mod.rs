@@ -37,7 +37,9 @@ pub struct ApiKeyAuth {
 /// Mode `hmac`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HmacAuth {
-    /// Accepted secrets, or references to them.
+    /// An accepted secret, or a reference to it.
+    pub secret: Option<SecretText>,
+    /// More of them; one there is at least.
     pub secrets: Vec<SecretText>,
     /// Header that carries the signature.
     pub header: String,

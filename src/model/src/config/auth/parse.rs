@@ -76,7 +76,8 @@ fn hmac(block: &mut Block<'_>) -> Result<HmacAuth, FieldError> {
     let header = header_name(header, "auth.header")?;
     let timestamp = or_preset(timestamp, preset.timestamp);
     Ok(HmacAuth {
-        secrets: secret.into_iter().chain(more).collect(),
+        secret,
+        secrets: more,
         header: or_preset(header, preset.header).unwrap_or_else(|| "X-Signature".into()),
         form: signature_form(or_preset(prefix, preset.prefix), or_preset(packed, preset.packed))?,
         algorithm: match algorithm.as_deref().or(preset.algorithm) {

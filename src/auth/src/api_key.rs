@@ -1,0 +1,69 @@
+//! Mode `api_key`: whoever knows a key may call.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+use subtle::{Choice, ConstantTimeEq};
+use svc_model::config::auth::ApiKeyAuth;
+use svc_secrets::Resolver;
+
+use crate::authenticator::Presented;
+use crate::material::{self, MaterialError};
+use crate::reason::Reason;
+use crate::scheme::credential;
+
+/// The accepted keys of a channel. Of a key only its hash is kept.
+pub(crate) struct ApiKeys {
+    /// In lower case.
+    header: String,
+    scheme: Option<String>,
+    digests: Vec<[u64; 4]>,
+}
+
+impl ApiKeys {
+    pub(crate) fn build(config: &ApiKeyAuth, resolver: &dyn Resolver) -> Result<Self, MaterialError> {
+        let mut digests = Vec::with_capacity(config.keys.len());
+        for (index, key) in config.keys.iter().enumerate() {
+            let key = material::resolve(&format!("auth.keys[{index}]"), key, resolver)?;
+            digests.push(digest(key.expose().as_bytes()));
+        }
+        Ok(Self { header: config.header.to_ascii_lowercase(), scheme: config.scheme.clone(), digests })
+    }
+
+    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<(), Reason> {
+        // A value that is not ASCII is no header text (RFC 9110, section 5.5) and counts as absent.
+        let value = request.header(&self.header).filter(|value| !value.is_empty() && value.is_ascii());
+        let value = value.ok_or(Reason::Missing)?;
+        let key = credential(value, self.scheme.as_deref()).ok_or(Reason::Malformed)?;
+        if self.accepts(digest(key)) { Ok(()) } else { Err(Reason::UnknownKey) }
+    }
+
+    /// Compares with every key, whether one was found already or not.
+    fn accepts(&self, presented: [u64; 4]) -> bool {
+        let found = self.digests.iter().fold(Choice::from(0), |found, known| {
+            let difference = known.iter().zip(presented).fold(0, |sum, (known, shown)| sum | (known ^ shown));
+            found | difference.ct_eq(&0)
+        });
+        found.into()
+    }
+}
+
+impl fmt::Debug for ApiKeys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApiKeys")
+            .field("header", &self.header)
+            .field("scheme", &self.scheme)
+            .field("keys", &self.digests.len())
+            .finish()
+    }
+}
+
+/// SHA-256, as words: a thousand comparisons of words are four times faster than of bytes.
+fn digest(key: &[u8]) -> [u64; 4] {
+    let hash: [u8; 32] = Sha256::digest(key).into();
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(hash.as_chunks::<8>().0) {
+        *word = u64::from_be_bytes(*bytes);
+    }
+    words
+}

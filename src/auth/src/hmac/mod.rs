@@ -1,0 +1,105 @@
+//! Mode `hmac`: whoever signs the request with a shared secret may call (RFC 2104).
+//!
+//! In this order, over the bytes as received: the signature is read, the replay window is checked, the signed text is put
+//! together, and its code under every secret is compared with every signature presented, whether one matched already or
+//! not. So a stale request costs no hash, and the time taken tells nothing about the secrets.
+
+mod codes;
+mod packed;
+mod signature;
+mod window;
+
+use svc_model::config::auth::{HmacAuth, ReplayWindow, SignatureEncoding, SignatureForm};
+use svc_model::config::{HeaderField, Part, SigningTemplate};
+use svc_secrets::Resolver;
+
+use crate::authenticator::Presented;
+use crate::material::{self, MaterialError};
+use crate::reason::Reason;
+use codes::Codes;
+
+/// The signatures a channel accepts.
+#[derive(Debug)]
+pub(crate) struct Signatures {
+    /// In lower case, as all names of headers here.
+    header: String,
+    form: SignatureForm,
+    encoding: Option<SignatureEncoding>,
+    window: Option<ReplayWindow>,
+    message: Vec<Part>,
+    codes: Codes,
+}
+
+impl Signatures {
+    pub(crate) fn build(config: &HmacAuth, resolver: &dyn Resolver) -> Result<Self, MaterialError> {
+        let single = config.secret.iter().map(|secret| ("auth.secret".to_owned(), secret));
+        let listed = config.secrets.iter().enumerate();
+        let listed = listed.map(|(index, secret)| (format!("auth.secrets[{index}]"), secret));
+        let mut secrets = Vec::with_capacity(config.secrets.len() + 1);
+        for (field, text) in single.chain(listed) {
+            let secret = material::resolve(&field, text, resolver)?;
+            secrets.push((field, secret));
+        }
+        Ok(Self {
+            header: config.header.to_ascii_lowercase(),
+            form: config.form.clone(),
+            encoding: config.encoding,
+            window: config.window.as_ref().map(|window| ReplayWindow {
+                timestamp: lower(&window.timestamp),
+                tolerance_secs: window.tolerance_secs,
+            }),
+            message: parts(&config.message),
+            codes: Codes::build(config.algorithm, &secrets)?,
+        })
+    }
+
+    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<(), Reason> {
+        let value = request.header(&self.header).ok_or(Reason::Missing)?;
+        let texts = signature::extract(&self.form, value).ok_or(Reason::Malformed)?;
+        if let Some(window) = &self.window {
+            let stamp = field(request, &window.timestamp).ok_or(Reason::StaleTimestamp)?;
+            if !window::holds(window.tolerance_secs, request.now, stamp) {
+                return Err(Reason::StaleTimestamp);
+            }
+        }
+        let message = self.message(request).ok_or(Reason::MissingSignedHeader)?;
+        // What cannot be decoded is no signature; the others still count.
+        let presented: Vec<_> =
+            texts.into_iter().filter_map(|text| signature::decode(self.encoding, text)).collect();
+        if presented.is_empty() {
+            return Err(Reason::Malformed);
+        }
+        if self.codes.match_any(&message, &presented) { Ok(()) } else { Err(Reason::BadSignature) }
+    }
+
+    /// The signed text, in pieces; `None` when a header of it is not there.
+    fn message<'r>(&'r self, request: Presented<'r>) -> Option<Vec<&'r [u8]>> {
+        let piece = |part: &'r Part| match part {
+            Part::Text(text) => Some(text.as_bytes()),
+            Part::Body => Some(request.body),
+            Part::Header(header) => field(request, header),
+        };
+        self.message.iter().map(piece).collect()
+    }
+}
+
+/// The value of a header, or of the first pair of that key in it.
+fn field<'r>(request: Presented<'r>, field: &HeaderField) -> Option<&'r [u8]> {
+    let value = request.header(&field.name)?;
+    match &field.key {
+        None => Some(value),
+        Some(key) => packed::values(value, key).next(),
+    }
+}
+
+fn parts(template: &SigningTemplate) -> Vec<Part> {
+    let part = |part: &Part| match part {
+        Part::Header(field) => Part::Header(lower(field)),
+        other => other.clone(),
+    };
+    template.parts().iter().map(part).collect()
+}
+
+fn lower(field: &HeaderField) -> HeaderField {
+    HeaderField { name: field.name.to_ascii_lowercase(), key: field.key.clone() }
+}
