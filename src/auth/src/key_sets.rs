@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use svc_model::config::auth::JwtAlgorithm;
+
+use crate::jwt::{Jwk, VerifyingKey};
 
 /// Most keys a set may hold.
 pub const MAX_KEYS: usize = 100;
@@ -11,44 +14,58 @@ pub const MAX_KEYS: usize = 100;
 /// Why a document is no usable key set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeysError {
-    /// No JSON object with an array `keys` of objects.
+    /// No JSON object with an array `keys`.
     #[error("this is no key set")]
     Malformed,
-    /// A set without keys.
-    #[error("the key set is empty")]
+    /// No key, or none that can be used.
+    #[error("the key set holds no usable key")]
     Empty,
     /// More than [`MAX_KEYS`] keys.
     #[error("the key set has more than {MAX_KEYS} keys")]
     TooMany,
 }
 
-/// A parsed key set (RFC 7517). Keys that cannot be used are left out.
-#[derive(Debug, Default)]
-pub struct Keys {}
+/// A parsed key set (RFC 7517), never empty. Keys that cannot be used are left out; symmetric ones never can.
+#[derive(Debug)]
+pub struct Keys {
+    keys: Vec<Jwk>,
+}
 
 impl Keys {
-    /// Parses a key set. A key that cannot be used is skipped; symmetric keys are never usable.
+    /// Parses a key set. Keys of another purpose, algorithm or curve, weak and malformed ones are skipped.
     ///
     /// # Errors
-    /// The document is no key set, an empty one, or one of more than [`MAX_KEYS`] keys.
+    /// The document is no key set, has more than [`MAX_KEYS`] keys, or none that can be used: it should not replace
+    /// a set that was good.
     pub fn parse(document: &[u8]) -> Result<Self, KeysError> {
         let document: Value = serde_json::from_slice(document).map_err(|_| KeysError::Malformed)?;
-        let keys = document.get("keys").and_then(Value::as_array).ok_or(KeysError::Malformed)?;
-        match keys.len() {
-            0 => Err(KeysError::Empty),
-            1..=MAX_KEYS => Ok(Self {}),
-            _ => Err(KeysError::TooMany),
+        let listed = document.get("keys").and_then(Value::as_array).ok_or(KeysError::Malformed)?;
+        if listed.len() > MAX_KEYS {
+            return Err(KeysError::TooMany);
         }
+        let keys: Vec<_> = listed.iter().filter_map(Jwk::parse).collect();
+        if keys.is_empty() { Err(KeysError::Empty) } else { Ok(Self { keys }) }
     }
 
-    /// How many keys are usable.
+    /// How many keys are usable; at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
     pub fn len(&self) -> usize {
-        0
+        self.keys.len()
     }
 
-    /// Whether no key is usable.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+    /// Whether a key has that id.
+    pub(crate) fn has(&self, kid: &str) -> bool {
+        self.keys.iter().any(|key| key.kid() == Some(kid))
+    }
+
+    /// The keys that may have signed with an algorithm: those of exactly that id, or all of them when none is named.
+    pub(crate) fn candidates(
+        &self,
+        kid: Option<&str>,
+        algorithm: JwtAlgorithm,
+    ) -> impl Iterator<Item = &VerifyingKey> {
+        let named = move |key: &&Jwk| kid.is_none() || key.kid() == kid;
+        self.keys.iter().filter(named).filter_map(move |key| key.key(algorithm))
     }
 }
 

@@ -10,6 +10,7 @@
 //! the engine implements.
 
 pub mod config;
+mod cookie;
 mod entity;
 mod error;
 mod field;
@@ -26,6 +27,7 @@ mod unreadable;
 mod validate;
 
 pub use config::{ChannelConfig, SecretText};
+pub use cookie::cookie;
 pub use entity::{
     AuditRow, Channel, ChannelContent, ChannelType, Connector, Kind, NewAudit, Protocol, Status, Workflow,
     WorkflowContent, key_principal,

@@ -1,0 +1,80 @@
+//! What the claims of a verified token must say (RFC 7519, section 4.1).
+
+use serde_json::{Map, Value};
+use svc_model::config::auth::JwtAuth;
+
+use crate::reason::Reason;
+
+/// The rules of a channel, checked in a fixed order: `exp`, `nbf`, `iss`, `aud`.
+#[derive(Debug)]
+pub(super) struct Rules {
+    issuers: Vec<String>,
+    audiences: Vec<String>,
+    leeway: f64,
+    require_exp: bool,
+}
+
+impl Rules {
+    pub(super) fn new(config: &JwtAuth) -> Self {
+        Self {
+            issuers: config.issuers.clone(),
+            audiences: config.audiences.clone(),
+            leeway: config.leeway_secs as f64,
+            require_exp: config.require_exp,
+        }
+    }
+
+    /// Checks the claims at an instant, in seconds of the Unix time.
+    pub(super) fn check(&self, claims: &Map<String, Value>, now: i64) -> Result<(), Reason> {
+        let now = now as f64;
+        match instant(claims, "exp")? {
+            None if self.require_exp => return Err(Reason::MissingClaim),
+            Some(exp) if now >= exp + self.leeway => return Err(Reason::Expired),
+            _ => {}
+        }
+        if instant(claims, "nbf")?.is_some_and(|nbf| now < nbf - self.leeway) {
+            return Err(Reason::NotYetValid);
+        }
+        self.issuer(claims)?;
+        self.audience(claims)
+    }
+
+    fn issuer(&self, claims: &Map<String, Value>) -> Result<(), Reason> {
+        if self.issuers.is_empty() {
+            return Ok(());
+        }
+        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(Reason::MissingClaim)?;
+        if contains(&self.issuers, issuer) { Ok(()) } else { Err(Reason::IssuerMismatch) }
+    }
+
+    /// One value in common is enough.
+    fn audience(&self, claims: &Map<String, Value>) -> Result<(), Reason> {
+        if self.audiences.is_empty() {
+            return Ok(());
+        }
+        let accepted = match claims.get("aud") {
+            Some(Value::String(audience)) => contains(&self.audiences, audience),
+            Some(Value::Array(audiences)) => {
+                let audiences: Option<Vec<&str>> = audiences.iter().map(Value::as_str).collect();
+                let audiences = audiences.ok_or(Reason::MissingClaim)?;
+                audiences.into_iter().any(|audience| contains(&self.audiences, audience))
+            }
+            _ => return Err(Reason::MissingClaim),
+        };
+        if accepted { Ok(()) } else { Err(Reason::AudienceMismatch) }
+    }
+}
+
+/// A NumericDate. One of another type is not taken for an absent one: that would lift the limit.
+fn instant(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, Reason> {
+    match claims.get(name) {
+        None => Ok(None),
+        // Exact to the second up to 2^53; beyond, every instant is equally far away.
+        Some(Value::Number(seconds)) => seconds.as_f64().map(Some).ok_or(Reason::MissingClaim),
+        Some(_) => Err(Reason::MissingClaim),
+    }
+}
+
+fn contains(accepted: &[String], value: &str) -> bool {
+    accepted.iter().any(|accepted| accepted == value)
+}

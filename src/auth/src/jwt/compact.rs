@@ -1,0 +1,93 @@
+//! The form of a token: compact serialization of a JWS (RFC 7515, section 7.1).
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::{Map, Value};
+use svc_model::config::auth::JwtAlgorithm;
+
+use crate::reason::Reason;
+
+/// A token taken apart. Nothing of it is trusted yet.
+pub(super) struct Token<'t> {
+    /// The algorithm it names.
+    pub(super) algorithm: JwtAlgorithm,
+    /// The id of the key that is said to have signed it.
+    pub(super) kid: Option<String>,
+    /// What is signed: header and payload as they stand.
+    pub(super) signed: &'t [u8],
+    /// The payload, decoded but not parsed.
+    pub(super) payload: Vec<u8>,
+    /// The signature, decoded.
+    pub(super) signature: Vec<u8>,
+}
+
+impl<'t> Token<'t> {
+    /// Takes a token apart: three parts, each base64url without padding, and a header this service understands fully.
+    ///
+    /// Members of the header that bring keys along (`jwk`, `jku`, `x5c`, `x5u`) are never looked at.
+    pub(super) fn parse(token: &'t [u8], allowed: &[JwtAlgorithm]) -> Result<Self, Reason> {
+        let mut parts = token.split(|byte| *byte == b'.');
+        let (Some(header), Some(payload), Some(signature), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Reason::Malformed);
+        };
+        let signed = &token[..header.len() + 1 + payload.len()];
+        let decode = |part| URL_SAFE_NO_PAD.decode(part).map_err(|_| Reason::Malformed);
+        let (header, payload, signature) = (decode(header)?, decode(payload)?, decode(signature)?);
+
+        let mut header = unique_object(&header).ok_or(Reason::Malformed)?;
+        // Both change what is signed or how it is to be read, and must not be ignored by who does not support them.
+        if header.contains_key("crit") || header.contains_key("b64") {
+            return Err(Reason::Malformed);
+        }
+        let mut text = |name: &str| match header.remove(name) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text)),
+            Some(_) => Err(Reason::Malformed),
+        };
+        let (algorithm, kid) = (text("alg")?.ok_or(Reason::Malformed)?, text("kid")?);
+        (text("typ")?, text("cty")?);
+
+        let algorithm = JwtAlgorithm::parse(&algorithm)
+            .filter(|algorithm| allowed.contains(algorithm))
+            .ok_or(Reason::AlgRejected)?;
+        Ok(Self { algorithm, kid, signed, payload, signature })
+    }
+}
+
+/// Reads a JSON object in which no member appears twice.
+pub(super) fn unique_object(json: &[u8]) -> Option<Map<String, Value>> {
+    serde_json::from_slice(json).ok().map(|Unique(members)| members)
+}
+
+struct Unique(Map<String, Value>);
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Members)
+    }
+}
+
+struct Members;
+
+impl<'de> Visitor<'de> for Members {
+    type Value = Unique;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Unique, A::Error> {
+        let mut members = Map::new();
+        while let Some((name, value)) = access.next_entry::<String, Value>()? {
+            if members.insert(name, value).is_some() {
+                return Err(A::Error::custom("a member appears twice"));
+            }
+        }
+        Ok(Unique(members))
+    }
+}

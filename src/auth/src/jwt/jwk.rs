@@ -1,0 +1,111 @@
+//! One key of a key set (RFC 7517, RFC 8037).
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use openssl::bn::BigNum;
+use openssl::ec::{EcGroup, EcKey};
+use openssl::error::ErrorStack;
+use openssl::nid::Nid;
+use openssl::pkey::{Id, PKey, Public};
+use openssl::rsa::Rsa;
+use serde_json::{Map, Value};
+use svc_model::config::auth::JwtAlgorithm;
+
+use super::key::VerifyingKey;
+
+/// Algorithms of an RSA key that declares none.
+const RSA: &[JwtAlgorithm] = &[
+    JwtAlgorithm::Rs256,
+    JwtAlgorithm::Rs384,
+    JwtAlgorithm::Rs512,
+    JwtAlgorithm::Ps256,
+    JwtAlgorithm::Ps384,
+    JwtAlgorithm::Ps512,
+];
+
+/// A usable key of a set, once for each algorithm it may verify.
+#[derive(Debug)]
+pub(crate) struct Jwk {
+    kid: Option<String>,
+    keys: Vec<VerifyingKey>,
+}
+
+impl Jwk {
+    /// Reads a key; `None` when it cannot be used: another purpose, an algorithm or a curve that is not supported, weak,
+    /// malformed, or secret. A shared or private key that is published is no secret any more.
+    pub(crate) fn parse(jwk: &Value) -> Option<Self> {
+        let jwk = jwk.as_object()?;
+        let verifies = match jwk.get("key_ops") {
+            None => true,
+            Some(operations) => operations.as_array()?.iter().any(|operation| operation == "verify"),
+        };
+        let signs = text(jwk, "use")?.is_none_or(|purpose| purpose == "sig");
+        if !verifies || !signs || jwk.contains_key("d") {
+            return None;
+        }
+        let declared = match text(jwk, "alg")? {
+            None => None,
+            Some(name) => Some(JwtAlgorithm::parse(name)?),
+        };
+        let (key, algorithms) = material(jwk)?;
+        let keys: Vec<_> = algorithms
+            .iter()
+            .filter(|algorithm| declared.is_none_or(|declared| declared == **algorithm))
+            .filter_map(|algorithm| VerifyingKey::from_public(*algorithm, &key).ok())
+            .collect();
+        let kid = text(jwk, "kid")?.map(str::to_owned);
+        (!keys.is_empty()).then_some(Self { kid, keys })
+    }
+
+    /// Its id.
+    pub(crate) fn kid(&self) -> Option<&str> {
+        self.kid.as_deref()
+    }
+
+    /// The key for an algorithm, if it may verify it.
+    pub(crate) fn key(&self, algorithm: JwtAlgorithm) -> Option<&VerifyingKey> {
+        self.keys.iter().find(|key| key.algorithm() == algorithm)
+    }
+}
+
+/// The key itself and the algorithms of its family.
+fn material(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgorithm])> {
+    let bytes = |name| URL_SAFE_NO_PAD.decode(text(jwk, name)??).ok();
+    match (text(jwk, "kty")??, text(jwk, "crv")?) {
+        ("RSA", _) => Some((rsa(&bytes("n")?, &bytes("e")?).ok()?, RSA)),
+        ("EC", Some("P-256")) => {
+            Some((ec(Nid::X9_62_PRIME256V1, 32, &bytes("x")?, &bytes("y")?)?, &[JwtAlgorithm::Es256]))
+        }
+        ("EC", Some("P-384")) => {
+            Some((ec(Nid::SECP384R1, 48, &bytes("x")?, &bytes("y")?)?, &[JwtAlgorithm::Es384]))
+        }
+        ("OKP", Some("Ed25519")) => {
+            let key = PKey::public_key_from_raw_bytes(&bytes("x")?, Id::ED25519).ok()?;
+            Some((key, &[JwtAlgorithm::EdDsa]))
+        }
+        _ => None,
+    }
+}
+
+fn rsa(n: &[u8], e: &[u8]) -> Result<PKey<Public>, ErrorStack> {
+    PKey::from_rsa(Rsa::from_public_components(BigNum::from_slice(n)?, BigNum::from_slice(e)?)?)
+}
+
+/// A point given by coordinates of the full length, checked to be on the curve.
+fn ec(curve: Nid, length: usize, x: &[u8], y: &[u8]) -> Option<PKey<Public>> {
+    if x.len() != length || y.len() != length {
+        return None;
+    }
+    let group = EcGroup::from_curve_name(curve).ok()?;
+    let (x, y) = (BigNum::from_slice(x).ok()?, BigNum::from_slice(y).ok()?);
+    let key = EcKey::from_public_key_affine_coordinates(&group, &x, &y).ok()?;
+    PKey::from_ec_key(key).ok()
+}
+
+/// A member that is a text: `Some(None)` when it is absent, `None` when it is something else.
+fn text<'k>(jwk: &'k Map<String, Value>, name: &str) -> Option<Option<&'k str>> {
+    match jwk.get(name) {
+        None => Some(None),
+        Some(value) => value.as_str().map(Some),
+    }
+}
