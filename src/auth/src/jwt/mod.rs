@@ -19,6 +19,7 @@ use svc_secrets::{Resolver, is_reference};
 
 use crate::authenticator::{Identity, Presented};
 use crate::key_sets::{KeySet, KeySets};
+use crate::material;
 use crate::reason::Reason;
 use claims::Rules;
 use compact::{Token, unique_object};
@@ -51,9 +52,7 @@ impl JwtVerifier {
     /// # Errors
     /// The reason to quarantine the channel: it names the field and never a value.
     pub fn build(config: &JwtAuth, resolver: &dyn Resolver, key_sets: &dyn KeySets) -> Result<Self, String> {
-        let keys = config.keys.iter().enumerate().map(|(index, key)| {
-            static_key(key, resolver).map_err(|why| format!("auth: auth.jwt_keys[{index}].key: {why}"))
-        });
+        let keys = config.keys.iter().enumerate().map(|(index, key)| static_key(index, key, resolver));
         let key_set = config.jwks_url.as_deref().map(|url| key_sets.at(url)).transpose();
         Ok(Self {
             source: Source::new(&config.source),
@@ -72,7 +71,7 @@ impl JwtVerifier {
     /// # Errors
     /// Why the caller is refused.
     pub async fn verify(&self, request: Presented<'_>) -> Result<Identity, Reason> {
-        match self.source.token(request.headers)? {
+        match self.source.token(request)? {
             Some(token) => Ok(Identity { claims: Some(self.claims(token, request.now).await?) }),
             None if self.required => Err(Reason::Missing),
             None => Ok(Identity::default()),
@@ -165,15 +164,17 @@ fn tried<'k>(keys: impl Iterator<Item = &'k VerifyingKey>, token: &Token<'_>) ->
     outcome
 }
 
-fn static_key(config: &JwtKey, resolver: &dyn Resolver) -> Result<StaticKey, String> {
-    let text = config.key.expose();
-    let resolved = match svc_secrets::parse(text).map_err(|error| error.to_string())? {
-        None => None,
-        Some(reference) => Some(resolver.resolve(&reference).map_err(|error| error.to_string())?),
-    };
-    let text = resolved.as_ref().map_or(text, |secret| secret.expose());
-    let key = VerifyingKey::from_text(config.algorithm, config.encoding, text);
-    Ok(StaticKey { kid: config.kid.clone(), key: key.map_err(|error| error.to_string())? })
+/// Where a static key stands, below `channel.config`.
+fn field(index: usize) -> String {
+    format!("auth.jwt_keys[{index}].key")
+}
+
+fn static_key(index: usize, config: &JwtKey, resolver: &dyn Resolver) -> Result<StaticKey, String> {
+    let field = field(index);
+    let text = material::resolve(&field, &config.key, resolver).map_err(|error| error.to_string())?;
+    let key = VerifyingKey::from_text(config.algorithm, config.encoding, text.expose());
+    let key = key.map_err(|error| format!("auth: {field}: {error}"))?;
+    Ok(StaticKey { kid: config.kid.clone(), key })
 }
 
 /// Problems of keys that are written out, as path below `channel.config` and message. References are not looked up.
@@ -182,7 +183,7 @@ pub fn check_literal_keys(config: &JwtAuth) -> Vec<(String, String)> {
     literal
         .filter_map(|(index, key)| {
             let error = VerifyingKey::from_text(key.algorithm, key.encoding, key.key.expose()).err()?;
-            Some((format!("auth.jwt_keys[{index}].key"), error.to_string()))
+            Some((field(index), error.to_string()))
         })
         .collect()
 }

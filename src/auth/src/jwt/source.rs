@@ -3,7 +3,9 @@
 use svc_model::config::auth::TokenSource;
 use svc_model::cookie;
 
+use crate::authenticator::Presented;
 use crate::reason::Reason;
+use crate::scheme::credential;
 
 /// Where to look.
 #[derive(Debug)]
@@ -27,28 +29,23 @@ impl Source {
     /// The token, `None` when the request has none.
     ///
     /// A header that is there but carries something else is an error: whoever sends a credential wants it checked.
-    pub(super) fn token<'r>(&self, headers: &'r [(String, Vec<u8>)]) -> Result<Option<&'r [u8]>, Reason> {
+    pub(super) fn token<'r>(&self, request: Presented<'r>) -> Result<Option<&'r [u8]>, Reason> {
         match self {
-            Self::Cookie(name) => Ok(cookie(headers, name).map(str::as_bytes)),
+            Self::Cookie(name) => Ok(cookie(request.headers, name).map(str::as_bytes)),
             Self::Header { name, scheme } => {
-                let Some((_, value)) = headers.iter().find(|(present, _)| present == name) else {
-                    return Ok(None);
-                };
-                match scheme {
-                    None => Ok(Some(value)),
-                    Some(scheme) => credential(value, scheme.as_bytes()).map(Some).ok_or(Reason::Malformed),
+                let Some(value) = request.header(name) else { return Ok(None) };
+                let scheme = scheme.as_deref();
+                match credential(value, scheme) {
+                    Some(token) => Ok(Some(token)),
+                    None if is_alone(value, scheme) => Err(Reason::Missing),
+                    None => Err(Reason::Malformed),
                 }
             }
         }
     }
 }
 
-/// What follows `scheme 1*SP`, nothing when the scheme stands alone; the scheme compares without regard to case.
-fn credential<'v>(value: &'v [u8], scheme: &[u8]) -> Option<&'v [u8]> {
-    let (start, rest) = value.split_at_checked(scheme.len())?;
-    let credential = rest.trim_ascii_start();
-    let spaces = &rest[..rest.len() - credential.len()];
-    let separated = !spaces.is_empty() || rest.is_empty();
-    (start.eq_ignore_ascii_case(scheme) && separated && spaces.iter().all(|byte| *byte == b' '))
-        .then_some(credential)
+/// Whether nothing follows the scheme.
+fn is_alone(value: &[u8], scheme: Option<&str>) -> bool {
+    value.trim_ascii_end().eq_ignore_ascii_case(scheme.unwrap_or_default().as_bytes())
 }
