@@ -1,1 +1,28 @@
-//! The one way out: an HTTP client that dials only checked addresses.
+//! The one way out: HTTP clients that dial only checked addresses.
+//!
+//! Whoever can write a URL into a definition could make the service talk to what only the service can reach: the machine
+//! itself, its network, the metadata service of its cloud. So every outbound client comes from [`Outbound`]. A literal
+//! address is checked when a URL is read and again before each request; a name is checked where it is resolved, inside
+//! the client: **the address that is dialled is the address that was checked**, and a name that answers once with a public
+//! address and then with another gains nothing. One forbidden address refuses all that a name resolves to. Redirects are
+//! not followed and proxies of the environment are not used, as either would choose an address nobody checked.
+//!
+//! Certificates are verified against the system's trust anchors, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
+//!
+//! This crate keeps pooled connections and nothing else. A connection belongs to the runtime its request was made on.
+
+mod address;
+mod client;
+mod error;
+mod ranges;
+mod resolver;
+mod trust;
+
+pub use address::{AddressError, check_url};
+pub use client::{Answer, Client, ClientOptions, Outbound};
+pub use error::{FetchError, SetupError};
+pub use ranges::is_public;
+pub use reqwest::StatusCode;
+pub use reqwest::header;
+pub use trust::Trust;
+pub use url::Url;

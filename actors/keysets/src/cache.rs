@@ -1,0 +1,95 @@
+//! The handle that hands out key sets.
+
+use std::sync::Arc;
+
+use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
+use slog::Logger;
+use svc_auth::{KeySet, KeySets};
+use svc_outbound::{ClientOptions, Outbound, SetupError, check_url};
+
+use crate::keeper::{FETCH_LIMIT, Keeper};
+use crate::set::{Directory, SharedSet};
+use crate::source::{Http, Source};
+
+/// Callers that wait for a fetch at one time; one more gets the keys at hand.
+const MAILBOX: usize = 16_384;
+
+/// How key sets are fetched.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whose clients fetch.
+    pub outbound: Outbound,
+    /// Admits issuers at private addresses.
+    pub allow_private: bool,
+}
+
+/// Why there is no cache.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The client cannot be set up.
+    #[error(transparent)]
+    Client(#[from] SetupError),
+    /// The actor could not be placed.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+}
+
+/// The key sets of all issuers. Cheap to clone; survives restarts of its actor.
+#[derive(Clone)]
+pub struct KeySetCache {
+    directory: Arc<Directory>,
+    keeper: Address<Keeper>,
+    allow_private: bool,
+}
+
+impl KeySetCache {
+    /// Adds the actor to a tree, at `path`. `at` must be a place on a runtime that drives connections.
+    ///
+    /// # Errors
+    /// No client can be set up, the path is taken, or the place is gone.
+    pub async fn supervise(
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+        settings: Settings,
+        log: Logger,
+    ) -> Result<Self, StartError> {
+        let Settings { outbound, allow_private } = settings;
+        let client = outbound.client(ClientOptions { allow_private, timeout: FETCH_LIMIT })?;
+        Ok(Self::over(Arc::new(Http(client)), tree, path, at, allow_private, log).await?)
+    }
+
+    /// As [`supervise`](Self::supervise), with keys from anywhere.
+    pub(crate) async fn over(
+        source: Arc<dyn Source>,
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+        allow_private: bool,
+        log: Logger,
+    ) -> Result<Self, SpawnError> {
+        let spec = ChildSpec::new().mailbox(MAILBOX);
+        let factory = move |_| {
+            let keeper = Keeper::new(Arc::clone(&source), log.clone());
+            std::future::ready(Ok::<_, actix_supervision::StartError>(keeper))
+        };
+        let keeper = tree.spawn(path, spec, at, factory).await?;
+        Ok(Self { directory: Arc::default(), keeper, allow_private })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn sets(&self) -> usize {
+        self.directory.len()
+    }
+}
+
+impl KeySets for KeySetCache {
+    fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
+        let url = check_url(url, self.allow_private).map_err(|error| error.to_string())?;
+        if url.scheme() != "https" {
+            return Err("key sets are fetched over https only".to_owned());
+        }
+        let slot = self.directory.slot(url);
+        Ok(Arc::new(SharedSet { slot, keeper: self.keeper.clone() }))
+    }
+}

@@ -1,0 +1,121 @@
+//! One key set, as its users share it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use actix_supervision::Address;
+use arc_swap::ArcSwap;
+use futures_util::future::BoxFuture;
+use svc_auth::{KeySet, Keys};
+use svc_outbound::Url;
+use tokio::time::Instant;
+
+use crate::keeper::{FETCH_LIMIT, Keeper, Need, Refresh, State, Want};
+
+/// The sets in use, by URL. Each takes itself out when its last user leaves.
+#[derive(Default)]
+pub(crate) struct Directory {
+    slots: Mutex<HashMap<Arc<str>, Weak<Slot>>>,
+}
+
+impl Directory {
+    pub(crate) fn slot(self: &Arc<Self>, url: Url) -> Arc<Slot> {
+        let mut slots = self.lock();
+        if let Some(slot) = slots.get(url.as_str()).and_then(Weak::upgrade) {
+            return slot;
+        }
+        let name: Arc<str> = url.as_str().into();
+        let slot = Arc::new(Slot {
+            url,
+            name: Arc::clone(&name),
+            state: ArcSwap::default(),
+            directory: Arc::clone(self),
+        });
+        slots.insert(name, Arc::downgrade(&slot));
+        slot
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<Slot>>> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where a set lies: read by everybody, changed by the actor alone.
+pub(crate) struct Slot {
+    url: Url,
+    name: Arc<str>,
+    state: ArcSwap<State>,
+    directory: Arc<Directory>,
+}
+
+impl Slot {
+    pub(crate) fn url(&self) -> &Url {
+        &self.url
+    }
+
+    pub(crate) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.name)
+    }
+
+    /// The URL as logs name it: a query may hold a secret.
+    pub(crate) fn shown(&self) -> &str {
+        self.name.split('?').next().unwrap_or_default()
+    }
+
+    pub(crate) fn state(&self) -> Arc<State> {
+        self.state.load_full()
+    }
+
+    pub(crate) fn change(&self, change: impl FnOnce(&State) -> State) {
+        self.state.store(Arc::new(change(&self.state.load())));
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        let mut slots = self.directory.lock();
+        // Another may have taken the place since the last user left.
+        if slots.get(&self.name).is_some_and(|slot| slot.strong_count() == 0) {
+            slots.remove(&self.name);
+        }
+    }
+}
+
+/// A user's hold on a set.
+pub(crate) struct SharedSet {
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) keeper: Address<Keeper>,
+}
+
+impl SharedSet {
+    /// Whatever becomes of the actor, the answer is the keys at hand after at most the time of a fetch.
+    async fn wanted(&self, want: Want) -> Option<Arc<Keys>> {
+        let (state, now) = (self.slot.state(), Instant::now());
+        if state.need(now, &want, state.is_busy(now)) == Need::Nothing {
+            return state.keys();
+        }
+        let refresh = Refresh { slot: Arc::clone(&self.slot), want };
+        let _ = self.keeper.call_within(refresh, FETCH_LIMIT).await;
+        self.slot.state().keys()
+    }
+}
+
+impl KeySet for SharedSet {
+    fn fresh(&self) -> Option<Arc<Keys>> {
+        let state = self.slot.state.load();
+        if state.is_settled(Instant::now()) { state.keys() } else { None }
+    }
+
+    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Keys>>> {
+        Box::pin(self.wanted(Want::Fresh))
+    }
+
+    fn renew<'s>(&'s self, seen: &'s Arc<Keys>) -> BoxFuture<'s, Option<Arc<Keys>>> {
+        Box::pin(self.wanted(Want::OtherThan(Arc::clone(seen))))
+    }
+}

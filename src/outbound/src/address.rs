@@ -1,0 +1,117 @@
+//! Which URLs may be asked for.
+
+use std::net::IpAddr;
+
+use url::{Host, Url};
+
+use crate::ranges::is_public;
+
+/// Why an address is not dialled. The texts name the host at most, never a credential or a query.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// No absolute URL with a host.
+    #[error("not a URL with a host ({0})")]
+    Malformed(String),
+    /// Neither http nor https.
+    #[error("the scheme '{0}' is not allowed, use http or https")]
+    Scheme(String),
+    /// `user:password@` before the host: it hides the host from readers and puts a secret into an address.
+    #[error("a URL with credentials before its host is not allowed")]
+    Credentials,
+    /// The host is, or resolves to, an address that is not public.
+    #[error("'{host}' leads to {address}, which is not a public address")]
+    Forbidden {
+        /// The host as the URL names it.
+        host: String,
+        /// The address refused.
+        address: IpAddr,
+    },
+    /// The name has no address.
+    #[error("'{host}' cannot be resolved ({cause})")]
+    Unresolved {
+        /// The host as the URL names it.
+        host: String,
+        /// What the resolver said.
+        cause: String,
+    },
+}
+
+/// Reads a URL and checks what can be known without asking anybody: scheme, credentials, and a literal address in
+/// whatever spelling (`127.1`, `0x7f000001`, `[::ffff:7f00:1]` all are 127.0.0.1). Names are checked when they are
+/// dialled.
+///
+/// # Errors
+/// Why the URL may not be asked for. `allow_private` admits every address.
+pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
+    let url = Url::parse(url).map_err(|error| AddressError::Malformed(error.to_string()))?;
+    check(&url, allow_private)?;
+    Ok(url)
+}
+
+/// As [`check_url`], for a URL already parsed.
+pub(crate) fn check(url: &Url, allow_private: bool) -> Result<(), AddressError> {
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(AddressError::Scheme(url.scheme().to_owned()));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(AddressError::Credentials);
+    }
+    let literal = match url.host() {
+        None => return Err(AddressError::Malformed("no host".to_owned())),
+        Some(Host::Domain(_)) => None,
+        Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
+        Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
+    };
+    match literal {
+        Some(address) if !allow_private && !is_public(address) => {
+            Err(AddressError::Forbidden { host: host_of(url), address })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The host as errors name it.
+pub(crate) fn host_of(url: &Url) -> String {
+    url.host_str().unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_http_and_https_are_spoken() {
+        for url in
+            ["ftp://example.com/", "file:///etc/passwd", "gopher://example.com:70/", "ws://example.com/"]
+        {
+            assert!(matches!(check_url(url, true), Err(AddressError::Scheme(_))), "{url}");
+        }
+        assert!(check_url("https://example.com/keys", false).is_ok());
+        assert!(check_url("HTTP://Example.com", false).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_url_with_a_host_is_malformed() {
+        for url in ["", "example.com", "/keys", "https://", "https://:443/", "http://[::1", "http://a b/"] {
+            assert!(matches!(check_url(url, true), Err(AddressError::Malformed(_))), "{url}");
+        }
+    }
+
+    #[test]
+    fn credentials_in_a_url_are_refused_and_not_repeated() {
+        for url in
+            ["https://user@example.com/", "https://user:s3cret@example.com/", "https://:s3cret@example.com/"]
+        {
+            let error = check_url(url, true).unwrap_err();
+            assert_eq!(error, AddressError::Credentials);
+            assert!(!error.to_string().contains("s3cret"));
+        }
+    }
+
+    #[test]
+    fn a_private_address_passes_where_it_is_allowed() {
+        assert!(check_url("http://127.0.0.1:8080/", true).is_ok());
+        let refused = check_url("http://127.0.0.1:8080/?token=s3cret", false).unwrap_err();
+        assert_eq!(refused.to_string(), "'127.0.0.1' leads to 127.0.0.1, which is not a public address");
+    }
+}

@@ -1,0 +1,141 @@
+//! The constructor of every outbound client, and what a client can do.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use reqwest::header::HeaderMap;
+use reqwest::{StatusCode, redirect, retry};
+use rustls::ClientConfig;
+use url::Url;
+
+use crate::address::{check, host_of};
+use crate::error::{FetchError, SetupError};
+use crate::resolver::{Checked, Lookup, System};
+use crate::trust::{Tls, Trust};
+
+/// What the service calls itself.
+const USER_AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
+
+/// Makes clients. One for a process: the trust anchors are read when it is made. Cheap to clone.
+#[derive(Clone)]
+pub struct Outbound {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    tls: ClientConfig,
+    anchors: usize,
+    warnings: Vec<String>,
+    lookup: Arc<dyn Lookup>,
+}
+
+/// What one client may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientOptions {
+    /// Dials private addresses too, without any check.
+    pub allow_private: bool,
+    /// For a whole exchange, from the resolution of the name to the last byte of the answer.
+    pub timeout: Duration,
+}
+
+impl Outbound {
+    /// Reads the trust anchors.
+    ///
+    /// # Errors
+    /// An anchor that was given is none, or TLS cannot be set up. That the system has no anchors is a
+    /// [warning](Self::warnings).
+    pub fn new(trust: &Trust) -> Result<Self, SetupError> {
+        Self::with_lookup(trust, Arc::new(System))
+    }
+
+    pub(crate) fn with_lookup(trust: &Trust, lookup: Arc<dyn Lookup>) -> Result<Self, SetupError> {
+        let Tls { config: tls, anchors, warnings } = trust.load()?;
+        Ok(Self { shared: Arc::new(Shared { tls, anchors, warnings, lookup }) })
+    }
+
+    /// How many trust anchors there are. With none, no HTTPS peer is believed.
+    pub fn anchors(&self) -> usize {
+        self.shared.anchors
+    }
+
+    /// What could not be read of the trust anchors.
+    pub fn warnings(&self) -> &[String] {
+        &self.shared.warnings
+    }
+
+    /// A client with connections of its own. Make one for each purpose and keep it.
+    ///
+    /// # Errors
+    /// When the client cannot be set up.
+    #[expect(clippy::disallowed_methods, reason = "this is the one place where clients come from")]
+    pub fn client(&self, options: ClientOptions) -> Result<Client, SetupError> {
+        let ClientOptions { allow_private, timeout } = options;
+        let resolver = Checked { lookup: Arc::clone(&self.shared.lookup), allow_private };
+        let inner = reqwest::ClientBuilder::new()
+            .tls_backend_preconfigured(self.shared.tls.clone())
+            .dns_resolver(resolver)
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .no_proxy()
+            .referer(false)
+            .user_agent(USER_AGENT)
+            .timeout(timeout)
+            .build()
+            .map_err(|error| SetupError::Client(error.to_string()))?;
+        Ok(Client { inner, options })
+    }
+}
+
+impl fmt::Debug for Outbound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outbound").field("anchors", &self.shared.anchors).finish_non_exhaustive()
+    }
+}
+
+/// A client that dials only checked addresses. Cheap to clone; clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: reqwest::Client,
+    options: ClientOptions,
+}
+
+/// A whole answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// Whatever it is: a redirect is an answer like any other and is not followed.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, as sent.
+    pub body: Bytes,
+}
+
+impl Client {
+    /// `GET`, with a body of at most `cap` bytes. A longer one is given up where it passes the cap, whatever length it
+    /// had announced.
+    ///
+    /// # Errors
+    /// Why there is no whole answer.
+    pub async fn get(&self, url: &Url, cap: usize) -> Result<Answer, FetchError> {
+        // A literal address never comes to the resolver.
+        check(url, self.options.allow_private)?;
+        let failed =
+            |error: &reqwest::Error| FetchError::from_reqwest(error, host_of(url), self.options.timeout);
+        let too_large = || FetchError::TooLarge { host: host_of(url), cap };
+        let mut response = self.inner.get(url.clone()).send().await.map_err(|error| failed(&error))?;
+        if response.content_length().is_some_and(|announced| announced > cap as u64) {
+            return Err(too_large());
+        }
+        let mut body = BytesMut::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+            if chunk.len() > cap - body.len() {
+                return Err(too_large());
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let headers = std::mem::take(response.headers_mut());
+        Ok(Answer { status: response.status(), headers, body: body.freeze() })
+    }
+}

@@ -1,0 +1,79 @@
+//! What can go wrong on the way out. Texts name the host and the cause; paths, queries and credentials stay out of them.
+
+use std::error::Error;
+use std::time::Duration;
+
+use crate::address::AddressError;
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// A trust anchor that was given cannot be read.
+    #[error("a trust anchor cannot be used ({0})")]
+    Anchor(String),
+    /// TLS cannot be set up.
+    #[error("TLS cannot be set up ({0})")]
+    Tls(String),
+    /// The client cannot be set up.
+    #[error("the HTTP client cannot be set up ({0})")]
+    Client(String),
+}
+
+/// Why a request has no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// The address may not be dialled, or the name has none. Nothing was sent; trying again is of no use.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// No whole answer in time.
+    #[error("no answer from '{host}' within {} ms", .limit.as_millis())]
+    Timeout {
+        /// The host asked.
+        host: String,
+        /// The limit that passed.
+        limit: Duration,
+    },
+    /// No connection, or no trust in the peer's certificate.
+    #[error("no connection to '{host}' ({cause})")]
+    Connect {
+        /// The host asked.
+        host: String,
+        /// What happened.
+        cause: String,
+    },
+    /// The connection or the answer broke off, or was no HTTP.
+    #[error("the answer of '{host}' broke off ({cause})")]
+    Broken {
+        /// The host asked.
+        host: String,
+        /// What happened.
+        cause: String,
+    },
+    /// The answer is longer than the caller takes.
+    #[error("the answer of '{host}' is longer than {cap} bytes")]
+    TooLarge {
+        /// The host asked.
+        host: String,
+        /// The most the caller takes, in bytes.
+        cap: usize,
+    },
+}
+
+impl FetchError {
+    pub(crate) fn from_reqwest(error: &reqwest::Error, host: String, limit: Duration) -> Self {
+        if let Some(refused) = causes(error).find_map(|cause| cause.downcast_ref::<AddressError>()) {
+            return Self::Address(refused.clone());
+        }
+        if error.is_timeout() {
+            return Self::Timeout { host, limit };
+        }
+        // The outer errors repeat the URL; the innermost says what happened.
+        let cause = causes(error).last().map(ToString::to_string).unwrap_or_default();
+        if error.is_connect() { Self::Connect { host, cause } } else { Self::Broken { host, cause } }
+    }
+}
+
+/// What an error comes from, the innermost last.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
+}

@@ -1,0 +1,59 @@
+//! Whom TLS connections trust.
+
+use std::sync::Arc;
+
+use rustls::crypto::ring;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::error::SetupError;
+
+/// Where trust anchors come from. They are read once.
+#[derive(Clone, Debug, Default)]
+pub enum Trust {
+    /// The system's, or instead of them those in the file `SSL_CERT_FILE` and the directories `SSL_CERT_DIR`.
+    #[default]
+    System,
+    /// These alone, as PEM.
+    Only(String),
+}
+
+/// The TLS settings, how many anchors they have, and what could not be read.
+pub(crate) struct Tls {
+    pub(crate) config: ClientConfig,
+    pub(crate) anchors: usize,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Trust {
+    /// A store that cannot be read is no error: a service without any must still start, and says what it lacks.
+    pub(crate) fn load(&self) -> Result<Tls, SetupError> {
+        let mut roots = RootCertStore::empty();
+        let mut warnings = Vec::new();
+        match self {
+            Self::System => {
+                let found = rustls_native_certs::load_native_certs();
+                warnings.extend(found.errors.iter().map(ToString::to_string));
+                let (_, ignored) = roots.add_parsable_certificates(found.certs);
+                if ignored > 0 {
+                    warnings.push(format!("{ignored} certificates are not usable as trust anchors"));
+                }
+            }
+            Self::Only(pem) => {
+                for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
+                    let certificate = certificate.map_err(|error| SetupError::Anchor(error.to_string()))?;
+                    roots.add(certificate).map_err(|error| SetupError::Anchor(error.to_string()))?;
+                }
+            }
+        }
+        let anchors = roots.len();
+        // The provider is named here, so that none has to be installed for the whole process.
+        let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .map_err(|error| SetupError::Tls(error.to_string()))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Tls { config, anchors, warnings })
+    }
+}
