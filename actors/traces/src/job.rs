@@ -9,13 +9,14 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// What a job keeps until it ended, such as a permit of its channel. Dropping it gives it back.
-pub struct Hold(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send>);
+/// What a job keeps until it ended, such as a permit of its channel. Dropping the last clone gives it back.
+#[derive(Clone)]
+pub struct Hold(#[expect(dead_code, reason = "held for its drop")] Arc<dyn Any + Send + Sync>);
 
 impl Hold {
     /// Keeps `what` for the life of a job.
-    pub fn new(what: impl Any + Send) -> Self {
-        Self(Box::new(what))
+    pub fn new(what: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(what))
     }
 }
 
@@ -30,8 +31,8 @@ impl fmt::Debug for Hold {
 pub struct Job {
     /// The trace of it, and the id of its message.
     pub trace_id: Uuid,
-    /// Id of its channel.
-    pub channel_id: Arc<str>,
+    /// Id of its channel; `None` for a dead letter, which knows the name alone.
+    pub channel_id: Option<Arc<str>>,
     /// Name of its channel when it was accepted.
     pub channel: Arc<str>,
     /// What came in.
@@ -49,8 +50,8 @@ pub struct Job {
 pub enum Ended {
     /// Without a failed task: the text of the result, JSON.
     Completed {
-        /// The engine message, JSON.
-        result: String,
+        /// The engine message, JSON; `None` where the channel keeps the results of failures alone.
+        result: Option<String>,
     },
     /// With a failure; goes to the dead letters.
     Failed {
@@ -62,8 +63,8 @@ pub enum Ended {
         /// What an operator reads.
         message: String,
     },
-    /// The channel has no permit for it now; nothing was run. Only for a job without a hold.
-    Busy,
+    /// The channel has no permit for it now; nothing was run. Only for a job without a hold, which comes back.
+    Busy(Box<Job>),
 }
 
 /// What became of a job.
@@ -80,6 +81,6 @@ pub struct Completed {
 /// Runs jobs: the registry, seen from the queue.
 pub trait Runner: Send + Sync + 'static {
     /// Runs a job through the workflow of its channel, no longer than `limit` and than the channel allows. Guards are
-    /// not asked again. Gives back what the job needs for another attempt.
+    /// not asked again. A channel that is gone or quarantined is a failure like any other.
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed>;
 }

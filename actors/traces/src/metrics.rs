@@ -1,0 +1,93 @@
+//! What the queue, the recorder and the dead letters measure.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Upper bounds of the histogram of batch sizes.
+const SIZES: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0];
+
+/// Why a trace is not stored, or a submission not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct ReasonLabels {
+    reason: &'static str,
+}
+
+/// What became of an attempt to run a dead letter again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct OutcomeLabels {
+    outcome: &'static str,
+}
+
+/// The metric families. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct TraceMetrics {
+    pub(crate) queue_depth: Gauge,
+    pub(crate) queue_memory: Gauge,
+    pub(crate) workers_active: Gauge,
+    pub(crate) workers_total: Gauge,
+    rejected: Family<ReasonLabels, Counter>,
+    pub(crate) dlq_depth: Gauge,
+    dlq_retries: Family<OutcomeLabels, Counter>,
+    dropped: Family<ReasonLabels, Counter>,
+    pub(crate) persistence_depth: Gauge,
+    pub(crate) batch_size: Histogram,
+    pub(crate) persistence_failures: Counter,
+}
+
+impl Default for TraceMetrics {
+    fn default() -> Self {
+        Self {
+            queue_depth: Gauge::default(),
+            queue_memory: Gauge::default(),
+            workers_active: Gauge::default(),
+            workers_total: Gauge::default(),
+            rejected: Family::default(),
+            dlq_depth: Gauge::default(),
+            dlq_retries: Family::default(),
+            dropped: Family::default(),
+            persistence_depth: Gauge::default(),
+            batch_size: Histogram::new(SIZES),
+            persistence_failures: Counter::default(),
+        }
+    }
+}
+
+impl TraceMetrics {
+    /// Registers them; the prefix is the registry's.
+    pub fn register(&self, registry: &mut Registry) {
+        let gauges = [
+            ("trace_queue_depth", "Accepted jobs that wait", &self.queue_depth),
+            ("trace_queue_memory_bytes", "Bytes of accepted jobs", &self.queue_memory),
+            ("trace_workers_active", "Workers that run a job", &self.workers_active),
+            ("trace_workers_total", "Workers", &self.workers_total),
+            ("trace_dlq_depth", "Dead letters", &self.dlq_depth),
+            ("trace_persistence_queue_depth", "Traces that wait to be stored", &self.persistence_depth),
+        ];
+        for (name, help, gauge) in gauges {
+            registry.register(name, help, gauge.clone());
+        }
+        let rejected = self.rejected.clone();
+        registry.register("trace_queue_rejected", "Submissions the queue had no room for", rejected);
+        registry.register("trace_dlq_retries", "Dead letters tried again", self.dlq_retries.clone());
+        registry.register("trace_dropped", "Traces that were not stored", self.dropped.clone());
+        registry.register("trace_persistence_batch_size", "Traces per write", self.batch_size.clone());
+        let failures = self.persistence_failures.clone();
+        registry.register("trace_persistence_failures", "Traces lost to the database", failures);
+    }
+
+    pub(crate) fn rejected(&self, reason: &'static str) {
+        self.rejected.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    pub(crate) fn dropped(&self, reason: &'static str) {
+        self.dropped.get_or_create(&ReasonLabels { reason }).inc();
+    }
+
+    pub(crate) fn dlq_retry(&self, outcome: &'static str) {
+        self.dlq_retries.get_or_create(&OutcomeLabels { outcome }).inc();
+    }
+}
