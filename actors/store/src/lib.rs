@@ -8,6 +8,7 @@
 //! The database may go away and come back: meanwhile reads and writes answer [`StoreError::Unavailable`] within the
 //! acquire timeout, then they work again; nothing has to be restarted. What survives a restart is what was committed.
 
+mod clock;
 mod config;
 mod conn;
 mod connector;
@@ -26,8 +27,10 @@ pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, StoreError};
 pub use metrics::StoreMetrics;
 pub use repo::{
-    Audit, AuditEntry, AuditFilter, ChannelGates, ConnectorNeed, Connectors, Epoch, Filter, ImportAction,
-    Imported, Merge, Mutation, OnConflict, PlatformRoute, Repository, Versioned, WorkflowGates,
+    Audit, AuditEntry, AuditFilter, ChannelGates, ClaimedLetter, ConnectorNeed, Connectors, DeadLetter,
+    DeadLetterFilter, DeadLetterRow, DeadLetters, Epoch, Filter, ImportAction, Imported, Merge, Mutation,
+    NewTrace, OnConflict, PlatformRoute, Repository, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage,
+    TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

@@ -6,11 +6,13 @@ use std::time::Duration;
 use actix_supervision::{
     Address, CallError, CallErrorKind, ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree,
 };
+use chrono::NaiveDateTime;
 use futures_util::future::BoxFuture;
 use slog::Logger;
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep};
 
+use crate::clock;
 use crate::config::{Backend, StoreConfig};
 use crate::conn::Conn;
 use crate::connector::Connector;
@@ -21,7 +23,7 @@ use crate::pool::Readers;
 use crate::probe::Probe;
 use svc_model::{Channel, Workflow};
 
-use crate::repo::{Audit, Connectors, Epoch, Repository};
+use crate::repo::{Audit, Connectors, DeadLetters, Epoch, Repository, Traces};
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{Link, Outcome, Work, Write, Writer};
 
@@ -40,6 +42,7 @@ pub struct Opened {
     status: Arc<StatusLevel>,
     io: Handle,
     patience: Duration,
+    opened_at: NaiveDateTime,
 }
 
 /// The store. Cheap to clone; survives restarts of its actors.
@@ -55,6 +58,7 @@ struct Shared {
     status: Arc<StatusLevel>,
     patience: Duration,
     queries: Queries,
+    opened_at: NaiveDateTime,
 }
 
 impl Store {
@@ -82,7 +86,7 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let Opened { backend, readers, link, status, io, patience } = opened;
+        let Opened { backend, readers, link, status, io, patience, opened_at } = opened;
         tree.group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
@@ -102,7 +106,8 @@ impl Store {
         })
         .await?;
         let queries = Queries::new();
-        Ok(Self { shared: Arc::new(Shared { backend, readers, writer, status, patience, queries }) })
+        let shared = Shared { backend, readers, writer, status, patience, queries, opened_at };
+        Ok(Self { shared: Arc::new(shared) })
     }
 
     /// The kind of database.
@@ -140,9 +145,24 @@ impl Store {
         Audit(self.clone())
     }
 
+    /// The traces.
+    pub fn traces(&self) -> Traces {
+        Traces(self.clone())
+    }
+
+    /// The failed asynchronous runs that wait for another attempt.
+    pub fn dead_letters(&self) -> DeadLetters {
+        DeadLetters(self.clone())
+    }
+
     /// The configuration epoch.
     pub fn epoch(&self) -> Epoch {
         Epoch(self.clone())
+    }
+
+    /// The database clock when the database was opened: what is older was written before this process began.
+    pub(crate) fn opened_at(&self) -> NaiveDateTime {
+        self.shared.opened_at
     }
 
     /// Runs `work` with a connection from the pool, on the io runtime.
@@ -203,9 +223,13 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, O
     check_schema(config, &connector, &log).await?;
     let status = Arc::new(StatusLevel::new());
     let readers = Readers::open(config, connector.clone(), io.clone()).await?;
-    let backend = connector.target.backend();
+    let (backend, target) = (connector.target.backend(), connector.target.to_string());
     let link = Arc::new(Link::new(connector, io.clone(), config.acquire_timeout, Arc::clone(&status), log));
-    Ok(Opened { backend, readers, link, status, io, patience: config.acquire_timeout })
+    let opened_at = readers
+        .read(|conn| Box::pin(clock::now(conn)))
+        .await
+        .map_err(|error| OpenError::Unreachable { target, detail: migrate::detail(error) })?;
+    Ok(Opened { backend, readers, link, status, io, patience: config.acquire_timeout, opened_at })
 }
 
 /// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.

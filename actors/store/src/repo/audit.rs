@@ -5,6 +5,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::{AuditRow, Page, Timestamp};
 
+use crate::clock::FromNow;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::metrics::Operation;
@@ -12,6 +13,7 @@ use crate::repo::is_impossible;
 use crate::repo::mutation::{AuditEntry, Mutation, Written, mutate};
 use crate::schema::audit_logs;
 use crate::store::Store;
+use crate::writer::Outcome;
 
 /// The audit log.
 #[derive(Clone)]
@@ -87,6 +89,25 @@ impl Audit {
         })
         .await
     }
+
+    /// Deletes the records older than so many days; answers how many. Works in steps of at most `chunk` rows, between
+    /// which others write.
+    ///
+    /// # Errors
+    /// When the database does not answer; earlier steps are kept.
+    pub async fn delete_expired(&self, days: u64, chunk: i64) -> Result<u64, StoreError> {
+        let mut deleted = 0;
+        loop {
+            let step = self.0.write(Operation::new("audit", "delete_expired"), move |conn| {
+                Box::pin(async move { delete_expired(conn, days, chunk).await.map(Outcome::Keep) })
+            });
+            let step = step.await?;
+            deleted += step;
+            if step < chunk.unsigned_abs() {
+                return Ok(deleted);
+            }
+        }
+    }
 }
 
 macro_rules! filtered {
@@ -125,4 +146,14 @@ async fn list(conn: &mut Conn, filter: &AuditFilter, page: Page) -> Result<(Vec<
         let total = filtered!(Db, filter).count().get_result::<i64>(c).await?;
         Ok((rows.into_iter().map(AuditRow::from).collect(), total))
     })
+}
+
+async fn delete_expired(conn: &mut Conn, days: u64, chunk: i64) -> Result<u64, StoreError> {
+    let old = audit_logs::created_at.lt(FromNow::hours_ago(days.saturating_mul(24)));
+    let oldest =
+        audit_logs::table.select(audit_logs::id).filter(old).order(audit_logs::created_at).limit(chunk);
+    let ids: Vec<String> = on!(conn, c => oldest.load(c).await)?;
+    let expired = audit_logs::table.filter(audit_logs::id.eq_any(ids));
+    let deleted = on!(conn, c => diesel::delete(expired).execute(c).await)?;
+    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
 }

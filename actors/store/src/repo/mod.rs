@@ -7,20 +7,27 @@
 mod audit;
 mod channel_rows;
 mod connectors;
+mod dead_letters;
 mod epoch;
 mod gates;
 mod json;
 mod mutation;
 mod repository;
+mod traces;
 mod versioned;
 mod workflow_rows;
 
 pub use audit::{Audit, AuditFilter};
 pub use connectors::Connectors;
+pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters};
 pub use epoch::Epoch;
 pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
 pub use mutation::{AuditEntry, Mutation};
 pub use repository::Repository;
+pub use traces::{
+    NewTrace, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
+    TraceStatus, Traces, Unfinished,
+};
 pub use versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
 
 /// Which rows of a list, and in which order. What does not apply to the kind is ignored.

@@ -1,0 +1,91 @@
+//! The clock of the database, as an expression of its queries. Times of rows that others compare are taken from it, so
+//! that nodes whose clocks differ agree.
+
+use chrono::NaiveDateTime;
+use diesel::QueryResult;
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Double, Text, Timestamp};
+use diesel::sqlite::Sqlite;
+use diesel_async::RunQueryDsl;
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+
+/// This instant. SQLite knows milliseconds, PostgreSQL microseconds.
+#[derive(Clone, Copy, Debug, QueryId)]
+pub(crate) struct Now;
+
+/// So many seconds from this instant; before it where they are negative.
+#[derive(Clone, Debug, QueryId)]
+pub(crate) struct FromNow {
+    seconds: f64,
+    /// As SQLite wants to read it.
+    modifier: String,
+}
+
+impl FromNow {
+    pub(crate) fn seconds(seconds: f64) -> Self {
+        Self { seconds, modifier: format!("{seconds:+.6} seconds") }
+    }
+
+    pub(crate) fn hours_ago(hours: u64) -> Self {
+        // Beyond that no database has a date.
+        const LONGEST: u64 = 24 * 365 * 1000;
+        #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+        let hours = hours.min(LONGEST) as f64;
+        Self::seconds(-3600.0 * hours)
+    }
+}
+
+macro_rules! instant {
+    ($($name:ident),*) => {$(
+        impl Expression for $name {
+            type SqlType = Timestamp;
+        }
+        impl<QS> AppearsOnTable<QS> for $name {}
+        impl<QS> SelectableExpression<QS> for $name {}
+        impl<GB> ValidGrouping<GB> for $name {
+            type IsAggregate = is_aggregate::Never;
+        }
+    )*};
+}
+instant!(Now, FromNow);
+
+impl QueryFragment<Sqlite> for Now {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("strftime('%Y-%m-%d %H:%M:%f', 'now')");
+        Ok(())
+    }
+}
+
+impl QueryFragment<Pg> for Now {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("(clock_timestamp() AT TIME ZONE 'utc')");
+        Ok(())
+    }
+}
+
+impl QueryFragment<Sqlite> for FromNow {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql("strftime('%Y-%m-%d %H:%M:%f', 'now', ");
+        out.push_bind_param::<Text, _>(&self.modifier)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+impl QueryFragment<Pg> for FromNow {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql("((clock_timestamp() AT TIME ZONE 'utc') + make_interval(secs => ");
+        out.push_bind_param::<Double, _>(&self.seconds)?;
+        out.push_sql("))");
+        Ok(())
+    }
+}
+
+/// Reads the clock.
+pub(crate) async fn now(conn: &mut Conn) -> Result<NaiveDateTime, StoreError> {
+    Ok(on!(conn, c => diesel::select(Now).get_result(c).await)?)
+}

@@ -1,0 +1,84 @@
+//! Letters in the hands of who retries them.
+
+use std::time::Duration;
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+
+use crate::clock::{FromNow, Now};
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::dead_letters::ClaimedLetter;
+use crate::repo::traces::{Change, NewTrace};
+use crate::schema::trace_dlq;
+
+type Due = (String, String, String, String, String, i64, i64);
+
+pub(super) async fn claim_due(
+    conn: &mut Conn,
+    batch: i64,
+    lease: Duration,
+    holder: &str,
+) -> Result<Vec<ClaimedLetter>, StoreError> {
+    let due = trace_dlq::table
+        .select((
+            trace_dlq::id,
+            trace_dlq::trace_id,
+            trace_dlq::channel,
+            trace_dlq::payload_json,
+            trace_dlq::metadata_json,
+            trace_dlq::retry_count,
+            trace_dlq::max_retries,
+        ))
+        .filter(trace_dlq::next_retry_at.le(Now))
+        .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
+        .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(Now.nullable())))
+        .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()))
+        .limit(batch);
+    // SQLite has one writer, and this is it; a server may have others, whose letters are passed over.
+    let due: Vec<Due> = match conn {
+        Conn::Sqlite(c) => due.load(c).await?,
+        Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
+    };
+    let ids: Vec<&str> = due.iter().map(|letter| letter.0.as_str()).collect();
+    let held = (
+        trace_dlq::claimed_by.eq(holder),
+        trace_dlq::claimed_until.eq(FromNow::seconds(lease.as_secs_f64()).nullable()),
+    );
+    on!(conn, c => {
+        diesel::update(trace_dlq::table.filter(trace_dlq::id.eq_any(ids))).set(held).execute(c).await
+    })?;
+    let claimed = |(id, trace_id, channel, payload_json, metadata_json, retry_count, max_retries): Due| {
+        ClaimedLetter { id, trace_id, channel, payload_json, metadata_json, retry_count, max_retries }
+    };
+    Ok(due.into_iter().map(claimed).collect())
+}
+
+pub(super) async fn take_into_trace(
+    conn: &mut Conn,
+    id: &str,
+    trace: NewTrace,
+    holder: &str,
+) -> Result<bool, StoreError> {
+    let held = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
+    let taken = on!(conn, c => diesel::delete(held).execute(c).await)? > 0;
+    if taken {
+        Change::Insert(trace).apply(conn).await?;
+    }
+    Ok(taken)
+}
+
+pub(super) async fn put_back(
+    conn: &mut Conn,
+    id: &str,
+    holder: &str,
+    delay: Duration,
+) -> Result<bool, StoreError> {
+    let held = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
+    let free = (
+        trace_dlq::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64())),
+        trace_dlq::claimed_by.eq(None::<&str>),
+        trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
+    );
+    Ok(on!(conn, c => diesel::update(held).set(free).execute(c).await)? > 0)
+}

@@ -1,0 +1,202 @@
+//! The table of dead letters.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde::Serialize;
+use svc_model::{Page, Timestamp};
+
+use crate::clock::{FromNow, Now};
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::traces::Instant;
+use crate::schema::trace_dlq;
+
+/// Which letters. All that are given must hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeadLetterFilter {
+    /// Name of the channel.
+    pub channel: Option<String>,
+    /// Whether no retry is left.
+    pub exhausted: Option<bool>,
+}
+
+/// A dead letter without what it carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeadLetterRow {
+    /// Its id.
+    pub id: String,
+    /// The trace of the run that failed.
+    pub trace_id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// Why the run failed.
+    pub error_message: String,
+    /// Retries so far.
+    pub retry_count: i64,
+    /// Retries at most.
+    pub max_retries: i64,
+    /// When the next retry is due.
+    pub next_retry_at: Timestamp,
+    /// When the run failed.
+    pub created_at: Timestamp,
+    /// When the letter was written last.
+    pub updated_at: Timestamp,
+}
+
+/// A dead letter with what it carries.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DeadLetter {
+    /// What lists show.
+    #[serde(flatten)]
+    pub row: DeadLetterRow,
+    /// What came in, JSON.
+    pub payload_json: String,
+    /// Facts of the request, JSON.
+    pub metadata_json: String,
+}
+
+/// A letter that is held for a retry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedLetter {
+    /// Its id.
+    pub id: String,
+    /// The trace of the run that failed.
+    pub trace_id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// What came in, JSON.
+    pub payload_json: String,
+    /// Facts of the request, JSON.
+    pub metadata_json: String,
+    /// Retries so far.
+    pub retry_count: i64,
+    /// Retries at most.
+    pub max_retries: i64,
+}
+
+type ListColumns = (
+    trace_dlq::id,
+    trace_dlq::trace_id,
+    trace_dlq::channel,
+    trace_dlq::error_message,
+    trace_dlq::retry_count,
+    trace_dlq::max_retries,
+    trace_dlq::next_retry_at,
+    trace_dlq::created_at,
+    trace_dlq::updated_at,
+);
+
+const COLUMNS: ListColumns = (
+    trace_dlq::id,
+    trace_dlq::trace_id,
+    trace_dlq::channel,
+    trace_dlq::error_message,
+    trace_dlq::retry_count,
+    trace_dlq::max_retries,
+    trace_dlq::next_retry_at,
+    trace_dlq::created_at,
+    trace_dlq::updated_at,
+);
+
+#[derive(Queryable)]
+struct Columns {
+    id: String,
+    trace_id: String,
+    channel: String,
+    error_message: String,
+    retry_count: i64,
+    max_retries: i64,
+    next_retry_at: Instant,
+    created_at: Instant,
+    updated_at: Instant,
+}
+
+impl Columns {
+    /// The row, unless its times are unreadable.
+    fn into_row(self) -> Option<DeadLetterRow> {
+        Some(DeadLetterRow {
+            id: self.id,
+            trace_id: self.trace_id,
+            channel: self.channel,
+            error_message: self.error_message,
+            retry_count: self.retry_count,
+            max_retries: self.max_retries,
+            next_retry_at: self.next_retry_at.shown()?,
+            created_at: self.created_at.shown()?,
+            updated_at: self.updated_at.shown()?,
+        })
+    }
+}
+
+macro_rules! filtered {
+    ($db:ident, $filter:expr) => {{
+        let mut query = trace_dlq::table.into_boxed::<$db>();
+        if let Some(channel) = &$filter.channel {
+            query = query.filter(trace_dlq::channel.eq(channel.clone()));
+        }
+        match $filter.exhausted {
+            Some(true) => query = query.filter(trace_dlq::retry_count.ge(trace_dlq::max_retries)),
+            Some(false) => query = query.filter(trace_dlq::retry_count.lt(trace_dlq::max_retries)),
+            None => {}
+        }
+        query
+    }};
+}
+
+pub(super) async fn list(
+    conn: &mut Conn,
+    filter: &DeadLetterFilter,
+    page: Page,
+) -> Result<(Vec<DeadLetterRow>, i64), StoreError> {
+    on!(conn, c: Db => {
+        let rows = filtered!(Db, filter)
+            .select(COLUMNS)
+            .order((trace_dlq::created_at.desc(), trace_dlq::id.desc()))
+            .limit(page.limit)
+            .offset(page.offset)
+            .load::<Columns>(c)
+            .await?;
+        let total = filtered!(Db, filter).count().get_result::<i64>(c).await?;
+        Ok((rows.into_iter().filter_map(Columns::into_row).collect(), total))
+    })
+}
+
+pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<DeadLetter>, StoreError> {
+    let carried = (trace_dlq::payload_json, trace_dlq::metadata_json);
+    let found: Option<(Columns, (String, String))> = on!(conn, c => {
+        trace_dlq::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
+    })?;
+    let Some((columns, (payload_json, metadata_json))) = found else { return Ok(None) };
+    let row = columns
+        .into_row()
+        .ok_or_else(|| StoreError::Database(format!("dead letter '{id}' has no readable time")))?;
+    Ok(Some(DeadLetter { row, payload_json, metadata_json }))
+}
+
+pub(super) async fn depth(conn: &mut Conn) -> Result<i64, StoreError> {
+    Ok(on!(conn, c => trace_dlq::table.count().get_result(c).await)?)
+}
+
+pub(super) async fn exhausted(conn: &mut Conn) -> Result<i64, StoreError> {
+    let exhausted = trace_dlq::table.filter(trace_dlq::retry_count.ge(trace_dlq::max_retries));
+    Ok(on!(conn, c => exhausted.count().get_result(c).await)?)
+}
+
+pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
+    let afresh = (
+        trace_dlq::retry_count.eq(0),
+        trace_dlq::next_retry_at.eq(Now),
+        trace_dlq::claimed_by.eq(None::<&str>),
+        trace_dlq::claimed_until.eq(None::<chrono::NaiveDateTime>),
+    );
+    on!(conn, c => diesel::update(trace_dlq::table.find(id)).set(afresh).execute(c).await)?;
+    Ok(())
+}
+
+pub(super) async fn purge(conn: &mut Conn, older_than_hours: u64) -> Result<u64, StoreError> {
+    let exhausted = trace_dlq::table
+        .filter(trace_dlq::retry_count.ge(trace_dlq::max_retries))
+        .filter(trace_dlq::created_at.lt(FromNow::hours_ago(older_than_hours)));
+    let purged = on!(conn, c => diesel::delete(exhausted).execute(c).await)?;
+    Ok(u64::try_from(purged).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,121 @@
+//! Pages by key: where one ended, the next begins, whatever was written in between.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chrono::{NaiveDateTime, Timelike};
+use diesel::QueryResult;
+use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
+use diesel::pg::Pg;
+use diesel::query_builder::{AstPass, QueryFragment, QueryId};
+use diesel::sql_types::{Bool, Text, Timestamp};
+use diesel::sqlite::Sqlite;
+use svc_model::ServiceError;
+
+use crate::repo::traces::TraceKey;
+
+const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f";
+
+/// The key as a caller carries it.
+pub(super) fn encode(key: &TraceKey) -> String {
+    URL_SAFE_NO_PAD.encode(format!("{} {}", key.created_at.format(FORMAT), key.id))
+}
+
+/// The key that a caller brought.
+///
+/// # Errors
+/// 400 for what was not made by [`encode`].
+pub(super) fn decode(cursor: &str) -> Result<TraceKey, ServiceError> {
+    let key = || {
+        let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
+        let (created_at, id) = text.split_once(' ')?;
+        let created_at = NaiveDateTime::parse_from_str(created_at, FORMAT).ok()?;
+        (!id.contains('\0')).then(|| TraceKey { created_at, id: id.to_owned() })
+    };
+    key().ok_or_else(|| ServiceError::validation("query parameter 'cursor' is not one that a page told"))
+}
+
+/// The rows behind a key, in one direction. A comparison of pairs, which an index on both columns answers; the query
+/// builder has none.
+#[derive(Clone, Debug)]
+pub(super) struct Beyond {
+    operator: &'static str,
+    created_at: NaiveDateTime,
+    /// As SQLite has it: text, with three digits from its own clock.
+    text: String,
+    id: String,
+}
+
+impl Beyond {
+    pub(super) fn newest_first(key: TraceKey) -> Self {
+        Self::new(key, "(created_at, id) < (")
+    }
+
+    pub(super) fn oldest_first(key: TraceKey) -> Self {
+        Self::new(key, "(created_at, id) > (")
+    }
+
+    fn new(key: TraceKey, operator: &'static str) -> Self {
+        let fine = key.created_at.nanosecond() % 1_000_000 != 0;
+        let format = if fine { "%Y-%m-%d %H:%M:%S%.6f" } else { "%Y-%m-%d %H:%M:%S%.3f" };
+        let text = key.created_at.format(format).to_string();
+        Self { operator, created_at: key.created_at, text, id: key.id }
+    }
+}
+
+impl Expression for Beyond {
+    type SqlType = Bool;
+}
+impl<QS> AppearsOnTable<QS> for Beyond {}
+impl<QS> SelectableExpression<QS> for Beyond {}
+impl<GB> ValidGrouping<GB> for Beyond {
+    type IsAggregate = is_aggregate::Never;
+}
+/// Two directions, two texts: not to be taken for each other.
+impl QueryId for Beyond {
+    type QueryId = ();
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl QueryFragment<Sqlite> for Beyond {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
+        out.push_sql(self.operator);
+        out.push_bind_param::<Text, _>(&self.text)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Text, _>(&self.id)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+impl QueryFragment<Pg> for Beyond {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(self.operator);
+        out.push_bind_param::<Timestamp, _>(&self.created_at)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Text, _>(&self.id)?;
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_survives_the_way_to_the_caller_and_back() {
+        for time in ["2026-01-01T00:00:00.000000", "2026-01-01T23:59:59.123456"] {
+            let created_at = NaiveDateTime::parse_from_str(time, FORMAT).unwrap();
+            let key = TraceKey { created_at, id: "with a blank".into() };
+            assert_eq!(decode(&encode(&key)).unwrap(), key);
+        }
+    }
+
+    #[test]
+    fn what_is_no_cursor_is_a_mistake_of_the_caller() {
+        let made = |text: &str| URL_SAFE_NO_PAD.encode(text);
+        for bad in [String::new(), "%%".into(), made("x"), made("today a"), made("2026-01-01T00:00:00 a\0")] {
+            assert_eq!(decode(&bad).unwrap_err().status(), 400, "{bad}");
+        }
+    }
+}

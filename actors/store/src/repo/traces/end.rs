@@ -1,0 +1,82 @@
+//! The ends of traces that are not on the way of requests: a failure with its dead letter, and oblivion.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde_json::{Map, Value};
+use svc_model::id::new_ordered_id;
+
+use crate::clock::FromNow;
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::traces::change::Change;
+use crate::repo::traces::{TraceEnd, TraceFailure, TraceStatus};
+use crate::schema::{trace_dlq, traces};
+
+/// Writes the end, and the letter where the end was news.
+pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {
+    let TraceFailure { id, error_message, duration_ms, task_trace_json, retry_count, max_retries, delay } =
+        failure;
+    let end = TraceEnd {
+        id,
+        status: TraceStatus::Failed,
+        result_json: None,
+        error_message: Some(error_message.clone()),
+        duration_ms,
+        task_trace_json,
+    };
+    if !Change::Finish(end).apply(conn).await? {
+        return Ok(false);
+    }
+    let id = id.to_string();
+    let (channel, input): (String, Option<String>) = on!(conn, c => {
+        traces::table.find(&id).select((traces::channel, traces::input_json)).first(c).await
+    })?;
+    let (payload, metadata) = split(input.as_deref());
+    let letter = (
+        trace_dlq::id.eq(new_ordered_id().to_string()),
+        trace_dlq::trace_id.eq(id),
+        trace_dlq::channel.eq(channel),
+        trace_dlq::payload_json.eq(payload.to_string()),
+        trace_dlq::metadata_json.eq(metadata.to_string()),
+        trace_dlq::error_message.eq(error_message),
+        trace_dlq::retry_count.eq(retry_count),
+        trace_dlq::max_retries.eq(max_retries),
+        trace_dlq::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64())),
+    );
+    on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
+    Ok(true)
+}
+
+/// The payload and the metadata inside an input. What is no such input is all payload.
+fn split(input: Option<&str>) -> (Value, Value) {
+    let none = || Value::Object(Map::new());
+    let Some(input) = input else { return (Value::Null, none()) };
+    match serde_json::from_str(input) {
+        Ok(Value::Object(mut input)) => {
+            (input.remove("data").unwrap_or_default(), input.remove("metadata").unwrap_or_else(none))
+        }
+        Ok(other) => (other, none()),
+        Err(_) => (Value::String(input.to_owned()), none()),
+    }
+}
+
+/// Deletes at most `chunk` rows, the oldest first; answers how many.
+pub(super) async fn delete_expired(conn: &mut Conn, hours: u64, chunk: i64) -> Result<u64, StoreError> {
+    let old = traces::created_at.lt(FromNow::hours_ago(hours));
+    let very_old = traces::created_at.lt(FromNow::hours_ago(hours.saturating_mul(2)));
+    let ended = traces::status.eq_any([TraceStatus::Completed.name(), TraceStatus::Failed.name()]);
+    let ids: Vec<String> = on!(conn, c => {
+        traces::table
+            .select(traces::id)
+            .filter(old)
+            .filter(ended.or(very_old))
+            .order((traces::created_at.asc(), traces::id.asc()))
+            .limit(chunk)
+            .load(c)
+            .await
+    })?;
+    let deleted = on!(conn, c => {
+        diesel::delete(traces::table.filter(traces::id.eq_any(ids))).execute(c).await
+    })?;
+    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
+}

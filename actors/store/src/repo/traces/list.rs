@@ -1,0 +1,107 @@
+//! Lists of traces.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_model::ServiceError;
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::traces::cursor::{self, Beyond};
+use crate::repo::traces::read::{COLUMNS, Columns};
+use crate::repo::traces::{TraceKey, TracePage, TraceQuery};
+use crate::repo::{is_impossible, sorted};
+use crate::schema::traces;
+
+/// A query whose cursor was read.
+pub(super) struct Listing {
+    query: TraceQuery,
+    after: Option<TraceKey>,
+    descending: bool,
+}
+
+impl Listing {
+    /// # Errors
+    /// 400 for a cursor that is none, or one beside an offset or another order.
+    pub(super) fn new(mut query: TraceQuery) -> Result<Self, ServiceError> {
+        let descending = query.sort_order.as_deref() != Some("asc");
+        let after = query.cursor.take().map(|cursor| cursor::decode(&cursor)).transpose()?;
+        let listing = Self { query, after, descending };
+        if listing.after.is_some() && !(listing.is_default_order() && listing.query.page.offset == 0) {
+            return Err(ServiceError::validation(
+                "query parameter 'cursor' goes with neither an offset nor another order than the default",
+            ));
+        }
+        Ok(listing)
+    }
+
+    fn is_default_order(&self) -> bool {
+        let other =
+            matches!(self.query.sort_by.as_deref(), Some("updated_at" | "status" | "channel" | "mode"));
+        self.descending && !other
+    }
+
+    pub(super) async fn load(self, conn: &mut Conn) -> Result<TracePage, StoreError> {
+        let query = &self.query;
+        if is_impossible([&query.status, &query.channel, &query.mode]) {
+            let total = query.include_total.then_some(0);
+            return Ok(TracePage { rows: Vec::new(), total, next_cursor: None });
+        }
+        let mut found = self.rows(conn).await?;
+        let total = if query.include_total { Some(self.count(conn).await?) } else { None };
+        let limit = usize::try_from(query.page.limit).unwrap_or_default();
+        let more = found.len() > limit;
+        found.truncate(limit);
+        // Behind the last row whose place is known.
+        let last = found
+            .iter()
+            .rev()
+            .find_map(|columns| Some(TraceKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
+        let next_cursor = last.filter(|_| more && self.is_default_order()).map(|key| cursor::encode(&key));
+        Ok(TracePage { rows: found.into_iter().filter_map(Columns::into_row).collect(), total, next_cursor })
+    }
+
+    /// One row more than the page holds, which tells whether more follow.
+    async fn rows(&self, conn: &mut Conn) -> Result<Vec<Columns>, StoreError> {
+        let (page, descending) = (self.query.page, self.descending);
+        Ok(on!(conn, c: Db => {
+            let mut query = filtered!(Db, self.query).select(COLUMNS);
+            if let Some(key) = self.after.clone() {
+                query = query.filter(Beyond::newest_first(key));
+            }
+            query = match self.query.sort_by.as_deref() {
+                Some("updated_at") => sorted!(query, traces::updated_at, descending),
+                Some("status") => sorted!(query, traces::status, descending),
+                Some("channel") => sorted!(query, traces::channel, descending),
+                Some("mode") => sorted!(query, traces::mode, descending),
+                _ => sorted!(query, traces::created_at, descending),
+            };
+            query = if descending {
+                query.then_order_by(traces::id.desc())
+            } else {
+                query.then_order_by(traces::id.asc())
+            };
+            query.limit(page.limit.saturating_add(1)).offset(page.offset).load::<Columns>(c).await
+        })?)
+    }
+
+    async fn count(&self, conn: &mut Conn) -> Result<i64, StoreError> {
+        Ok(on!(conn, c: Db => filtered!(Db, self.query).count().get_result::<i64>(c).await)?)
+    }
+}
+
+macro_rules! filtered {
+    ($db:ident, $query:expr) => {{
+        let mut query = traces::table.into_boxed::<$db>();
+        if let Some(status) = &$query.status {
+            query = query.filter(traces::status.eq(status.clone()));
+        }
+        if let Some(channel) = &$query.channel {
+            query = query.filter(traces::channel.eq(channel.clone()));
+        }
+        if let Some(mode) = &$query.mode {
+            query = query.filter(traces::mode.eq(mode.clone()));
+        }
+        query
+    }};
+}
+use filtered;

@@ -1,0 +1,147 @@
+//! Traces: one row per traced run.
+//!
+//! Written on the way of requests, so in sets: see [`Traces::insert`]. An end is written once: what has ended is never
+//! changed again.
+
+mod change;
+mod cursor;
+mod end;
+mod list;
+mod model;
+mod read;
+
+use uuid::Uuid;
+
+use crate::error::StoreError;
+use crate::metrics::Operation;
+use crate::repo::key;
+use crate::store::Store;
+use crate::writer::Outcome;
+
+pub(super) use change::Change;
+pub use model::{
+    NewTrace, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
+    TraceStatus, Unfinished,
+};
+pub(super) use read::Instant;
+
+const fn operation(method: &'static str) -> Operation {
+    Operation::new("traces", method)
+}
+
+/// The traces.
+#[derive(Clone)]
+pub struct Traces(pub(crate) Store);
+
+impl Traces {
+    /// Writes a trace; answers when it is on disk. Rows of many callers are written as one set, and a row that the
+    /// database refuses fails alone.
+    ///
+    /// # Errors
+    /// When the database does not answer, or has a trace of that id.
+    pub async fn insert(&self, trace: NewTrace) -> Result<(), StoreError> {
+        self.change(operation("insert"), Change::Insert(trace)).await.map(drop)
+    }
+
+    /// Writes traces; answers when all that can be written are on disk.
+    ///
+    /// # Errors
+    /// The first, where rows could not be written; the others are.
+    pub async fn insert_all(&self, traces: Vec<NewTrace>) -> Result<(), StoreError> {
+        let writes = traces.into_iter().map(|trace| self.insert(trace));
+        futures_util::future::join_all(writes).await.into_iter().collect()
+    }
+
+    /// Marks a pending run as running; answers whether it was pending.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn start(&self, id: Uuid) -> Result<bool, StoreError> {
+        self.change(operation("start"), Change::Start(id)).await
+    }
+
+    /// Writes how a run ended; answers whether it had not ended before.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn finish(&self, end: TraceEnd) -> Result<bool, StoreError> {
+        self.change(operation("finish"), Change::Finish(end)).await
+    }
+
+    /// Writes that a run failed, and the dead letter of it, in one transaction; answers whether it had not ended
+    /// before. Where it had, no letter is written.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn fail_to_dead_letters(&self, failure: TraceFailure) -> Result<bool, StoreError> {
+        self.0
+            .write(operation("fail_to_dead_letters"), move |conn| {
+                Box::pin(async move { end::fail(conn, failure).await.map(Outcome::Keep) })
+            })
+            .await
+    }
+
+    /// The asynchronous runs that were accepted before this process began and have not ended, oldest first: at most
+    /// `limit` of those behind `after`.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn unfinished_async(
+        &self,
+        after: Option<TraceKey>,
+        limit: i64,
+    ) -> Result<Vec<Unfinished>, StoreError> {
+        let opened_at = self.0.opened_at();
+        self.0
+            .read(operation("unfinished_async"), move |conn| {
+                Box::pin(async move { read::unfinished(conn, opened_at, after, limit).await })
+            })
+            .await
+    }
+
+    /// A page of the traces that match. A row that says what nobody knows is listed as it is; one without a readable
+    /// time of its own is left out.
+    ///
+    /// # Errors
+    /// 400 for a cursor that is none, or one beside an offset or another order.
+    pub async fn list(&self, query: TraceQuery) -> Result<TracePage, StoreError> {
+        let listing = list::Listing::new(query)?;
+        self.0.read(operation("list"), move |conn| Box::pin(async move { listing.load(conn).await })).await
+    }
+
+    /// The trace of that id.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn get(&self, id: &str) -> Result<Option<TraceRecord>, StoreError> {
+        let id = key(id);
+        self.0.read(operation("get"), move |conn| Box::pin(async move { read::get(conn, &id).await })).await
+    }
+
+    /// Deletes what has ended and is older than `hours`, and what has not ended and is twice as old; answers how many.
+    /// Works in steps of at most `chunk` rows, between which others write.
+    ///
+    /// # Errors
+    /// When the database does not answer; earlier steps are kept.
+    pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
+        let mut deleted = 0;
+        loop {
+            let step = self.0.write(operation("delete_expired"), move |conn| {
+                Box::pin(async move { end::delete_expired(conn, hours, chunk).await.map(Outcome::Keep) })
+            });
+            let step = step.await?;
+            deleted += step;
+            if step < chunk.unsigned_abs() {
+                return Ok(deleted);
+            }
+        }
+    }
+
+    async fn change(&self, operation: Operation, change: Change) -> Result<bool, StoreError> {
+        self.0
+            .write(operation, move |conn| {
+                Box::pin(async move { change.apply(conn).await.map(Outcome::Keep) })
+            })
+            .await
+    }
+}

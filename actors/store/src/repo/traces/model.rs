@@ -1,0 +1,257 @@
+//! What a trace is: before it is written, and as it is read.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use serde::Serialize;
+use svc_model::{Page, Timestamp};
+use uuid::Uuid;
+
+/// How the run came about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TraceMode {
+    /// A request that waited for its answer.
+    Sync,
+    /// A submission that was answered before it ran.
+    Async,
+    /// A record of a topic.
+    Kafka,
+    /// An occurrence of a schedule.
+    Cron,
+}
+
+impl TraceMode {
+    /// The name in rows and answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Async => "async",
+            Self::Kafka => "kafka",
+            Self::Cron => "cron",
+        }
+    }
+
+    /// The mode of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Sync, Self::Async, Self::Kafka, Self::Cron].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// How far the run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TraceStatus {
+    /// Accepted, not begun.
+    Pending,
+    /// Begun.
+    Running,
+    /// Ended well.
+    Completed,
+    /// Ended otherwise.
+    Failed,
+}
+
+impl TraceStatus {
+    /// The name in rows and answers.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// The status of that name.
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Pending, Self::Running, Self::Completed, Self::Failed]
+            .into_iter()
+            .find(|status| status.name() == name)
+    }
+}
+
+/// A trace to be written. The database adds when it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NewTrace {
+    /// Its id; best one that sorts by time.
+    pub id: Uuid,
+    /// Name of the channel.
+    pub channel: Arc<str>,
+    /// Id of the channel.
+    pub channel_id: Option<Arc<str>>,
+    /// How the run came about.
+    pub mode: TraceMode,
+    /// How far it is.
+    pub status: TraceStatus,
+    /// What came in, JSON.
+    pub input_json: Option<String>,
+    /// What came out, JSON.
+    pub result_json: Option<String>,
+    /// Why it failed.
+    pub error_message: Option<String>,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: Option<f64>,
+    /// When it began, in UTC.
+    pub started_at: Option<NaiveDateTime>,
+    /// When it ended, in UTC.
+    pub completed_at: Option<NaiveDateTime>,
+    /// What its tasks did, JSON.
+    pub task_trace_json: Option<String>,
+    /// SHA-256 of the token that reads it, in hex.
+    pub access_token_hash: Option<String>,
+}
+
+impl NewTrace {
+    /// A trace that says nothing but these; the rest is absent.
+    pub fn new(id: Uuid, channel: Arc<str>, mode: TraceMode, status: TraceStatus) -> Self {
+        Self {
+            id,
+            channel,
+            channel_id: None,
+            mode,
+            status,
+            input_json: None,
+            result_json: None,
+            error_message: None,
+            duration_ms: None,
+            started_at: None,
+            completed_at: None,
+            task_trace_json: None,
+            access_token_hash: None,
+        }
+    }
+}
+
+/// How a run that has a trace ended. When is the database's clock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceEnd {
+    /// The trace.
+    pub id: Uuid,
+    /// [`Completed`](TraceStatus::Completed) or [`Failed`](TraceStatus::Failed).
+    pub status: TraceStatus,
+    /// What came out, JSON.
+    pub result_json: Option<String>,
+    /// Why it failed.
+    pub error_message: Option<String>,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: Option<f64>,
+    /// What its tasks did, JSON.
+    pub task_trace_json: Option<String>,
+}
+
+/// How an asynchronous run failed, and when to try again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceFailure {
+    /// The trace.
+    pub id: Uuid,
+    /// Why it failed.
+    pub error_message: String,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: Option<f64>,
+    /// What its tasks did, JSON.
+    pub task_trace_json: Option<String>,
+    /// Which retry this was: 0 for a first run.
+    pub retry_count: i64,
+    /// Retries at most; as many make the dead letter exhausted.
+    pub max_retries: i64,
+    /// After how long the next retry is due.
+    pub delay: Duration,
+}
+
+/// Where a page of rows ended.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TraceKey {
+    /// When the last row was written.
+    pub created_at: NaiveDateTime,
+    /// Its id.
+    pub id: String,
+}
+
+/// An asynchronous run that an earlier process did not end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfinished {
+    /// Where it stands in the order, to go on after it.
+    pub key: TraceKey,
+    /// The trace.
+    pub id: Uuid,
+    /// Id of its channel.
+    pub channel_id: Option<String>,
+    /// Name of its channel when it was accepted.
+    pub channel: String,
+    /// What came in, JSON.
+    pub input_json: Option<String>,
+}
+
+/// Which traces, and in which order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceQuery {
+    /// How far the run is.
+    pub status: Option<String>,
+    /// Name of the channel.
+    pub channel: Option<String>,
+    /// How the run came about.
+    pub mode: Option<String>,
+    /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one reads as the first.
+    pub sort_by: Option<String>,
+    /// `asc` or `desc`; anything else reads as the latter.
+    pub sort_order: Option<String>,
+    /// How many, and from where.
+    pub page: Page,
+    /// Where the page before ended, as that page told; not with an offset or another order than the default.
+    pub cursor: Option<String>,
+    /// Whether to count the rows that match.
+    pub include_total: bool,
+}
+
+/// A page of traces.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TracePage {
+    /// The rows.
+    pub rows: Vec<TraceRow>,
+    /// Rows that match, on all pages, where that was asked for.
+    pub total: Option<i64>,
+    /// Where the next page begins, where the order is the default and more may follow.
+    pub next_cursor: Option<String>,
+}
+
+/// A trace without what it carried.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct TraceRow {
+    /// Its id.
+    pub id: String,
+    /// Name of the channel.
+    pub channel: String,
+    /// Id of the channel.
+    pub channel_id: Option<String>,
+    /// How the run came about: the name of a [`TraceMode`], or what else the row says.
+    pub mode: String,
+    /// How far it is: the name of a [`TraceStatus`], or what else the row says.
+    pub status: String,
+    /// Why it failed.
+    pub error_message: Option<String>,
+    /// How long it ran, in milliseconds.
+    pub duration_ms: Option<f64>,
+    /// When it began.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub completed_at: Option<Timestamp>,
+    /// When it was written first.
+    pub created_at: Timestamp,
+    /// When it was written last.
+    pub updated_at: Timestamp,
+}
+
+/// A trace with all there is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TraceRecord {
+    /// What lists show.
+    pub row: TraceRow,
+    /// What came in, JSON.
+    pub input_json: Option<String>,
+    /// What came out, JSON.
+    pub result_json: Option<String>,
+    /// What its tasks did, JSON.
+    pub task_trace_json: Option<String>,
+    /// SHA-256 of the token that reads it, in hex; to be compared in constant time.
+    pub access_token_hash: Option<String>,
+}

@@ -1,0 +1,146 @@
+//! Reads of single traces and of what an earlier process left.
+
+use chrono::NaiveDateTime;
+use diesel::deserialize::{self, FromSql, FromSqlRow};
+use diesel::pg::{Pg, PgValue};
+use diesel::prelude::*;
+use diesel::sql_types;
+use diesel::sqlite::Sqlite;
+use diesel_async::RunQueryDsl;
+use svc_model::Timestamp;
+use uuid::Uuid;
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::traces::cursor::Beyond;
+use crate::repo::traces::{TraceKey, TraceMode, TraceRecord, TraceRow, TraceStatus, Unfinished};
+use crate::schema::traces;
+
+/// A time that may not be one: SQLite keeps any text. It must not fail the rows around it.
+#[derive(Clone, Copy, Debug, FromSqlRow)]
+pub(in crate::repo) struct Instant(pub(in crate::repo) Option<NaiveDateTime>);
+
+impl Instant {
+    pub(in crate::repo) fn shown(self) -> Option<Timestamp> {
+        self.0.map(Timestamp::from_naive)
+    }
+}
+
+impl FromSql<sql_types::Timestamp, Sqlite> for Instant {
+    fn from_sql(value: <Sqlite as diesel::backend::Backend>::RawValue<'_>) -> deserialize::Result<Self> {
+        Ok(Self(FromSql::<sql_types::Timestamp, Sqlite>::from_sql(value).ok()))
+    }
+}
+
+impl FromSql<sql_types::Timestamp, Pg> for Instant {
+    fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
+        Ok(Self(FromSql::<sql_types::Timestamp, Pg>::from_sql(value).ok()))
+    }
+}
+
+/// The columns of a list, in the order of [`Columns`].
+pub(super) const COLUMNS: (
+    traces::id,
+    traces::channel,
+    traces::channel_id,
+    traces::mode,
+    traces::status,
+    traces::error_message,
+    traces::duration_ms,
+    traces::started_at,
+    traces::completed_at,
+    traces::created_at,
+    traces::updated_at,
+) = (
+    traces::id,
+    traces::channel,
+    traces::channel_id,
+    traces::mode,
+    traces::status,
+    traces::error_message,
+    traces::duration_ms,
+    traces::started_at,
+    traces::completed_at,
+    traces::created_at,
+    traces::updated_at,
+);
+
+/// A row of a list.
+#[derive(Queryable)]
+pub(super) struct Columns {
+    pub(super) id: String,
+    channel: String,
+    channel_id: Option<String>,
+    mode: String,
+    status: String,
+    error_message: Option<String>,
+    duration_ms: Option<f64>,
+    started_at: Option<Instant>,
+    completed_at: Option<Instant>,
+    pub(super) created_at: Instant,
+    updated_at: Instant,
+}
+
+impl Columns {
+    /// The row, unless its own times are unreadable.
+    pub(super) fn into_row(self) -> Option<TraceRow> {
+        Some(TraceRow {
+            id: self.id,
+            channel: self.channel,
+            channel_id: self.channel_id,
+            mode: self.mode,
+            status: self.status,
+            error_message: self.error_message,
+            duration_ms: self.duration_ms,
+            started_at: self.started_at.and_then(Instant::shown),
+            completed_at: self.completed_at.and_then(Instant::shown),
+            created_at: self.created_at.shown()?,
+            updated_at: self.updated_at.shown()?,
+        })
+    }
+}
+
+type Carried = (Option<String>, Option<String>, Option<String>, Option<String>);
+
+pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
+    let carried =
+        (traces::input_json, traces::result_json, traces::task_trace_json, traces::access_token_hash);
+    let found: Option<(Columns, Carried)> = on!(conn, c => {
+        traces::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
+    })?;
+    let Some((columns, (input_json, result_json, task_trace_json, access_token_hash))) = found else {
+        return Ok(None);
+    };
+    let row = columns
+        .into_row()
+        .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
+    Ok(Some(TraceRecord { row, input_json, result_json, task_trace_json, access_token_hash }))
+}
+
+type Left = (String, Option<String>, String, Option<String>, Instant);
+
+/// A row whose id or time is unreadable was not written here, and is left alone.
+pub(super) async fn unfinished(
+    conn: &mut Conn,
+    before: NaiveDateTime,
+    after: Option<TraceKey>,
+    limit: i64,
+) -> Result<Vec<Unfinished>, StoreError> {
+    let rows: Vec<Left> = on!(conn, c: Db => {
+        let mut query = traces::table
+            .select((traces::id, traces::channel_id, traces::channel, traces::input_json, traces::created_at))
+            .filter(traces::mode.eq(TraceMode::Async.name()))
+            .filter(traces::status.eq_any([TraceStatus::Pending.name(), TraceStatus::Running.name()]))
+            .filter(traces::created_at.lt(before))
+            .into_boxed::<Db>();
+        if let Some(key) = after {
+            query = query.filter(Beyond::oldest_first(key));
+        }
+        query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
+    })?;
+    let left = |(id, channel_id, channel, input_json, created_at): Left| {
+        let key = TraceKey { created_at: created_at.0?, id };
+        Some(Unfinished { id: Uuid::try_parse(&key.id).ok()?, key, channel_id, channel, input_json })
+    };
+    Ok(rows.into_iter().filter_map(left).collect())
+}
