@@ -13,6 +13,9 @@
 mod actor;
 mod answer;
 mod definition;
+mod digest;
+mod error_body;
+mod guards;
 mod metadata;
 mod metrics;
 mod profile;
@@ -21,10 +24,12 @@ mod request;
 mod series;
 mod serve;
 mod settings;
+mod shape;
 
 pub use actor::{ChannelActor, Probe, Submit};
 pub use answer::Answer;
 pub use definition::{Definition, Toolbox};
+pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
 pub use request::{DataRequest, Ingress};
 pub use settings::Settings;

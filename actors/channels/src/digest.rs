@@ -1,0 +1,79 @@
+//! Digests that stand for what callers send: short, of one size, and not to be guessed back into a collision.
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+/// The first 16 bytes of a SHA-256.
+pub(crate) type Digest = [u8; 16];
+
+/// The digest of some bytes.
+pub(crate) fn of(bytes: &[u8]) -> Digest {
+    let mut hash = Hash::default();
+    hash.0.update(bytes);
+    hash.finish()
+}
+
+/// Builds the digest of several values. Every part says its kind and length, so that no two sequences of parts look
+/// alike.
+#[derive(Clone, Default)]
+pub(crate) struct Hash(Sha256);
+
+impl Hash {
+    pub(crate) fn text(&mut self, text: &str) {
+        self.tagged(b's', text.len());
+        self.0.update(text.as_bytes());
+    }
+
+    /// Takes in a JSON value: the order of keys does not matter, nor do blanks, which parsing has removed. Numbers
+    /// differ when they are written differently after parsing: `1` and `1.0` are two values, because a workflow can
+    /// tell them apart; `1e2` and `100.0` are one.
+    pub(crate) fn json(&mut self, value: &Value) {
+        match value {
+            Value::Null => self.0.update(b"n"),
+            Value::Bool(value) => self.0.update(if *value { b"t" } else { b"f" }),
+            Value::Number(number) => {
+                let text = number.to_string();
+                self.tagged(b'#', text.len());
+                self.0.update(text.as_bytes());
+            }
+            Value::String(text) => self.text(text),
+            Value::Array(items) => {
+                self.tagged(b'[', items.len());
+                items.iter().for_each(|item| self.json(item));
+            }
+            Value::Object(members) => self.members(members),
+        }
+    }
+
+    /// Takes in the members of an object, in the order of their keys.
+    pub(crate) fn members(&mut self, members: &Map<String, Value>) {
+        self.tagged(b'{', members.len());
+        let mut members: Vec<_> = members.iter().collect();
+        members.sort_unstable_by_key(|(key, _)| *key);
+        for (key, value) in members {
+            self.text(key);
+            self.json(value);
+        }
+    }
+
+    /// Takes in a value that may be missing, which is not the same as null.
+    pub(crate) fn optional(&mut self, value: Option<&Value>) {
+        match value {
+            None => self.0.update(b"-"),
+            Some(value) => {
+                self.0.update(b"+");
+                self.json(value);
+            }
+        }
+    }
+
+    pub(crate) fn finish(self) -> Digest {
+        let whole = self.0.finalize();
+        std::array::from_fn(|index| whole[index])
+    }
+
+    fn tagged(&mut self, kind: u8, length: usize) {
+        self.0.update([kind]);
+        self.0.update((length as u64).to_be_bytes());
+    }
+}

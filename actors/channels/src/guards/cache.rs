@@ -1,0 +1,152 @@
+//! Answers kept for equal requests.
+//!
+//! A key is a digest of channel, method, route parameters, query and payload; headers, and with them the caller, take
+//! no part in it. What is kept is bounded by entries and by bytes.
+
+use std::fmt;
+use std::time::Duration;
+
+use moka::sync::Cache;
+use serde_json::{Map, Value};
+use svc_engine::path::{self, Segment};
+use tokio::time::Instant;
+
+use crate::answer::Answer;
+use crate::digest::{Digest, Hash};
+
+/// Bytes of answers one channel keeps at most, 64 MiB.
+const MAX_BYTES: u64 = 64 << 20;
+/// What an entry takes beside its body and headers, in bytes; an estimate.
+const OVERHEAD: usize = 256;
+/// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Identifies the requests that share an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct CacheKey(Digest);
+
+/// Makes the keys of one channel.
+#[derive(Debug)]
+pub(crate) struct KeyMaker {
+    channel: String,
+    fields: Option<Vec<Field>>,
+}
+
+/// A declared part of the payload.
+#[derive(Debug)]
+struct Field {
+    name: String,
+    /// The name as a path, then without a leading `data.`.
+    paths: Vec<Box<[Segment]>>,
+}
+
+impl KeyMaker {
+    /// Keys over these fields of the payload; over the whole payload when `None`.
+    pub(crate) fn new(channel: &str, fields: Option<&[String]>) -> Self {
+        let fields = fields.map(|names| names.iter().map(|name| Field::new(name)).collect());
+        Self { channel: channel.to_owned(), fields }
+    }
+
+    /// The key of a request; `None` when the payload has none of the declared fields, and then nothing is looked up or
+    /// kept.
+    pub(crate) fn key(
+        &self,
+        method: &str,
+        params: &Map<String, Value>,
+        query: &Map<String, Value>,
+        payload: &Value,
+    ) -> Option<CacheKey> {
+        let mut hash = Hash::default();
+        hash.text(&self.channel);
+        hash.text(method);
+        hash.members(params);
+        hash.members(query);
+        match &self.fields {
+            None => hash.json(payload),
+            Some(fields) => {
+                let values: Vec<_> = fields.iter().map(|field| (field, field.find(payload))).collect();
+                if values.iter().all(|(_, value)| value.is_none()) {
+                    return None;
+                }
+                for (field, value) in values {
+                    hash.text(&field.name);
+                    hash.optional(value);
+                }
+            }
+        }
+        Some(CacheKey(hash.finish()))
+    }
+}
+
+impl Field {
+    fn new(name: &str) -> Self {
+        let paths = [Some(name), name.strip_prefix("data.")];
+        // A name that is no path can still be a key.
+        let paths = paths.into_iter().flatten().filter_map(|text| path::segments(text).ok()).collect();
+        Self { name: name.to_owned(), paths }
+    }
+
+    /// A key of that very name, else what the path leads to.
+    fn find<'v>(&self, payload: &'v Value) -> Option<&'v Value> {
+        let literal = payload.as_object().and_then(|payload| payload.get(&self.name));
+        literal.or_else(|| self.paths.iter().find_map(|segments| path::read(payload, segments)))
+    }
+}
+
+#[derive(Clone)]
+struct Entry {
+    answer: Answer,
+    until: Instant,
+}
+
+/// The answers of one channel. Cheap to clone; clones share the entries.
+#[derive(Clone)]
+pub(crate) struct ResponseCache {
+    entries: Cache<CacheKey, Entry>,
+    ttl: Duration,
+}
+
+impl ResponseCache {
+    /// Keeps answers for `ttl`, at most `max_entries` of them (0 for any number) and 64 MiB.
+    pub(crate) fn new(ttl: Duration, max_entries: u64) -> Self {
+        let ttl = ttl.min(LONGEST);
+        // One bound holds both: no entry weighs less than its share of the bytes.
+        let share = MAX_BYTES.checked_div(max_entries).unwrap_or(0);
+        let capacity = if share == 0 { MAX_BYTES } else { share * max_entries };
+        let entries = Cache::builder()
+            .max_capacity(capacity)
+            .weigher(move |_, entry: &Entry| {
+                u32::try_from(share.max(size(&entry.answer))).unwrap_or(u32::MAX)
+            })
+            .time_to_live(ttl)
+            .build();
+        Self { entries, ttl }
+    }
+
+    /// The answer of an equal request within its life.
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<Answer> {
+        self.entries.get(key).filter(|entry| Instant::now() < entry.until).map(|entry| entry.answer)
+    }
+
+    /// Keeps an answer, unless it sets a cookie: that is for one caller alone.
+    pub(crate) fn put(&self, key: CacheKey, answer: &Answer) {
+        if answer.headers.iter().any(|(name, _)| name == "set-cookie") {
+            return;
+        }
+        self.entries.insert(key, Entry { answer: answer.clone(), until: Instant::now() + self.ttl });
+    }
+}
+
+impl fmt::Debug for ResponseCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResponseCache").field("ttl", &self.ttl).finish_non_exhaustive()
+    }
+}
+
+fn size(answer: &Answer) -> u64 {
+    let headers: usize = answer.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+    (OVERHEAD + headers + answer.body.len()) as u64
+}
+
+#[cfg(test)]
+mod tests;

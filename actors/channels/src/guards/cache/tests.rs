@@ -1,0 +1,159 @@
+use bytes::Bytes;
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn key(fields: Option<&[&str]>, payload: &Value) -> Option<CacheKey> {
+    let fields: Option<Vec<String>> = fields.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+    let keys = KeyMaker::new("orders", fields.as_deref());
+    keys.key("POST", &Map::new(), &Map::new(), payload)
+}
+
+fn whole(payload: &Value) -> CacheKey {
+    key(None, payload).unwrap()
+}
+
+/// The same value as another author would have written it: members in another order.
+fn reordered(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            Value::Object(members.iter().rev().map(|(key, value)| (key.clone(), reordered(value))).collect())
+        }
+        Value::Array(items) => items.iter().map(reordered).collect(),
+        other => other.clone(),
+    }
+}
+
+fn documents() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3i64..3).prop_map(Value::from),
+        (-3i64..3).prop_map(|n| Value::from(n as f64)),
+        "[ab\\[{\"0]{0,2}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec(("[ab]{0,2}", inner), 0..4)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn the_order_of_members_and_blanks_do_not_matter(document in documents()) {
+        let blanks = serde_json::to_string_pretty(&reordered(&document)).unwrap();
+        let other: Value = serde_json::from_str(&blanks).unwrap();
+        prop_assert_eq!(whole(&document), whole(&other));
+    }
+
+    #[test]
+    fn different_values_have_different_keys(one in documents(), other in documents()) {
+        // `==` of values ignores the order of members, and tells 1 from 1.0.
+        prop_assert_eq!(one == other, whole(&one) == whole(&other));
+    }
+}
+
+#[test]
+fn every_part_of_the_request_takes_part() {
+    let map = |value: Value| value.as_object().unwrap().clone();
+    let (none, id) = (Map::new(), map(json!({"id": "1"})));
+    let channel = |name| KeyMaker::new(name, None);
+    let payload = json!({"a": 1});
+    let keys = [
+        channel("a").key("POST", &none, &none, &payload),
+        channel("b").key("POST", &none, &none, &payload),
+        channel("a").key("PUT", &none, &none, &payload),
+        channel("a").key("POST", &id, &none, &payload),
+        channel("a").key("POST", &none, &id, &payload),
+        channel("a").key("POST", &none, &none, &json!({"a": 2})),
+        channel("a").key("POST", &none, &none, &json!({"a": 1.0})),
+        channel("aPOST").key("", &none, &none, &payload),
+    ];
+    let distinct: std::collections::HashSet<_> = keys.iter().map(|key| key.unwrap()).collect();
+    assert_eq!(distinct.len(), keys.len());
+    let (one, other) = (map(json!({"x": "1", "y": "2"})), map(json!({"y": "2", "x": "1"})));
+    let (first, second) = (channel("a"), channel("a"));
+    assert_eq!(first.key("GET", &one, &one, &payload), second.key("GET", &other, &other, &payload));
+}
+
+#[test]
+fn a_field_is_a_key_then_a_path_then_a_path_below_data() {
+    let document = json!({
+        "order.id": 1, "order": {"id": 2, "lines": [{"sku": "a"}]}, "data": {"customer": 3}, "customer": 4, "nothing": null
+    });
+    for (name, found) in [
+        ("order.id", Some(json!(1))),
+        ("order.lines.0.sku", Some(json!("a"))),
+        ("data.order.lines", Some(json!([{"sku": "a"}]))),
+        ("data.customer", Some(json!(3))),
+        ("nothing", Some(Value::Null)),
+        ("absent", None),
+        ("order.lines.7", None),
+        ("data.absent", None),
+    ] {
+        assert_eq!(Field::new(name).find(&document), found.as_ref(), "{name}");
+    }
+}
+
+#[test]
+fn only_the_declared_fields_count_and_without_any_there_is_no_key() {
+    let fields: &[&str] = &["a", "b.c"];
+    let one = key(Some(fields), &json!({"a": 1, "b": {"c": 2, "d": 3}, "e": 4}));
+    assert_eq!(one, key(Some(fields), &json!({"a": 1, "b": {"c": 2}})));
+    assert_ne!(one, key(Some(fields), &json!({"a": 1})));
+    let (missing, null) = (json!({"a": 1}), json!({"a": 1, "b": {"c": null}}));
+    assert_ne!(key(Some(fields), &missing), key(Some(fields), &null), "null is a value");
+    for none in [json!({"e": 1}), json!([1]), json!(null), json!("a")] {
+        assert_eq!(key(Some(fields), &none), None, "{none}");
+    }
+}
+
+fn answer(size: usize) -> Answer {
+    Answer {
+        status: 201,
+        headers: vec![("location".into(), "/x".into())],
+        body: Bytes::from(vec![b'x'; size]),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_is_replayed_whole_until_its_life_is_over() {
+    let (cache, key) = (ResponseCache::new(Duration::from_secs(5), 10), whole(&json!(1)));
+    assert_eq!(cache.get(&key), None);
+    cache.put(key, &answer(3));
+    tokio::time::advance(Duration::from_millis(4_999)).await;
+    assert_eq!(cache.get(&key), Some(answer(3)));
+    tokio::time::advance(Duration::from_millis(1)).await;
+    assert_eq!(cache.get(&key), None);
+    cache.put(key, &answer(4));
+    assert_eq!(cache.get(&key), Some(answer(4)));
+}
+
+#[test]
+fn an_answer_that_sets_a_cookie_is_not_kept() {
+    let (cache, key) = (ResponseCache::new(Duration::from_secs(5), 10), whole(&json!(1)));
+    let mut cookie = answer(1);
+    cookie.headers.push(("set-cookie".into(), "a=b".into()));
+    cache.put(key, &cookie);
+    assert_eq!(cache.get(&key), None);
+}
+
+#[test]
+fn entries_and_bytes_are_bounded() {
+    let fill = |max_entries, size| {
+        let cache = ResponseCache::new(Duration::from_secs(5), max_entries);
+        for n in 0..500 {
+            cache.put(whole(&json!(n)), &answer(size));
+        }
+        cache.entries.run_pending_tasks();
+        (cache.entries.entry_count(), cache.entries.weighted_size())
+    };
+    assert_eq!(fill(100, 10).0, 100);
+    assert_eq!(fill(0, 10).0, 500);
+    let (entries, bytes) = fill(0, 1 << 20);
+    assert!((32..64).contains(&entries) && bytes <= MAX_BYTES, "{entries} entries, {bytes} bytes");
+}

@@ -1,0 +1,165 @@
+use serde_json::json;
+
+use super::*;
+
+fn shaper(allowed: Option<&[&str]>) -> Shaper {
+    let allowed_headers = allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+    Shaper::new(&ResponseConfig { allowed_headers, ..ResponseConfig::default() })
+}
+
+fn shape(control: Value, data: &Value) -> (Answer, Vec<Dropped>) {
+    let mut holder = json!({"_svc": {"response": control}});
+    shaper(None).shape(&Control::take(&mut holder).unwrap(), data)
+}
+
+fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    pairs.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+#[test]
+fn the_control_document_leaves_no_trace() {
+    for (data, left, is_document) in [
+        (json!({"_svc": {"response": {"status": 201}}, "a": 1}), json!({"a": 1}), true),
+        (json!({"_svc": {"response": {}, "own": 2}}), json!({"_svc": {"own": 2}}), true),
+        (json!({"_svc": {"response": 1}, "a": 1}), json!({"a": 1}), false),
+        (json!({"_svc": {"own": 2}}), json!({"_svc": {"own": 2}}), false),
+        (json!({"_svc": {}}), json!({}), false),
+        (json!({"_svc": 7}), json!({"_svc": 7}), false),
+        (json!({"a": 1}), json!({"a": 1}), false),
+        (json!([1]), json!([1]), false),
+    ] {
+        let mut rest = data.clone();
+        assert_eq!(Control::take(&mut rest).is_some(), is_document, "{data}");
+        assert_eq!(rest, left, "{data}");
+    }
+}
+
+#[test]
+fn the_status_is_a_final_one_or_200() {
+    for (status, sent, told) in [
+        (json!(201), 201, 0),
+        (json!(201.0), 201, 0),
+        (json!(418), 418, 0),
+        (json!(999), 999, 0),
+        (Value::Null, 200, 0),
+        (json!(99), 200, 1),
+        (json!(100), 200, 1),
+        (json!(101), 200, 1),
+        (json!(199), 200, 1),
+        (json!(1_000), 200, 1),
+        (json!(-200), 200, 1),
+        (json!(200.5), 200, 1),
+        (json!(1e300), 200, 1),
+        (json!("201"), 200, 1),
+        (json!([201]), 200, 1),
+    ] {
+        let (answer, dropped) = shape(json!({"status": status}), &json!({}));
+        assert_eq!((answer.status, dropped.len()), (sent, told), "{status}");
+    }
+    let (answer, dropped) = shape(json!({}), &json!({"a": 1}));
+    assert_eq!((answer.status, &*answer.body, dropped), (200, &br#"{"a":1}"#[..], vec![]));
+}
+
+#[test]
+fn an_answer_without_a_body_has_none() {
+    for status in [204, 205, 304] {
+        let control = json!({"status": status, "headers": {"etag": "\"7\""}, "body_path": "a"});
+        let (answer, _) = shape(control, &json!({"a": 1}));
+        assert_eq!((answer.status, answer.body.len()), (status, 0));
+        assert_eq!(answer.headers, headers(&[("etag", "\"7\"")]));
+    }
+}
+
+#[test]
+fn allowed_headers_are_set_in_lower_case_and_the_rest_is_dropped() {
+    let control = json!({"headers": {
+        "Location": "/orders/7", "CONTENT-TYPE": " text/plain ", "etag": "", "link": "a\tb",
+        "x-own": "1", "X-Request-Id": "1", "content-length": "9", "Set-Cookie": "a=b",
+        "retry-after": 3, "cache-control": null,
+        "last-modified": "a\r\nx-evil: 1", "content-language": "caf\u{e9}", "": "x"
+    }});
+    let (answer, dropped) = shape(control, &json!({}));
+    let mut set = answer.headers.clone();
+    set.sort();
+    let due = [("content-type", "text/plain"), ("etag", ""), ("link", "a\tb"), ("location", "/orders/7")];
+    assert_eq!(set, headers(&due));
+    let mut names: Vec<_> = dropped
+        .iter()
+        .map(|dropped| match dropped {
+            Dropped::Header(name) => name.as_str(),
+            Dropped::Status => "status",
+        })
+        .collect();
+    names.sort_unstable();
+    let due = [
+        "",
+        "Set-Cookie",
+        "X-Request-Id",
+        "cache-control",
+        "content-language",
+        "content-length",
+        "last-modified",
+        "retry-after",
+        "x-own",
+    ];
+    assert_eq!(names, due);
+}
+
+#[test]
+fn a_list_of_the_channel_replaces_the_default_and_cannot_name_the_forbidden() {
+    let listed: Vec<&str> = ["X-Own", "set-cookie"].into_iter().chain(NEVER).collect();
+    let shaper = shaper(Some(&listed));
+    let mut wanted: Map<String, Value> = NEVER.iter().map(|&name| (name.to_owned(), json!("x"))).collect();
+    wanted.extend([
+        ("x-own".into(), json!("1")),
+        ("set-cookie".into(), json!("a=b")),
+        ("etag".into(), json!("2")),
+    ]);
+    let control = Control(Map::from_iter([("headers".to_owned(), Value::Object(wanted))]));
+    let (mut answer, dropped) = shaper.shape(&control, &json!({}));
+    answer.headers.sort();
+    let due = [("content-type", "application/json"), ("set-cookie", "a=b"), ("x-own", "1")];
+    assert_eq!(answer.headers, headers(&due));
+    assert_eq!(dropped.len(), NEVER.len() + 1);
+}
+
+#[test]
+fn of_two_spellings_of_a_header_one_is_sent() {
+    let (answer, _) = shape(json!({"headers": {"ETag": "1", "etag": "2"}}), &json!({}));
+    assert_eq!(answer.headers, headers(&[("etag", "2"), ("content-type", "application/json")]));
+}
+
+#[test]
+fn a_logged_name_is_short_and_the_value_is_not_told() {
+    let (_, dropped) = shape(json!({"headers": {"x".repeat(500): "secret"}}), &json!({}));
+    assert_eq!(dropped, [Dropped::Header("x".repeat(MAX_LOGGED))]);
+}
+
+#[test]
+fn the_body_is_what_the_path_selects() {
+    let data = json!({"a": {"b": ["text", 2]}, "data.x": 1, "database": 5});
+    let whole = data.to_string();
+    for (control, body) in [
+        (json!({}), whole.as_str()),
+        (json!({"body_path": "data"}), whole.as_str()),
+        (json!({"body_path": 7}), whole.as_str()),
+        (json!({"body_path": "a.b"}), r#"["text",2]"#),
+        (json!({"body_path": "data.a.b"}), r#"["text",2]"#),
+        (json!({"body_path": "a.b.0"}), r#""text""#),
+        (json!({"body_path": "a.b.0", "raw": true}), "text"),
+        (json!({"body_path": "a.b.0", "raw": "true"}), r#""text""#),
+        (json!({"body_path": "a.b.1", "raw": true}), "2"),
+        (json!({"body_path": "database"}), "5"),
+        (json!({"body_path": "a.c"}), "null"),
+        (json!({"body_path": "data.data.a"}), "null"),
+        (json!({"body_path": ""}), "null"),
+        (json!({"body_path": "a..b"}), "null"),
+        (json!({"raw": true}), whole.as_str()),
+    ] {
+        let (answer, dropped) = shape(control.clone(), &data);
+        assert_eq!(answer.body, body, "{control}");
+        assert!(dropped.is_empty(), "{control}");
+    }
+    let (answer, _) = shape(json!({"raw": true}), &json!("whole text"));
+    assert_eq!(answer.body, "whole text");
+}
