@@ -66,3 +66,6 @@ fn admit(
         None => Ok(addresses),
     }
 }
+
+#[cfg(test)]
+mod tests;

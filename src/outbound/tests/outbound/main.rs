@@ -1,0 +1,19 @@
+//! The outbound client from outside: what it dials, whom it trusts, how much it reads.
+
+mod answers;
+mod environment;
+mod spellings;
+mod trap;
+
+use std::time::Duration;
+
+use svc_outbound::{Client, ClientOptions, Outbound, Trust};
+
+/// Longer than any answer that is expected.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A client that trusts these anchors.
+fn client(trust: &Trust, allow_private: bool, timeout: Duration) -> Client {
+    let outbound = Outbound::new(trust).unwrap();
+    outbound.client(ClientOptions { allow_private, timeout }).unwrap()
+}

@@ -1,0 +1,233 @@
+//! A small HTTPS server that does as it is told: answers, redirects, hangs, never ends, is down.
+//!
+//! Its certificate comes from an authority of its own, for `localhost`, `127.0.0.1` and `::1`. Clients in the test trust
+//! [`HttpsServer::authority`]; a service under test is started with `SSL_CERT_FILE` naming a file that holds it.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
+
+/// How long a client may be silent before its connection is given up.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// What the server does with every request until it is told otherwise.
+#[derive(Clone, Debug)]
+pub enum Behaviour {
+    /// A whole answer; its length is announced.
+    Answer {
+        /// The status code.
+        status: u16,
+        /// Headers beside the length.
+        headers: Vec<(String, String)>,
+        /// The body.
+        body: Vec<u8>,
+    },
+    /// These bytes, whatever they are, and the end of the connection.
+    Raw(Vec<u8>),
+    /// An answer whose body goes on until the client has enough.
+    Endless,
+    /// Silence, until there is another behaviour.
+    Hang,
+    /// Closes each connection before a word is spoken.
+    Down,
+}
+
+impl Behaviour {
+    /// 200 with this JSON and these headers.
+    pub fn json(body: impl Into<String>, headers: &[(&str, &str)]) -> Self {
+        let mut all = vec![("content-type".to_owned(), "application/json".to_owned())];
+        all.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        Self::Answer { status: 200, headers: all, body: body.into().into_bytes() }
+    }
+
+    /// A redirect.
+    pub fn redirect(status: u16, location: &str) -> Self {
+        let headers = vec![("location".to_owned(), location.to_owned())];
+        Self::Answer { status, headers, body: Vec::new() }
+    }
+}
+
+/// The server; ends when dropped.
+pub struct HttpsServer {
+    address: SocketAddr,
+    authority: String,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    told: Mutex<Told>,
+    changed: Condvar,
+    tls: Arc<ServerConfig>,
+}
+
+struct Told {
+    behaviour: Behaviour,
+    requests: Vec<String>,
+    ended: bool,
+}
+
+impl HttpsServer {
+    /// Starts on a free loopback port.
+    ///
+    /// # Errors
+    /// No port, or no certificate.
+    pub fn start(behaviour: Behaviour) -> io::Result<Self> {
+        let (tls, authority) = certificate().map_err(io::Error::other)?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let told = Told { behaviour, requests: Vec::new(), ended: false };
+        let shared = Arc::new(Shared { told: Mutex::new(told), changed: Condvar::new(), tls: Arc::new(tls) });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if accepting.lock().ended {
+                    return;
+                }
+                let serving = Arc::clone(&accepting);
+                // A client that breaks off is no business of the test's.
+                thread::spawn(move || serving.serve(stream));
+            }
+        });
+        Ok(Self { address, authority, shared })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `https://127.0.0.1:{port}{path}`
+    pub fn url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.address)
+    }
+
+    /// The authority's certificate, as PEM.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// Writes the authority's certificate into a directory and says where.
+    ///
+    /// # Errors
+    /// Any error of the file system.
+    pub fn write_authority(&self, directory: &Path) -> io::Result<PathBuf> {
+        let path = directory.join("authority.pem");
+        std::fs::write(&path, &self.authority)?;
+        Ok(path)
+    }
+
+    /// From now on does this, also with requests that hang.
+    pub fn behave(&self, behaviour: Behaviour) {
+        self.shared.lock().behaviour = behaviour;
+        self.shared.changed.notify_all();
+    }
+
+    /// How many requests have come.
+    pub fn hits(&self) -> usize {
+        self.shared.lock().requests.len()
+    }
+
+    /// The heads of the requests that have come.
+    pub fn requests(&self) -> Vec<String> {
+        self.shared.lock().requests.clone()
+    }
+}
+
+impl Drop for HttpsServer {
+    fn drop(&mut self) {
+        let mut told = self.shared.lock();
+        told.ended = true;
+        told.behaviour = Behaviour::Down;
+        drop(told);
+        self.shared.changed.notify_all();
+        // The accepting thread looks up when somebody comes.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        if matches!(self.lock().behaviour, Behaviour::Down) {
+            return Ok(());
+        }
+        stream.set_read_timeout(Some(SILENCE))?;
+        stream.set_write_timeout(Some(SILENCE))?;
+        let connection = ServerConnection::new(Arc::clone(&self.tls)).map_err(io::Error::other)?;
+        let mut stream = BufReader::new(StreamOwned::new(connection, stream));
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            if stream.read_line(&mut head)? == 0 {
+                return Ok(());
+            }
+        }
+        let behaviour = self.behaviour_for(head);
+        let stream = stream.get_mut();
+        answer(stream, &behaviour)?;
+        stream.conn.send_close_notify();
+        stream.flush()
+    }
+
+    /// What to do with a request, once that is known.
+    fn behaviour_for(&self, head: String) -> Behaviour {
+        let mut told = self.lock();
+        told.requests.push(head);
+        while matches!(told.behaviour, Behaviour::Hang) {
+            told = self.changed.wait(told).unwrap_or_else(PoisonError::into_inner);
+        }
+        told.behaviour.clone()
+    }
+}
+
+fn answer(stream: &mut impl Write, behaviour: &Behaviour) -> io::Result<()> {
+    match behaviour {
+        Behaviour::Answer { status, headers, body } => {
+            write!(
+                stream,
+                "HTTP/1.1 {status} Told\r\nconnection: close\r\ncontent-length: {}\r\n",
+                body.len()
+            )?;
+            for (name, value) in headers {
+                write!(stream, "{name}: {value}\r\n")?;
+            }
+            stream.write_all(b"\r\n")?;
+            stream.write_all(body)
+        }
+        Behaviour::Raw(bytes) => stream.write_all(bytes),
+        Behaviour::Endless => {
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n")?;
+            loop {
+                stream.write_all(&[b' '; 16 * 1024])?;
+            }
+        }
+        Behaviour::Hang | Behaviour::Down => Ok(()),
+    }
+}
+
+/// The server's settings and its authority's certificate.
+fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error + Send + Sync>> {
+    let mut params = CertificateParams::new(Vec::new())?;
+    params.distinguished_name.push(DnType::CommonName, "test authority");
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate()?)?;
+    let key = KeyPair::generate()?;
+    let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
+    let leaf = CertificateParams::new(names)?.signed_by(&key, &authority)?;
+    let key = PrivateKeyDer::try_from(key.serialize_der())?;
+    let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()?
+        .with_no_client_auth()
+        .with_single_cert(vec![leaf.der().clone()], key)?;
+    Ok((config, authority.pem()))
+}
