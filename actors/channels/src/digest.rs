@@ -1,4 +1,4 @@
-//! Digests that stand for what callers send: short, of one size, and not to be guessed back into a collision.
+//! Digests that stand for what callers send: of one size, and nobody can find two values with the same one.
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};

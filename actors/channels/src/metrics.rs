@@ -51,6 +51,11 @@ struct ChannelLabels {
     channel: String,
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScopeLabels {
+    scope: String,
+}
+
 /// Labels of `svc_errors_total`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ErrorLabels {
@@ -64,6 +69,7 @@ pub struct ChannelMetrics {
     messages: Family<MessageLabels, Counter>,
     durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
     errors: Family<ErrorLabels, Counter>,
+    rate_rejections: Family<ScopeLabels, Counter>,
     workflows: Pool<WorkflowLabels>,
     tasks: Pool<TaskLabels>,
 }
@@ -74,6 +80,7 @@ impl Default for ChannelMetrics {
             messages: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             errors: Family::default(),
+            rate_rejections: Family::default(),
             workflows: Pool::default(),
             tasks: Pool::default(),
         }
@@ -81,8 +88,8 @@ impl Default for ChannelMetrics {
 }
 
 impl ChannelMetrics {
-    /// Registers `messages`, `message_duration_seconds`, `workflow_duration_seconds`, `task_duration_seconds` and
-    /// `errors`; the prefix is the registry's.
+    /// Registers `messages`, `message_duration_seconds`, `workflow_duration_seconds`, `task_duration_seconds`,
+    /// `errors` and `rate_limit_rejections`; the prefix is the registry's.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("messages", "Messages by channel and outcome", self.messages.clone());
         registry.register("message_duration_seconds", "Time from arrival to answer", self.durations.clone());
@@ -93,11 +100,22 @@ impl ChannelMetrics {
         );
         registry.register("task_duration_seconds", "Time a task ran", self.tasks.family());
         registry.register("errors", "Failures by reason", self.errors.clone());
+        registry.register(
+            "rate_limit_rejections",
+            "Requests over a rate limit",
+            self.rate_rejections.clone(),
+        );
     }
 
     /// Counts one failure. `reason` is one of the fixed words of `svc_errors_total`.
     pub fn error(&self, reason: &'static str) {
         self.errors.get_or_create(&ErrorLabels { reason }).inc();
+    }
+
+    /// Counts a request over a rate limit. `scope` is the name of the channel, or `admin`, `data` or `operational` for
+    /// the platform's own limits.
+    pub fn rate_limited(&self, scope: &str) {
+        self.rate_rejections.get_or_create(&ScopeLabels { scope: scope.to_owned() }).inc();
     }
 
     /// The meters of one channel.
@@ -122,6 +140,7 @@ impl ChannelMetrics {
             self.messages.remove(&MessageLabels { channel: channel.to_owned(), status });
         }
         self.durations.remove(&ChannelLabels { channel: channel.to_owned() });
+        self.rate_rejections.remove(&ScopeLabels { scope: channel.to_owned() });
     }
 }
 

@@ -56,7 +56,7 @@ codes! {
     /// The body is not JSON by its content type.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type";
     /// Too many requests.
-    RateLimited = "RATE_LIMITED", 429, "Rate limit exceeded";
+    RateLimited = "RATE_LIMITED", 429, "Too many requests";
     /// Unexpected.
     InternalError = "INTERNAL_ERROR", 500, "An internal error occurred";
     /// A configuration fault met at run time.

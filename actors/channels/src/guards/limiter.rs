@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hash, RandomState};
 use std::num::NonZeroU32;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -49,7 +49,7 @@ impl Limiter {
     }
 
     /// Takes one token out of the key's bucket; `false` when it is empty, which costs the caller nothing.
-    pub fn check(&self, key: &str) -> bool {
+    pub fn check<K: Hash + ?Sized>(&self, key: &K) -> bool {
         // 64 keyed bits: two of 65 536 keys meet once in ten thousand million tables, and not by anyone's choice.
         self.buckets.check_key(&self.hasher.hash_one(key)).is_ok()
     }
