@@ -1,0 +1,139 @@
+//! What providers sign is accepted, and nothing near it.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use svc_auth::Reason;
+
+use crate::support::{Golden, Request, authenticator, merged, verdict};
+
+/// Every vector with its file's name and block, and the request it is.
+fn each(mut visit: impl FnMut(&str, &Golden, &str, &Request)) {
+    for (name, golden) in Golden::all() {
+        for vector in &golden.vectors {
+            visit(&name, &golden, &vector.secret, &vector.request());
+        }
+    }
+}
+
+#[test]
+fn every_preset_has_forty_vectors_with_their_origin() {
+    let mut counts = BTreeMap::new();
+    for (name, golden) in Golden::all() {
+        assert!(golden.origin.contains(|c: char| c.is_ascii_digit()), "{name} tells no version");
+        let preset = golden.config["preset"].as_str().unwrap_or("none").to_owned();
+        *counts.entry(preset).or_insert(0) += golden.vectors.len();
+    }
+    for preset in ["zoom", "slack", "stripe", "github", "shopify", "webex", "none"] {
+        assert!(counts[preset] >= 40, "{preset}: {}", counts[preset]);
+    }
+}
+
+#[test]
+fn what_a_provider_signed_is_accepted_under_its_preset_and_alias() {
+    let aliases = [
+        ("zoom", "P1"),
+        ("slack", "P2"),
+        ("stripe", "P3"),
+        ("github", "P4"),
+        ("shopify", "P5"),
+        ("webex", "P6"),
+    ];
+    each(|name, golden, secret, request| {
+        let auth = golden.auth(secret);
+        assert!(verdict(&authenticator(&auth), request).is_ok(), "{name}: {request:?}");
+        let preset = golden.config["preset"].as_str();
+        if let Some((_, alias)) = aliases.iter().find(|(known, _)| Some(*known) == preset) {
+            let auth = merged(&auth, &json!({"preset": alias}));
+            assert!(verdict(&authenticator(&auth), request).is_ok(), "{name}: {alias}");
+        }
+    });
+}
+
+#[test]
+fn every_secret_of_a_rotation_is_accepted_and_no_other() {
+    each(|name, golden, secret, request| {
+        let mut auth = merged(&golden.auth("another"), &json!({"secrets": ["a third", secret]}));
+        assert!(verdict(&authenticator(&auth), request).is_ok(), "{name}");
+        auth["secrets"] = json!(["a third", format!("{secret} ")]);
+        assert_eq!(verdict(&authenticator(&auth), request), Err(Reason::BadSignature), "{name}");
+    });
+}
+
+#[test]
+fn another_blank_in_the_body_is_refused() {
+    each(|name, golden, secret, request| {
+        let authenticator = authenticator(&golden.auth(secret));
+        let body = &request.body;
+        let mut changed = vec![[b" ", body.as_slice()].concat(), [body.as_slice(), b"\n"].concat()];
+        let (head, tail) = body.split_at(body.len() / 2);
+        changed.push([head, b" ", tail].concat());
+        for (at, _) in body.iter().enumerate().filter(|(_, byte)| byte.is_ascii_whitespace()).take(3) {
+            changed.push([&body[..at], &body[at + 1..]].concat());
+        }
+        for body in changed {
+            let request = Request { body, ..request.clone() };
+            assert_eq!(verdict(&authenticator, &request), Err(Reason::BadSignature), "{name}: {request:?}");
+        }
+    });
+}
+
+#[test]
+fn a_flipped_bit_of_the_signature_is_refused() {
+    each(|name, golden, secret, request| {
+        let authenticator = authenticator(&golden.auth(secret));
+        let (header, length) = golden.signature();
+        let value = request.header(header).unwrap();
+        let (before, text) = value.split_at(value.len() - length);
+        let is_hex = length != 44;
+        let signature = if is_hex { hex::decode(text).unwrap() } else { STANDARD.decode(text).unwrap() };
+        // A large body takes its time.
+        let step = if request.body.len() > 1000 { 37 } else { 1 };
+        for bit in (0..signature.len() * 8).step_by(step) {
+            let mut flipped = signature.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            let text = if is_hex { hex::encode(flipped) } else { STANDARD.encode(flipped) };
+            let mut request = request.clone();
+            *request.header_mut(header) = [before, text.as_bytes()].concat();
+            assert_eq!(verdict(&authenticator, &request), Err(Reason::BadSignature), "{name}: bit {bit}");
+        }
+    });
+}
+
+#[test]
+fn headers_of_another_request_are_refused() {
+    for (name, golden) in Golden::all() {
+        let (signature, _) = golden.signature();
+        for (vector, other) in golden.vectors.iter().zip(golden.vectors.iter().skip(1)) {
+            let authenticator = authenticator(&golden.auth(&vector.secret));
+            let (request, other) = (vector.request(), other.request());
+            if other.now != request.now {
+                continue;
+            }
+            for (header, value) in &other.headers {
+                let mut swapped = request.clone();
+                *swapped.header_mut(header) = value.clone();
+                if swapped != request {
+                    assert_eq!(verdict(&authenticator, &swapped), Err(Reason::BadSignature), "{name}");
+                }
+            }
+            let renamed =
+                request.clone().without(signature).with("x-other", request.header(signature).unwrap());
+            assert_eq!(verdict(&authenticator, &renamed), Err(Reason::Missing), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_signature_is_stale_a_second_after_its_window() {
+    each(|name, golden, secret, request| {
+        let authenticator = authenticator(&golden.auth(secret));
+        for seconds in [-601, 601, i64::MIN / 2, i64::MAX / 2] {
+            let moved = Request { now: request.now + seconds, ..request.clone() };
+            let found = verdict(&authenticator, &moved).err();
+            assert_eq!(found, golden.has_window().then_some(Reason::StaleTimestamp), "{name}");
+        }
+    });
+}

@@ -1,0 +1,73 @@
+//! Whatever bytes arrive or are written, nothing panics and nothing is let in.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use svc_model::config::{HeaderField, Part, SigningTemplate};
+
+use crate::support::{Request, authenticator, verdict};
+
+/// Bytes of no form, or of nearly the right one.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let near = "[vt01sha256Bearer =,:+/_\\-a-f0-9]{0,90}".prop_map(String::into_bytes);
+    prop_oneof![proptest::collection::vec(any::<u8>(), 0..120), near]
+}
+
+fn blocks() -> Vec<Value> {
+    let mut blocks: Vec<_> = ["zoom", "slack", "stripe", "github", "shopify", "webex"]
+        .iter()
+        .map(|preset| json!({"mode": "hmac", "secret": "s", "preset": preset}))
+        .collect();
+    blocks.push(json!({"mode": "hmac", "secret": "s", "algorithm": "sha512"}));
+    blocks.push(json!({"mode": "hmac", "secret": "s", "encoding": "base64url", "signature_key": "v1"}));
+    blocks.push(json!({"mode": "api_key", "keys": ["k-0123456789abcdef"]}));
+    blocks.push(json!({"mode": "api_key", "keys": ["k-0123456789abcdef"], "scheme": ""}));
+    blocks
+}
+
+const HEADERS: [&str; 10] = [
+    "x-zm-signature",
+    "x-zm-request-timestamp",
+    "x-slack-signature",
+    "x-slack-request-timestamp",
+    "stripe-signature",
+    "x-hub-signature-256",
+    "x-shopify-hmac-sha256",
+    "x-spark-signature",
+    "x-signature",
+    "authorization",
+];
+
+proptest! {
+    #[test]
+    fn made_up_headers_are_refused(
+        values in proptest::collection::vec(bytes(), HEADERS.len()),
+        body in bytes(),
+        now in prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX)],
+    ) {
+        let headers = HEADERS.iter().map(|name| (*name).to_owned()).zip(values).collect();
+        let request = Request { headers, body, now };
+        for auth in blocks() {
+            prop_assert!(verdict(&authenticator(&auth), &request).is_err(), "{auth}");
+        }
+    }
+
+    #[test]
+    fn a_template_is_read_back_whole_or_refused(text in "[a{}:hedrboy \u{17e}-]{0,40}|\\PC{0,40}") {
+        let Ok(template) = SigningTemplate::parse(&text) else { return Ok(()) };
+        let written: String = template.parts().iter().map(|part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Body => "{body}".to_owned(),
+            Part::Header(HeaderField { name, key: None }) => format!("{{header:{name}}}"),
+            Part::Header(HeaderField { name, key: Some(key) }) => format!("{{header:{name}:{key}}}"),
+        }).collect();
+        prop_assert_eq!(written, text);
+        prop_assert!(template.parts().contains(&Part::Body));
+    }
+
+    #[test]
+    fn a_place_of_a_timestamp_never_panics(text in "\\PC{0,40}") {
+        if let Some(field) = HeaderField::parse(&text) {
+            prop_assert!(!field.name.is_empty());
+        }
+    }
+}
