@@ -2,7 +2,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test lint fmt bench doc deny
+.PHONY: help demo run test fuzz lint fmt bench doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-8s %s\n' "$$name" "$$text"; done
@@ -17,6 +17,9 @@ run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a config
 
 test: ## every test; installs or finds what they need
 	@tests/run
+
+fuzz: ## a million mutated requests against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
+	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture
 
 lint: ## rustfmt, clippy, rustdoc: all without a warning
 	$(CARGO) fmt --all --check
