@@ -4,25 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_engine::{Engine, Expression, Flow};
+use svc_engine::{Expression, Flow};
 use svc_model::config::{Backpressure, BodyMode, ResponseMode};
 use svc_model::{Channel, ChannelConfig, is_unreadable};
 use tokio::sync::Semaphore;
 
-use crate::metrics::{ChannelMetrics, Meters};
+use crate::metrics::Meters;
 use crate::series::FlowMeters;
-use crate::settings::Settings;
-
-/// What a definition is built with, the same for every channel.
-#[derive(Clone)]
-pub struct Toolbox {
-    /// Compiles and runs.
-    pub engine: Arc<Engine>,
-    /// Server settings.
-    pub settings: Arc<Settings>,
-    /// What is counted.
-    pub metrics: ChannelMetrics,
-}
+use crate::toolbox::Toolbox;
 
 /// A channel ready to run. Immutable; shared by its actors on all threads.
 pub struct Definition {

@@ -25,11 +25,13 @@ mod series;
 mod serve;
 mod settings;
 mod shape;
+mod toolbox;
 
 pub use actor::{ChannelActor, Probe, Submit};
 pub use answer::Answer;
-pub use definition::{Definition, Toolbox};
+pub use definition::Definition;
 pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
-pub use request::{DataRequest, Ingress};
+pub use request::{DataRequest, Delivery, Ingress};
 pub use settings::Settings;
+pub use toolbox::Toolbox;

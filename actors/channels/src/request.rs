@@ -12,11 +12,23 @@ pub enum Ingress {
     Embedded,
 }
 
+/// What the caller waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Delivery {
+    /// The answer of the run.
+    #[default]
+    Sync,
+    /// That the message was accepted; it is run later.
+    Async,
+}
+
 /// One message for a channel.
 #[derive(Clone, Debug)]
 pub struct DataRequest {
     /// The way it came in.
     pub ingress: Ingress,
+    /// What the caller waits for.
+    pub delivery: Delivery,
     /// The HTTP method as received; empty for [`Ingress::Embedded`].
     pub method: String,
     /// What the route captured, by parameter name; values are strings.
@@ -44,6 +56,7 @@ impl DataRequest {
     pub fn embedded(payload: Value) -> Self {
         Self {
             ingress: Ingress::Embedded,
+            delivery: Delivery::Sync,
             method: String::new(),
             params: Map::new(),
             query: Map::new(),

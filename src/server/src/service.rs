@@ -27,6 +27,9 @@ use crate::state::AppState;
 use crate::tree::{self, PlantError};
 use crate::workers::Workers;
 
+/// Most idempotency keys, and most answers to be reused, a channel keeps in memory.
+const MEMORY_ENTRIES: u64 = 100_000;
+
 /// What a start takes beside the configuration.
 pub struct Options {
     /// Where the service logs; nowhere by default.
@@ -134,6 +137,10 @@ impl Service {
             engine: Arc::clone(&engine),
             settings: Arc::new(settings::channels(&config)),
             metrics: channels,
+            resolver: settings::resolver(&options.environment),
+            key_sets: Arc::new(settings::NoKeySets),
+            memory_entries: MEMORY_ENTRIES,
+            log: log.clone(),
         };
         let parts = |store, channels| Parts {
             store,

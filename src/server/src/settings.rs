@@ -1,11 +1,15 @@
 //! Where the configuration meets the parts that do not know it.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
+use svc_auth::{KeySet, KeySets};
 use svc_channels::Settings;
 use svc_engine::{Engine, Limits};
 use svc_registry::ChannelFilter;
+use svc_secrets::Resolver;
 use svc_store::StoreConfig;
 
 use crate::config::{self, Config};
@@ -23,6 +27,21 @@ pub fn store(config: &Config) -> StoreConfig {
         idle_timeout: (storage.idle_timeout_secs > 0).then(|| Duration::from_secs(storage.idle_timeout_secs)),
         auto_migrate: storage.auto_migrate,
         connect_retry: Duration::from_secs(storage.connect_retry_secs),
+    }
+}
+
+/// Looks `env://` references up in the environment the service was started with.
+pub(crate) fn resolver(environment: &[(String, String)]) -> Arc<dyn Resolver + Send + Sync> {
+    let environment: HashMap<String, String> = environment.iter().cloned().collect();
+    Arc::new(svc_secrets::Environment(move |wanted: &str| environment.get(wanted).cloned()))
+}
+
+/// Until key sets are fetched: a channel that needs one is quarantined.
+pub(crate) struct NoKeySets;
+
+impl KeySets for NoKeySets {
+    fn at(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
+        Err("key sets are not fetched in this version".to_owned())
     }
 }
 

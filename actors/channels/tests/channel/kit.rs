@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, Tree};
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
+use svc_auth::{KeySet, KeySets};
 use svc_channels::{
     Answer, ChannelActor, ChannelMetrics, DataRequest, Definition, Ingress, Settings, Submit, Toolbox,
     refusal,
@@ -15,6 +16,7 @@ use svc_model::{
     Channel, ChannelContent, ChannelType, Protocol, ServiceError, Status, Timestamp, Workflow,
     WorkflowContent,
 };
+use svc_secrets::Environment;
 use tokio::sync::Semaphore;
 
 /// A function made of a closure.
@@ -63,6 +65,15 @@ impl Hold {
     }
 }
 
+/// No issuer's keys can be had.
+struct NoKeySets;
+
+impl KeySets for NoKeySets {
+    fn at(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
+        Err("no key sets here".to_owned())
+    }
+}
+
 /// What definitions are built with in a test.
 pub(crate) struct Kit {
     pub(crate) tools: Toolbox,
@@ -97,6 +108,12 @@ impl Kit {
             engine: Arc::new(engine),
             settings: Arc::new(settings),
             metrics: ChannelMetrics::default(),
+            resolver: Arc::new(Environment(|name: &str| {
+                (name == "ORDERS_KEY").then(|| "k-from-env".to_owned())
+            })),
+            key_sets: Arc::new(NoKeySets),
+            memory_entries: 1000,
+            log: slog::Logger::root(slog::Discard, slog::o!()),
         };
         Self { tools, hold }
     }

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use actix_supervision::{Backoff, ChildSpec, Exhausted, Fault, GroupSpec, Placement, Policy, Tree};
 use serde_json::{Value, json};
+use svc_auth::{KeySet, KeySets};
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Ingress, Settings, Toolbox};
 use svc_engine::Engine;
 use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, Status, WorkflowContent};
 use svc_registry::{ChannelFilter, ChannelPolicy, Parts, Registry, RegistryMetrics, WorkerId};
+use svc_secrets::Environment;
 use svc_store::{AuditEntry, ChannelGates, Mutation, Store, StoreConfig, WorkflowGates};
 
 /// How long a test waits for a state before it fails.
@@ -20,6 +22,15 @@ pub(crate) struct World {
     pub(crate) store: Store,
     pub(crate) metrics: ChannelMetrics,
     io: Option<tokio::runtime::Runtime>,
+}
+
+/// No issuer's keys can be had.
+struct NoKeySets;
+
+impl KeySets for NoKeySets {
+    fn at(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
+        Err("no key sets here".to_owned())
+    }
 }
 
 /// A registry that loaded, with its worker.
@@ -61,6 +72,10 @@ impl World {
             engine: Arc::new(Engine::builder().build()),
             settings: Arc::new(Settings::default()),
             metrics: self.metrics.clone(),
+            resolver: Arc::new(Environment(|_: &str| None)),
+            key_sets: Arc::new(NoKeySets),
+            memory_entries: 1000,
+            log: slog::Logger::root(slog::Discard, slog::o!()),
         };
         let budget = Policy {
             max_restarts: 2,

@@ -10,7 +10,7 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value};
-use svc_channels::{Answer, DataRequest, Ingress};
+use svc_channels::{Answer, DataRequest, Delivery, Ingress};
 use svc_model::ServiceError;
 use svc_registry::{WorkerId, data_path};
 
@@ -64,6 +64,7 @@ pub(crate) async fn submit(
     let profile = asks_for_profile(request.headers(), &query);
     let message = DataRequest {
         ingress: Ingress::Http,
+        delivery: if resolution.is_async { Delivery::Async } else { Delivery::Sync },
         method: request.method().as_str().to_owned(),
         params: std::mem::take(&mut resolution.params),
         query,

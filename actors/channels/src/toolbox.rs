@@ -1,0 +1,29 @@
+//! What definitions are built with, the same for every channel of a process.
+
+use std::sync::Arc;
+
+use svc_auth::KeySets;
+use svc_engine::Engine;
+use svc_secrets::Resolver;
+
+use crate::metrics::ChannelMetrics;
+use crate::settings::Settings;
+
+/// What a definition is built with, the same for every channel.
+#[derive(Clone)]
+pub struct Toolbox {
+    /// Compiles and runs.
+    pub engine: Arc<Engine>,
+    /// Server settings.
+    pub settings: Arc<Settings>,
+    /// What is counted.
+    pub metrics: ChannelMetrics,
+    /// Looks secret references up.
+    pub resolver: Arc<dyn Resolver + Send + Sync>,
+    /// Where the keys of token issuers come from.
+    pub key_sets: Arc<dyn KeySets>,
+    /// Most entries a channel keeps in the memory of the process: idempotency keys, answers to be reused.
+    pub memory_entries: u64,
+    /// Where it logs.
+    pub log: slog::Logger,
+}
