@@ -5,6 +5,7 @@ use std::sync::Arc;
 use svc_auth::KeySets;
 use svc_engine::Engine;
 use svc_secrets::Resolver;
+use svc_traces::Traces;
 
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
@@ -22,6 +23,8 @@ pub struct Toolbox {
     pub resolver: Arc<dyn Resolver + Send + Sync>,
     /// Where the keys of token issuers come from.
     pub key_sets: Arc<dyn KeySets>,
+    /// Where runs leave traces and accepted work waits; without one nothing is recorded and nothing accepted.
+    pub traces: Option<Traces>,
     /// Most entries a channel keeps in the memory of the process: idempotency keys, answers to be reused.
     pub memory_entries: u64,
     /// Where it logs.

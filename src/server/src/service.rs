@@ -139,6 +139,7 @@ impl Service {
             metrics: channels,
             resolver: settings::resolver(&options.environment),
             key_sets: Arc::new(settings::NoKeySets),
+            traces: None,
             memory_entries: MEMORY_ENTRIES,
             log: log.clone(),
         };

@@ -112,6 +112,7 @@ impl Kit {
                 (name == "ORDERS_KEY").then(|| "k-from-env".to_owned())
             })),
             key_sets: Arc::new(NoKeySets),
+            traces: None,
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };

@@ -74,6 +74,7 @@ impl World {
             metrics: self.metrics.clone(),
             resolver: Arc::new(Environment(|_: &str| None)),
             key_sets: Arc::new(NoKeySets),
+            traces: None,
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };
