@@ -1,8 +1,9 @@
-//! Who is let in and who is not: signatures made by the providers' own libraries, mutations of valid requests, and every
-//! reason to refuse.
+//! Who is let in and who is not: signatures made by the providers' own libraries, tokens of other makers, mutations of valid
+//! requests, and every reason to refuse.
 
 mod build;
 mod golden;
+mod jwt;
 mod meaning;
 mod mutation;
 mod parsers;

@@ -1,0 +1,71 @@
+//! Random damage to tokens.
+
+use svc_auth::jwt::JwtVerifier;
+
+use super::makers::{tokens, vectors};
+use super::{auth, build, key, verify};
+
+const ROUNDS: usize = 30_000;
+
+/// SplitMix64: the same tokens in every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((mixed ^ (mixed >> 31)) % u64::try_from(limit).unwrap()).unwrap()
+    }
+
+    fn mutated(&mut self, token: &str, other: &str) -> Vec<u8> {
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.=+/ ";
+        let mut bytes = token.as_bytes().to_vec();
+        let at = self.below(bytes.len());
+        let letter = LETTERS[self.below(LETTERS.len())];
+        match self.below(8) {
+            0 => bytes[at] ^= 1 << self.below(8),
+            1 => bytes[at] = letter,
+            2 => bytes.insert(at, letter),
+            3 => drop(bytes.remove(at)),
+            4 => bytes.truncate(at),
+            5 => {
+                let with = self.below(bytes.len());
+                bytes.swap(at, with);
+            }
+            6 => drop(bytes.splice(at.., other.bytes().skip(at))),
+            _ => {
+                let mut parts: Vec<&str> = token.split('.').collect();
+                parts[at % 3] = other.split('.').nth(self.below(3)).unwrap();
+                bytes = parts.join(".").into_bytes();
+            }
+        }
+        bytes
+    }
+}
+
+#[test]
+fn no_damaged_token_is_accepted() {
+    let vectors = vectors();
+    let tokens: Vec<_> = vectors.iter().flat_map(tokens).collect();
+    let keys = tokens.iter().map(|(algorithm, kid, text, _)| key(*algorithm, text, Some(kid))).collect();
+    let verifier: JwtVerifier = build(&auth(keys));
+    let tokens: Vec<&str> = tokens.into_iter().map(|(_, _, _, token)| token).collect();
+    for token in &tokens {
+        assert_eq!(verify(&verifier, token).err(), None);
+    }
+    let mut random = Random(7519);
+    let mut tried = 0;
+    while tried < ROUNDS {
+        let token = tokens[random.below(tokens.len())];
+        let other = tokens[random.below(tokens.len())];
+        let mutated = random.mutated(token, other);
+        if tokens.iter().any(|token| token.as_bytes() == mutated) {
+            continue;
+        }
+        let outcome = super::ready(verifier.claims(&mutated, super::NOW));
+        assert!(outcome.is_err(), "{}", String::from_utf8_lossy(&mutated));
+        tried += 1;
+    }
+}

@@ -1,0 +1,107 @@
+//! Where a token is looked for.
+
+use svc_auth::{Identity, Reason};
+use svc_model::config::auth::{JwtAlgorithm, TokenSource};
+
+use super::issuer::Issuer;
+use super::{auth, build, present};
+
+fn outcome(source: &TokenSource, required: bool, headers: &[(&str, &str)]) -> Result<Identity, Reason> {
+    let mut config = auth(vec![Issuer::new(JwtAlgorithm::Hs256).key(None)]);
+    config.source = source.clone();
+    config.required = required;
+    present(&build(&config), headers)
+}
+
+fn header(name: &str, scheme: Option<&str>) -> TokenSource {
+    TokenSource::Header { header: name.into(), scheme: scheme.map(str::to_owned) }
+}
+
+#[test]
+fn a_header_carries_a_scheme_in_any_case_blanks_and_the_token() {
+    let token = Issuer::new(JwtAlgorithm::Hs256).good();
+    let bearer = header("Authorization", Some("Bearer"));
+    for value in [format!("Bearer {token}"), format!("bEARER {token}"), format!("Bearer    {token}")] {
+        let identity = outcome(&bearer, true, &[("authorization", &value)]).unwrap();
+        assert_eq!(identity.claims.unwrap()["sub"], "a", "{value}");
+    }
+    for value in [
+        token.clone(),
+        format!("Bearer{token}"),
+        format!("Bearer\t{token}"),
+        format!("Basic {token}"),
+        format!(" Bearer {token}"),
+        format!("Bearer Bearer {token}"),
+        format!("Bearer {token} "),
+        format!("Bearer {token},{token}"),
+        "é".into(),
+        "Bear".into(),
+    ] {
+        for required in [true, false] {
+            let refused = outcome(&bearer, required, &[("authorization", &value)]);
+            assert_eq!(refused, Err(Reason::Malformed), "{value}");
+        }
+    }
+}
+
+#[test]
+fn a_header_without_a_scheme_carries_the_bare_token() {
+    let token = Issuer::new(JwtAlgorithm::Hs256).good();
+    let raw = header("X-Access-Token", None);
+    assert!(outcome(&raw, true, &[("x-access-token", &token)]).unwrap().claims.is_some());
+    let schemed = format!("Bearer {token}");
+    assert_eq!(outcome(&raw, true, &[("x-access-token", &schemed)]), Err(Reason::Malformed));
+    assert_eq!(outcome(&raw, true, &[("authorization", &token)]), Err(Reason::Missing));
+}
+
+#[test]
+fn a_cookie_carries_the_bare_token() {
+    let token = Issuer::new(JwtAlgorithm::Hs256).good();
+    let cookie = TokenSource::Cookie("session".into());
+    let line = format!("a=b; session=\"{token}\"; session=other");
+    assert!(outcome(&cookie, true, &[("cookie", &line)]).unwrap().claims.is_some());
+    assert!(outcome(&cookie, true, &[("cookie", "a=b"), ("cookie", &line)]).unwrap().claims.is_some());
+    for absent in ["session=", "Session=x", "a=session", ""] {
+        assert_eq!(outcome(&cookie, true, &[("cookie", absent)]), Err(Reason::Missing), "{absent}");
+        assert_eq!(outcome(&cookie, false, &[("cookie", absent)]), Ok(Identity::default()), "{absent}");
+    }
+    assert_eq!(outcome(&cookie, false, &[("cookie", "session=x")]), Err(Reason::Malformed));
+}
+
+#[test]
+fn nobody_is_identified_without_a_token_where_none_is_required() {
+    let token = Issuer::new(JwtAlgorithm::Hs256).good();
+    for source in [header("Authorization", Some("Bearer")), header("X-Token", None)] {
+        assert_eq!(outcome(&source, true, &[("accept", &token)]), Err(Reason::Missing));
+        assert_eq!(outcome(&source, false, &[("accept", &token)]), Ok(Identity { claims: None }));
+    }
+}
+
+#[test]
+fn an_empty_token_is_missing_even_where_none_is_required() {
+    let bearer = header("Authorization", Some("Bearer"));
+    for value in ["Bearer", "bearer ", "Bearer   "] {
+        assert_eq!(outcome(&bearer, false, &[("authorization", value)]), Err(Reason::Missing), "{value}");
+    }
+    assert_eq!(outcome(&header("X-Token", None), false, &[("x-token", "")]), Err(Reason::Missing));
+}
+
+#[test]
+fn the_first_of_a_repeated_header_decides() {
+    let token = Issuer::new(JwtAlgorithm::Hs256).good();
+    let raw = header("X-Token", None);
+    assert!(outcome(&raw, true, &[("x-token", &token), ("x-token", "x")]).is_ok());
+    assert!(outcome(&raw, true, &[("x-token", "x"), ("x-token", &token)]).is_err());
+}
+
+#[test]
+fn a_token_longer_than_allowed_is_not_parsed() {
+    let issuer = Issuer::new(JwtAlgorithm::Hs256);
+    let mut config = auth(vec![issuer.key(None)]);
+    let token = issuer.good();
+    config.max_token_bytes = token.len() as u64;
+    assert!(present(&build(&config), &[("x-token", &token)]).is_ok());
+    config.max_token_bytes -= 1;
+    assert_eq!(present(&build(&config), &[("x-token", &token)]), Err(Reason::Oversized));
+    assert_eq!(present(&build(&config), &[("x-token", &"?".repeat(token.len()))]), Err(Reason::Oversized));
+}
