@@ -1,7 +1,7 @@
 //! Secrets of a channel: hidden on reads, put back on updates.
 //!
 //! Four places of the `auth` block hold secrets: `keys`, `secret`, `secrets` and `jwt_keys[].key`. A literal there
-//! reads as [`MASK`]; a reference to a secret stays readable, so that an export can be imported.
+//! reads as [`MASK`]; a reference that can be resolved stays readable, so that an export can be imported.
 
 use serde_json::Value;
 
@@ -26,6 +26,20 @@ pub fn is_reserved_reference(text: &str) -> bool {
     RESERVED_SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
 
+/// True for a whole reference: `env://` and a name, or `vault://`, a path, `#` and a field. What only begins like one may
+/// be a secret after all.
+pub fn is_resolvable_reference(text: &str) -> bool {
+    match text.split_once("://") {
+        Some(("env", name)) => {
+            !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        }
+        Some(("vault", place)) => {
+            place.split_once('#').is_some_and(|(path, field)| !path.is_empty() && !field.is_empty())
+        }
+        _ => false,
+    }
+}
+
 /// The config of a channel with its secrets hidden.
 pub fn mask_channel_config(config: &Value) -> Value {
     let mut masked = config.clone();
@@ -45,7 +59,7 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
             return;
         }
         match stored.and_then(|stored| stored.pointer(pointer)) {
-            Some(Value::String(secret)) if !is_secret_reference(secret) => {
+            Some(Value::String(secret)) if !is_resolvable_reference(secret) => {
                 *value = Value::String(secret.clone())
             }
             _ => errors.push(FieldError::invalid(
@@ -88,7 +102,7 @@ fn each_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
 fn hide(value: &mut Value) {
     match value {
         Value::Null => {}
-        Value::String(text) if is_secret_reference(text) => {}
+        Value::String(text) if is_resolvable_reference(text) => {}
         other => *other = Value::from(MASK),
     }
 }
@@ -138,6 +152,47 @@ mod tests {
                 }
             })
         );
+    }
+
+    #[test]
+    fn what_only_begins_like_a_reference_is_hidden_and_restored() {
+        let hidden =
+            ["env://", "env://my-p4ss", "env://A B", "vault://p4ss", "vault://#p4ss", "vault://p4ss#"];
+        let reserved =
+            ["aws-sm://name", "gcp-sm://name", "azure-kv://name", " env://A", "ENV://A", "https://a"];
+        for text in hidden.into_iter().chain(reserved) {
+            let stored = json!({"auth": {"secret": text, "jwt_keys": [{"key": text}]}});
+            let masked = mask_channel_config(&stored);
+            assert_eq!(masked, json!({"auth": {"secret": MASK, "jwt_keys": [{"key": MASK}]}}), "{text}");
+            let mut sent = masked;
+            assert!(restore_channel_config(&mut sent, Some(&stored)).is_empty(), "{text}");
+            assert_eq!(sent, stored);
+        }
+        for text in ["env://A_1", "vault://kv/data/x#y", "vault://a#b#c"] {
+            let stored = json!({"auth": {"secret": text}});
+            assert_eq!(mask_channel_config(&stored), stored, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_mask_is_restored_from_its_own_field_only() {
+        let stored = json!({"auth": {"mode": "api_key", "keys": ["k"]}});
+        for auth in [
+            json!({"mode": "hmac", "secret": MASK}),
+            json!({"mode": "hmac", "secrets": [MASK]}),
+            json!({"mode": "jwt", "jwt_keys": [{"algorithm": "HS256", "key": MASK}]}),
+            json!({"mode": "api_key", "keys": ["new", MASK]}),
+        ] {
+            let mut sent = json!({"auth": auth});
+            let errors = restore_channel_config(&mut sent, Some(&stored));
+            assert_eq!(errors.len(), 1, "{auth}");
+            assert_eq!(errors[0].message, "this is the read mask, send the real value or omit the field");
+            assert_eq!(sent, json!({"auth": auth}), "nothing is put in its place");
+        }
+        let mut sent = json!({"auth": {"mode": "api_key", "keys": ["prefix ******", "*******", ""]}});
+        let literal = sent.clone();
+        assert!(restore_channel_config(&mut sent, None).is_empty(), "only the mask itself is the mask");
+        assert_eq!(sent, literal);
     }
 
     #[test]

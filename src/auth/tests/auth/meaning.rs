@@ -1,7 +1,7 @@
 //! What a verified request means, said a second time and in the plainest way: the yardstick for mutations.
 //!
 //! A mutated request may be admitted if, and only if, it means the same as the valid one it was made of:
-//! - API key: the first value of the header is ASCII and holds the same key, behind the same scheme in any case and any
+//! - API key, token: the first value of the header is ASCII and holds the same one, behind the same scheme in any case and any
 //!   number of blanks;
 //! - signature: the same text is signed, one of the signatures presented is the same one (hexadecimal digits in another
 //!   case and base64 with less padding are), and the signed instant is still within the window.
@@ -13,7 +13,7 @@ use crate::support::Request;
 /// How an ingress reads a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Scheme {
-    ApiKey { header: &'static str, scheme: Option<&'static str> },
+    Credential { header: &'static str, scheme: Option<&'static str> },
     Signature(Signature),
 }
 
@@ -46,8 +46,8 @@ impl Scheme {
     /// Whether a mutation means the same as the valid request it was made of.
     pub(crate) fn same(&self, valid: &Request, mutated: &Request) -> bool {
         match self {
-            Self::ApiKey { header, scheme } => {
-                let key = |request| api_key(request, header, *scheme);
+            Self::Credential { header, scheme } => {
+                let key = |request| credential(request, header, *scheme);
                 key(mutated).is_some() && key(mutated) == key(valid)
             }
             Self::Signature(signature) => signature.same(valid, mutated),
@@ -55,7 +55,7 @@ impl Scheme {
     }
 }
 
-fn api_key<'r>(request: &'r Request, header: &str, scheme: Option<&str>) -> Option<&'r str> {
+fn credential<'r>(request: &'r Request, header: &str, scheme: Option<&str>) -> Option<&'r str> {
     let value = std::str::from_utf8(request.header(header)?).ok().filter(|value| value.is_ascii())?;
     let Some(scheme) = scheme else { return Some(value) };
     let (named, key) = value.split_once(' ')?;

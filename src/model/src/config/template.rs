@@ -1,5 +1,7 @@
 //! The template of what an HMAC signs.
 
+use super::guards::is_token;
+
 /// A header, or one key of a header that packs `k=v` pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderField {
@@ -10,17 +12,21 @@ pub struct HeaderField {
 }
 
 impl HeaderField {
-    /// Reads `<header>` or `<header>:<key>`; both parts are non-blank.
+    /// Reads `<header>` or `<header>:<key>`. A name or key that no request could ever have is refused: it would refuse
+    /// every request.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, key) = match text.split_once(':') {
             Some((name, key)) => (name, Some(key)),
             None => (text, None),
         };
-        if name.trim().is_empty() || key.is_some_and(|key| key.trim().is_empty()) {
-            return None;
-        }
-        Some(Self { name: name.to_owned(), key: key.map(str::to_owned) })
+        let is_usable = is_token(name) && key.is_none_or(is_packed_key);
+        is_usable.then(|| Self { name: name.to_owned(), key: key.map(str::to_owned) })
     }
+}
+
+/// Whether a header of `k=v` pairs, parted by commas and trimmed, can hold this key.
+pub(super) fn is_packed_key(key: &str) -> bool {
+    !key.is_empty() && key.trim() == key && !key.contains([',', '='])
 }
 
 /// A piece of a signing template.

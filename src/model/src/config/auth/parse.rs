@@ -10,6 +10,7 @@ use super::{
 };
 use crate::config::block::Block;
 use crate::config::guards::is_token;
+use crate::config::template::is_packed_key;
 use crate::config::{HeaderField, SecretText, SigningTemplate};
 use crate::field::FieldError;
 use crate::mask::{is_reserved_reference, is_secret_reference};
@@ -112,7 +113,8 @@ fn signature_form(prefix: Option<String>, packed: Option<String>) -> Result<Sign
         (Some(_), Some(_)) => Err(invalid("auth.signature_prefix and auth.signature_key exclude each other")),
         (Some(prefix), None) => Ok(SignatureForm::Prefixed(prefix)),
         (None, Some(key)) if key.trim().is_empty() => Err(invalid("auth.signature_key is blank")),
-        (None, Some(key)) => Ok(SignatureForm::Packed(key)),
+        (None, Some(key)) if is_packed_key(&key) => Ok(SignatureForm::Packed(key)),
+        (None, Some(_)) => Err(invalid("auth.signature_key is no key of a packed header")),
         (None, None) => Ok(SignatureForm::Plain),
     }
 }

@@ -35,6 +35,8 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
             "auth.scheme is no authentication scheme",
         ),
         (json!({"mode": "api_key", "keys": ["k"], "header": ""}), "auth.header is blank"),
+        (json!({"mode": "api_key", "keys": ["k"], "header": "x y"}), "auth.header is no header name"),
+        (json!({"mode": "api_key", "keys": [""]}), "auth.keys has a blank entry"),
         (json!({"mode": "hmac"}), "hmac mode needs auth.secret or auth.secrets"),
         (json!({"mode": "hmac", "secrets": []}), "hmac mode needs auth.secret or auth.secrets"),
         (json!({"mode": "hmac", "secret": ""}), "hmac mode needs auth.secret or auth.secrets"),
@@ -51,6 +53,23 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
             hmac(json!({"preset": "slack", "signature_key": "v1"})),
             "auth.signature_prefix and auth.signature_key exclude each other",
         ),
+        (
+            hmac(json!({"preset": "P3", "signature_prefix": ""})),
+            "auth.signature_prefix and auth.signature_key exclude each other",
+        ),
+        (
+            hmac(json!({"preset": "P7"})),
+            "unknown auth.preset 'P7'; known: zoom, slack, stripe, github, shopify, webex",
+        ),
+        (
+            hmac(json!({"preset": ""})),
+            "unknown auth.preset ''; known: zoom, slack, stripe, github, shopify, webex",
+        ),
+        (hmac(json!({"signature_key": " "})), "auth.signature_key is blank"),
+        (hmac(json!({"signature_key": "v1="})), "auth.signature_key is no key of a packed header"),
+        (hmac(json!({"signature_key": "v1 "})), "auth.signature_key is no key of a packed header"),
+        (hmac(json!({"header": ""})), "auth.header is blank"),
+        (hmac(json!({"algorithm": "SHA256"})), "auth.algorithm 'SHA256': use sha1, sha256 or sha512"),
         (hmac(json!({"algorithm": "md5"})), "auth.algorithm 'md5': use sha1, sha256 or sha512"),
         (hmac(json!({"encoding": "base32"})), "auth.encoding 'base32': use hex, base64 or base64url"),
         (hmac(json!({"message": "{body"})), "auth.message: unclosed '{'"),
@@ -59,6 +78,17 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
         (hmac(json!({"message": "{header:}{body}"})), "auth.message: malformed header placeholder"),
         (hmac(json!({"message": "{header:a:}{body}"})), "auth.message: malformed header placeholder"),
         (hmac(json!({"message": "{header}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header:a b}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header: a}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header::k}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header:a:k=}{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{header:a{body}"})), "auth.message: malformed header placeholder"),
+        (hmac(json!({"message": "{}{body}"})), "auth.message: unknown placeholder '{}'"),
+        (hmac(json!({"message": "{Body}"})), "auth.message: unknown placeholder '{Body}'"),
+        (hmac(json!({"message": "{body:x}"})), "auth.message: unknown placeholder '{body:x}'"),
+        (hmac(json!({"message": "{{body}}"})), "auth.message: unknown placeholder '{{body}'"),
+        (hmac(json!({"message": "{body}{"})), "auth.message: unclosed '{'"),
+        (hmac(json!({"message": "}{body}"})), "auth.message: stray '}'"),
         (hmac(json!({"message": "{header:x}"})), "auth.message: needs {body}"),
         (hmac(json!({"message": ""})), "auth.message: needs {body}"),
         (hmac(json!({"timestamp": "x-ts"})), "auth.timestamp needs auth.tolerance_secs"),
@@ -73,6 +103,16 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
             hmac(json!({"timestamp": " ", "tolerance_secs": 5})),
             "auth.timestamp must be <header> or <header>:<key>",
         ),
+        (
+            hmac(json!({"timestamp": "x y", "tolerance_secs": 5})),
+            "auth.timestamp must be <header> or <header>:<key>",
+        ),
+        (
+            hmac(json!({"timestamp": ":t", "tolerance_secs": 5})),
+            "auth.timestamp must be <header> or <header>:<key>",
+        ),
+        (hmac(json!({"preset": "github", "tolerance_secs": 5})), "auth.tolerance_secs needs auth.timestamp"),
+        (hmac(json!({"preset": "slack", "tolerance_secs": 0})), "auth.tolerance_secs must be positive"),
         (jwt(json!({"algorithms": []})), "jwt mode needs a non-empty auth.algorithms"),
         (jwt(json!({"algorithms": null})), "jwt mode needs a non-empty auth.algorithms"),
         (jwt(json!({"algorithms": ["RS256", "ES512"]})), "auth.algorithms: 'ES512' is not supported"),
@@ -92,6 +132,39 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
     ] {
         let error = refused(&json!({"auth": auth}));
         assert_eq!((error.path.as_str(), error.message.as_str()), ("channel.config.auth", text), "{auth}");
+    }
+}
+
+#[test]
+fn a_wrong_type_or_mode_is_refused_at_its_field() {
+    use crate::FieldCode::{Invalid, Required, TypeMismatch};
+    for (auth, field, code) in [
+        (json!({}), ".mode", Required),
+        (json!({"mode": "basic"}), ".mode", Invalid),
+        (json!({"mode": "API_KEY", "keys": ["k"]}), ".mode", Invalid),
+        (json!({"mode": 1}), ".mode", TypeMismatch),
+        (json!("api_key"), "", TypeMismatch),
+        (json!({"mode": "api_key", "keys": "k"}), ".keys", TypeMismatch),
+        (json!({"mode": "api_key", "keys": ["k", 1]}), ".keys[1]", TypeMismatch),
+        (json!({"mode": "hmac", "secret": ["s"]}), ".secret", TypeMismatch),
+        (hmac(json!({"secrets": "s"})), ".secrets", TypeMismatch),
+        (hmac(json!({"timestamp": "x-ts", "tolerance_secs": "300"})), ".tolerance_secs", TypeMismatch),
+        (hmac(json!({"timestamp": "x-ts", "tolerance_secs": 1.5})), ".tolerance_secs", TypeMismatch),
+        (hmac(json!({"message": 1})), ".message", TypeMismatch),
+        (jwt(json!({"algorithms": "RS256"})), ".algorithms", TypeMismatch),
+        (jwt(json!({"leeway_secs": -1})), ".leeway_secs", Invalid),
+        (jwt(json!({"source": "cookie"})), ".source", TypeMismatch),
+    ] {
+        let error = refused(&json!({"auth": auth}));
+        assert_eq!((error.path, error.code), (format!("channel.config.auth{field}"), code), "{auth}");
+    }
+}
+
+#[test]
+fn a_reference_is_not_resolved_by_reading_it() {
+    for reference in ["env://NOT_SET", "env://not a name", "vault://x", "aws-sm://x"] {
+        parse(json!({"mode": "api_key", "keys": [reference]}));
+        parse(json!({"mode": "hmac", "secret": reference, "secrets": [reference]}));
     }
 }
 
@@ -200,6 +273,19 @@ fn presets_expand_and_explicit_fields_win() {
         (own.encoding, own.form),
         (Some(SignatureEncoding::Base64Url), SignatureForm::Prefixed("v0=".into()))
     );
+    let other = preset(json!({
+        "preset": "github", "algorithm": "sha512", "signature_prefix": "sha512=", "message": "{header:X-Id:k}{body}",
+        "timestamp": "X-Id:t", "tolerance_secs": 1
+    }));
+    assert_eq!(
+        (other.algorithm, other.form),
+        (HmacAlgorithm::Sha512, SignatureForm::Prefixed("sha512=".into()))
+    );
+    let field = |key: &str| HeaderField { name: "X-Id".into(), key: Some(key.into()) };
+    assert_eq!(other.message.parts(), [Part::Header(field("k")), Part::Body]);
+    assert_eq!(other.window, Some(ReplayWindow { timestamp: field("t"), tolerance_secs: 1 }));
+    let kept = preset(json!({"preset": "github", "signature_prefix": null, "header": null}));
+    assert_eq!(kept, preset(json!({"preset": "P4"})), "null is absence and switches nothing off");
 }
 
 #[test]
