@@ -50,7 +50,9 @@ impl<'t> Token<'t> {
             Some(_) => Err(Reason::Malformed),
         };
         let (algorithm, kid) = (text("alg")?.ok_or(Reason::Malformed)?, text("kid")?);
-        (text("typ")?, text("cty")?);
+        for informative in ["typ", "cty"] {
+            text(informative)?;
+        }
 
         let algorithm = JwtAlgorithm::parse(&algorithm)
             .filter(|algorithm| allowed.contains(algorithm))
