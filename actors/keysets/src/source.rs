@@ -32,6 +32,9 @@ pub(crate) enum Failure {
     /// Nothing within the limit.
     #[error("no answer in time")]
     Late,
+    /// Our own mistake, over this answer.
+    #[error("the fetch panicked")]
+    Panicked,
 }
 
 /// Who fetches.

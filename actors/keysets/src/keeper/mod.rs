@@ -10,6 +10,7 @@ mod state;
 mod tests;
 
 use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Handler, ResponseActFuture, WrapFuture, fut};
@@ -47,10 +48,15 @@ impl Keeper {
         let flight = flight.shared();
         self.flights.insert(slot.name(), flight.clone());
         slot.change(|state| state.begun(Instant::now(), forced));
-        let fetch = timeout(FETCH_LIMIT, self.source.fetch(slot.url()));
+        // What an issuer sends must not take the others down with it: a panic over it is a failed fetch.
+        let fetch = AssertUnwindSafe(timeout(FETCH_LIMIT, self.source.fetch(slot.url()))).catch_unwind();
         ctx.spawn(fetch.into_actor(self).map(move |outcome, keeper, _| {
             keeper.flights.remove(&*slot.name());
-            keeper.land(&slot, outcome.unwrap_or(Err(Failure::Late)));
+            let outcome = match outcome {
+                Ok(in_time) => in_time.unwrap_or(Err(Failure::Late)),
+                Err(_) => Err(Failure::Panicked),
+            };
+            keeper.land(&slot, outcome);
             // Everybody may have left.
             let _ = landed.send(());
         }));

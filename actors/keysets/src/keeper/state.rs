@@ -118,3 +118,6 @@ impl State {
         Self { settled_until, busy_until: None, failing: true, ..self.clone() }
     }
 }
+
+#[cfg(test)]
+mod tests;

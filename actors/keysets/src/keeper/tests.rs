@@ -1,1 +1,365 @@
-//! tests
+//! The actor and its handle on a virtual clock, with an issuer that does as it is told.
+
+use std::future::pending;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use actix_supervision::{Fault, FaultKind, Placement, Tree, Universe};
+use futures_util::future::{BoxFuture, join_all};
+use slog::{Drain, Never, OwnedKVList, Record, o};
+use svc_auth::{KeySets, Keys, KeysError};
+use svc_outbound::Url;
+use tokio::time::advance;
+
+use super::*;
+use crate::KeySetCache;
+
+const URL: &str = "https://issuer.example/keys?tenant=s3cret";
+
+/// A set of so many keys.
+pub(super) fn keys(count: usize) -> Keys {
+    let key = |id| {
+        format!(
+            r#"{{"kty":"OKP","crv":"Ed25519","kid":"{id}","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}}"#
+        )
+    };
+    let all: Vec<_> = (0..count).map(key).collect();
+    Keys::parse(format!(r#"{{"keys":[{}]}}"#, all.join(",")).as_bytes()).unwrap()
+}
+
+#[derive(Clone, Copy)]
+enum Mood {
+    /// So many keys after a while.
+    Answers {
+        keys: usize,
+        after: Duration,
+    },
+    Fails,
+    Hangs,
+    Panics,
+}
+
+struct Issuer {
+    mood: Mutex<Mood>,
+    hits: AtomicUsize,
+}
+
+impl Issuer {
+    fn answering(keys: usize) -> Arc<Self> {
+        Self::in_mood(Mood::Answers { keys, after: Duration::ZERO })
+    }
+
+    fn in_mood(mood: Mood) -> Arc<Self> {
+        Arc::new(Self { mood: Mutex::new(mood), hits: AtomicUsize::new(0) })
+    }
+
+    fn set(&self, mood: Mood) {
+        *self.mood.lock().unwrap() = mood;
+    }
+
+    fn rotate(&self, keys: usize) {
+        self.set(Mood::Answers { keys, after: Duration::ZERO });
+    }
+
+    fn hits(&self) -> usize {
+        self.hits.load(Ordering::SeqCst)
+    }
+}
+
+impl Source for Issuer {
+    fn fetch(&self, _: &Url) -> BoxFuture<'static, Result<Fetched, Failure>> {
+        self.hits.fetch_add(1, Ordering::SeqCst);
+        let mood = *self.mood.lock().unwrap();
+        Box::pin(async move {
+            match mood {
+                Mood::Answers { keys: count, after } => {
+                    let _ = timeout(after, pending::<()>()).await;
+                    Ok(Fetched { keys: keys(count), max_age: None })
+                }
+                Mood::Fails => Err(Failure::Keys(KeysError::Malformed)),
+                Mood::Hangs => pending().await,
+                Mood::Panics => panic!("a bug in fetching"),
+            }
+        })
+    }
+}
+
+/// The messages and values that were logged.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Drain for Lines {
+    type Ok = ();
+    type Err = Never;
+
+    fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
+        self.0.lock().unwrap().push(record.msg().to_string());
+        Ok(())
+    }
+}
+
+async fn cache(tree: &Tree, issuer: &Arc<Issuer>, lines: &Lines) -> KeySetCache {
+    let log = Logger::root(lines.clone(), o!());
+    let source = Arc::clone(issuer) as Arc<dyn Source>;
+    KeySetCache::over(source, tree, "keysets", Placement::Here, false, log).await.unwrap()
+}
+
+/// A universe with a cache over this issuer.
+fn with(issuer: &Arc<Issuer>, test: impl AsyncFnOnce(KeySetCache)) {
+    Universe::new(1).run(async |tree| test(cache(&tree, issuer, &Lines::default()).await).await);
+}
+
+fn count(keys: Option<Arc<Keys>>) -> Option<usize> {
+    keys.map(|keys| keys.len())
+}
+
+#[test]
+fn sixty_four_first_callers_share_one_fetch() {
+    let issuer = Issuer::in_mood(Mood::Answers { keys: 2, after: Duration::from_secs(1) });
+    with(&issuer, async |cache| {
+        let sets: Vec<_> = (0..64).map(|_| cache.at(URL).unwrap()).collect();
+        let all = join_all(sets.iter().map(|set| set.obtain())).await;
+        let first = all[0].clone().unwrap();
+        assert!(all.iter().flatten().all(|keys| Arc::ptr_eq(keys, &first)));
+        assert_eq!((all.len(), first.len(), issuer.hits()), (64, 2, 1));
+        assert!(Arc::ptr_eq(&sets[63].fresh().unwrap(), &first));
+    });
+}
+
+#[test]
+fn a_silent_issuer_costs_nobody_more_than_the_fetch_limit() {
+    let issuer = Issuer::in_mood(Mood::Hangs);
+    with(&issuer, async |cache| {
+        let (set, start) = (cache.at(URL).unwrap(), Instant::now());
+        assert!(join_all((0..64).map(|_| set.obtain())).await.iter().all(Option::is_none));
+        assert!(start.elapsed() <= FETCH_LIMIT + Duration::from_millis(10));
+        // And the next one does not even begin to wait.
+        let start = Instant::now();
+        assert!(set.obtain().await.is_none());
+        assert_eq!((start.elapsed(), issuer.hits()), (Duration::ZERO, 1));
+    });
+}
+
+#[test]
+fn without_keys_an_issuer_that_comes_back_is_seen_within_a_second() {
+    let issuer = Issuer::in_mood(Mood::Fails);
+    with(&issuer, async |cache| {
+        let set = cache.at(URL).unwrap();
+        assert!(set.obtain().await.is_none());
+        issuer.rotate(1);
+        assert!(set.obtain().await.is_none());
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(count(set.obtain().await), Some(1));
+    });
+}
+
+#[test]
+fn keys_serve_through_an_hour_without_the_issuer() {
+    let issuer = Issuer::answering(1);
+    for mood in [Mood::Fails, Mood::Hangs] {
+        issuer.rotate(1);
+        with(&issuer, async |cache| {
+            let set = cache.at(URL).unwrap();
+            set.obtain().await.unwrap();
+            let (hits, start) = (issuer.hits(), Instant::now());
+            issuer.set(mood);
+            let mut waited = Duration::ZERO;
+            while start.elapsed() < Duration::from_secs(3600) {
+                let asked = Instant::now();
+                assert_eq!(count(set.obtain().await), Some(1));
+                waited += asked.elapsed();
+                advance(Duration::from_millis(500)).await;
+            }
+            assert!(
+                waited <= FETCH_LIMIT + Duration::from_millis(10),
+                "only the first one waits: {waited:?}"
+            );
+            assert!(issuer.hits() - hits <= 3600 / 5, "{} fetches", issuer.hits() - hits);
+            issuer.rotate(2);
+            advance(Duration::from_secs(10)).await;
+            // Two more: one whose failure is still to come, one behind which the keys arrive.
+            for _ in 0..3 {
+                set.obtain().await.unwrap();
+                advance(Duration::from_secs(5)).await;
+            }
+            assert_eq!(count(set.fresh()), Some(2));
+        });
+    }
+}
+
+#[test]
+fn a_rotation_is_seen_with_the_first_key_id_that_is_not_there() {
+    let issuer = Issuer::answering(1);
+    with(&issuer, async |cache| {
+        let set = cache.at(URL).unwrap();
+        let old = set.obtain().await.unwrap();
+        issuer.rotate(2);
+        let new = set.renew(&old).await.unwrap();
+        assert_eq!((new.len(), issuer.hits()), (2, 2));
+        // Whoever still holds the old set gets the new one without a fetch.
+        assert!(Arc::ptr_eq(&set.renew(&old).await.unwrap(), &new));
+        issuer.rotate(3);
+        assert_eq!((count(set.renew(&new).await), issuer.hits()), (Some(2), 2));
+        advance(Duration::from_secs(30)).await;
+        assert_eq!((count(set.renew(&new).await), issuer.hits()), (Some(3), 3));
+    });
+}
+
+#[test]
+fn a_flood_of_invented_key_ids_makes_three_fetches_in_a_minute() {
+    let issuer = Issuer::answering(1);
+    with(&issuer, async |cache| {
+        let set = cache.at(URL).unwrap();
+        let (start, mut tokens) = (Instant::now(), 0);
+        while tokens < 50_000 {
+            let all = join_all((0..64).map(async |_| {
+                let keys = match set.fresh() {
+                    Some(keys) => keys,
+                    None => set.obtain().await.unwrap(),
+                };
+                set.renew(&keys).await.unwrap()
+            }));
+            tokens += all.await.len();
+            advance(Duration::from_millis(76)).await;
+        }
+        assert!(start.elapsed() > Duration::from_secs(59) && start.elapsed() < Duration::from_secs(60));
+        assert_eq!(issuer.hits(), 3);
+    });
+}
+
+#[test]
+fn a_failed_attempt_for_a_key_id_takes_the_place_too() {
+    let issuer = Issuer::answering(1);
+    with(&issuer, async |cache| {
+        let set = cache.at(URL).unwrap();
+        let keys = set.obtain().await.unwrap();
+        issuer.set(Mood::Fails);
+        for _ in 0..29 {
+            assert!(Arc::ptr_eq(&set.renew(&keys).await.unwrap(), &keys));
+            advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(issuer.hits(), 2);
+    });
+}
+
+#[test]
+fn callers_in_search_of_a_key_id_join_the_fetch_that_runs() {
+    let issuer = Issuer::answering(1);
+    with(&issuer, async |cache| {
+        let set = cache.at(URL).unwrap();
+        let keys = set.obtain().await.unwrap();
+        issuer.set(Mood::Answers { keys: 2, after: Duration::from_secs(2) });
+        let all = join_all((0..64).map(|_| set.renew(&keys))).await;
+        assert!(all.into_iter().all(|keys| count(keys) == Some(2)));
+        assert_eq!(issuer.hits(), 2);
+        // The same when what runs is an ordinary refresh.
+        advance(Duration::from_secs(300)).await;
+        let keys = set.obtain().await.unwrap();
+        advance(Duration::from_secs(301)).await;
+        let (refreshed, renewed) = tokio::join!(set.obtain(), set.renew(&keys));
+        assert!(Arc::ptr_eq(&refreshed.unwrap(), &renewed.unwrap()));
+        assert_eq!(issuer.hits(), 4);
+    });
+}
+
+#[test]
+fn a_panic_over_one_answer_is_a_failed_fetch_and_no_crash() {
+    let issuer = Issuer::answering(1);
+    Universe::new(1).run(async |tree| {
+        let cache = cache(&tree, &issuer, &Lines::default()).await;
+        let set = cache.at(URL).unwrap();
+        set.obtain().await.unwrap();
+        advance(Duration::from_secs(300)).await;
+        issuer.set(Mood::Panics);
+        for _ in 0..20 {
+            assert_eq!(count(set.obtain().await), Some(1));
+            advance(Duration::from_secs(5)).await;
+        }
+        assert!(issuer.hits() > 10);
+        let view = tree.snapshot();
+        assert!(view.nodes.iter().any(|node| node.path.to_string() == "keysets" && node.restarts == 0));
+    });
+}
+
+#[test]
+fn a_crash_loses_no_key_and_leaves_nobody_waiting() {
+    let fault =
+        Fault { path: "keysets".to_owned(), message: "Refresh".to_owned(), nth: 2, kind: FaultKind::Panic };
+    let issuer = Issuer::answering(1);
+    Universe::new(1).fault(fault).run(async |tree| {
+        let set = cache(&tree, &issuer, &Lines::default()).await.at(URL).unwrap();
+        let keys = set.obtain().await.unwrap();
+        advance(Duration::from_secs(300)).await;
+        let start = Instant::now();
+        assert!(Arc::ptr_eq(&set.obtain().await.unwrap(), &keys));
+        assert!(start.elapsed() < Duration::from_secs(1));
+        issuer.rotate(2);
+        tree.running("keysets").await.unwrap();
+        assert_eq!(count(set.obtain().await), Some(2));
+    });
+}
+
+#[test]
+fn an_actor_that_hangs_or_crashes_is_waited_for_no_longer_than_a_fetch() {
+    for (kind, limit) in [(FaultKind::Hang, FETCH_LIMIT), (FaultKind::Panic, Duration::ZERO)] {
+        let fault = Fault { path: "keysets".to_owned(), message: "Refresh".to_owned(), nth: 1, kind };
+        let issuer = Issuer::answering(1);
+        Universe::new(1).fault(fault).run(async |tree| {
+            let cache = cache(&tree, &issuer, &Lines::default()).await;
+            let (set, start) = (cache.at(URL).unwrap(), Instant::now());
+            assert!(set.obtain().await.is_none());
+            assert!(start.elapsed() <= limit + Duration::from_millis(10));
+            tree.restart("keysets").await.unwrap();
+            tree.running("keysets").await.unwrap();
+            assert_eq!(count(set.obtain().await), Some(1));
+        });
+    }
+}
+
+#[test]
+fn a_set_lives_as_long_as_somebody_names_its_url() {
+    let issuer = Issuer::answering(1);
+    with(&issuer, async |cache| {
+        let (one, same, other) =
+            (cache.at(URL).unwrap(), cache.at(URL).unwrap(), cache.at("https://other.example/").unwrap());
+        one.obtain().await.unwrap();
+        assert!(same.fresh().is_some() && other.fresh().is_none());
+        drop((one, other));
+        assert_eq!((cache.sets(), same.fresh().is_some()), (1, true));
+        drop(same);
+        assert_eq!(cache.sets(), 0);
+        assert!(cache.at(URL).unwrap().fresh().is_none());
+    });
+}
+
+#[test]
+fn an_address_that_can_never_be_used_is_refused_with_the_reason() {
+    with(&Issuer::answering(1), async |cache| {
+        for (url, why) in [
+            ("https://127.0.0.1/keys", "'127.0.0.1' leads to 127.0.0.1, which is not a public address"),
+            ("https://0x7f.1/keys", "'127.0.0.1' leads to 127.0.0.1, which is not a public address"),
+            ("http://issuer.example/keys", "key sets are fetched over https only"),
+            ("https://a:s3cret@issuer.example/", "a URL with credentials before its host is not allowed"),
+        ] {
+            assert_eq!(cache.at(url).err().as_deref(), Some(why));
+        }
+    });
+}
+
+#[test]
+fn a_failure_is_logged_when_it_begins_and_when_it_ends() {
+    let (issuer, lines) = (Issuer::in_mood(Mood::Fails), Lines::default());
+    Universe::new(1).run(async |tree| {
+        let set = cache(&tree, &issuer, &lines).await.at(URL).unwrap();
+        for _ in 0..10 {
+            assert!(set.obtain().await.is_none());
+            advance(Duration::from_secs(2)).await;
+        }
+        issuer.rotate(1);
+        set.obtain().await.unwrap();
+    });
+    assert_eq!(issuer.hits(), 11);
+    let said = lines.0.lock().unwrap().clone();
+    assert_eq!(said, ["the key set cannot be fetched", "the key set is fetched again"]);
+}
