@@ -1,5 +1,7 @@
 //! Key sets over real connections.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,7 @@
 //! The outbound client from outside: what it dials, whom it trusts, how much it reads.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
 mod answers;
 mod environment;
 mod spellings;
