@@ -9,6 +9,7 @@
 
 mod admin_auth;
 mod audit;
+mod auth_config;
 mod channels;
 mod data;
 mod import;

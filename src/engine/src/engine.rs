@@ -7,6 +7,7 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use slog::Logger;
 use svc_model::Workflow;
+use svc_model::mask::is_secret_reference;
 
 use crate::compile;
 use crate::error::CompileError;
@@ -57,12 +58,23 @@ impl Engine {
         compile::compile(self, &workflow.workflow_id, workflow.version, &workflow.content)
     }
 
-    /// Compiles an expression that stands outside a workflow; it may not read secrets.
+    /// Compiles an expression that stands outside a workflow; it may not read secrets, nor hold a reference to one, which
+    /// nothing would resolve.
     ///
     /// # Errors
     /// A text for the author.
     pub fn compile_expression(&self, source: &Value) -> Result<Expression, String> {
+        if holds_reference(source) {
+            return Err("a secret reference is not resolved here".to_owned());
+        }
         self.evaluator.compile(source, SecretUse::Refused("a channel"))
+    }
+
+    /// Whether an expression is an object that calls no operator. It would be taken for a template, whatever its author
+    /// meant: where only its truth counts, it is always true.
+    pub fn is_template(&self, source: &Value) -> bool {
+        let Value::Object(members) = source else { return false };
+        members.len() != 1 || !members.keys().all(|name| self.evaluator.knows(name))
     }
 
     /// Evaluates an expression over named roots.
@@ -76,6 +88,15 @@ impl Engine {
     /// Whether a function of this name can be run: a built-in, or one with a handler.
     pub fn can_run(&self, function: &str) -> bool {
         crate::builtin::NAMES.contains(&function) || self.functions.contains_key(function)
+    }
+}
+
+fn holds_reference(source: &Value) -> bool {
+    match source {
+        Value::String(text) => is_secret_reference(text),
+        Value::Array(items) => items.iter().any(holds_reference),
+        Value::Object(members) => members.values().any(holds_reference),
+        _ => false,
     }
 }
 

@@ -223,4 +223,5 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
             ));
         }
     }
+    errors.extend(checks.config(&config));
 }

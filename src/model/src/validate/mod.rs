@@ -20,6 +20,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
+use crate::config::ChannelConfig;
 use crate::entity::WorkflowContent;
 use crate::field::{FieldError, Issue};
 
@@ -38,13 +39,19 @@ pub trait WorkflowChecks {
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>);
 }
 
-/// The rules of a channel that need the engine.
+/// The rules of a channel that need more than its document: the engine, cryptography, settings of the server.
 pub trait ChannelChecks {
     /// Whether an expression compiles.
     ///
     /// # Errors
     /// Why it does not.
     fn compiles(&self, expression: &Value) -> Result<(), String>;
+
+    /// What else keeps a well-formed config from being served as it is written. References to secrets are not looked up.
+    fn config(&self, config: &ChannelConfig) -> Vec<FieldError> {
+        let _ = config;
+        Vec::new()
+    }
 }
 
 /// Drops a problem that was found twice, by the model and by an implementation of the checks.

@@ -13,6 +13,7 @@ use svc_registry::Scope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::authored::Authored;
+use super::channel_rules::ChannelRules;
 use crate::http::Error;
 use crate::state::AppState;
 
@@ -41,16 +42,16 @@ impl Authored for Channel {
     }
 
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
-        parse_new_channel(body, &*state.engine)
+        parse_new_channel(body, &ChannelRules::of(state))
     }
 
     fn merge(state: &AppState, body: Value) -> Merge<ChannelContent> {
-        let engine = state.engine.clone();
-        Box::new(move |current| parse_channel_update(&body, current, &*engine))
+        let rules = ChannelRules::of(state);
+        Box::new(move |current| parse_channel_update(&body, current, &rules))
     }
 
     async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError> {
-        Ok(validate_channel(body, &*state.engine))
+        Ok(validate_channel(body, &ChannelRules::of(state)))
     }
 }
 

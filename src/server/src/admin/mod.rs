@@ -1,4 +1,4 @@
-//! The admin API: definitions, their lifecycle, the audit log, the engine.
+//! The admin API: definitions, their lifecycle, traces and dead letters, the audit log, the engine.
 //!
 //! Handlers translate: a request becomes one call of the store or the registry, its answer one envelope. What is allowed
 //! is decided in the model and inside the store's transaction, so that a dry run, an import and the real request cannot
@@ -6,12 +6,15 @@
 
 mod audit;
 mod authored;
+mod channel_rules;
 mod channels;
+mod dead_letters;
 mod engine;
 mod entities;
 mod import;
 mod query;
 mod status;
+mod traces;
 mod workflows;
 
 use actix_web::{HttpResponse, Route, guard, web};
@@ -32,6 +35,12 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
         .service(web::resource("/workflows/{id}/dependencies").route(get().to(workflows::dependencies)))
         .service(web::resource("/workflows/{id}/test").route(web::post().to(workflows::test)))
         .service(web::resource("/channels/{id}/trigger").route(web::post().to(channels::trigger)))
+        .service(web::resource("/traces").route(get().to(traces::list)))
+        .service(web::resource("/traces/{id}").route(get().to(traces::read)))
+        .service(web::resource("/trace-dlq").route(get().to(dead_letters::list)))
+        .service(web::resource("/trace-dlq/purge").route(web::post().to(dead_letters::purge)))
+        .service(web::resource("/trace-dlq/{id}").route(get().to(dead_letters::read)))
+        .service(web::resource("/trace-dlq/{id}/requeue").route(web::post().to(dead_letters::requeue)))
         .service(web::resource("/audit-logs").route(get().to(audit::list)))
         .service(web::resource("/engine/status").route(get().to(engine::status)))
         .service(web::resource("/engine/reload").route(web::post().to(engine::reload)))

@@ -34,6 +34,11 @@ impl Query {
         self.one_of(key, &[("false", false), ("true", true)])
     }
 
+    /// `true`, `false`, or absent for neither.
+    pub(crate) fn choice(&self, key: &str) -> Result<Option<bool>, ServiceError> {
+        self.get(key).map(|_| self.flag(key)).transpose()
+    }
+
     /// One of the named values; the first of them when absent.
     pub(crate) fn one_of<T: Copy>(&self, key: &str, known: &[(&str, T)]) -> Result<T, ServiceError> {
         let Some(text) = self.get(key).or(known.first().map(|(name, _)| *name)) else {

@@ -42,9 +42,9 @@ section! {
         pub retention_days: u64 = 90,
         /// Seconds between two removals of old records.
         pub cleanup_interval_secs: u64 = 3600,
-        /// Records that may wait to be written.
+        /// Records that may wait to be written. None does: a record is written with its change.
         pub max_pending: usize = 1000,
-        /// Seconds that waiting records get at shutdown.
+        /// Seconds that waiting records get at shutdown. None waits.
         pub drain_timeout_secs: u64 = 5,
     }
 }

@@ -2,8 +2,8 @@
 //! end the start; where a default asks for such a feature, the start says that nothing comes of it. A feature that
 //! arrives deletes its line here.
 
+use super::Config;
 use super::problem::Report;
-use super::{Config, TraceMode};
 
 struct Unavailable {
     key: &'static str,
@@ -55,23 +55,13 @@ const UNAVAILABLE: &[Unavailable] = &[
         asked_for: |c| c.engine.fail_on_connector_load_error,
         remedy: "set it to false",
     },
-    Unavailable {
-        key: "trace_storage.mode",
-        asked_for: |c| matches!(c.trace_storage.mode, TraceMode::Async | TraceMode::Batch),
-        remedy: "traces are not stored; set it to off",
-    },
 ];
 
 /// A default that asks for what is not there, and what the start says about it.
 type Idle = (fn(&Config) -> bool, &'static str);
 
-const IDLE: &[Idle] = &[
-    (
-        |c| c.trace_storage.mode == TraceMode::Sync,
-        "trace_storage.mode: traces are not stored in this version (off silences this)",
-    ),
-    (|c| c.cron.enabled, "cron.enabled: schedules do not run in this version (false silences this)"),
-];
+const IDLE: &[Idle] =
+    &[(|c| c.cron.enabled, "cron.enabled: schedules do not run in this version (false silences this)")];
 
 /// Refuses what is asked for and not there, and notes the defaults that nothing comes of.
 pub(crate) fn check(config: &Config, report: &mut Report) {

@@ -129,10 +129,7 @@ fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
     let expected = [&["kafka.brokers", "kafka.group_id"][..], &topics, &sasl, &["kafka.enabled"]].concat();
     assert_eq!(refused(kafka), expected);
     let traces = "[trace_storage]\nmode = \"async\"\nmax_pending = 0\nasync_workers = 0";
-    assert_eq!(
-        refused(traces),
-        ["trace_storage.max_pending", "trace_storage.async_workers", "trace_storage.mode"]
-    );
+    assert_eq!(refused(traces), ["trace_storage.max_pending", "trace_storage.async_workers"]);
     let limit = "[rate_limit]\nenabled = true\ndefault_rps = 0\ndefault_burst = 0\nendpoints.data_rps = 0";
     assert_eq!(
         refused(limit),
@@ -165,13 +162,13 @@ fn production_is_any_environment_that_starts_with_prod() {
 
 #[test]
 fn production_refuses_what_elsewhere_is_a_warning() {
-    let weak = "cron.enabled = false\ntrace_storage.mode = \"off\"\nadmin_auth.api_keys = [\"short\"]\nserver.verbose_errors = true";
+    let weak = "cron.enabled = false\nadmin_auth.api_keys = [\"short\"]\nserver.verbose_errors = true";
     let keys = ["admin_auth.enabled", "admin_auth.api_keys", "cors.allowed_origins"];
     let noted: Vec<_> = notes(weak).iter().map(|note| note.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(noted, keys);
     let refused = refused(&format!("environment = \"production\"\n{weak}"));
     assert_eq!(refused, [&keys[..], &["server.verbose_errors"]].concat());
-    let strict = "environment = \"production\"\ncron.enabled = false\ntracing.mode = \"off\"\n[admin_auth]\nenabled = true\n\
+    let strict = "environment = \"production\"\ncron.enabled = false\n[admin_auth]\nenabled = true\n\
                   api_keys = [\"0123456789012345678901234567890x\"]\n[cors]\nallowed_origins = []";
     assert_eq!(problems(strict, &[]), [""; 0]);
     assert_eq!(notes(strict), [""; 0]);
@@ -208,7 +205,6 @@ fn every_unavailable_setting_is_refused() {
         ("rate_limit.enabled", "rate_limit.enabled = true".into()),
         ("engine.circuit_breaker.enabled", "engine.circuit_breaker.enabled = true".into()),
         ("engine.fail_on_connector_load_error", "engine.fail_on_connector_load_error = true".into()),
-        ("trace_storage.mode", "trace_storage.mode = \"batch\"".into()),
     ];
     for (key, text) in &cases {
         let problems = problems(text, &[]);
@@ -222,7 +218,7 @@ fn every_unavailable_setting_is_refused() {
 #[test]
 fn a_default_that_nothing_comes_of_is_noted() {
     let noted: Vec<_> = notes("").iter().map(|note| note.split(':').next().unwrap().to_owned()).collect();
-    assert!(noted.ends_with(&["trace_storage.mode".to_owned(), "cron.enabled".to_owned()]), "{noted:?}");
+    assert!(noted.ends_with(&["cron.enabled".to_owned()]), "{noted:?}");
 }
 
 #[test]

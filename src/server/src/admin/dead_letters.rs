@@ -1,0 +1,93 @@
+//! Dead letters: asynchronous runs that failed and wait for another attempt, or for an operator.
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path};
+use serde_json::{Value, json};
+use svc_model::{FieldError, PageOf, ServiceError};
+use svc_store::{DeadLetterFilter, Mutation};
+
+use super::query::Query;
+use super::{data, page};
+use crate::http::{Caller, Error, JsonBody};
+use crate::state::AppState;
+
+/// What audit rows call the resource.
+const RESOURCE: &str = "trace_dlq";
+
+/// `GET /trace-dlq`, newest first.
+pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResponse, Error> {
+    let asked = query.page()?;
+    let filter = DeadLetterFilter { channel: query.text("channel"), exhausted: query.choice("exhausted")? };
+    let (rows, total) = state.store.dead_letters().list(filter, asked).await?;
+    Ok(page(PageOf::new(rows, total, asked).map(|row| json!(row))))
+}
+
+/// `GET /trace-dlq/{id}`: with the payload and the metadata of the run.
+pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
+    let letter = state.store.dead_letters().get(&id).await?;
+    Ok(data(letter.ok_or_else(|| ServiceError::not_found(format!("dead letter '{id}' does not exist")))?))
+}
+
+/// `POST /trace-dlq/{id}/requeue`: due at once, all its retries before it again.
+pub(super) async fn requeue(
+    state: Data<AppState>,
+    caller: Caller,
+    id: Path<String>,
+) -> Result<HttpResponse, Error> {
+    let letter = state.store.dead_letters().requeue(&id, mutation(&caller, "requeue", &id)).await?;
+    state.metrics.audited("requeue", RESOURCE);
+    Ok(data(letter))
+}
+
+/// `POST /trace-dlq/purge`: forgets letters that have no retry left and are older than so many hours.
+pub(super) async fn purge(
+    state: Data<AppState>,
+    caller: Caller,
+    body: JsonBody,
+) -> Result<HttpResponse, Error> {
+    let hours = older_than(&body.0)?;
+    let scope = format!("older_than_hours={hours}");
+    let purged = state.store.dead_letters().purge(hours, mutation(&caller, "purge", &scope)).await?;
+    if purged > 0 {
+        state.metrics.audited("purge", RESOURCE);
+    }
+    Ok(data(json!({"purged": purged, "older_than_hours": hours})))
+}
+
+fn mutation(caller: &Caller, action: &str, id: &str) -> Mutation {
+    Mutation { audit: caller.audit(action, RESOURCE, id), epoch: false, dry_run: false }
+}
+
+/// `{"older_than_hours": uint}`.
+fn older_than(body: &Value) -> Result<u64, ServiceError> {
+    const PATH: &str = "body.older_than_hours";
+    let Value::Object(fields) = body else {
+        return Err(FieldError::type_mismatch("body", "object", body).into());
+    };
+    match fields.get("older_than_hours") {
+        None | Some(Value::Null) => Err(FieldError::required(PATH).into()),
+        Some(hours) => {
+            hours.as_u64().ok_or_else(|| FieldError::type_mismatch(PATH, "integer, 0 or more", hours).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_purge_names_its_age_in_whole_hours() {
+        assert_eq!(older_than(&json!({"older_than_hours": 0})).unwrap(), 0);
+        for bad in [
+            json!([]),
+            json!({}),
+            json!({"older_than_hours": null}),
+            json!({"older_than_hours": -1}),
+            json!({"older_than_hours": 1.5}),
+            json!({"older_than_hours": "1"}),
+        ] {
+            assert_eq!(older_than(&bad).unwrap_err().status(), 400, "{bad}");
+        }
+    }
+}

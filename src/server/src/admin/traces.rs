@@ -1,0 +1,184 @@
+//! Traces, read: pages of what ran, and one run with what came out of it.
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path};
+use serde_json::{Map, Value, json};
+use svc_model::ServiceError;
+use svc_store::{TraceQuery, TraceRecord, TraceStatus};
+
+use super::data;
+use super::query::Query;
+use crate::http::{Error, TraceReader};
+use crate::state::AppState;
+
+/// `GET /traces`: no payloads, and no total unless asked for.
+pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResponse, Error> {
+    let asked = query.page()?;
+    let query = TraceQuery {
+        status: query.text("status"),
+        channel: query.text("channel"),
+        mode: query.text("mode"),
+        sort_by: query.text("sort_by"),
+        sort_order: query.text("sort_order"),
+        page: asked,
+        cursor: query.text("cursor"),
+        include_total: query.flag("include_total")?,
+    };
+    let page = state.store.traces().list(query).await?;
+    let mut answer = json!({"data": page.rows, "limit": asked.limit, "offset": asked.offset});
+    if let Some(total) = page.total {
+        answer["total"] = total.into();
+    }
+    if let Some(cursor) = page.next_cursor {
+        answer["next_cursor"] = cursor.into();
+    }
+    Ok(HttpResponse::Ok().json(answer))
+}
+
+/// `GET /traces/{id}`: also for whoever holds the token of the trace. Whether there is one is no secret: ids are not
+/// guessed, and a client must be able to tell a wrong id from a wrong token.
+pub(super) async fn read(
+    state: Data<AppState>,
+    id: Path<String>,
+    reader: TraceReader,
+) -> Result<HttpResponse, Error> {
+    let found = state.store.traces().get(&id).await?;
+    let trace = found.ok_or_else(|| ServiceError::not_found(format!("trace '{id}' does not exist")))?;
+    reader.admit(&state, trace.access_token_hash.as_deref())?;
+    Ok(data(shown(trace)))
+}
+
+/// A trace as it is answered: its metadata, which holds what the caller sent about itself, stays behind.
+fn shown(trace: TraceRecord) -> Value {
+    let TraceRecord { row, result_json, task_trace_json, .. } = trace;
+    let mut shown = json!({
+        "id": row.id,
+        "status": row.status,
+        "mode": row.mode,
+        "channel": row.channel,
+        "channel_id": row.channel_id,
+        "created_at": row.created_at,
+    });
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            shown[key] = value;
+        }
+    };
+    if row.status == TraceStatus::Completed.name() {
+        put("message", parsed(result_json).map(without_metadata));
+    }
+    if row.status == TraceStatus::Failed.name() {
+        put("error", row.error_message.map(Value::from));
+    }
+    put("started_at", row.started_at.map(|instant| json!(instant)));
+    put("completed_at", row.completed_at.map(|instant| json!(instant)));
+    put("duration_ms", row.duration_ms.map(Value::from));
+    put("task_trace_json", parsed(task_trace_json).map(steps_without_metadata));
+    shown
+}
+
+fn parsed(text: Option<String>) -> Option<Value> {
+    serde_json::from_str(&text?).ok()
+}
+
+/// The result of a run without `context.metadata` and without the audited writes to it.
+fn without_metadata(mut message: Value) -> Value {
+    if let Some(context) = message.get_mut("context") {
+        strip(context);
+    }
+    for entry in members(message.get_mut("audit_trail")) {
+        strip_changes(entry);
+    }
+    message
+}
+
+/// An execution trace whose snapshots have no metadata.
+fn steps_without_metadata(mut trace: Value) -> Value {
+    for step in members(trace.get_mut("steps")) {
+        if let Some(snapshot) = step.get_mut("message") {
+            strip(snapshot);
+        }
+        members(step.get_mut("mapping_contexts")).for_each(strip);
+        strip_changes(step);
+    }
+    trace
+}
+
+fn members(array: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
+    array.and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+fn strip(context: &mut Value) {
+    context.as_object_mut().and_then(|context: &mut Map<String, Value>| context.remove("metadata"));
+}
+
+/// A recorded write to the metadata would tell what stood there.
+fn strip_changes(entry: &mut Value) {
+    if let Some(changes) = entry.get_mut("changes").and_then(Value::as_array_mut) {
+        changes.retain(|change| {
+            let path = change.get("path").and_then(Value::as_str).unwrap_or_default();
+            path != "metadata" && !path.starts_with("metadata.")
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_model::Timestamp;
+    use svc_store::TraceRow;
+
+    use super::*;
+
+    fn record(status: &str, result: Option<&str>, task_trace: Option<&str>) -> TraceRecord {
+        let instant = Timestamp::parse("2026-01-01T00:00:00").unwrap();
+        let row = TraceRow {
+            id: "t".into(),
+            channel: "orders".into(),
+            channel_id: None,
+            mode: "async".into(),
+            status: status.into(),
+            error_message: Some("broke".into()),
+            duration_ms: Some(1.5),
+            started_at: None,
+            completed_at: Some(instant),
+            created_at: instant,
+            updated_at: instant,
+        };
+        TraceRecord {
+            row,
+            input_json: Some("{\"secret\": 1}".into()),
+            result_json: result.map(str::to_owned),
+            task_trace_json: task_trace.map(str::to_owned),
+            access_token_hash: Some("hash".into()),
+        }
+    }
+
+    #[test]
+    fn a_completed_trace_shows_its_message_and_no_metadata_anywhere() {
+        let result = json!({"id": "m", "payload": 1, "errors": [],
+            "context": {"data": {"metadata": "mine"}, "metadata": {"cookies": {"sid": "canary"}}, "temp_data": {}},
+            "audit_trail": [{"task_id": "a", "changes": [
+                {"path": "metadata.cookies", "old_value": null, "new_value": "canary"},
+                {"path": "data.x", "old_value": null, "new_value": 1}]}]});
+        let steps = json!({"steps": [{"task_id": "a", "message": {"data": {}, "metadata": {"k": "canary"}},
+            "mapping_contexts": [{"data": {}, "metadata": {"k": "canary"}}],
+            "changes": [{"path": "metadata", "old_value": "canary", "new_value": {}}]}]});
+        let shown = shown(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
+        assert!(!shown.to_string().contains("canary"), "{shown}");
+        assert_eq!(shown["message"]["context"], json!({"data": {"metadata": "mine"}, "temp_data": {}}));
+        assert_eq!(shown["message"]["audit_trail"][0]["changes"].as_array().map(Vec::len), Some(1));
+        assert_eq!(shown["task_trace_json"]["steps"][0]["mapping_contexts"], json!([{"data": {}}]));
+        assert_eq!((&shown["completed_at"], shown.get("error")), (&json!("2026-01-01T00:00:00"), None));
+        assert_eq!((&shown["channel_id"], &shown["duration_ms"]), (&Value::Null, &json!(1.5)));
+        assert_eq!(shown.get("started_at"), None, "what is not known is absent");
+    }
+
+    #[test]
+    fn a_failed_trace_shows_why_and_an_unreadable_result_is_left_out() {
+        let failed = shown(record("failed", Some("{}"), None));
+        assert_eq!((&failed["error"], failed.get("message")), (&json!("broke"), None));
+        let torn = shown(record("completed", Some("{\"id\":"), Some("[")));
+        assert_eq!((torn.get("message"), torn.get("error"), torn.get("task_trace_json")), (None, None, None));
+        assert_eq!(shown(record("pending", None, None)).get("error"), None);
+    }
+}
