@@ -244,8 +244,27 @@ fn a_token_has_three_parts_of_strict_base64url() {
                     let mut parts = parts(&token);
                     parts[at] = changed;
                     refused(&verifier, &parts.join("."), Reason::Malformed);
+                    // Not even when the issuer has signed it so.
+                    let [header, payload, signature] = &mut parts;
+                    if at < 2 {
+                        *signature = encode(issuer.signature(format!("{header}.{payload}").as_bytes()));
+                    }
+                    refused(&verifier, &parts.join("."), Reason::Malformed);
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn blanks_between_the_members_of_a_header_are_json() {
+    for (issuer, verifier) in each() {
+        let name = issuer.algorithm.name();
+        for header in [
+            format!("{{ \"kid\" : \"1\", \"alg\" : \"{name}\" }}"),
+            format!("{{\"kid\":\"1\",\n\t\"alg\":\"{name}\"}}\r\n"),
+        ] {
+            assert_eq!(verify(&verifier, &issuer.sign(header, claims().to_string())).err(), None);
         }
     }
 }
