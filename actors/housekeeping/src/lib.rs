@@ -1,15 +1,40 @@
-//! The service's own recurring jobs.
+//! The service's own recurring jobs, such as the removal of old rows.
+//!
+//! Each job is an actor of its own, so that it shows in the tree; a scheduler tells it when it is due. A job runs once
+//! soon after the start and then at its interval, never twice at the same time. A run that fails or panics is logged
+//! and counted, and the next one comes when it is due.
+//!
+//! ```text
+//! housekeeping
+//! ├ {job} …      runs the work of one job
+//! └ scheduler    says when; started again when it falls silent      needs the jobs
+//! ```
+//!
+//! Nothing here decides what must not be missed: the process that dies between two runs just runs late.
 
+mod job;
+mod metrics;
+mod scheduler;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{GroupSpec, Placement, SpawnError, Tree};
+use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use futures_util::future::BoxFuture;
+use slog::Logger;
+
+use job::Job;
+pub use metrics::JobMetrics;
+use scheduler::{Rhythm, Scheduler};
 
 /// Why a run of a job failed; goes to the log.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// What a job does when it is due. Runs of one job never overlap.
+/// What a job does when it is due.
 pub type Work = Arc<dyn Fn() -> BoxFuture<'static, Result<(), Failure>> + Send + Sync>;
 
 /// One recurring job.
@@ -17,43 +42,64 @@ pub type Work = Arc<dyn Fn() -> BoxFuture<'static, Result<(), Failure>> + Send +
 pub struct JobSpec {
     /// Its name, in the tree and in metrics.
     pub name: &'static str,
-    /// Time between two starts, whole seconds.
+    /// Time between two starts; parts of a second are dropped, and it is one second at least.
     pub every: Duration,
     /// What it does.
     pub work: Work,
 }
 
-/// When jobs last succeeded. Cheap to clone.
-#[derive(Clone, Debug, Default)]
-pub struct JobMetrics {}
-
-impl JobMetrics {
-    /// Registers `job_last_success_timestamp_seconds`; the prefix is the registry's.
-    pub fn register(&self, _registry: &mut prometheus_client::registry::Registry) {}
-
-    /// Notes that a job has succeeded just now; for jobs that run elsewhere.
-    pub fn succeeded(&self, _job: &'static str) {}
+impl fmt::Debug for JobSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JobSpec")
+            .field("name", &self.name)
+            .field("every", &self.every)
+            .finish_non_exhaustive()
+    }
 }
 
-/// The jobs.
-#[derive(Clone, Debug)]
-pub struct Housekeeping {}
+/// The jobs of a process.
+#[derive(Debug)]
+pub struct Housekeeping;
 
 impl Housekeeping {
-    /// Adds the group `path` with the scheduler and one actor per job. Each job runs soon after the start, then at its
-    /// interval.
+    /// Adds the group `path` with one actor per job and the scheduler. `at` must be a thread whose runtime also drives
+    /// other tasks.
     ///
     /// # Errors
-    /// The path is taken or the place is gone.
+    /// A path is taken or the place is gone.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
-        _at: Placement,
-        _jobs: Vec<JobSpec>,
-        _metrics: JobMetrics,
-        _log: slog::Logger,
-    ) -> Result<Self, SpawnError> {
+        at: Placement,
+        jobs: Vec<JobSpec>,
+        metrics: JobMetrics,
+        log: Logger,
+    ) -> Result<(), SpawnError> {
         tree.group(path, GroupSpec::new()).await?;
-        Ok(Self {})
+        let mut rhythms = Vec::with_capacity(jobs.len());
+        let mut spec = ChildSpec::new();
+        for job in jobs {
+            spec = spec.needs([job.name]);
+            let every = job.every;
+            let address = spawn(tree, path, at.clone(), job, metrics.clone(), log.clone()).await?;
+            rhythms.push(Rhythm { address, every });
+        }
+        let rhythms: Arc<[Rhythm]> = rhythms.into();
+        tree.spawn(&format!("{path}/scheduler"), spec, at, move |_| Scheduler::start(Arc::clone(&rhythms)))
+            .await?;
+        Ok(())
     }
+}
+
+async fn spawn(
+    tree: &Tree,
+    path: &str,
+    at: Placement,
+    spec: JobSpec,
+    metrics: JobMetrics,
+    log: Logger,
+) -> Result<Address<Job>, SpawnError> {
+    let path = format!("{path}/{}", spec.name);
+    let factory = move |_| std::future::ready(Ok(Job::new(spec.clone(), metrics.clone(), log.clone())));
+    tree.spawn(&path, ChildSpec::new().mailbox(1), at, factory).await
 }

@@ -9,14 +9,13 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// What a job keeps until it ended, such as a permit of its channel. Dropping the last clone gives it back.
-#[derive(Clone)]
-pub struct Hold(#[expect(dead_code, reason = "held for its drop")] Arc<dyn Any + Send + Sync>);
+/// What a job keeps until it ended, such as a permit of its channel. Dropping it gives it back.
+pub struct Hold(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send>);
 
 impl Hold {
     /// Keeps `what` for the life of a job.
-    pub fn new(what: impl Any + Send + Sync) -> Self {
-        Self(Arc::new(what))
+    pub fn new(what: impl Any + Send) -> Self {
+        Self(Box::new(what))
     }
 }
 

@@ -1,11 +1,33 @@
 //! Traces, the asynchronous queue and its dead letters.
+//!
+//! A synchronous run leaves a trace as its channel's policy says: before the answer ([`Traces::record`] in mode
+//! `sync`), behind it, or not at all. An asynchronous submission is accepted by [`Traces::submit`] once its row is on
+//! disk; workers run it through a [`Runner`] and write how it ended; a failure becomes a dead letter, which is retried.
+//!
+//! What is accepted is run at least once, whatever ends the process: the row is the truth, the line in memory is how it
+//! gets done soon. Everything in memory is bounded; who comes when it is full is told so at once.
+//!
+//! ```text
+//! traces
+//! ├ recorder        writes traces behind the answer (async, batch)
+//! ├ worker-1 …      run jobs, one at a time each
+//! ├ queue           open for submissions; takes up what an earlier process left      needs the workers
+//! └ dead-letters    puts failed jobs back in line                                    needs the queue
+//! ```
 
+mod backoff;
+mod dead_letters;
+mod input;
 mod job;
 mod metrics;
 mod policy;
+mod queue;
 mod record;
+mod recorder;
 mod settings;
+mod token;
 mod traces;
+mod worker;
 
 pub use job::{Completed, Ended, Hold, Job, Runner};
 pub use metrics::TraceMetrics;

@@ -1,5 +1,7 @@
 //! Which runs of a channel leave a trace, and when it is written.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use svc_model::config::{TracingConfig, TracingMode};
 
 /// The server's settings, which a channel's `tracing` block goes before.
@@ -35,5 +37,62 @@ impl Tracing {
             errors_only: block.errors_only.unwrap_or(self.errors_only),
             task_details: block.task_details,
         }
+    }
+}
+
+/// Chance for the draws: one number per draw, from any thread, without a lock.
+#[derive(Debug)]
+pub(crate) struct Draws(AtomicU64);
+
+impl Draws {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(AtomicU64::new(seed))
+    }
+
+    /// Whether a run is among the share `rate` of all.
+    pub(crate) fn hit(&self, rate: f64) -> bool {
+        if rate >= 1.0 {
+            return true;
+        }
+        // SplitMix64: a counter, and a mix of its bits.
+        let count = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+        let mixed = (count ^ (count >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        #[expect(clippy::cast_precision_loss, reason = "53 bits are what a double holds")]
+        let share = ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64;
+        share < rate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVER: Tracing = Tracing { mode: TracingMode::Batch, sample_rate: 0.5, errors_only: true };
+
+    #[test]
+    fn a_channels_block_goes_before_the_servers_settings() {
+        let all = SERVER.of(&TracingConfig::default());
+        assert_eq!((all.mode, all.sample_rate, all.errors_only), (TracingMode::Batch, 0.5, true));
+        let block = TracingConfig {
+            mode: Some(TracingMode::Off),
+            sample_rate: Some(0.0),
+            errors_only: Some(false),
+            task_details: true,
+        };
+        let own = SERVER.of(&block);
+        assert_eq!((own.mode, own.sample_rate, own.errors_only), (TracingMode::Off, 0.0, false));
+        assert!(own.task_details && !all.task_details);
+    }
+
+    #[test]
+    fn a_draw_hits_as_often_as_its_rate_says() {
+        let draws = Draws::new(1);
+        for rate in [0.0, 0.01, 0.5, 0.99, 1.0] {
+            let hits = (0..100_000).filter(|_| draws.hit(rate)).count();
+            let share = f64::from(u32::try_from(hits).unwrap()) / 100_000.0;
+            assert!((share - rate).abs() < 0.01, "{rate}: {share}");
+        }
+        assert!(!(0..1000).any(|_| draws.hit(0.0)));
     }
 }

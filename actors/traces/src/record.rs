@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
+use svc_store::{NewTrace, TraceMode, TraceStatus};
 use uuid::Uuid;
 
 /// A run that was answered.
@@ -25,4 +26,20 @@ pub struct Record {
     pub started_at: NaiveDateTime,
     /// How long it ran.
     pub took: Duration,
+}
+
+impl Record {
+    /// The row of it.
+    pub(crate) fn into_row(self) -> NewTrace {
+        let took = chrono::Duration::from_std(self.took).unwrap_or_default();
+        NewTrace {
+            channel_id: Some(self.channel_id),
+            result_json: Some(self.result),
+            duration_ms: Some(self.took.as_secs_f64() * 1000.0),
+            started_at: Some(self.started_at),
+            completed_at: self.started_at.checked_add_signed(took),
+            task_trace_json: self.task_trace,
+            ..NewTrace::new(self.trace_id, self.channel, TraceMode::Sync, TraceStatus::Completed)
+        }
+    }
 }

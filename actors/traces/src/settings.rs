@@ -17,7 +17,7 @@ pub struct Settings {
     pub queue: QueueSettings,
     /// Failed work.
     pub dead_letters: DeadLetterSettings,
-    /// Paths of the nodes that run the jobs: the workers start after them and are drained before them.
+    /// What all this stands on, such as the node of the store: started before it and drained after it.
     pub needs: Vec<String>,
     /// Counts a failure, by one of the words of `svc_errors_total`.
     pub errors: Callback,

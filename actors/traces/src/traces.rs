@@ -1,25 +1,35 @@
 //! The handle everyone else holds.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use actix_supervision::{GroupSpec, Placement, SpawnError, Tree};
+use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
+use slog::Logger;
 use svc_model::ServiceError;
-use svc_model::config::TracingConfig;
-use svc_store::Store;
+use svc_model::config::{TracingConfig, TracingMode};
+use svc_store::{NewTrace, Store, TraceMode, TraceStatus};
 use uuid::Uuid;
 
+use crate::dead_letters::{DeadLetters, Retries};
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
-use crate::policy::Policy;
+use crate::policy::{Draws, Policy};
+use crate::queue::{Entrance, Queue, Queued, Shed, Slots, Waiting};
 use crate::record::Record;
+use crate::recorder::{Lanes, Recorder, Rows};
 use crate::settings::Settings;
+use crate::worker::{Desk, Worker};
+use crate::{input, token};
+
+/// What an actor gets beyond the time it allows itself to finish, before it is ended by force.
+const MARGIN: Duration = Duration::from_secs(5);
 
 /// What a caller is told about accepted work, which is on disk by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
     /// Names the trace to be polled.
     pub trace_id: Uuid,
-    /// Opens it: 32 hexadecimal digits, of which only a hash is stored.
+    /// Opens it: 32 hexadecimal digits, of which only the SHA-256 is stored.
     pub trace_token: String,
 }
 
@@ -30,34 +40,89 @@ pub struct Traces {
 }
 
 struct Shared {
+    tree: Tree,
+    path: String,
+    at: Placement,
+    store: Store,
+    traces: svc_store::Traces,
     settings: Settings,
     metrics: TraceMetrics,
+    log: Logger,
+    draws: Draws,
+    lanes: Arc<Lanes>,
+    waiting: Arc<Waiting>,
 }
 
 impl Traces {
     /// Adds the group `path` with the recorder. Nothing is accepted before [`start`](Self::start).
     ///
     /// # Errors
-    /// The path is taken or the place is gone.
+    /// The path is taken, the place is gone, or something needed is not there.
     pub async fn supervise(
         tree: &Tree,
         path: &str,
-        _at: Placement,
-        _store: Store,
+        at: Placement,
+        store: Store,
         settings: Settings,
         metrics: TraceMetrics,
-        _log: slog::Logger,
+        log: Logger,
     ) -> Result<Self, SpawnError> {
+        let queue = &settings.queue;
+        let (depth, memory) = (metrics.queue_depth.clone(), metrics.queue_memory.clone());
+        let slots = Slots::new(queue.buffer_size, queue.max_memory_bytes, depth, memory);
+        let shared = Arc::new(Shared {
+            tree: tree.clone(),
+            path: path.to_owned(),
+            at: at.clone(),
+            traces: store.traces(),
+            draws: Draws::new(seed()),
+            lanes: Arc::new(Lanes::new(&settings.recorder, &metrics)),
+            waiting: Arc::new(Waiting::new(Arc::new(slots))),
+            store,
+            settings,
+            metrics,
+            log,
+        });
         tree.group(path, GroupSpec::new()).await?;
-        Ok(Self { shared: Arc::new(Shared { settings, metrics }) })
+        let recorded = Arc::clone(&shared);
+        let recorder = move || {
+            let Shared { traces, metrics, log, .. } = &*recorded;
+            let rows = Rows { store: traces.clone(), metrics: metrics.clone(), log: log.clone() };
+            Recorder::new(Arc::clone(&recorded.lanes), rows, recorded.patience())
+        };
+        tree.spawn(&format!("{path}/recorder"), shared.spec(), at, move |_| {
+            std::future::ready(Ok(recorder()))
+        })
+        .await?;
+        Ok(Self { shared })
     }
 
     /// Begins to accept and run work: the workers, the queue and the retries of dead letters. What an earlier process
-    /// left is taken up again. To be called once, when `runner` is ready.
+    /// left is taken up again. To be called once, when `runner` is ready. `needs` are the paths of the nodes that run
+    /// the jobs: the workers are drained before them.
     ///
     /// # Errors
-    /// A path is taken or the place is gone.
-    pub async fn start(&self, _runner: Arc<dyn Runner>) -> Result<(), SpawnError> {
+    /// A path is taken, the place is gone, or something needed is not there.
+    pub async fn start(&self, runner: Arc<dyn Runner>, needs: &[&str]) -> Result<(), SpawnError> {
+        let shared = &self.shared;
+        let (tree, at) = (&shared.tree, &shared.at);
+        let (desk, patience) = (shared.desk(runner), shared.patience());
+        let mut queue = shared.spec();
+        for number in 1..=shared.settings.queue.workers.max(1) {
+            let (desk, name) = (Arc::clone(&desk), format!("worker-{number}"));
+            let worker = move |_| std::future::ready(Ok(Worker::new(Arc::clone(&desk), patience)));
+            let spec = shared.spec().needs(needs.iter().copied());
+            tree.spawn(&shared.path_of(&name), spec, at.clone(), worker).await?;
+            queue = queue.needs([name]);
+        }
+        // What needs something is drained before it: first nothing more comes in, then the workers finish.
+        let entrance = shared.entrance();
+        let factory = move |_| std::future::ready(Ok(Queue(Arc::clone(&entrance))));
+        tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
+        let retries = shared.retries();
+        let factory = move |_| std::future::ready(Ok(DeadLetters(Arc::clone(&retries))));
+        tree.spawn(&shared.path_of("dead-letters"), shared.spec().needs(["queue"]), at.clone(), factory)
+            .await?;
         Ok(())
     }
 
@@ -68,25 +133,144 @@ impl Traces {
 
     /// Decides whether a synchronous run is traced, one draw each, and counts those that are not.
     pub fn draw(&self, policy: &Policy) -> bool {
-        self.shared.metrics.dropped("off");
-        policy.sample_rate >= 1.0
+        let reason = match policy.mode {
+            TracingMode::Off => "off",
+            _ if self.shared.draws.hit(policy.sample_rate) => return true,
+            _ => "sampled_out",
+        };
+        self.shared.metrics.dropped(reason);
+        false
     }
 
     /// Stores the trace of a run that was drawn. In mode `sync` it is on disk when this returns; otherwise it waits its
-    /// turn, or is dropped when too many do.
+    /// turn, or is dropped and counted when too many do.
     ///
     /// # Errors
     /// In mode `sync`: the database is away or refused the row.
-    pub async fn record(&self, _policy: &Policy, _record: Record) -> Result<(), ServiceError> {
+    pub async fn record(&self, policy: &Policy, record: Record) -> Result<(), ServiceError> {
+        let Shared { metrics, lanes, traces, .. } = &*self.shared;
+        if policy.errors_only && record.clean {
+            metrics.dropped("errors_only");
+            return Ok(());
+        }
+        let lane = match policy.mode {
+            TracingMode::Sync => {
+                return traces.insert(record.into_row()).await.map_err(|error| {
+                    metrics.persistence_failures.inc();
+                    error.into()
+                });
+            }
+            TracingMode::Async => &lanes.one_by_one,
+            TracingMode::Batch => &lanes.batched,
+            TracingMode::Off => return Ok(()),
+        };
+        if !lane.put(record.into_row()).await {
+            metrics.dropped("overflow");
+        }
         Ok(())
     }
 
     /// Accepts a job: when this returns, its row is on disk and it will be run, by this process or the next. Never
-    /// waits for room.
+    /// waits for room. Is not to be dropped half way: a row may be on disk that only the next process takes up.
     ///
     /// # Errors
     /// 503 when the queue is full (worth another try) or closed; the error of the database.
-    pub async fn submit(&self, _job: Job) -> Result<Accepted, ServiceError> {
-        Err(ServiceError::unavailable("The queue is closed"))
+    pub async fn submit(&self, job: Job) -> Result<Accepted, ServiceError> {
+        let Shared { waiting, traces, .. } = &*self.shared;
+        // A place before the work of writing the job down: refusals have to be cheap.
+        let mut slot = waiting.slots.place().map_err(|shed| self.refuse(&job, shed))?;
+        let input = input::write(&job, 0).map_err(|error| {
+            ServiceError::from_code(svc_model::Code::SerializationError).with_internal(error)
+        })?;
+        slot.weigh(input.len()).map_err(|shed| self.refuse(&job, shed))?;
+        let token = token::make()
+            .map_err(|error| ServiceError::from_code(svc_model::Code::InternalError).with_internal(error))?;
+        let row = NewTrace {
+            channel_id: job.channel_id.clone(),
+            input_json: Some(input),
+            access_token_hash: Some(token::hash(&token)),
+            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
+        };
+        traces.insert(row).await?;
+        let accepted = Accepted { trace_id: job.trace_id, trace_token: token };
+        waiting.push(Queued::new(job, slot, 0));
+        Ok(accepted)
     }
+
+    /// What a refused caller is told; the row of it is written behind the answer, if there is room for that.
+    fn refuse(&self, job: &Job, shed: Shed) -> ServiceError {
+        let Shared { metrics, lanes, .. } = &*self.shared;
+        let error = match shed {
+            Shed::Full => {
+                metrics.rejected("full");
+                ServiceError::at_capacity("The queue is full")
+            }
+            Shed::Memory => {
+                metrics.rejected("memory");
+                ServiceError::at_capacity("The queue holds too much")
+            }
+            Shed::Closed => ServiceError::unavailable("The queue is closed"),
+        };
+        lanes.refused.try_put(NewTrace {
+            channel_id: job.channel_id.clone(),
+            error_message: Some(error.message().to_owned()),
+            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Failed)
+        });
+        error
+    }
+}
+
+impl Shared {
+    fn patience(&self) -> Duration {
+        self.settings.queue.shutdown_timeout
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.path)
+    }
+
+    fn spec(&self) -> ChildSpec {
+        ChildSpec::new().needs(&self.settings.needs).drain_deadline(self.patience() + MARGIN)
+    }
+
+    fn desk(&self, runner: Arc<dyn Runner>) -> Arc<Desk> {
+        Arc::new(Desk {
+            waiting: Arc::clone(&self.waiting),
+            store: self.traces.clone(),
+            runner,
+            limit: self.settings.queue.processing_timeout,
+            max_retries: self.settings.dead_letters.max_retries,
+            metrics: self.metrics.clone(),
+            errors: self.settings.errors.clone(),
+            log: self.log.clone(),
+        })
+    }
+
+    fn entrance(&self) -> Arc<Entrance> {
+        Arc::new(Entrance {
+            waiting: Arc::clone(&self.waiting),
+            store: self.traces.clone(),
+            max_retries: self.settings.dead_letters.max_retries,
+            log: self.log.clone(),
+            resumed: Mutex::default(),
+        })
+    }
+
+    fn retries(&self) -> Arc<Retries> {
+        Arc::new(Retries {
+            waiting: Arc::clone(&self.waiting),
+            letters: self.store.dead_letters(),
+            traces: self.traces.clone(),
+            settings: self.settings.dead_letters.clone(),
+            holder: svc_model::id::new_ordered_id().to_string(),
+            metrics: self.metrics.clone(),
+            jobs: self.settings.jobs.clone(),
+            log: self.log.clone(),
+        })
+    }
+}
+
+/// A seed for the draws; they are no secret.
+fn seed() -> u64 {
+    getrandom::u64().unwrap_or_default()
 }

@@ -1,0 +1,8 @@
+//! What a job is told.
+
+use actix::Message;
+
+/// It is time for the next run.
+#[derive(Clone, Copy, Debug, Message)]
+#[rtype(result = "()")]
+pub(crate) struct Due;

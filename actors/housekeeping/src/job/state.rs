@@ -1,0 +1,33 @@
+//! Whether a run is under way: pure, no clock, no I/O.
+
+/// The runs of one job.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    running: bool,
+}
+
+impl Runs {
+    /// Whether a run is to begin now that one is due.
+    pub(crate) const fn due(&mut self) -> bool {
+        !std::mem::replace(&mut self.running, true)
+    }
+
+    /// The run is over.
+    pub(crate) const fn over(&mut self) {
+        self.running = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_begins_only_when_none_is_under_way() {
+        let mut runs = Runs::default();
+        assert!(runs.due());
+        assert!(!runs.due());
+        runs.over();
+        assert!(runs.due());
+    }
+}

@@ -1,0 +1,82 @@
+//! Says when jobs are due.
+//!
+//! Owns the schedule, which the library behind it keeps on tasks of its own. Sends [`Due`]; takes nothing. A beat of
+//! its own passes the same way as every job: when none has come for a while the library's task has died, or the wall
+//! clock was set back, and this actor fails, so that supervision starts it with a new schedule. It never runs a job.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix::{Actor, ActorFutureExt, AsyncContext, WrapFuture};
+use actix_supervision::{Address, Context, StartError, Supervised};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+use tokio_cron_scheduler::{Job as Entry, JobScheduler, JobSchedulerError};
+
+use crate::job::{Due, Job};
+
+/// Time between two beats.
+const BEAT: Duration = Duration::from_secs(1);
+/// Silence after which the schedule is taken for dead.
+const SILENCE: Duration = Duration::from_secs(15);
+
+/// A job and its interval.
+#[derive(Debug)]
+pub(crate) struct Rhythm {
+    pub(crate) address: Address<Job>,
+    pub(crate) every: Duration,
+}
+
+/// The actor.
+pub(crate) struct Scheduler {
+    beat: Arc<Notify>,
+    /// Ends the library's task.
+    ended: Arc<AtomicBool>,
+}
+
+impl Scheduler {
+    /// The factory: a new schedule.
+    pub(crate) async fn start(rhythms: Arc<[Rhythm]>) -> Result<Self, StartError> {
+        let broken = |error: JobSchedulerError| StartError::Transient(format!("no schedule: {error}"));
+        let schedule = JobScheduler::new().await.map_err(broken)?;
+        let beat = Arc::new(Notify::new());
+        let beats = Arc::clone(&beat);
+        schedule.add(every(BEAT, move || beats.notify_one()).map_err(broken)?).await.map_err(broken)?;
+        for index in 0..rhythms.len() {
+            let (interval, rhythms) = (rhythms[index].every.max(BEAT), Arc::clone(&rhythms));
+            // A job that cannot take the message is restarting, which runs it, or has one that waits.
+            let due = move || drop(rhythms[index].address.cast(Due));
+            schedule.add(every(interval, due).map_err(broken)?).await.map_err(broken)?;
+        }
+        let ended = Arc::clone(&schedule.scheduler.read().await.shutdown);
+        let scheduler = Self { beat, ended };
+        schedule.start().await.map_err(broken)?;
+        Ok(scheduler)
+    }
+}
+
+fn every(
+    interval: Duration,
+    mut tell: impl FnMut() + Send + Sync + 'static,
+) -> Result<Entry, JobSchedulerError> {
+    Entry::new_repeated(interval, move |_, _| tell())
+}
+
+impl Actor for Scheduler {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let beat = Arc::clone(&self.beat);
+        let silence = async move { while timeout(SILENCE, beat.notified()).await.is_ok() {} };
+        ctx.spawn(silence.into_actor(self).map(|(), _, ctx| ctx.fail("the schedule has fallen silent")));
+    }
+}
+
+impl Supervised for Scheduler {}
+
+impl Drop for Scheduler {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,132 @@
+//! The promises of the jobs, in virtual time but for the one test of the schedule itself, which reads the wall clock.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use actix_rt::System;
+use actix_supervision::universe::Universe;
+use futures_util::FutureExt;
+use slog::{Discard, o};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+
+use super::*;
+use crate::job::Due;
+
+fn log() -> Logger {
+    Logger::root(Discard, o!())
+}
+
+fn spec(
+    every: u64,
+    work: impl Fn() -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static,
+) -> JobSpec {
+    JobSpec { name: "trace_cleanup", every: Duration::from_secs(every), work: Arc::new(work) }
+}
+
+async fn job(tree: &Tree, spec: JobSpec, metrics: &JobMetrics) -> Address<Job> {
+    tree.group("housekeeping", GroupSpec::new()).await.unwrap();
+    let job = spawn(tree, "housekeeping", Placement::Here, spec, metrics.clone(), log()).await.unwrap();
+    tree.running("housekeeping/trace_cleanup").await.unwrap();
+    job
+}
+
+async fn until(mut reached: impl FnMut() -> bool) {
+    let wait = async {
+        while !reached() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(60), wait).await.expect("the state is reached");
+}
+
+#[test]
+fn a_job_runs_at_start_and_never_twice_at_the_same_time() {
+    Universe::new(1).run(async |tree| {
+        let (runs, gate) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
+        let (counted, closed) = (Arc::clone(&runs), Arc::clone(&gate));
+        let work = move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let gate = Arc::clone(&closed);
+            async move { Ok(gate.acquire().await?.forget()) }.boxed()
+        };
+        let metrics = JobMetrics::default();
+        let job = job(&tree, spec(3600, work), &metrics).await;
+        until(|| runs.load(Ordering::SeqCst) == 1).await;
+        job.call(Due).await.unwrap();
+        job.call(Due).await.unwrap();
+        assert_eq!(runs.load(Ordering::SeqCst), 1, "the first one goes on");
+        assert_eq!(metrics.of("trace_cleanup"), (0, 0));
+        gate.add_permits(1);
+        until(|| metrics.of("trace_cleanup").0 > 0).await;
+        job.call(Due).await.unwrap();
+        until(|| runs.load(Ordering::SeqCst) == 2).await;
+    });
+}
+
+#[test]
+fn a_run_that_fails_or_panics_is_counted_and_the_next_one_comes() {
+    Universe::new(2).run(async |tree| {
+        let outcomes = Mutex::new(vec!["well", "panic", "fail"]);
+        let work = move || {
+            let outcome = outcomes.lock().unwrap().pop();
+            async move {
+                match outcome {
+                    Some("fail") => Err("no".into()),
+                    Some("panic") => panic!("planned"),
+                    _ => Ok(()),
+                }
+            }
+            .boxed()
+        };
+        let metrics = JobMetrics::default();
+        let job = job(&tree, spec(3600, work), &metrics).await;
+        until(|| metrics.of("trace_cleanup") == (0, 1)).await;
+        job.call(Due).await.unwrap();
+        until(|| metrics.of("trace_cleanup") == (0, 2)).await;
+        job.call(Due).await.unwrap();
+        until(|| metrics.of("trace_cleanup").0 > 0).await;
+        assert_eq!(job.vitals().restarts, 0);
+    });
+}
+
+#[test]
+fn a_schedule_that_falls_silent_is_started_again() {
+    // In virtual time the wall clock stands still, and with it the library.
+    Universe::new(3).run(async |tree| {
+        let jobs = vec![spec(1, || async { Ok(()) }.boxed())];
+        Housekeeping::supervise(&tree, "housekeeping", Placement::Here, jobs, JobMetrics::default(), log())
+            .await
+            .unwrap();
+        let restarts = || {
+            let nodes = tree.snapshot().nodes;
+            nodes.into_iter().find(|node| node.path == "housekeeping/scheduler").map(|node| node.restarts)
+        };
+        until(|| restarts() > Some(0)).await;
+    });
+}
+
+#[test]
+fn the_schedule_tells_a_job_at_its_interval() {
+    System::new().block_on(async {
+        let tree = Tree::builder("test").build();
+        let runs = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&runs);
+        let work = move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            async { Ok(()) }.boxed()
+        };
+        Housekeeping::supervise(
+            &tree,
+            "housekeeping",
+            Placement::Here,
+            vec![spec(1, work)],
+            JobMetrics::default(),
+            log(),
+        )
+        .await
+        .unwrap();
+        until(|| runs.load(Ordering::SeqCst) >= 3).await;
+        tree.shutdown(Duration::from_secs(10)).await;
+    });
+}

@@ -1,0 +1,63 @@
+//! From a dead letter to a job: pure, no clock, no I/O.
+
+use serde_json::{Map, Value};
+use svc_store::ClaimedLetter;
+use uuid::Uuid;
+
+use crate::job::Job;
+
+/// The job of a letter under a new trace, and which retry it is.
+pub(crate) fn job(letter: &ClaimedLetter, trace_id: Uuid) -> (Job, u32) {
+    // A text that is no JSON was put there by hand; the workflow may say what it thinks of it.
+    let payload = serde_json::from_str(&letter.payload_json)
+        .unwrap_or_else(|_| Value::String(letter.payload_json.clone()));
+    let metadata: Map<_, _> = serde_json::from_str(&letter.metadata_json).unwrap_or_default();
+    let job = Job {
+        trace_id,
+        channel_id: None,
+        channel: letter.channel.as_str().into(),
+        payload,
+        metadata,
+        bucket: None,
+        hold: None,
+    };
+    (job, retries(letter).saturating_add(1))
+}
+
+/// How often a letter was retried.
+pub(crate) fn retries(letter: &ClaimedLetter) -> u32 {
+    u32::try_from(letter.retry_count).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn letter(payload: &str, metadata: &str, retry_count: i64) -> ClaimedLetter {
+        ClaimedLetter {
+            id: "l".into(),
+            trace_id: "t".into(),
+            channel: "c".into(),
+            payload_json: payload.into(),
+            metadata_json: metadata.into(),
+            retry_count,
+            max_retries: 5,
+        }
+    }
+
+    #[test]
+    fn a_letter_is_run_as_it_came_in_and_counts_one_retry_more() {
+        let (job, retry) = job(&letter(r#"{"a":1}"#, r#"{"vars":{}}"#, 2), Uuid::nil());
+        assert_eq!((&*job.channel, job.payload, retry), ("c", json!({ "a": 1 }), 3));
+        assert_eq!(Value::Object(job.metadata), json!({ "vars": {} }));
+        assert!(job.channel_id.is_none() && job.hold.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_handed_on_as_it_is() {
+        let (job, retry) = job(&letter("{", "[]", -1), Uuid::nil());
+        assert_eq!((job.payload, job.metadata.len(), retry), (json!("{"), 0, 1));
+    }
+}

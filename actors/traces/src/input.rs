@@ -1,0 +1,75 @@
+//! What came in, as its row keeps it: `{"data", "metadata", "bucket"?, "retry"?}`.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::job::Job;
+
+#[derive(Serialize)]
+struct Written<'a> {
+    data: &'a Value,
+    metadata: &'a Map<String, Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bucket: Option<u8>,
+    #[serde(skip_serializing_if = "is_first")]
+    retry: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature is serde's")]
+const fn is_first(retry: &u32) -> bool {
+    *retry == 0
+}
+
+/// What a row keeps.
+#[derive(Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
+pub(crate) struct Input {
+    pub(crate) data: Value,
+    pub(crate) metadata: Map<String, Value>,
+    pub(crate) bucket: Option<u8>,
+    /// Which retry of a dead letter it is; 0 for a first run.
+    pub(crate) retry: u32,
+}
+
+/// The text of a job's row.
+pub(crate) fn write(job: &Job, retry: u32) -> Result<String, serde_json::Error> {
+    let Job { payload, metadata, bucket, .. } = job;
+    serde_json::to_string(&Written { data: payload, metadata, bucket: *bucket, retry })
+}
+
+/// Reads it back.
+pub(crate) fn read(text: &str) -> Result<Input, serde_json::Error> {
+    serde_json::from_str(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use uuid::Uuid;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let metadata = Map::from_iter([("vars".to_owned(), json!({ "a": 1 }))]);
+        for (bucket, retry) in [(None, 0), (Some(7), 0), (Some(99), 3)] {
+            let job = Job {
+                trace_id: Uuid::nil(),
+                channel_id: None,
+                channel: "c".into(),
+                payload: json!({ "x": "é" }),
+                metadata: metadata.clone(),
+                bucket,
+                hold: None,
+            };
+            let input = read(&write(&job, retry).unwrap()).unwrap();
+            assert_eq!(input, Input { data: job.payload, metadata: job.metadata, bucket, retry });
+        }
+    }
+
+    #[test]
+    fn what_is_absent_is_empty_and_what_is_no_input_is_an_error() {
+        assert_eq!(read("{}").unwrap(), Input::default());
+        assert!(read("[").is_err() && read(r#"{"metadata":1}"#).is_err());
+    }
+}

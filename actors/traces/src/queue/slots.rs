@@ -1,0 +1,278 @@
+//! Room in the queue: places and bytes, reserved before anything is written.
+//!
+//! Who frees room and who waits for it each write one counter and then read the other's, so every access is ordered
+//! with every other.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::Notify;
+
+/// Why there is no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shed {
+    /// Every place is taken.
+    Full,
+    /// There is a place, but too many bytes.
+    Memory,
+    /// Nothing is taken now.
+    Closed,
+}
+
+/// The room there is.
+#[derive(Debug)]
+pub(crate) struct Slots {
+    most_jobs: usize,
+    /// `usize::MAX` where bytes are not limited.
+    most_bytes: usize,
+    jobs: AtomicUsize,
+    bytes: AtomicUsize,
+    /// Places that submissions must leave for work accepted earlier: at most one.
+    owed: AtomicUsize,
+    /// Bytes that go with it.
+    owed_bytes: AtomicUsize,
+    open: AtomicBool,
+    freed: Notify,
+    depth: Gauge,
+    memory: Gauge,
+}
+
+/// A place and bytes of one job. The place is given back when the job begins, the bytes when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    slots: Arc<Slots>,
+    waits: bool,
+    bytes: usize,
+}
+
+impl Slots {
+    /// Closed at first. `most_bytes` 0 is no limit.
+    pub(crate) fn new(most_jobs: usize, most_bytes: usize, depth: Gauge, memory: Gauge) -> Self {
+        Self {
+            most_jobs,
+            most_bytes: if most_bytes == 0 { usize::MAX } else { most_bytes },
+            jobs: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            owed: AtomicUsize::new(0),
+            owed_bytes: AtomicUsize::new(0),
+            open: AtomicBool::new(false),
+            freed: Notify::new(),
+            depth,
+            memory,
+        }
+    }
+
+    pub(crate) fn set_open(&self, open: bool) {
+        self.open.store(open, Ordering::SeqCst);
+    }
+
+    /// A place for a new job, without any bytes yet.
+    pub(crate) fn place(self: &Arc<Self>) -> Result<Slot, Shed> {
+        if !self.open.load(Ordering::SeqCst) {
+            return Err(Shed::Closed);
+        }
+        let most = self.most_jobs.saturating_sub(self.owed.load(Ordering::SeqCst));
+        if grow(&self.jobs, 1, most) { Ok(self.slot()) } else { Err(Shed::Full) }
+    }
+
+    /// Room for a job that was accepted earlier, as soon as there is some: what becomes free is kept from submissions.
+    /// A job larger than everything allowed gets in when it is alone. One caller at a time.
+    pub(crate) async fn earlier(self: &Arc<Self>, bytes: usize) -> Slot {
+        if let Some(slot) = self.try_earlier(bytes) {
+            return slot;
+        }
+        let _owed = Owed::new(self, bytes);
+        loop {
+            let freed = self.freed.notified();
+            if let Some(slot) = self.try_earlier(bytes) {
+                return slot;
+            }
+            freed.await;
+        }
+    }
+
+    /// The bytes first: a place that is taken and given back would wake the one who asks.
+    fn try_earlier(self: &Arc<Self>, bytes: usize) -> Option<Slot> {
+        let alone = || self.bytes.compare_exchange(0, bytes, Ordering::SeqCst, Ordering::SeqCst).is_ok();
+        if !grow(&self.bytes, bytes, self.most_bytes) && !alone() {
+            return None;
+        }
+        if !grow(&self.jobs, 1, self.most_jobs) {
+            self.bytes.fetch_sub(bytes, Ordering::SeqCst);
+            return None;
+        }
+        let mut slot = self.slot();
+        slot.loaded(bytes);
+        Some(slot)
+    }
+
+    /// Wraps a place that has been counted.
+    fn slot(self: &Arc<Self>) -> Slot {
+        self.depth.inc();
+        Slot { slots: Arc::clone(self), waits: true, bytes: 0 }
+    }
+
+    fn freed(&self) {
+        if self.owed.load(Ordering::SeqCst) > 0 {
+            self.freed.notify_waiters();
+        }
+    }
+}
+
+impl Slot {
+    /// Adds the bytes of the job.
+    pub(crate) fn weigh(&mut self, bytes: usize) -> Result<(), Shed> {
+        let most = self.slots.most_bytes.saturating_sub(self.slots.owed_bytes.load(Ordering::SeqCst));
+        if !grow(&self.slots.bytes, bytes, most) {
+            return Err(Shed::Memory);
+        }
+        self.loaded(bytes);
+        Ok(())
+    }
+
+    /// Gives the place back: the job waits no more.
+    pub(crate) fn begin(&mut self) {
+        if std::mem::take(&mut self.waits) {
+            self.slots.jobs.fetch_sub(1, Ordering::SeqCst);
+            self.slots.depth.dec();
+            self.slots.freed();
+        }
+    }
+
+    /// Takes a place again, whether there is one or not.
+    pub(crate) fn wait_again(&mut self) {
+        if !std::mem::replace(&mut self.waits, true) {
+            self.slots.jobs.fetch_add(1, Ordering::SeqCst);
+            self.slots.depth.inc();
+        }
+    }
+
+    /// Notes bytes that have been counted.
+    fn loaded(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        self.slots.memory.inc_by(signed(bytes));
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.begin();
+        self.slots.bytes.fetch_sub(self.bytes, Ordering::SeqCst);
+        self.slots.memory.dec_by(signed(self.bytes));
+        self.slots.freed();
+    }
+}
+
+struct Owed<'a>(&'a Slots);
+
+impl<'a> Owed<'a> {
+    fn new(slots: &'a Slots, bytes: usize) -> Self {
+        slots.owed.store(1, Ordering::SeqCst);
+        slots.owed_bytes.store(bytes, Ordering::SeqCst);
+        Self(slots)
+    }
+}
+
+impl Drop for Owed<'_> {
+    fn drop(&mut self) {
+        self.0.owed.store(0, Ordering::SeqCst);
+        self.0.owed_bytes.store(0, Ordering::SeqCst);
+    }
+}
+
+/// Adds to a counter unless that makes it larger than `most`.
+fn grow(counter: &AtomicUsize, by: usize, most: usize) -> bool {
+    let grown = |used: usize| used.checked_add(by).filter(|sum| *sum <= most);
+    counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, grown).is_ok()
+}
+
+fn signed(bytes: usize) -> i64 {
+    i64::try_from(bytes).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    fn slots(jobs: usize, bytes: usize) -> Arc<Slots> {
+        let slots = Slots::new(jobs, bytes, Gauge::default(), Gauge::default());
+        slots.set_open(true);
+        Arc::new(slots)
+    }
+
+    fn used(slots: &Slots) -> (usize, usize, i64, i64) {
+        let counted = (slots.jobs.load(Ordering::Acquire), slots.bytes.load(Ordering::Acquire));
+        (counted.0, counted.1, slots.depth.get(), slots.memory.get())
+    }
+
+    #[test]
+    fn what_is_dropped_is_given_back() {
+        let slots = slots(2, 10);
+        let mut first = slots.place().unwrap();
+        first.weigh(10).unwrap();
+        let mut second = slots.place().unwrap();
+        assert_eq!(second.weigh(1), Err(Shed::Memory));
+        assert_eq!(slots.place().unwrap_err(), Shed::Full);
+        assert_eq!(used(&slots), (2, 10, 2, 10));
+        first.begin();
+        assert_eq!(used(&slots), (1, 10, 1, 10), "a job that runs has its bytes still");
+        first.wait_again();
+        drop((first, second));
+        assert_eq!(used(&slots), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn nothing_is_taken_while_closed() {
+        let slots = slots(1, 0);
+        slots.set_open(false);
+        assert_eq!(slots.place().unwrap_err(), Shed::Closed);
+        slots.set_open(true);
+        slots.place().unwrap().weigh(usize::MAX).unwrap();
+    }
+
+    #[test]
+    fn earlier_work_gets_the_next_place_and_submissions_do_not() {
+        let slots = slots(1, 10);
+        let taken = slots.place().unwrap();
+        let mut waiting = Box::pin(slots.earlier(4));
+        assert!((&mut waiting).now_or_never().is_none());
+        drop(taken);
+        assert_eq!(slots.place().unwrap_err(), Shed::Full, "the place is owed");
+        let slot = (&mut waiting).now_or_never().expect("it is woken");
+        assert_eq!(used(&slots), (1, 4, 1, 4));
+        drop((slot, waiting));
+        assert!(slots.place().is_ok());
+    }
+
+    #[test]
+    fn a_job_larger_than_all_room_gets_in_alone() {
+        let slots = slots(5, 10);
+        let slot = slots.earlier(50).now_or_never().expect("nobody else is there");
+        let mut small = slots.place().unwrap();
+        assert_eq!(small.weigh(1), Err(Shed::Memory));
+        assert!(slots.earlier(1).now_or_never().is_none());
+        drop(slot);
+        assert_eq!(small.weigh(1), Ok(()));
+    }
+
+    #[test]
+    fn threads_never_take_more_than_there_is() {
+        let slots = slots(7, 100);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for bytes in 0..5000 {
+                        let Ok(mut slot) = slots.place() else { continue };
+                        let _heavy = slot.weigh(bytes % 40);
+                        let (jobs, bytes, ..) = used(&slots);
+                        assert!(jobs <= 7 && bytes <= 100, "{jobs} {bytes}");
+                    }
+                });
+            }
+        });
+        assert_eq!(used(&slots), (0, 0, 0, 0));
+    }
+}

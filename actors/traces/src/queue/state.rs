@@ -1,0 +1,86 @@
+//! Who waits, and until when: pure, no clock, no I/O.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use tokio::time::Instant;
+
+/// A line in the order of arrival, beside those that must not be called before their time.
+#[derive(Debug)]
+pub(crate) struct Line<T> {
+    ready: VecDeque<T>,
+    later: BTreeMap<(Instant, u64), T>,
+    arrivals: u64,
+}
+
+/// What a line has to give.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next<T> {
+    /// This one, and whether others could be called now.
+    Job(T, bool),
+    /// Nothing before that instant.
+    At(Instant),
+    /// Nothing.
+    Nothing,
+}
+
+impl<T> Line<T> {
+    pub(crate) const fn new() -> Self {
+        Self { ready: VecDeque::new(), later: BTreeMap::new(), arrivals: 0 }
+    }
+
+    /// At the end of the line.
+    pub(crate) fn push(&mut self, job: T) {
+        self.ready.push_back(job);
+    }
+
+    /// Aside, until `at`.
+    pub(crate) fn push_later(&mut self, at: Instant, job: T) {
+        self.later.insert((at, self.arrivals), job);
+        self.arrivals += 1;
+    }
+
+    /// The next one. Who stood aside and whose time has come goes first: it waited before.
+    pub(crate) fn pop(&mut self, now: Instant) -> Next<T> {
+        let due = self.later.first_entry().filter(|first| first.key().0 <= now).map(|first| first.remove());
+        if let Some(job) = due.or_else(|| self.ready.pop_front()) {
+            return Next::Job(job, !self.ready.is_empty() || self.next_later().is_some_and(|at| at <= now));
+        }
+        self.next_later().map_or(Next::Nothing, Next::At)
+    }
+
+    fn next_later(&self) -> Option<Instant> {
+        self.later.first_key_value().map(|((at, _), _)| *at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_line_keeps_the_order_of_arrival() {
+        let (mut line, now) = (Line::new(), Instant::now());
+        line.push(1);
+        line.push(2);
+        assert_eq!(line.pop(now), Next::Job(1, true));
+        assert_eq!(line.pop(now), Next::Job(2, false));
+        assert_eq!(line.pop(now), Next::Nothing);
+    }
+
+    #[test]
+    fn who_stands_aside_holds_nobody_up_and_goes_first_when_due() {
+        let (mut line, now) = (Line::new(), Instant::now());
+        let due = now + Duration::from_secs(1);
+        line.push_later(due, 1);
+        line.push_later(due, 2);
+        line.push(3);
+        assert_eq!(line.pop(now), Next::Job(3, false));
+        assert_eq!(line.pop(now), Next::At(due));
+        line.push(4);
+        assert_eq!(line.pop(due), Next::Job(1, true));
+        assert_eq!(line.pop(due), Next::Job(2, true));
+        assert_eq!(line.pop(due), Next::Job(4, false));
+    }
+}

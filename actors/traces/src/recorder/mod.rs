@@ -1,0 +1,103 @@
+//! The writer of traces behind the answer: the modes `async` and `batch`, and the rows of refused submissions.
+//!
+//! Owns the loops that write, not the lanes they write from: rows that wait survive a restart; what was being written
+//! when an instance crashed may be lost, which these modes permit. No messages. When it is ordered to end it writes
+//! what waits, within the time allowed. It never holds a request up longer than the overflow setting says, and has no
+//! part in mode `sync`, where the request itself writes.
+
+mod lane;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, WrapFuture};
+use actix_supervision::{Context, Supervised};
+use futures_util::future::{LocalBoxFuture, join_all};
+use slog::warn;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::metrics::TraceMetrics;
+use crate::settings::{Overflow, RecorderSettings};
+
+use lane::Pace;
+pub(crate) use lane::{Lane, Rows};
+
+/// Refused submissions whose rows may wait; under a flood the others leave no row.
+const REFUSED: usize = 256;
+
+/// The lanes.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    pub(crate) one_by_one: Lane,
+    pub(crate) batched: Lane,
+    pub(crate) refused: Lane,
+}
+
+impl Lanes {
+    pub(crate) fn new(settings: &RecorderSettings, metrics: &TraceMetrics) -> Self {
+        let lane = |most, overflow, pace| Lane::new(most, overflow, pace, metrics.persistence_depth.clone());
+        let one_by_one = Pace { batch: 1, flush: Duration::ZERO, writers: settings.async_workers.max(1) };
+        let batched = Pace {
+            batch: settings.batch_size.max(1),
+            flush: settings.batch_flush_interval,
+            writers: settings.batch_workers.max(1),
+        };
+        let refused = Pace { batch: REFUSED, flush: Duration::from_secs(1), writers: 1 };
+        Self {
+            one_by_one: lane(settings.max_pending, settings.overflow, one_by_one),
+            batched: lane(settings.max_pending, settings.overflow, batched),
+            refused: lane(REFUSED, Overflow::Drop, refused),
+        }
+    }
+
+    async fn write(&self, rows: &Rows, stop: &watch::Sender<bool>) {
+        let writers = [&self.one_by_one, &self.batched, &self.refused]
+            .into_iter()
+            .flat_map(|lane| std::iter::repeat_n(lane, lane.pace.writers));
+        join_all(writers.map(|lane| lane.write(rows, stop.subscribe()))).await;
+    }
+}
+
+/// The actor.
+pub(crate) struct Recorder {
+    lanes: Arc<Lanes>,
+    rows: Rows,
+    patience: Duration,
+    stop: Arc<watch::Sender<bool>>,
+    ended: watch::Sender<bool>,
+}
+
+impl Recorder {
+    /// `patience`: what it gets to write what waits when it is to end.
+    pub(crate) fn new(lanes: Arc<Lanes>, rows: Rows, patience: Duration) -> Self {
+        let (stop, ended) = (Arc::new(watch::Sender::new(false)), watch::Sender::new(false));
+        Self { lanes, rows, patience, stop, ended }
+    }
+}
+
+impl Actor for Recorder {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let (lanes, rows) = (Arc::clone(&self.lanes), self.rows.clone());
+        let (stop, ended) = (Arc::clone(&self.stop), self.ended.clone());
+        let writing = async move {
+            lanes.write(&rows, &stop).await;
+            ended.send_replace(true);
+        };
+        ctx.spawn(writing.into_actor(self));
+    }
+}
+
+impl Supervised for Recorder {
+    fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
+        self.stop.send_replace(true);
+        let (mut ended, patience, log) = (self.ended.subscribe(), self.patience, self.rows.log.clone());
+        Box::pin(async move {
+            if timeout(patience, ended.wait_for(|ended| *ended)).await.is_err() {
+                warn!(log, "traces that waited were not stored");
+            }
+        })
+    }
+}

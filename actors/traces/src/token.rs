@@ -1,0 +1,28 @@
+//! The token that reads one trace.
+
+use sha2::{Digest, Sha256};
+
+/// Makes a token of 32 hexadecimal digits.
+pub(crate) fn make() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(hex::encode(bytes))
+}
+
+/// What is stored of it: the SHA-256 of its text, in hexadecimal.
+pub(crate) fn hash(token: &str) -> String {
+    hex::encode(Sha256::digest(token))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_32_digits_and_new_each_time() {
+        let tokens = [make().unwrap(), make().unwrap()];
+        assert_ne!(tokens[0], tokens[1]);
+        assert!(tokens.iter().all(|t| t.len() == 32 && t.bytes().all(|b| b.is_ascii_hexdigit())));
+        assert_eq!(hash(""), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    }
+}

@@ -1,0 +1,169 @@
+//! What every worker works with: running one job, and writing what became of it.
+
+use std::convert::Infallible;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use slog::{Logger, error, warn};
+use svc_store::StoreError;
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+use crate::backoff::Backoff;
+use crate::job::{Completed, Ended, Job, Runner};
+use crate::metrics::TraceMetrics;
+use crate::queue::{Queued, Waiting};
+use crate::settings::Callback;
+use crate::worker::state::{Attempt, Verdict};
+
+/// A run that is over sooner is written once, when it is over.
+const SHORT: Duration = Duration::from_millis(50);
+/// What a runner gets beyond its limit to say itself that time is up.
+const GRACE: Duration = Duration::from_secs(1);
+/// Pauses of a job whose channel has no permit for it.
+const FIRST_REFUSAL: Duration = Duration::from_millis(50);
+const MOST_REFUSALS: u32 = 6;
+
+/// What the workers share.
+pub(crate) struct Desk {
+    pub(crate) waiting: Arc<Waiting>,
+    pub(crate) store: svc_store::Traces,
+    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) limit: Duration,
+    pub(crate) max_retries: u32,
+    pub(crate) metrics: TraceMetrics,
+    pub(crate) errors: Callback,
+    pub(crate) log: Logger,
+}
+
+/// A run that is over and not written yet.
+pub(crate) struct Finished {
+    attempt: Attempt,
+    verdict: Verdict,
+    /// What the job weighed counts until its end is on disk.
+    slot: crate::queue::Slot,
+}
+
+impl Desk {
+    /// Runs a job; `None` when its channel had no permit and it is back in line.
+    pub(crate) async fn run(&self, queued: Queued) -> Option<Finished> {
+        let Queued { job, slot, retry, refusals } = queued;
+        let attempt = Attempt { id: job.trace_id, retry, max_retries: self.max_retries };
+        let active = Active::new(&self.metrics);
+        let completed = tokio::select! {
+            biased;
+            completed = self.attempt(job) => completed,
+            never = self.mark_running(attempt.id) => match never {},
+        };
+        drop(active);
+        match attempt.verdict(completed) {
+            Err(job) => {
+                let pause = FIRST_REFUSAL * 2_u32.pow(refusals.min(MOST_REFUSALS));
+                let queued = Queued { job: *job, slot, retry, refusals: refusals.saturating_add(1) };
+                self.waiting.push_later(Instant::now() + pause, queued);
+                None
+            }
+            Ok(verdict) => Some(Finished { attempt, verdict, slot }),
+        }
+    }
+
+    /// One attempt, whatever the runner does.
+    async fn attempt(&self, job: Job) -> Completed {
+        let (runner, limit) = (Arc::clone(&self.runner), self.limit);
+        let (id, begun) = (job.trace_id, Instant::now());
+        let run = AssertUnwindSafe(async move { runner.run(job, limit).await }).catch_unwind();
+        let message = match timeout(limit + GRACE, run).await {
+            Ok(Ok(completed)) => {
+                if matches!(completed.ended, Ended::TooLarge { .. }) {
+                    self.errors.tell("result_size_exceeded");
+                }
+                return completed;
+            }
+            Ok(Err(_)) => {
+                self.errors.tell("panic");
+                error!(self.log, "a run panicked"; "trace_id" => %id);
+                "The run ended unexpectedly".to_owned()
+            }
+            Err(_) => {
+                self.errors.tell("timeout");
+                format!("timed out after {}ms", limit.as_millis())
+            }
+        };
+        Completed { ended: Ended::Failed { message }, task_trace: None, took: begun.elapsed() }
+    }
+
+    /// Shows a run that takes longer. Nothing depends on that write.
+    async fn mark_running(&self, id: Uuid) -> Infallible {
+        sleep(SHORT).await;
+        if let Err(error) = self.store.start(id).await {
+            warn!(self.log, "cannot mark a job as running"; "trace_id" => %id, "error" => %error);
+        }
+        std::future::pending().await
+    }
+
+    /// Writes how a run ended; waits as long as the database is away.
+    pub(crate) async fn write(&self, finished: Finished) {
+        let Finished { attempt, mut verdict, slot } = finished;
+        let mut backoff = Backoff::of_database();
+        while let Err(error) = self.try_write(&verdict).await {
+            let id = attempt.id;
+            self.errors.tell("trace_status_write");
+            warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
+            match (&verdict, error) {
+                (_, StoreError::Unavailable(_)) => sleep(backoff.pause()).await,
+                (Verdict::Over(_), _) => {
+                    let failure = attempt.failure("The result could not be stored".to_owned(), None, None);
+                    verdict = Verdict::Failed(failure);
+                }
+                _ => {
+                    error!(self.log, "the end of a job is not stored"; "trace_id" => %id);
+                    return;
+                }
+            }
+        }
+        if matches!(verdict, Verdict::Failed(_)) {
+            self.count_failure(attempt);
+        }
+        drop(slot);
+    }
+
+    async fn try_write(&self, verdict: &Verdict) -> Result<(), StoreError> {
+        let news = match verdict {
+            Verdict::Over(end) => self.store.finish(end.clone()).await?,
+            Verdict::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
+        };
+        if !news {
+            warn!(self.log, "a job had ended before, or its row is gone");
+        }
+        Ok(())
+    }
+
+    fn count_failure(&self, attempt: Attempt) {
+        if attempt.is_last() {
+            self.errors.tell("dlq_exhausted");
+        }
+        match attempt.retry {
+            0 => {}
+            _ if attempt.is_last() => self.metrics.dlq_retry("exhausted"),
+            _ => self.metrics.dlq_retry("failed"),
+        }
+    }
+}
+
+/// A worker that runs a job.
+struct Active<'a>(&'a TraceMetrics);
+
+impl<'a> Active<'a> {
+    fn new(metrics: &'a TraceMetrics) -> Self {
+        metrics.workers_active.inc();
+        Self(metrics)
+    }
+}
+
+impl Drop for Active<'_> {
+    fn drop(&mut self) {
+        self.0.workers_active.dec();
+    }
+}

@@ -1,0 +1,126 @@
+//! What follows from how a run ended: pure, no clock, no I/O.
+
+use std::time::Duration;
+
+use svc_store::{TraceEnd, TraceFailure, TraceStatus};
+use uuid::Uuid;
+
+use crate::job::{Completed, Ended, Job};
+
+/// Longest wait before a retry is `2^16` seconds.
+const MOST_DOUBLINGS: u32 = 16;
+
+/// Which run of a job it was, and how often a failure is retried.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attempt {
+    pub(crate) id: Uuid,
+    /// Which retry of a dead letter; 0 for a first run.
+    pub(crate) retry: u32,
+    pub(crate) max_retries: u32,
+}
+
+/// What is to be written about a run.
+#[derive(Debug)]
+pub(crate) enum Verdict {
+    /// It is over.
+    Over(TraceEnd),
+    /// It failed, and may be tried again.
+    Failed(TraceFailure),
+}
+
+impl Attempt {
+    /// What a run comes to; the job itself where it did not happen.
+    pub(crate) fn verdict(self, completed: Completed) -> Result<Verdict, Box<Job>> {
+        let Completed { ended, task_trace, took } = completed;
+        let duration_ms = Some(took.as_secs_f64() * 1000.0);
+        let over = |status, result_json, error_message| {
+            Verdict::Over(TraceEnd {
+                id: self.id,
+                status,
+                result_json,
+                error_message,
+                duration_ms,
+                task_trace_json: task_trace.clone(),
+            })
+        };
+        Ok(match ended {
+            Ended::Completed { result } => over(TraceStatus::Completed, result, None),
+            Ended::TooLarge { message } => over(TraceStatus::Failed, None, Some(message)),
+            Ended::Failed { message } => Verdict::Failed(self.failure(message, duration_ms, task_trace)),
+            Ended::Busy(job) => return Err(job),
+        })
+    }
+
+    /// A failure of this attempt.
+    pub(crate) fn failure(
+        self,
+        error_message: String,
+        duration_ms: Option<f64>,
+        task_trace_json: Option<String>,
+    ) -> TraceFailure {
+        TraceFailure {
+            id: self.id,
+            error_message,
+            duration_ms,
+            task_trace_json,
+            retry_count: i64::from(self.retry),
+            max_retries: i64::from(self.max_retries),
+            delay: retry_delay(self.retry),
+        }
+    }
+
+    /// Whether a failure of this attempt is the last.
+    pub(crate) const fn is_last(self) -> bool {
+        self.retry >= self.max_retries
+    }
+}
+
+/// How long a dead letter waits that was retried so often.
+pub(crate) const fn retry_delay(retries: u32) -> Duration {
+    let doublings = if retries < MOST_DOUBLINGS { retries } else { MOST_DOUBLINGS };
+    Duration::from_secs(1 << doublings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(retry: u32, ended: Ended) -> Verdict {
+        let attempt = Attempt { id: Uuid::nil(), retry, max_retries: 5 };
+        let took = Duration::from_millis(20);
+        attempt.verdict(Completed { ended, task_trace: Some("[]".into()), took }).expect("it was run")
+    }
+
+    #[test]
+    fn a_result_is_stored_and_one_that_was_dropped_is_not() {
+        for result in [Some("{}".to_owned()), None] {
+            let Verdict::Over(end) = verdict(0, Ended::Completed { result: result.clone() }) else {
+                panic!()
+            };
+            assert_eq!((end.status, end.result_json), (TraceStatus::Completed, result));
+            assert_eq!((end.duration_ms, end.task_trace_json.as_deref()), (Some(20.0), Some("[]")));
+        }
+    }
+
+    #[test]
+    fn a_failure_becomes_a_dead_letter_and_an_oversized_result_does_not() {
+        let Verdict::Failed(failure) = verdict(3, Ended::Failed { message: "no".into() }) else { panic!() };
+        assert_eq!((failure.retry_count, failure.max_retries), (3, 5));
+        assert_eq!((failure.delay, &*failure.error_message), (Duration::from_secs(8), "no"));
+        let Verdict::Over(end) = verdict(0, Ended::TooLarge { message: "big".into() }) else { panic!() };
+        assert_eq!((end.status, end.error_message.as_deref()), (TraceStatus::Failed, Some("big")));
+    }
+
+    #[test]
+    fn the_last_attempt_is_the_one_that_uses_the_retries_up() {
+        let attempt = |retry, max_retries| Attempt { id: Uuid::nil(), retry, max_retries };
+        assert!(!attempt(0, 1).is_last() && attempt(1, 1).is_last());
+        assert!(!attempt(4, 5).is_last() && attempt(5, 5).is_last());
+    }
+
+    #[test]
+    fn each_retry_waits_twice_as_long() {
+        assert_eq!([0, 1, 5].map(|n| retry_delay(n).as_secs()), [1, 2, 32]);
+        assert_eq!(retry_delay(u32::MAX), Duration::from_secs(65536));
+    }
+}
