@@ -64,12 +64,12 @@ pub struct FieldError {
     pub code: FieldCode,
     /// What, in words.
     pub message: String,
-    /// What was wanted.
+    /// What was wanted. Boxed, as is `got`: most problems have neither, and results carry this type about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expected: Option<Value>,
+    pub expected: Option<Box<Value>>,
     /// What was there. Never a value that may be secret.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub got: Option<Value>,
+    pub got: Option<Box<Value>>,
 }
 
 impl fmt::Display for FieldError {
@@ -112,14 +112,14 @@ impl FieldError {
     /// Adds what was wanted.
     #[must_use]
     pub fn with_expected(mut self, expected: impl Into<Value>) -> Self {
-        self.expected = Some(expected.into());
+        self.expected = Some(Box::new(expected.into()));
         self
     }
 
     /// Adds what was there.
     #[must_use]
     pub fn with_got(mut self, got: impl Into<Value>) -> Self {
-        self.got = Some(got.into());
+        self.got = Some(Box::new(got.into()));
         self
     }
 
@@ -130,10 +130,10 @@ impl FieldError {
         object.insert("code".into(), self.code.name().into());
         object.insert("message".into(), self.message.as_str().into());
         if let Some(expected) = &self.expected {
-            object.insert("expected".into(), expected.clone());
+            object.insert("expected".into(), expected.as_ref().clone());
         }
         if let Some(got) = &self.got {
-            object.insert("got".into(), got.clone());
+            object.insert("got".into(), got.as_ref().clone());
         }
         Value::Object(object)
     }
