@@ -67,3 +67,27 @@ fn digest(key: &[u8]) -> [u64; 4] {
     }
     words
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_digest_is_accepted_whole_or_not_at_all() {
+        let keys = ApiKeys {
+            header: "authorization".into(),
+            scheme: None,
+            digests: ["a", "b", "c"].map(|key| digest(key.as_bytes())).to_vec(),
+        };
+        for key in ["a", "b", "c"] {
+            let known = digest(key.as_bytes());
+            assert!(keys.accepts(known));
+            for bit in 0..256 {
+                let mut other = known;
+                other[bit / 64] ^= 1 << (bit % 64);
+                assert!(!keys.accepts(other), "bit {bit}");
+            }
+        }
+        assert!(!keys.accepts([0; 4]));
+    }
+}
