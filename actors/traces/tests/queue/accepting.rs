@@ -1,0 +1,100 @@
+//! What is accepted, and what is not.
+
+use serde_json::{Value, json};
+
+use crate::kit::{job, run, until};
+
+#[test]
+fn what_is_accepted_is_on_disk_before_the_answer_and_runs_once() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let accepted = process.traces.submit(job(json!({ "do": "wait", "n": 1 }))).await.unwrap();
+        let row = process.trace(accepted.trace_id).await;
+        assert_eq!((&*row.row.status, &*row.row.mode, &*row.row.channel), ("pending", "async", "orders"));
+        assert_eq!(row.row.channel_id.as_deref(), Some("orders-id"));
+        let input: Value = serde_json::from_str(&row.input_json.unwrap()).unwrap();
+        let expected =
+            json!({ "data": { "do": "wait", "n": 1 }, "metadata": { "ip": "192.0.2.1" }, "bucket": 7 });
+        assert_eq!(input, expected);
+        let hash = row.access_token_hash.unwrap();
+        assert_eq!((accepted.trace_token.len(), hash.len()), (32, 64));
+        assert!(!hash.contains(&accepted.trace_token));
+        process.runner.open();
+        let row = process.ends(accepted.trace_id, "completed").await;
+        assert_eq!(row.result_json.as_deref(), Some(r#"{"ran":{"do":"wait","n":1}}"#));
+        assert!(row.row.duration_ms == Some(3.0) && row.row.completed_at.is_some());
+        assert_eq!(process.runner.runs_of(accepted.trace_id), 1);
+        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+        assert_eq!(process.metric("trace_queue_depth"), 0.0);
+    });
+}
+
+#[test]
+fn a_full_queue_refuses_at_once_and_leaves_a_failed_row() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.workers = 1;
+                settings.queue.buffer_size = 2;
+            })
+            .await;
+        process.submit(json!({ "do": "wait" })).await.unwrap();
+        until(async || process.runner.count() == 1).await;
+        for _ in 0..2 {
+            process.submit(json!({ "do": "wait" })).await.unwrap();
+        }
+        let refused = process.submit(json!({})).await.unwrap_err();
+        assert_eq!((refused.status(), refused.retry_after()), (503, Some(1)));
+        assert_eq!(process.metric(r#"trace_queue_rejected_total{reason="full"}"#), 1.0);
+        assert_eq!(process.metric("trace_queue_depth"), 2.0);
+        until(async || process.count("failed").await == 1).await;
+        process.runner.open();
+        until(async || process.count("completed").await == 3).await;
+        process.submit(json!({})).await.expect("there is room again");
+    });
+}
+
+#[test]
+fn the_bytes_of_what_waits_or_runs_are_bounded() {
+    run(async |world| {
+        let process = world.start(|settings| settings.queue.max_memory_bytes = 3000).await;
+        let large = json!({ "do": "wait", "text": "x".repeat(1000) });
+        process.submit(large.clone()).await.unwrap();
+        process.submit(large.clone()).await.unwrap();
+        let refused = process.submit(large.clone()).await.unwrap_err();
+        assert_eq!((refused.status(), refused.retry_after()), (503, Some(1)));
+        assert_eq!(process.metric(r#"trace_queue_rejected_total{reason="memory"}"#), 1.0);
+        let bytes = process.metric("trace_queue_memory_bytes");
+        assert!((2000.0..3000.0).contains(&bytes), "{bytes}");
+        process.submit(json!({})).await.expect("a small one has room");
+        process.runner.open();
+        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+        process.submit(large).await.expect("there is room again");
+    });
+}
+
+#[test]
+fn a_queue_that_is_not_open_refuses_for_good() {
+    run(async |world| {
+        let process = world.boot(|_| {}).await;
+        let refused = process.submit(json!({})).await.unwrap_err();
+        assert_eq!((refused.status(), refused.retry_after()), (503, None));
+        process.begin().await;
+        process.submit(json!({})).await.unwrap();
+    });
+}
+
+#[test]
+fn what_could_not_be_written_is_not_accepted_and_holds_no_room() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let lock = world.lock();
+        let refused = process.submit(json!({})).await.unwrap_err();
+        assert_eq!((refused.status(), refused.retry_after()), (503, Some(5)));
+        assert_eq!(process.metric("trace_queue_depth"), 0.0);
+        assert_eq!(process.metric("trace_queue_memory_bytes"), 0.0);
+        drop(lock);
+        until(async || process.submit(json!({})).await.is_ok()).await;
+        until(async || process.count("completed").await == 1).await;
+    });
+}

@@ -1,0 +1,169 @@
+//! The way of failed jobs.
+
+use std::time::Duration;
+
+use serde_json::json;
+use svc_traces::Settings;
+
+use crate::kit::{HOUR, run, until};
+
+/// Makes every letter due now.
+const DUE: &str = "UPDATE trace_dlq SET next_retry_at = '2000-01-01 00:00:00.000'";
+
+fn no_retries(settings: &mut Settings) {
+    settings.dead_letters.retry_enabled = false;
+}
+
+#[test]
+fn a_failed_job_is_tried_again_as_a_new_trace() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let id = process.submit(json!({ "do": "fail once" })).await.unwrap();
+        let row = process.ends(id, "failed").await;
+        assert_eq!(row.row.error_message.as_deref(), Some("it failed"));
+        until(async || process.count("completed").await == 1).await;
+        assert!(process.letters().await.is_empty(), "the letter is gone");
+        let again = process.runner.runs.lock().unwrap()[1].trace_id;
+        let row = process.trace(again).await;
+        assert!(again != id && row.access_token_hash.is_none());
+        assert_eq!((&*row.row.mode, &*row.row.channel), ("async", "orders"));
+        assert_eq!(process.runner.runs.lock().unwrap()[1].metadata["ip"], "192.0.2.1");
+        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 1.0);
+        assert_eq!(process.told("dlq_exhausted"), 0);
+    });
+}
+
+#[test]
+fn each_failure_counts_until_the_retries_are_used_up() {
+    run(async |world| {
+        let process = world.start(|settings| settings.dead_letters.max_retries = 2).await;
+        process.submit(json!({ "do": "fail" })).await.unwrap();
+        until(async || process.letters().await.first().is_some_and(|letter| letter.retry_count == 0)).await;
+        for retry in 1..=2 {
+            until(async || {
+                world.execute(DUE);
+                process.letters().await.first().is_some_and(|letter| letter.retry_count == retry)
+            })
+            .await;
+        }
+        until(async || process.told("dlq_exhausted") == 1).await;
+        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 2.0);
+        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="failed"}"#), 1.0);
+        assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="exhausted"}"#), 1.0);
+        world.execute(DUE);
+        // Looks go on, which the depth shows, and leave it alone.
+        process.submit(json!({ "do": "fail once" })).await.unwrap();
+        until(async || {
+            world.execute(DUE);
+            process.count("completed").await == 1
+        })
+        .await;
+        assert_eq!((process.runner.count(), process.letters().await.len()), (5, 1));
+        until(async || process.metric("trace_dlq_depth") == 1.0).await;
+    });
+}
+
+#[test]
+fn a_retry_that_a_crash_interrupts_keeps_its_count() {
+    run(async |world| {
+        let first = world.start(|_| {}).await;
+        first.submit(json!({ "do": "fail" })).await.unwrap();
+        until(async || first.letters().await.len() == 1).await;
+        first.crash().await;
+        world.execute("UPDATE trace_dlq SET payload_json = '{\"do\":\"wait\"}', retry_count = 3");
+        world.execute(DUE);
+        let second = world.start(|_| {}).await;
+        until(async || second.runner.count() == 1).await;
+        second.crash().await;
+        let sql = "UPDATE traces SET input_json = replace(input_json, 'wait', 'fail')";
+        world.execute(sql);
+        let third = world.start(no_retries).await;
+        until(async || third.letters().await.len() == 1).await;
+        assert_eq!(third.letters().await[0].retry_count, 4);
+    });
+}
+
+#[test]
+fn a_letter_of_a_holder_that_died_is_due_again_when_its_lease_is_over() {
+    run(async |world| {
+        let first = world.start(no_retries).await;
+        first.submit(json!({ "do": "fail once" })).await.unwrap();
+        until(async || first.letters().await.len() == 1).await;
+        world.execute(DUE);
+        let held = first.store.dead_letters().claim_due(20, HOUR, "who dies").await.unwrap();
+        assert_eq!(held.len(), 1);
+        first.crash().await;
+        let second = world.start(|_| {}).await;
+        // Looks pass it over: a letter that came later is retried before.
+        second.submit(json!({ "do": "fail once", "n": 2 })).await.unwrap();
+        until(async || {
+            world.execute(DUE);
+            second.count("completed").await == 1
+        })
+        .await;
+        assert_eq!(second.letters().await.len(), 1);
+        world.execute("UPDATE trace_dlq SET claimed_until = '2000-01-01 00:00:00.000'");
+        until(async || second.letters().await.is_empty()).await;
+    });
+}
+
+#[test]
+fn a_letter_that_finds_no_room_goes_back_and_waits_longer() {
+    run(async |world| {
+        let first = world.start(no_retries).await;
+        first.submit(json!({ "do": "fail" })).await.unwrap();
+        until(async || first.letters().await.len() == 1).await;
+        first.crash().await;
+        world.execute("UPDATE trace_dlq SET retry_count = 4");
+        let second = world
+            .start(|settings| {
+                settings.queue.workers = 1;
+                settings.queue.buffer_size = 1;
+            })
+            .await;
+        second.submit(json!({ "do": "wait" })).await.unwrap();
+        until(async || second.runner.count() == 1).await;
+        second.submit(json!({ "do": "wait" })).await.unwrap();
+        let before = second.letters().await[0].next_retry_at;
+        world.execute(DUE);
+        until(async || second.metric(r#"trace_dlq_retries_total{outcome="failed"}"#) == 1.0).await;
+        until(async || second.letters().await[0].next_retry_at > before).await;
+        let letter = second.letters().await.remove(0);
+        assert_eq!(letter.retry_count, 4);
+        let wait = letter.next_retry_at.naive() - letter.updated_at.naive();
+        assert!((15..=16).contains(&wait.num_seconds()), "{wait}");
+    });
+}
+
+#[test]
+fn where_retries_are_off_letters_stay() {
+    run(async |world| {
+        let process = world.start(no_retries).await;
+        process.submit(json!({ "do": "fail" })).await.unwrap();
+        until(async || process.metric("trace_dlq_depth") == 1.0).await;
+        world.execute(DUE);
+        world.execute("INSERT INTO trace_dlq (id, trace_id, channel, payload_json, error_message, next_retry_at) VALUES ('x', 't', 'c', '{}', 'e', '2000-01-01 00:00:00.000')");
+        // The next look has seen both, and taken none.
+        until(async || process.metric("trace_dlq_depth") == 2.0).await;
+        assert_eq!((process.runner.count(), process.letters().await.len()), (1, 2));
+    });
+}
+
+#[test]
+fn many_letters_are_retried_at_one_look_as_room_permits() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.dead_letters.poll_interval = Duration::from_secs(2);
+                settings.dead_letters.batch_size = 3;
+            })
+            .await;
+        for n in 0..20 {
+            let id = process.submit(json!({ "do": "fail once", "n": n })).await.unwrap();
+            process.ends(id, "failed").await;
+        }
+        until(async || process.count("completed").await == 20).await;
+        assert!(process.letters().await.is_empty());
+        assert_eq!(process.runner.count(), 40, "each was retried once");
+    });
+}

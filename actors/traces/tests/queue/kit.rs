@@ -1,0 +1,293 @@
+//! Processes that come and go over one SQLite file, and a runner that does what a payload says.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix_rt::System;
+use actix_supervision::{Placement, Tree};
+use diesel::connection::SimpleConnection;
+use diesel::{Connection, SqliteConnection};
+use futures_util::future::BoxFuture;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use serde_json::{Map, Value, json};
+use slog::{Discard, Logger, o};
+use svc_model::config::TracingMode;
+use svc_model::{Page, id::new_ordered_id};
+use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
+use svc_traces::{
+    Callback, Completed, DeadLetterSettings, Ended, Hold, Job, Overflow, QueueSettings, RecorderSettings,
+    Runner, Settings, TraceMetrics, Traces, Tracing,
+};
+use tokio::sync::Semaphore;
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+/// Longer than any state may take to be reached.
+const PATIENCE: Duration = Duration::from_secs(40);
+pub(crate) const HOUR: Duration = Duration::from_secs(3600);
+
+pub(crate) fn log() -> Logger {
+    Logger::root(Discard, o!())
+}
+
+/// A database, and the runtime of its connections.
+pub(crate) struct World {
+    config: StoreConfig,
+    path: PathBuf,
+    io: tokio::runtime::Handle,
+}
+
+/// Runs a case on a new file.
+pub(crate) fn run(case: impl AsyncFnOnce(World)) {
+    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    System::new().block_on(async {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("svc.db");
+        let config = StoreConfig {
+            url: format!("sqlite:{}", path.display()),
+            max_connections: 4,
+            min_connections: 1,
+            busy_timeout_ms: 100,
+            acquire_timeout: Duration::from_millis(300),
+            ..StoreConfig::default()
+        };
+        case(World { config, path, io: io.handle().clone() }).await;
+    });
+    io.shutdown_background();
+}
+
+/// One life of the service.
+pub(crate) struct Process {
+    pub(crate) tree: Tree,
+    pub(crate) store: Store,
+    pub(crate) traces: Traces,
+    pub(crate) runner: Arc<Script>,
+    words: Arc<Mutex<Vec<&'static str>>>,
+    registry: Registry,
+}
+
+impl World {
+    /// A process that does not take anything yet.
+    pub(crate) async fn boot(&self, change: impl FnOnce(&mut Settings)) -> Process {
+        let tree = Tree::builder("test").seed(1).build();
+        let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();
+        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        let words: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+        let told = Arc::clone(&words);
+        let mut settings = settings();
+        settings.errors = Callback::new(move |word| told.lock().unwrap().push(word));
+        change(&mut settings);
+        let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
+        metrics.register(&mut registry);
+        let traces =
+            Traces::supervise(&tree, "traces", Placement::Here, store.clone(), settings, metrics, log())
+                .await
+                .unwrap();
+        tree.running("traces").await.unwrap();
+        Process { tree, store, traces, runner: Arc::default(), words, registry }
+    }
+
+    /// A process that works.
+    pub(crate) async fn start(&self, change: impl FnOnce(&mut Settings)) -> Process {
+        let process = self.boot(change).await;
+        process.begin().await;
+        process
+    }
+
+    /// Locks the file against writers until the answer is dropped.
+    pub(crate) fn lock(&self) -> Lock {
+        let mut conn = self.connect();
+        conn.batch_execute("BEGIN IMMEDIATE").unwrap();
+        Lock(conn)
+    }
+
+    /// Runs SQL beside the service.
+    pub(crate) fn execute(&self, sql: &str) {
+        self.connect().batch_execute(sql).unwrap();
+    }
+
+    fn connect(&self) -> SqliteConnection {
+        let mut conn = SqliteConnection::establish(self.path.to_str().unwrap()).unwrap();
+        conn.batch_execute("PRAGMA busy_timeout = 5000").unwrap();
+        conn
+    }
+}
+
+pub(crate) struct Lock(SqliteConnection);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        self.0.batch_execute("ROLLBACK").unwrap();
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        tracing: Tracing { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
+        recorder: RecorderSettings {
+            max_pending: 100,
+            overflow: Overflow::Drop,
+            async_workers: 2,
+            batch_size: 10,
+            batch_flush_interval: Duration::from_millis(20),
+            batch_workers: 2,
+        },
+        queue: QueueSettings {
+            workers: 2,
+            buffer_size: 100,
+            max_memory_bytes: 0,
+            processing_timeout: Duration::from_secs(30),
+            shutdown_timeout: Duration::from_secs(20),
+        },
+        dead_letters: DeadLetterSettings {
+            retry_enabled: true,
+            max_retries: 5,
+            poll_interval: Duration::from_millis(50),
+            batch_size: 20,
+            lease: Duration::from_secs(60),
+        },
+        needs: vec!["store".to_owned()],
+        errors: Callback::default(),
+        jobs: Callback::default(),
+    }
+}
+
+impl Process {
+    pub(crate) async fn begin(&self) {
+        self.traces.start(self.runner.clone(), &[]).await.unwrap();
+        self.tree.running("traces").await.unwrap();
+    }
+
+    /// Ends it as a crash would: nobody finishes anything.
+    pub(crate) async fn crash(self) {
+        self.tree.shutdown(Duration::ZERO).await;
+    }
+
+    pub(crate) async fn submit(&self, payload: Value) -> Result<Uuid, svc_model::ServiceError> {
+        self.traces.submit(job(payload)).await.map(|accepted| accepted.trace_id)
+    }
+
+    pub(crate) async fn trace(&self, id: Uuid) -> TraceRecord {
+        self.store.traces().get(&id.to_string()).await.unwrap().expect("there is a trace")
+    }
+
+    pub(crate) async fn ends(&self, id: Uuid, status: &str) -> TraceRecord {
+        until(async || self.trace(id).await.row.status == status).await;
+        self.trace(id).await
+    }
+
+    pub(crate) async fn letters(&self) -> Vec<DeadLetterRow> {
+        self.store.dead_letters().list(DeadLetterFilter::default(), Page::default()).await.unwrap().0
+    }
+
+    /// Traces of that status, an empty one for all.
+    pub(crate) async fn count(&self, status: &str) -> i64 {
+        let status = Some(status.to_owned()).filter(|status| !status.is_empty());
+        let query = TraceQuery { status, include_total: true, ..TraceQuery::default() };
+        self.store.traces().list(query).await.unwrap().total.unwrap()
+    }
+
+    /// How often an error was counted.
+    pub(crate) fn told(&self, word: &str) -> usize {
+        self.words.lock().unwrap().iter().filter(|told| **told == word).count()
+    }
+
+    /// The value of a series, 0 before its first.
+    pub(crate) fn metric(&self, series: &str) -> f64 {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).unwrap();
+        let value = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        value.map_or(0.0, |value| value.parse().unwrap())
+    }
+}
+
+pub(crate) fn job(payload: Value) -> Job {
+    Job {
+        trace_id: new_ordered_id(),
+        channel_id: Some("orders-id".into()),
+        channel: "orders".into(),
+        payload,
+        metadata: Map::from_iter([("ip".to_owned(), json!("192.0.2.1"))]),
+        bucket: Some(7),
+        hold: Some(Hold::new(())),
+    }
+}
+
+/// Waits for a state.
+pub(crate) async fn until(mut reached: impl AsyncFnMut() -> bool) {
+    let wait = async {
+        while !reached().await {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, wait).await.expect("the state is reached");
+}
+
+/// A runner that does what a payload's `do` says, and knows what it did.
+pub(crate) struct Script {
+    pub(crate) runs: Mutex<Vec<Job>>,
+    /// What `wait` waits for, one permit each.
+    pub(crate) gate: Arc<Semaphore>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self { runs: Mutex::default(), gate: Arc::new(Semaphore::new(0)) }
+    }
+}
+
+impl Script {
+    pub(crate) fn runs_of(&self, id: Uuid) -> usize {
+        self.runs.lock().unwrap().iter().filter(|job| job.trace_id == id).count()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.runs.lock().unwrap().len()
+    }
+
+    pub(crate) fn open(&self) {
+        self.gate.add_permits(100_000);
+    }
+}
+
+impl Runner for Script {
+    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
+        let copy = Job {
+            channel_id: job.channel_id.clone(),
+            channel: job.channel.clone(),
+            payload: job.payload.clone(),
+            metadata: job.metadata.clone(),
+            hold: None,
+            ..job
+        };
+        let earlier = {
+            let mut runs = self.runs.lock().unwrap();
+            let earlier = runs.iter().filter(|run| run.payload == copy.payload).count();
+            runs.push(copy);
+            earlier
+        };
+        let gate = Arc::clone(&self.gate);
+        let order = job.payload["do"].as_str().unwrap_or("well").to_owned();
+        assert!(order != "panic at once", "planned");
+        Box::pin(async move {
+            let well = || Ended::Completed { result: Some(json!({ "ran": job.payload }).to_string()) };
+            let failed = || Ended::Failed { message: "it failed".to_owned() };
+            let ended = match order.as_str() {
+                "wait" => {
+                    gate.acquire().await.unwrap().forget();
+                    well()
+                }
+                "fail" => failed(),
+                "fail once" if earlier == 0 => failed(),
+                "be busy" if earlier < 3 => Ended::Busy(Box::new(job)),
+                "panic" => panic!("planned"),
+                "hang" => std::future::pending().await,
+                "grow" => Ended::TooLarge { message: "too large".to_owned() },
+                _ => well(),
+            };
+            Completed { ended, task_trace: None, took: Duration::from_millis(3) }
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! What the queue, its workers, the dead letters and the recorder promise, on a real database.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod accepting;
+mod crashes;
+mod dead_letters;
+mod kit;
+mod recording;
+mod running;

@@ -1,0 +1,169 @@
+//! Traces of synchronous runs.
+
+use std::time::Duration;
+
+use serde_json::json;
+use svc_model::config::TracingMode;
+use svc_model::{Timestamp, id::new_ordered_id};
+use svc_traces::{Overflow, Policy, Record, Settings};
+use tokio::time::Instant;
+
+use crate::kit::{HOUR, Process, run, until};
+
+fn policy(mode: TracingMode) -> Policy {
+    Policy { mode, sample_rate: 1.0, errors_only: false, task_details: false }
+}
+
+fn record(clean: bool) -> Record {
+    Record {
+        trace_id: new_ordered_id(),
+        channel: "orders".into(),
+        channel_id: "orders-id".into(),
+        result: json!({ "data": {} }).to_string(),
+        clean,
+        task_trace: None,
+        started_at: Timestamp::parse("2026-01-01T00:00:00").unwrap().naive(),
+        took: Duration::from_millis(1500),
+    }
+}
+
+async fn put(process: &Process, mode: TracingMode, records: usize) {
+    for _ in 0..records {
+        process.traces.record(&policy(mode), record(true)).await.unwrap();
+    }
+}
+
+#[test]
+fn in_mode_sync_the_trace_is_on_disk_when_the_run_is_answered() {
+    run(async |world| {
+        let process = world.boot(|_| {}).await;
+        let record = record(true);
+        let id = record.trace_id;
+        process.traces.record(&policy(TracingMode::Sync), record).await.unwrap();
+        let row = process.trace(id).await;
+        assert_eq!((&*row.row.status, &*row.row.mode), ("completed", "sync"));
+        assert_eq!(row.row.duration_ms, Some(1500.0));
+        assert_eq!(row.row.completed_at.unwrap().to_string(), "2026-01-01T00:00:01.500");
+        assert_eq!(row.result_json.as_deref(), Some(r#"{"data":{}}"#));
+    });
+}
+
+#[test]
+fn in_mode_sync_a_trace_that_is_not_stored_is_the_callers_error() {
+    run(async |world| {
+        let process = world.boot(|_| {}).await;
+        let lock = world.lock();
+        let failed = process.traces.record(&policy(TracingMode::Sync), record(true)).await.unwrap_err();
+        assert_eq!((failed.status(), failed.retry_after()), (503, Some(5)));
+        assert_eq!(process.metric("trace_persistence_failures_total"), 1.0);
+        drop(lock);
+        let policy = policy(TracingMode::Sync);
+        until(async || process.traces.record(&policy, record(true)).await.is_ok()).await;
+    });
+}
+
+#[test]
+fn what_is_not_wanted_is_counted_by_reason() {
+    run(async |world| {
+        let process = world.boot(|_| {}).await;
+        let dropped = |reason: &str| process.metric(&format!(r#"trace_dropped_total{{reason="{reason}"}}"#));
+        assert!(process.traces.draw(&policy(TracingMode::Batch)));
+        assert!(!process.traces.draw(&policy(TracingMode::Off)));
+        assert!(!process.traces.draw(&Policy { sample_rate: 0.0, ..policy(TracingMode::Sync) }));
+        let errors_only = Policy { errors_only: true, ..policy(TracingMode::Sync) };
+        process.traces.record(&errors_only, record(true)).await.unwrap();
+        assert_eq!(["off", "sampled_out", "errors_only"].map(dropped), [1.0; 3]);
+        assert_eq!(process.count("").await, 0);
+        process.traces.record(&errors_only, record(false)).await.unwrap();
+        assert_eq!(process.count("").await, 1);
+    });
+}
+
+#[test]
+fn behind_the_answer_traces_are_written_one_by_one_or_in_batches() {
+    run(async |world| {
+        let process = world.boot(|_| {}).await;
+        put(&process, TracingMode::Async, 30).await;
+        until(async || process.count("").await == 30).await;
+        until(async || process.metric("trace_persistence_batch_size_count") == 30.0).await;
+        put(&process, TracingMode::Batch, 35).await;
+        until(async || process.count("").await == 65).await;
+        until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
+        let batches = process.metric("trace_persistence_batch_size_count") - 30.0;
+        assert!((4.0..=8.0).contains(&batches), "{batches}");
+        assert_eq!(process.metric("trace_persistence_batch_size_sum"), 65.0);
+    });
+}
+
+/// One writer, and a lane of two.
+fn narrow(settings: &mut Settings) {
+    settings.recorder.max_pending = 2;
+    settings.recorder.async_workers = 1;
+}
+
+#[test]
+fn too_many_traces_are_dropped_and_counted() {
+    run(async |world| {
+        let process = world.boot(narrow).await;
+        let lock = world.lock();
+        put(&process, TracingMode::Async, 1).await;
+        until(async || process.metric("trace_persistence_batch_size_count") == 1.0).await;
+        put(&process, TracingMode::Async, 9).await;
+        assert_eq!(process.metric(r#"trace_dropped_total{reason="overflow"}"#), 7.0);
+        assert_eq!(process.metric("trace_persistence_queue_depth"), 3.0);
+        drop(lock);
+        until(async || process.count("").await == 3).await;
+    });
+}
+
+#[test]
+fn a_request_waits_for_room_no_longer_than_it_may() {
+    run(async |world| {
+        let process = world
+            .boot(|settings| {
+                narrow(settings);
+                settings.recorder.overflow = Overflow::Block(Duration::from_millis(200));
+            })
+            .await;
+        let lock = world.lock();
+        put(&process, TracingMode::Async, 1).await;
+        until(async || process.metric("trace_persistence_batch_size_count") == 1.0).await;
+        put(&process, TracingMode::Async, 2).await;
+        let asked = Instant::now();
+        put(&process, TracingMode::Async, 1).await;
+        assert!(asked.elapsed() >= Duration::from_millis(200));
+        assert_eq!(process.metric(r#"trace_dropped_total{reason="overflow"}"#), 1.0);
+        drop(lock);
+        put(&process, TracingMode::Async, 5).await;
+        until(async || process.count("").await >= 7).await;
+    });
+}
+
+#[test]
+fn what_the_database_never_takes_is_lost_and_counted() {
+    run(async |world| {
+        let process = world.boot(|_| {}).await;
+        let lock = world.lock();
+        put(&process, TracingMode::Batch, 3).await;
+        until(async || process.metric("trace_persistence_failures_total") == 3.0).await;
+        assert_eq!(process.metric("trace_persistence_queue_depth"), 0.0);
+        drop(lock);
+        put(&process, TracingMode::Batch, 1).await;
+        until(async || process.count("").await == 1).await;
+    });
+}
+
+#[test]
+fn what_waits_is_written_at_the_end() {
+    run(async |world| {
+        let change = |settings: &mut Settings| {
+            settings.recorder.batch_flush_interval = HOUR;
+            settings.recorder.batch_size = 1000;
+        };
+        let process = world.boot(change).await;
+        put(&process, TracingMode::Batch, 20).await;
+        assert_eq!(process.count("").await, 0);
+        process.tree.shutdown(Duration::from_secs(30)).await;
+        assert_eq!(world.boot(|_| {}).await.count("").await, 20);
+    });
+}

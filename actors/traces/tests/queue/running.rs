@@ -1,0 +1,104 @@
+//! How jobs run, and what is written about it.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::kit::{run, until};
+
+#[test]
+fn a_runner_that_panics_fails_its_job_and_nothing_else() {
+    run(async |world| {
+        let process = world.start(|settings| settings.dead_letters.retry_enabled = false).await;
+        for order in ["panic", "panic at once"] {
+            let id = process.submit(json!({ "do": order })).await.unwrap();
+            let row = process.ends(id, "failed").await;
+            assert!(row.row.error_message.is_some() && row.result_json.is_none());
+        }
+        assert_eq!((process.letters().await.len(), process.told("panic")), (2, 2));
+        let id = process.submit(json!({})).await.unwrap();
+        process.ends(id, "completed").await;
+        let nodes = process.tree.snapshot().nodes;
+        assert!(nodes.iter().all(|node| node.restarts == 0), "nothing was restarted for it");
+        assert_eq!(process.metric("trace_workers_total"), 2.0);
+        assert_eq!(process.metric("trace_workers_active"), 0.0);
+    });
+}
+
+#[test]
+fn an_oversized_result_fails_without_a_dead_letter() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let id = process.submit(json!({ "do": "grow" })).await.unwrap();
+        let row = process.ends(id, "failed").await;
+        assert_eq!(row.row.error_message.as_deref(), Some("too large"));
+        assert_eq!((process.letters().await.len(), process.told("result_size_exceeded")), (0, 1));
+    });
+}
+
+#[test]
+fn a_run_that_takes_its_time_shows_as_running() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let id = process.submit(json!({ "do": "wait" })).await.unwrap();
+        let row = process.ends(id, "running").await;
+        assert!(row.row.started_at.is_some());
+        assert_eq!(process.metric("trace_workers_active"), 1.0);
+        process.runner.open();
+        process.ends(id, "completed").await;
+    });
+}
+
+#[test]
+fn a_runner_that_does_not_end_fails_its_job() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.processing_timeout = Duration::from_millis(10);
+                settings.dead_letters.retry_enabled = false;
+            })
+            .await;
+        let id = process.submit(json!({ "do": "hang" })).await.unwrap();
+        let row = process.ends(id, "failed").await;
+        assert_eq!(row.row.error_message.as_deref(), Some("timed out after 10ms"));
+    });
+}
+
+#[test]
+fn ends_wait_for_a_database_that_is_away_and_the_work_stops_meanwhile() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.workers = 1;
+                settings.queue.buffer_size = 1000;
+            })
+            .await;
+        for n in 0..200 {
+            process.submit(json!({ "do": "wait", "n": n })).await.unwrap();
+        }
+        let lock = world.lock();
+        process.runner.open();
+        until(async || process.told("trace_status_write") > 0).await;
+        // One job that runs, and as many ends as may wait to be written.
+        until(async || process.runner.count() == 64).await;
+        assert_eq!(process.count("completed").await, 0);
+        assert!(process.metric("trace_queue_depth") > 0.0, "the rest waits");
+        drop(lock);
+        until(async || process.count("completed").await == 200).await;
+        assert_eq!(process.runner.count(), 200, "each ran once");
+        assert_eq!(process.count("failed").await, 0);
+    });
+}
+
+#[test]
+fn a_busy_channel_holds_nobody_up() {
+    run(async |world| {
+        let process = world.start(|settings| settings.queue.workers = 1).await;
+        let busy = process.submit(json!({ "do": "be busy" })).await.unwrap();
+        let other = process.submit(json!({})).await.unwrap();
+        process.ends(other, "completed").await;
+        process.ends(busy, "completed").await;
+        assert_eq!(process.runner.runs_of(busy), 4, "three times it was refused");
+        assert!(process.letters().await.is_empty());
+    });
+}
