@@ -48,7 +48,11 @@ fn a_job_runs_at_start_and_never_twice_at_the_same_time() {
         let work = move || {
             counted.fetch_add(1, Ordering::SeqCst);
             let gate = Arc::clone(&closed);
-            async move { Ok(gate.acquire().await?.forget()) }.boxed()
+            async move {
+                gate.acquire().await?.forget();
+                Ok(())
+            }
+            .boxed()
         };
         let metrics = JobMetrics::default();
         let job = job(&tree, spec(3600, work), &metrics).await;
