@@ -10,6 +10,7 @@ use svc_model::{Code, ServiceError};
 
 use crate::profile::Profile;
 use crate::settings::Settings;
+use crate::shape::{Control, Dropped, Shaper};
 
 /// Stands for the text of a task error that is for operators only.
 const TASK_FAILED: &str = "Task processing failed; full detail is available in the trace";
@@ -25,19 +26,28 @@ pub struct Answer {
     pub body: Bytes,
 }
 
+impl Answer {
+    /// An answer whose body is this JSON text.
+    pub(crate) fn json(status: u16, text: String) -> Self {
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        Self { status, headers, body: text.into() }
+    }
+}
+
+/// The envelope of an answer. `E` are errors as callers, or as operators, may read them.
 #[derive(Serialize)]
-struct Envelope<'a> {
+struct Envelope<'a, E> {
     id: &'a str,
     status: &'static str,
     data: &'a Value,
-    errors: Vec<PublicError<'a>>,
+    errors: E,
     #[serde(skip_serializing_if = "Option::is_none")]
     request_id: Option<&'a str>,
     #[serde(rename = "_svc", skip_serializing_if = "Option::is_none")]
     platform: Option<Platform<'a>>,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 struct Platform<'a> {
     profile: &'a Profile,
 }
@@ -60,69 +70,99 @@ impl<'a> PublicError<'a> {
     }
 }
 
-/// Renders a run in the standard envelope.
-///
-/// # Errors
-/// The mapped failure of a run that stopped, or `RESPONSE_TOO_LARGE`.
-pub(crate) fn render(
-    mut outcome: RunOutcome,
-    request_id: &str,
-    settings: &Settings,
-    profile: Option<Duration>,
-) -> Result<Answer, ServiceError> {
-    if let Some(failure) = &outcome.failure {
-        return Err(failure.to_service_error());
-    }
-    drain_control(&mut outcome.message.data);
-    let profile = profile.map(|total| Profile::of(&outcome.timings, total));
-    let mut buffer = uuid::Uuid::encode_buffer();
-    let envelope = Envelope {
-        id: outcome.message.id.hyphenated().encode_lower(&mut buffer),
-        status: "ok",
-        data: &outcome.message.data,
-        errors: outcome.errors.iter().map(|error| PublicError::of(error, settings.verbose_errors)).collect(),
-        request_id: (!outcome.errors.is_empty() && !request_id.is_empty()).then_some(request_id),
-        platform: profile.as_ref().map(|profile| Platform { profile }),
-    };
-    let body = serde_json::to_vec(&envelope)
-        .map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))?;
-    if let Some(limit) = settings.max_result_bytes.filter(|limit| body.len() > *limit) {
-        return Err(ServiceError::new(
-            Code::ResponseTooLarge,
-            format!("The result has {} bytes, the limit is {limit}", body.len()),
-        ));
-    }
-    let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
-    Ok(Answer { status: 200, headers, body: body.into() })
+/// How a run that did not fail is rendered.
+pub(crate) struct Rendering<'a> {
+    pub(crate) request_id: &'a str,
+    pub(crate) settings: &'a Settings,
+    /// Set where the workflow may shape the answer.
+    pub(crate) shaper: Option<&'a Shaper>,
+    /// The time since the request arrived, where a profile is to be added.
+    pub(crate) profile: Option<Duration>,
+    /// The result is also rendered for a trace.
+    pub(crate) traced: bool,
 }
 
-/// Removes the control document a workflow may have written: it is never returned, in any mode.
-fn drain_control(data: &mut Value) {
-    let Some(root) = data.as_object_mut() else { return };
-    let Some(Value::Object(platform)) = root.get_mut("_svc") else { return };
-    platform.remove("response");
-    if platform.is_empty() {
-        root.remove("_svc");
-    }
+/// A rendered run.
+pub(crate) struct Rendered {
+    pub(crate) answer: Answer,
+    /// The whole envelope with the real errors, JSON, for the trace.
+    pub(crate) result: Option<String>,
+    /// What the workflow asked for and could not have.
+    pub(crate) dropped: Vec<Dropped>,
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+impl Rendering<'_> {
+    /// Renders in the standard envelope, or as the workflow asked for. Takes the control document out of the data: it
+    /// is never returned, in any mode.
+    ///
+    /// # Errors
+    /// `RESPONSE_TOO_LARGE`.
+    pub(crate) fn render(&self, outcome: &mut RunOutcome) -> Result<Rendered, ServiceError> {
+        let control = Control::take(&mut outcome.message.data);
+        let shaped =
+            self.shaper.zip(control).map(|(shaper, control)| shaper.shape(&control, &outcome.message.data));
+        let rendered = match shaped {
+            Some((answer, dropped)) => {
+                self.check(answer.body.len())?;
+                let result = self.traced.then(|| self.full(outcome)).transpose()?;
+                Rendered { answer, result, dropped }
+            }
+            None => {
+                let text = self.public(outcome)?;
+                self.check(text.len())?;
+                let result = match self.traced {
+                    false => None,
+                    // Without errors there is nothing to hide: both are the same text.
+                    true if outcome.errors.is_empty() => Some(text.clone()),
+                    true => Some(self.full(outcome)?),
+                };
+                Rendered { answer: Answer::json(200, text), result, dropped: Vec::new() }
+            }
+        };
+        Ok(rendered)
+    }
 
-    use super::drain_control;
+    /// The envelope for the caller.
+    fn public(&self, outcome: &RunOutcome) -> Result<String, ServiceError> {
+        let profile = self.profile.map(|total| Profile::of(&outcome.timings, total));
+        let verbose = self.settings.verbose_errors;
+        let errors: Vec<_> = outcome.errors.iter().map(|error| PublicError::of(error, verbose)).collect();
+        self.envelope(outcome, errors, profile.as_ref())
+    }
 
-    #[test]
-    fn the_control_document_leaves_no_trace() {
-        for (data, left) in [
-            (json!({"_svc": {"response": {"status": 201}}, "a": 1}), json!({"a": 1})),
-            (json!({"_svc": {"response": 1, "own": 2}}), json!({"_svc": {"own": 2}})),
-            (json!({"_svc": 7}), json!({"_svc": 7})),
-            (json!([1]), json!([1])),
-        ] {
-            let mut data = data;
-            drain_control(&mut data);
-            assert_eq!(data, left);
+    /// The envelope for operators. One over the limit is not kept.
+    fn full(&self, outcome: &RunOutcome) -> Result<String, ServiceError> {
+        let text = self.envelope(outcome, &outcome.errors, None)?;
+        Ok(if self.check(text.len()).is_ok() { text } else { "null".to_owned() })
+    }
+
+    fn envelope<E: Serialize>(
+        &self,
+        outcome: &RunOutcome,
+        errors: E,
+        profile: Option<&Profile>,
+    ) -> Result<String, ServiceError> {
+        let mut id = uuid::Uuid::encode_buffer();
+        let envelope = Envelope {
+            id: outcome.message.id.hyphenated().encode_lower(&mut id),
+            status: "ok",
+            data: &outcome.message.data,
+            errors,
+            request_id: (!outcome.errors.is_empty() && !self.request_id.is_empty())
+                .then_some(self.request_id),
+            platform: profile.map(|profile| Platform { profile }),
+        };
+        serde_json::to_string(&envelope)
+            .map_err(|error| ServiceError::from_code(Code::SerializationError).with_internal(error))
+    }
+
+    fn check(&self, bytes: usize) -> Result<(), ServiceError> {
+        match self.settings.max_result_bytes {
+            Some(limit) if bytes > limit => Err(ServiceError::new(
+                Code::ResponseTooLarge,
+                format!("The result has {bytes} bytes, the limit is {limit}"),
+            )),
+            _ => Ok(()),
         }
     }
 }

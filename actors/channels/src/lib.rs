@@ -3,11 +3,12 @@
 //! A [`Definition`] is a stored channel made ready: its configuration parsed, its expressions compiled, its workflow
 //! attached. It is immutable and shared by the [`ChannelActor`]s that run it, one on every worker thread, so that a
 //! request never leaves the thread it came in on. The actors take [`Submit`] and answer with a rendered [`Answer`] or
-//! a [`ServiceError`](svc_model::ServiceError); they send nothing by themselves.
+//! a [`ServiceError`](svc_model::ServiceError), and [`Run`] for what was accepted earlier. Traces and the queue are
+//! `svc_traces`' handle; nothing else is called.
 //!
-//! Guards run in a fixed order: origin, validation, permit. A definition that asks for a guard this version does not
-//! enforce is not built: its channel is quarantined, never served without the guard. Nothing here survives a restart
-//! of the process; permits survive a restart of an actor and a reload that leaves their number alone. This crate
+//! Guards run in one fixed order, see `guards`. A definition that cannot enforce a guard it was given is not built: its
+//! channel is quarantined, never served without the guard. What guards remember (rates, idempotency keys, answers,
+//! permits) survives a restart of an actor and a reload that leaves their settings alone, not the process. This crate
 //! never reads the database and never decides which channel a request belongs to.
 
 mod actor;
@@ -16,18 +17,20 @@ mod definition;
 mod digest;
 mod error_body;
 mod guards;
+mod job;
 mod metadata;
 mod metrics;
 mod profile;
 pub mod refusal;
 mod request;
+mod run;
 mod series;
 mod serve;
 mod settings;
 mod shape;
 mod toolbox;
 
-pub use actor::{ChannelActor, Probe, Submit};
+pub use actor::{ChannelActor, Probe, Run, Submit};
 pub use answer::Answer;
 pub use definition::Definition;
 pub use guards::limiter::Limiter;

@@ -1,6 +1,6 @@
 //! The metadata of a message: what the caller may bring and what the service stamps over it.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use svc_engine::Message;
 
 use crate::request::{DataRequest, Ingress};
@@ -35,23 +35,37 @@ pub(crate) fn open(body: Option<Value>, envelope: bool) -> (Value, Map<String, V
     }
 }
 
+/// What the service says of a message, whatever the caller says.
+#[derive(Clone, Default)]
+pub(crate) struct Stamps<'d> {
+    pub(crate) channel: &'d str,
+    pub(crate) vars: Option<&'d Value>,
+    /// Names of the cookies that are passed on.
+    pub(crate) cookies: &'d [String],
+    /// The header of the channel's own credential, lower case: what it carries is shown to nobody.
+    pub(crate) credential: Option<&'d str>,
+    /// What is told of the verified token.
+    pub(crate) claims: Option<Map<String, Value>>,
+}
+
 /// Turns the caller's metadata into the message's: drops what is reserved, then stamps the facts of the request.
 ///
 /// Takes headers, params and query out of `request` instead of copying them.
 pub(crate) fn stamp(
     mut metadata: Map<String, Value>,
     request: &mut DataRequest,
-    channel: &str,
-    vars: Option<&Value>,
-    cookies: &[String],
+    stamps: Stamps<'_>,
 ) -> Map<String, Value> {
     Message::strip_stamps(&mut metadata);
-    if let Some(vars) = vars {
+    if let Some(vars) = stamps.vars {
         metadata.insert("vars".into(), vars.clone());
     }
-    metadata.insert("channel".into(), channel.into());
+    metadata.insert("channel".into(), stamps.channel.into());
+    if let Some(claims) = stamps.claims {
+        metadata.insert("auth".into(), json!({ "claims": claims }));
+    }
     if request.ingress == Ingress::Http {
-        let allowed = allowed_cookies(&request.headers, cookies);
+        let allowed = allowed_cookies(&request.headers, stamps.cookies);
         if !allowed.is_empty() {
             metadata.insert("cookies".into(), allowed.into());
         }
@@ -61,29 +75,41 @@ pub(crate) fn stamp(
                 metadata.insert(key.into(), std::mem::take(values).into());
             }
         }
-        metadata.insert("headers".into(), visible_headers(std::mem::take(&mut request.headers)).into());
+        metadata.insert(
+            "headers".into(),
+            visible_headers(std::mem::take(&mut request.headers), stamps.credential).into(),
+        );
     }
     metadata
 }
 
 /// Headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC 9110 allows.
-fn visible_headers(headers: Vec<(String, Vec<u8>)>) -> Map<String, Value> {
+fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) -> Map<String, Value> {
     let mut visible = Map::new();
     for (name, value) in headers {
-        if CREDENTIALS.contains(&name.as_str()) {
+        if CREDENTIALS.contains(&name.as_str()) || credential == Some(name.as_str()) {
             visible.insert(name, MASK.into());
-        } else if value.is_ascii() {
-            let text = String::from_utf8(value).unwrap_or_default();
-            match visible.get_mut(&name) {
-                Some(Value::String(present)) => {
-                    present.push_str(", ");
-                    present.push_str(&text);
-                }
-                _ => drop(visible.insert(name, text.into())),
-            }
+        } else if header_text(&value).is_some() {
+            add_header(&mut visible, name, String::from_utf8(value).unwrap_or_default());
         }
     }
     visible
+}
+
+/// The value of a header as text; `None` for one outside ASCII.
+pub(crate) fn header_text(value: &[u8]) -> Option<&str> {
+    std::str::from_utf8(value).ok().filter(|text| text.is_ascii())
+}
+
+/// Adds a header, joined to an earlier one of the same name.
+pub(crate) fn add_header(headers: &mut Map<String, Value>, name: String, value: String) {
+    match headers.get_mut(&name) {
+        Some(Value::String(present)) => {
+            present.push_str(", ");
+            present.push_str(&value);
+        }
+        _ => drop(headers.insert(name, value.into())),
+    }
 }
 
 /// The allowed cookies that are present, by name. The first of a repeated name wins, an empty or oversized value

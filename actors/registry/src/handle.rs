@@ -13,13 +13,13 @@ use crate::actor::{Change, Job, RegistryActor, Shared};
 use crate::filter::ChannelFilter;
 use crate::fleet::{ChannelPolicy, Fleet};
 use crate::metrics::RegistryMetrics;
-use crate::resolve::Resolution;
+use crate::resolve::{self, Resolution};
 use crate::scope::{ReloadError, ReloadReport, Scope};
 use crate::snapshot::{Entry, Snapshot};
 use crate::worker::{Worker, WorkerId};
 
 /// How often a message is offered again after it met an actor on its way out.
-const OFFERS: usize = 3;
+pub(crate) const OFFERS: usize = 3;
 
 /// What the registry works with.
 pub struct Parts {
@@ -41,8 +41,10 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Registry {
     address: Address<RegistryActor>,
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     workers: Arc<AtomicUsize>,
+    /// Counts accepted jobs, to give every worker its share.
+    pub(crate) jobs: Arc<AtomicUsize>,
 }
 
 impl Registry {
@@ -71,7 +73,7 @@ impl Registry {
         });
         let started = Arc::clone(&shared);
         let address = tree.spawn(path, spec, at, move |_| RegistryActor::start(Arc::clone(&started))).await?;
-        Ok(Self { address, shared, workers: Arc::default() })
+        Ok(Self { address, shared, workers: Arc::default(), jobs: Arc::default() })
     }
 
     /// The configuration that serves now. Hold it for one request, not longer.
@@ -117,7 +119,8 @@ impl Registry {
         self.snapshot().workers.iter().any(|known| known.id == worker.0)
     }
 
-    /// Runs a message through the channel a path resolved to. `worker` is the calling thread's.
+    /// Runs a message through the channel a path resolved to, or queues it there: what the request asks for.
+    /// `worker` is the calling thread's.
     ///
     /// # Errors
     /// What the caller is to be answered.
@@ -127,11 +130,7 @@ impl Registry {
         resolution: &Resolution,
         request: DataRequest,
     ) -> Result<Answer, ServiceError> {
-        let entry = self.usable(resolution)?;
-        if resolution.is_async {
-            return Err(ServiceError::unavailable("Asynchronous submission is not part of this version"));
-        }
-        self.deliver(worker, entry, request).await
+        self.deliver(worker, self.usable(resolution)?, request).await
     }
 
     /// Runs a message through the channel of that name, for the embedding process.
@@ -178,12 +177,7 @@ impl Registry {
             request = again;
             entry = match self.snapshot().by_id(entry.id()) {
                 Some(entry) => Arc::clone(entry),
-                None => {
-                    return Err(ServiceError::not_found(format!(
-                        "No active channel is named '{}'",
-                        entry.name()
-                    )));
-                }
+                None => return Err(resolve::unknown(entry.name())),
             };
         }
         Err(refusal::at_capacity(entry.name()))

@@ -22,6 +22,7 @@ mod metrics;
 mod prepare;
 mod resolve;
 mod routes;
+mod runner;
 mod scope;
 mod sharded;
 mod snapshot;

@@ -58,9 +58,7 @@ impl Resolution {
     pub fn entry(&self) -> Result<&Arc<Entry>, ServiceError> {
         let entry = match &self.target {
             Target::Channel(entry) => entry,
-            Target::Unknown(name) => {
-                return Err(ServiceError::not_found(format!("No active channel is named '{name}'")));
-            }
+            Target::Unknown(name) => return Err(unknown(name)),
         };
         if let Some(quarantine) = entry.quarantine() {
             return Err(svc_channels::refusal::quarantined(entry.name(), quarantine.public_reason()));
@@ -75,6 +73,11 @@ impl Resolution {
             Target::Unknown(_) => None,
         }
     }
+}
+
+/// 404 for a name nothing answers to.
+pub(crate) fn unknown(name: &str) -> ServiceError {
+    ServiceError::not_found(format!("No active channel is named '{name}'"))
 }
 
 impl Snapshot {

@@ -9,12 +9,12 @@ use actix_supervision::{Context, ReadHandler, Reply, Start, StartError, Supervis
 
 use crate::definition::Definition;
 
-pub use msg::{Probe, Submit};
+pub use msg::{Probe, Run, Submit};
 
 /// Serves one channel on one thread.
 ///
 /// Owns nothing but a share of its [`Definition`]: what must outlive it, such as permits, lives there. Takes
-/// [`Submit`] and [`Probe`], sends nothing. A restart builds it from the same definition; a changed definition comes
+/// [`Submit`], [`Run`] and [`Probe`]; of others it uses the recorder and the queue of traces. A restart builds it from the same definition; a changed definition comes
 /// as a new generation, and the old one finishes what it began. It never blocks its thread and never calls another
 /// actor from within a turn.
 #[derive(Debug)]
@@ -43,6 +43,13 @@ impl ReadHandler<Submit> for ChannelActor {
         let definition = Arc::clone(&self.definition);
         // A caller that hangs up must not leave the work half done.
         Reply::run(async move { definition.serve(request).await })
+    }
+}
+
+impl ReadHandler<Run> for ChannelActor {
+    fn read(&self, Run { job, limit }: Run) -> Reply<<Run as actix::Message>::Result> {
+        let definition = Arc::clone(&self.definition);
+        Reply::run(async move { definition.perform(job, limit).await })
     }
 }
 

@@ -1,7 +1,10 @@
 //! What a channel actor is told.
 
+use std::time::Duration;
+
 use actix::Message;
 use svc_model::ServiceError;
+use svc_traces::{Completed, Job};
 
 use crate::answer::Answer;
 use crate::request::DataRequest;
@@ -10,6 +13,16 @@ use crate::request::DataRequest;
 #[derive(Debug, Message)]
 #[rtype(result = "Result<Answer, ServiceError>")]
 pub struct Submit(pub DataRequest);
+
+/// An accepted job to be run now. Read-only, as [`Submit`] is.
+#[derive(Debug, Message)]
+#[rtype(result = "Completed")]
+pub struct Run {
+    /// What to run.
+    pub job: Job,
+    /// How long it may take at most; the channel may allow less.
+    pub limit: Duration,
+}
 
 /// Asks which version of the channel the actor runs. It takes its turn in the mailbox, so an answer proves that the
 /// actor lives.

@@ -1,5 +1,239 @@
-//! The guards that remember: rates, claims, answers. In the memory of this process; nothing survives its end.
+//! The guards of a channel, in the one order every message meets them.
+//!
+//! The first refusal answers. What an earlier guard took is not given back because a later one refuses: a token of a
+//! rate stays spent, an idempotency key stays claimed. Only a message that finds no capacity gives its key back, because
+//! its caller is told to come again.
 
+mod backpressure;
 pub(crate) mod cache;
 pub(crate) mod claims;
+mod credentials;
+mod deduplication;
+mod expression;
 pub(crate) mod limiter;
+mod origin;
+mod rate;
+mod reuse;
+
+use serde_json::{Map, Value, json};
+use svc_model::config::ChannelConfig;
+use svc_model::{Channel, ServiceError, rollout};
+
+use crate::answer::Answer;
+use crate::definition::Definition;
+use crate::metadata;
+use crate::refusal;
+use crate::request::{DataRequest, Delivery, Ingress};
+use crate::toolbox::Toolbox;
+
+use backpressure::Permits;
+pub(crate) use backpressure::{Exhausted, Permit};
+pub(crate) use cache::CacheKey;
+pub(crate) use claims::Claim;
+use credentials::Credentials;
+use deduplication::Deduplication;
+use expression::Validation;
+use origin::Origins;
+use rate::Rate;
+use reuse::Reuse;
+
+/// One guard; in the order they are met.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Guard {
+    RateLimit,
+    Credentials,
+    Quota,
+    Origin,
+    Validation,
+    Deduplication,
+    Cache,
+    Backpressure,
+}
+
+impl Guard {
+    /// The ingresses whose messages meet it.
+    const fn ingresses(self) -> &'static [Ingress] {
+        use Ingress::{Embedded, Http};
+        match self {
+            Self::RateLimit => &[Http],
+            Self::Credentials => &[Http],
+            Self::Quota => &[Http],
+            Self::Origin => &[Http],
+            Self::Validation => &[Http, Embedded],
+            Self::Deduplication => &[Http],
+            Self::Cache => &[Http],
+            Self::Backpressure => &[Http, Embedded],
+        }
+    }
+
+    /// The guard of a channel, for a message it applies to.
+    fn of<G>(self, guard: &Option<G>, ingress: Ingress) -> Option<&G> {
+        guard.as_ref().filter(|_| self.ingresses().contains(&ingress))
+    }
+}
+
+/// The guards a channel has.
+pub(crate) struct Guards {
+    rate_limit: Option<Rate>,
+    credentials: Option<Credentials>,
+    quota: Option<Rate>,
+    origins: Option<Origins>,
+    validation: Option<Validation>,
+    deduplication: Option<Deduplication>,
+    reuse: Option<Reuse>,
+    permits: Option<Permits>,
+}
+
+impl Guards {
+    /// Makes the guards of a channel ready. What they remember is taken over from `previous` where their own settings
+    /// are the same. `unchanged` tells that an equal message would still be answered as before.
+    ///
+    /// # Errors
+    /// The reason to quarantine the channel.
+    pub(crate) fn build(
+        row: &Channel,
+        config: &ChannelConfig,
+        tools: &Toolbox,
+        previous: Option<&Self>,
+        unchanged: bool,
+    ) -> Result<Self, String> {
+        let name = row.content.name.as_str();
+        let rate_limit = config.rate_limit.as_ref().map(|block| {
+            let before = previous.and_then(|previous| previous.rate_limit.as_ref());
+            Rate::limit(name, block, tools, before)
+        });
+        let quota = config.principal_rate_limit.as_ref().map(|block| {
+            let before = previous.and_then(|previous| previous.quota.as_ref());
+            Rate::quota(name, block, tools, before)
+        });
+        let logic = config.validation_logic.as_ref();
+        Ok(Self {
+            rate_limit: rate_limit.transpose()?,
+            credentials: config.auth.as_ref().map(|auth| Credentials::build(auth, tools)).transpose()?,
+            quota: quota.transpose()?,
+            origins: config.origin_allow_list.clone().map(Origins::new),
+            validation: logic.map(|logic| Validation::build(logic, tools)).transpose()?,
+            deduplication: config.deduplication.as_ref().map(|block| {
+                let before = previous.and_then(|previous| previous.deduplication.as_ref());
+                Deduplication::build(name, block, tools, before)
+            }),
+            reuse: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
+                let before = previous.and_then(|previous| previous.reuse.as_ref()).filter(|_| unchanged);
+                Reuse::build(name, block, tools, before)
+            }),
+            permits: config
+                .backpressure
+                .map(|block| Permits::build(block, previous.and_then(|previous| previous.permits.as_ref()))),
+        })
+    }
+
+    /// A permit for work whose guards passed before; `None` where the channel asks for none.
+    pub(crate) fn permit(&self) -> Result<Option<Permit>, Exhausted> {
+        self.permits.as_ref().map(Permits::take).transpose()
+    }
+
+    /// Keeps an answer for the next equal request.
+    pub(crate) fn keep(&self, key: CacheKey, answer: &Answer) {
+        if let Some(reuse) = &self.reuse {
+            reuse.keep(key, answer);
+        }
+    }
+}
+
+/// A message all guards let in, and what it took on the way.
+pub(crate) struct Admitted {
+    pub(crate) payload: Value,
+    pub(crate) metadata: Map<String, Value>,
+    /// Which share of the traffic it belongs to.
+    pub(crate) bucket: Option<u8>,
+    /// The caller asked for a profile of the run and may have one.
+    pub(crate) profile: bool,
+    pub(crate) claim: Option<Claim>,
+    /// Where its answer may be kept.
+    pub(crate) kept_at: Option<CacheKey>,
+    pub(crate) permit: Option<Permit>,
+}
+
+/// Why a message does not run.
+pub(crate) enum Stop {
+    /// A guard refused it.
+    Refused(ServiceError),
+    /// An equal message was answered before.
+    Answered(Answer),
+}
+
+impl From<ServiceError> for Stop {
+    fn from(refusal: ServiceError) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+impl Definition {
+    /// Leads a message past the guards.
+    pub(crate) async fn admit(&self, mut request: DataRequest) -> Result<Admitted, Stop> {
+        let (guards, tools, ingress) = (&self.guards, &self.tools, request.ingress);
+        if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
+            limit.check(&self.name, &request, None, tools)?;
+        }
+        let mut claims = None;
+        if let Some(credentials) = Guard::Credentials.of(&guards.credentials, ingress) {
+            let verified = credentials.verify(&self.name, &request, tools).await?;
+            if let Some(quota) = Guard::Quota.of(&guards.quota, ingress) {
+                let auth = verified.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
+                quota.check(&self.name, &request, Some(&auth), tools)?;
+            }
+            claims = verified.map(|claims| credentials.exposed(claims));
+        }
+        if let Some(origins) = Guard::Origin.of(&guards.origins, ingress) {
+            origins.check(&request)?;
+        }
+        // Read before the facts of the request move into the message.
+        let bucket = self.bucket(&request);
+        let profile = request.profile && tools.settings.profiles;
+        let deduplication = Guard::Deduplication
+            .of(&guards.deduplication, ingress)
+            .and_then(|guard| Some((guard, guard.key(&request)?)));
+        let envelope = self.envelope && ingress == Ingress::Http;
+        let (payload, caller) = metadata::open(request.body.take(), envelope);
+        let reuse = Guard::Cache
+            .of(&guards.reuse, ingress)
+            .filter(|_| request.delivery == Delivery::Sync)
+            .and_then(|reuse| Some((reuse, reuse.key(&request, &payload)?)));
+        let stamps = metadata::Stamps {
+            channel: &self.name,
+            vars: tools.settings.vars.as_ref(),
+            cookies: &self.cookies,
+            credential: guards.credentials.as_ref().and_then(Credentials::header),
+            claims,
+        };
+        let mut metadata = metadata::stamp(caller, &mut request, stamps);
+        if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
+            metadata = validation.check(&payload, metadata, tools)?;
+        }
+        let claim = deduplication.map(|(guard, key)| guard.claim(&self.name, &key)).transpose()?;
+        if let Some(answer) = reuse.as_ref().and_then(|(reuse, key)| reuse.look_up(&self.name, key, tools)) {
+            return Err(Stop::Answered(answer));
+        }
+        let permit = match Guard::Backpressure.of(&guards.permits, ingress).map(Permits::take).transpose() {
+            Ok(permit) => permit,
+            Err(_) => {
+                if let Some(claim) = claim {
+                    claim.release();
+                }
+                tools.metrics.error("backpressure");
+                return Err(refusal::at_capacity(&self.name).into());
+            }
+        };
+        let kept_at = reuse.map(|(_, key)| key);
+        Ok(Admitted { payload, metadata, bucket, profile, claim, kept_at, permit })
+    }
+
+    /// Which share of the traffic the caller belongs to; nothing to tell where one version has it all.
+    fn bucket(&self, request: &DataRequest) -> Option<u8> {
+        let sticky = self.tools.settings.rollout_sticky_header.as_deref();
+        match self.flow.versions.as_slice() {
+            [_] => None,
+            _ => request.identity(sticky).map(rollout::bucket),
+        }
+    }
+}

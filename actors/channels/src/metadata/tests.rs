@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::{open, stamp};
+use super::{Stamps, open, stamp};
 use crate::request::{DataRequest, Ingress};
 
 fn http(headers: &[(&str, &str)]) -> DataRequest {
@@ -9,6 +9,10 @@ fn http(headers: &[(&str, &str)]) -> DataRequest {
     request.method = "POST".into();
     request.headers = headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
     request
+}
+
+fn stamps<'d>(vars: Option<&'d Value>, cookies: &'d [String]) -> Stamps<'d> {
+    Stamps { channel: "orders", vars, cookies, ..Stamps::default() }
 }
 
 fn map(value: Value) -> Map<String, Value> {
@@ -46,7 +50,7 @@ fn a_caller_cannot_supply_what_the_service_stamps() {
         "trigger": "x", "progress": "x", "_svc_errors": "x", "_svc": "x", "mine": 1,
         "params": {"kept": 1}, "query": {"kept": 2},
     });
-    let stamped = stamp(map(caller), &mut http(&[]), "orders", None, &[]);
+    let stamped = stamp(map(caller), &mut http(&[]), stamps(None, &[]));
     let expected = json!({
         "channel": "orders", "http_method": "POST", "headers": {}, "mine": 1, "params": {"kept": 1}, "query": {"kept": 2},
     });
@@ -59,7 +63,7 @@ fn params_query_and_vars_of_the_request_win() {
     request.params = map(json!({"id": "7"}));
     request.query = map(json!({"q": "a"}));
     let caller = map(json!({"params": 1, "query": 2, "vars": 3}));
-    let stamped = stamp(caller, &mut request, "orders", Some(&json!({"region": "eu"})), &[]);
+    let stamped = stamp(caller, &mut request, stamps(Some(&json!({"region": "eu"})), &[]));
     assert_eq!(
         Value::Object(stamped),
         json!({
@@ -80,7 +84,7 @@ fn credentials_are_masked_and_values_outside_ascii_dropped() {
         ("accept", "application/json"),
     ]);
     request.headers.push(("x-name".into(), "Zoë".into()));
-    let stamped = stamp(Map::new(), &mut request, "orders", None, &[]);
+    let stamped = stamp(Map::new(), &mut request, stamps(None, &[]));
     assert_eq!(
         stamped["headers"],
         json!({
@@ -95,14 +99,30 @@ fn only_allowed_cookies_that_are_present_are_passed_on() {
     let long = "x".repeat(4097);
     let line = format!("a=1; b=\"two\"; c=; d={long}; a=again; e=x=y; secret=no");
     let allowed: Vec<String> = ["a", "b", "c", "d", "e", "absent"].map(String::from).into();
-    let stamped = stamp(Map::new(), &mut http(&[("cookie", &line)]), "orders", None, &allowed);
+    let stamped = stamp(Map::new(), &mut http(&[("cookie", &line)]), stamps(None, &allowed));
     assert_eq!(stamped["cookies"], json!({"a": "1", "b": "two", "e": "x=y"}));
-    let stamped = stamp(Map::new(), &mut http(&[("cookie", "other=1")]), "orders", None, &allowed);
+    let stamped = stamp(Map::new(), &mut http(&[("cookie", "other=1")]), stamps(None, &allowed));
     assert!(!stamped.contains_key("cookies"));
 }
 
 #[test]
 fn an_embedded_call_has_no_http_facts() {
-    let stamped = stamp(Map::new(), &mut DataRequest::embedded(json!(1)), "orders", None, &["a".into()]);
+    let stamped = stamp(Map::new(), &mut DataRequest::embedded(json!(1)), stamps(None, &["a".into()]));
     assert_eq!(Value::Object(stamped), json!({"channel": "orders"}));
+}
+
+#[test]
+fn claims_are_stamped_over_what_a_caller_says_of_them() {
+    let claims = Some(map(json!({"sub": "u-1"})));
+    let caller = map(json!({"auth": {"claims": {"sub": "root"}}}));
+    let stamped = stamp(caller, &mut http(&[]), Stamps { claims, ..stamps(None, &[]) });
+    assert_eq!(stamped["auth"], json!({"claims": {"sub": "u-1"}}));
+}
+
+#[test]
+fn the_header_of_the_channels_own_credential_is_masked() {
+    let mut request = http(&[("x-partner-key", "k"), ("x-other", "shown")]);
+    let stamped =
+        stamp(Map::new(), &mut request, Stamps { credential: Some("x-partner-key"), ..stamps(None, &[]) });
+    assert_eq!(stamped["headers"], json!({"x-partner-key": "******", "x-other": "shown"}));
 }

@@ -3,31 +3,18 @@
 use serde_json::json;
 use svc_channels::{Definition, Settings};
 
-use crate::kit::{Kit, nothing, row};
+use crate::kit::{Kit, nothing, row, token_auth};
 
 #[test]
-fn a_guard_this_version_does_not_enforce_refuses_the_channel() {
-    let kit = Kit::new(Settings::default());
-    for (block, config) in [
-        ("auth", json!({"mode": "api_key", "keys": ["k"]})),
-        ("rate_limit", json!({"requests_per_second": 1})),
-        ("deduplication", json!({"header": "idempotency-key"})),
-        ("cache", json!({"enabled": true})),
-        ("response", json!({"mode": "shaped"})),
-        ("response", json!({"error_bodies": {"default": {"body": "{}"}}})),
-    ] {
-        let reason = kit.build(json!({block: config}), &nothing()).unwrap_err();
-        assert!(reason.starts_with(&format!("{block}: ")), "{reason}");
-    }
-}
-
-#[test]
-fn blocks_that_ask_for_nothing_more_are_served() {
+fn every_block_that_makes_sense_is_served() {
     let kit = Kit::new(Settings::default());
     for config in [
         json!({}),
         json!({"cache": {"enabled": false}}),
-        json!({"response": {"mode": "envelope"}}),
+        json!({"response": {"mode": "shaped", "error_bodies": {"default": {"body": "{}"}}}}),
+        json!({"auth": {"mode": "api_key", "keys": ["env://ORDERS_KEY"]}}),
+        json!({"rate_limit": {"requests_per_second": 1}, "deduplication": {"header": "Idempotency-Key"}}),
+        json!({"cache": {"enabled": true, "connector": "redis"}, "deduplication": {"header": "k", "connector": "redis"}}),
         json!({"tracing": {"mode": "sync", "sample_rate": 0.5}}),
         json!({"timeout_ms": 1, "origin_allow_list": ["*"], "backpressure": {"max_concurrent_per_node": 1}}),
     ] {
@@ -47,6 +34,17 @@ fn a_config_that_cannot_be_built_says_why() {
             "validation_logic does not compile",
             "secret",
         ),
+        (
+            json!({"rate_limit": {"requests_per_second": 1, "key_logic": {"secret": "k"}}}),
+            "rate_limit.key_logic does not compile",
+            "secret",
+        ),
+        (
+            json!({"auth": token_auth(), "principal_rate_limit": {"requests_per_second": 1, "key_logic": {"secret": "k"}}}),
+            "principal_rate_limit.key_logic does not compile",
+            "secret",
+        ),
+        (json!({"auth": {"mode": "api_key", "keys": ["env://UNSET"]}}), "auth:", "UNSET"),
     ] {
         let reason = kit.build(config.clone(), &nothing()).unwrap_err();
         assert!(reason.starts_with(starts) && reason.contains(names), "{config}: {reason}");
@@ -61,6 +59,15 @@ fn a_row_whose_json_cannot_be_read_is_refused() {
     row.content.transport_config = svc_model::unreadable();
     let refused = Definition::build(&row, kit.flow(&nothing()), &kit.tools, None);
     assert_eq!(refused.unwrap_err(), "transport_config_json does not parse");
+}
+
+#[test]
+fn an_authorization_that_does_not_compile_refuses_the_channel() {
+    let kit = Kit::new(Settings::default());
+    let mut auth = token_auth();
+    auth["authorization_logic"] = json!({"secret": "k"});
+    let reason = kit.build(json!({"auth": auth}), &nothing()).unwrap_err();
+    assert!(reason.starts_with("auth.authorization_logic does not compile"), "{reason}");
 }
 
 #[test]

@@ -4,8 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, Tree};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::LocalBoxFuture;
+use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
+use sha2::Sha256;
 use svc_auth::{KeySet, KeySets};
 use svc_channels::{
     Answer, ChannelActor, ChannelMetrics, DataRequest, Definition, Ingress, Settings, Submit, Toolbox,
@@ -176,12 +180,31 @@ pub(crate) fn body(answer: Result<Answer, ServiceError>) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
+/// The `auth` block of a channel that takes tokens of [`token`].
+pub(crate) fn token_auth() -> Value {
+    json!({"mode": "jwt", "algorithms": ["HS256"], "jwt_keys": [{"algorithm": "HS256", "key": TOKEN_KEY}]})
+}
+
+const TOKEN_KEY: &str = "a-symmetric-key-of-32-bytes-or-so";
+
+/// A token with these claims and, unless they say otherwise, an hour to live.
+pub(crate) fn token(mut claims: Value) -> String {
+    let exp = Timestamp::now().naive().and_utc().timestamp() + 3600;
+    claims.as_object_mut().unwrap().entry("exp").or_insert(json!(exp));
+    let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let signed = format!("{}.{}", part(&json!({"alg": "HS256"})), part(&claims));
+    let mut mac = Hmac::<Sha256>::new_from_slice(TOKEN_KEY.as_bytes()).unwrap();
+    mac.update(signed.as_bytes());
+    format!("Bearer {signed}.{}", URL_SAFE_NO_PAD.encode(mac.finalize().into_bytes()))
+}
+
 /// A request over HTTP.
 pub(crate) fn http(body: Value, headers: &[(&str, &str)]) -> DataRequest {
     DataRequest {
         ingress: Ingress::Http,
         method: "POST".into(),
         headers: headers.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
+        client_ip: Some("192.0.2.1".into()),
         request_id: "req-1".into(),
         ..DataRequest::embedded(body)
     }

@@ -2,6 +2,13 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod answers;
+mod credentials;
 mod definitions;
 mod guards;
+mod jobs;
 mod kit;
+mod order;
+mod rates;
+mod recorded;
+mod refusals;
+mod repeats;

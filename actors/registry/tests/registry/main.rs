@@ -1,6 +1,7 @@
 //! What the registry promises, on a real database.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod jobs;
 mod kit;
 mod reloads;
 mod resolution;

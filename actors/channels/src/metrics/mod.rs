@@ -1,5 +1,7 @@
 //! What channels count. A series is made when it is first counted: ten thousand idle channels show nothing.
 
+mod guards;
+
 use std::sync::OnceLock;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -7,9 +9,13 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use svc_auth::Reason;
 use svc_engine::Flow;
 
 use crate::series::{FlowMeters, Pool, TaskLabels, WorkflowLabels};
+
+pub(crate) use guards::Credential;
+use guards::GuardMetrics;
 
 /// Upper bounds of every histogram of durations, in seconds.
 pub const SECONDS: [f64; 15] =
@@ -51,11 +57,6 @@ struct ChannelLabels {
     channel: String,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ScopeLabels {
-    scope: String,
-}
-
 /// Labels of `svc_errors_total`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct ErrorLabels {
@@ -69,9 +70,9 @@ pub struct ChannelMetrics {
     messages: Family<MessageLabels, Counter>,
     durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
     errors: Family<ErrorLabels, Counter>,
-    rate_rejections: Family<ScopeLabels, Counter>,
     workflows: Pool<WorkflowLabels>,
     tasks: Pool<TaskLabels>,
+    guards: GuardMetrics,
 }
 
 impl Default for ChannelMetrics {
@@ -80,16 +81,16 @@ impl Default for ChannelMetrics {
             messages: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             errors: Family::default(),
-            rate_rejections: Family::default(),
             workflows: Pool::default(),
             tasks: Pool::default(),
+            guards: GuardMetrics::default(),
         }
     }
 }
 
 impl ChannelMetrics {
     /// Registers `messages`, `message_duration_seconds`, `workflow_duration_seconds`, `task_duration_seconds`,
-    /// `errors` and `rate_limit_rejections`; the prefix is the registry's.
+    /// `errors` and what the guards count; the prefix is the registry's.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("messages", "Messages by channel and outcome", self.messages.clone());
         registry.register("message_duration_seconds", "Time from arrival to answer", self.durations.clone());
@@ -100,11 +101,7 @@ impl ChannelMetrics {
         );
         registry.register("task_duration_seconds", "Time a task ran", self.tasks.family());
         registry.register("errors", "Failures by reason", self.errors.clone());
-        registry.register(
-            "rate_limit_rejections",
-            "Requests over a rate limit",
-            self.rate_rejections.clone(),
-        );
+        self.guards.register(registry);
     }
 
     /// Counts one failure. `reason` is one of the fixed words of `svc_errors_total`.
@@ -115,7 +112,22 @@ impl ChannelMetrics {
     /// Counts a request over a rate limit. `scope` is the name of the channel, or `admin`, `data` or `operational` for
     /// the platform's own limits.
     pub fn rate_limited(&self, scope: &str) {
-        self.rate_rejections.get_or_create(&ScopeLabels { scope: scope.to_owned() }).inc();
+        self.guards.rate_limited(scope);
+    }
+
+    /// Counts a request whose rate key has no value.
+    pub(crate) fn rate_key_unavailable(&self, channel: &str) {
+        self.guards.key_unavailable(channel);
+    }
+
+    /// Counts a refused credential: the one place, with the log, that tells why.
+    pub(crate) fn credential_refused(&self, credential: Credential, reason: Reason) {
+        self.guards.refused(credential, reason);
+    }
+
+    /// Counts a look into the response cache.
+    pub(crate) fn cache_looked_up(&self, channel: &str, found: bool) {
+        self.guards.looked_up(channel, found);
     }
 
     /// The meters of one channel.
@@ -140,7 +152,7 @@ impl ChannelMetrics {
             self.messages.remove(&MessageLabels { channel: channel.to_owned(), status });
         }
         self.durations.remove(&ChannelLabels { channel: channel.to_owned() });
-        self.rate_rejections.remove(&ScopeLabels { scope: channel.to_owned() });
+        self.guards.forget(channel);
     }
 }
 

@@ -1,0 +1,36 @@
+//! How many messages of a channel run at once.
+
+use std::sync::Arc;
+
+use svc_model::config::Backpressure;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Leave to run; given back when dropped.
+pub(crate) type Permit = OwnedSemaphorePermit;
+
+/// No permit is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exhausted;
+
+/// The permits of a channel on this node, shared by its threads and, while their number stays, by its generations.
+#[derive(Clone, Debug)]
+pub(crate) struct Permits {
+    limit: u64,
+    pool: Arc<Semaphore>,
+}
+
+impl Permits {
+    pub(super) fn build(block: Backpressure, previous: Option<&Self>) -> Self {
+        let limit = block.max_concurrent_per_node;
+        if let Some(previous) = previous.filter(|previous| previous.limit == limit) {
+            return previous.clone();
+        }
+        let permits = usize::try_from(limit).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS);
+        Self { limit, pool: Arc::new(Semaphore::new(permits)) }
+    }
+
+    /// Takes one, now or not at all.
+    pub(super) fn take(&self) -> Result<Permit, Exhausted> {
+        Arc::clone(&self.pool).try_acquire_owned().map_err(|_| Exhausted)
+    }
+}

@@ -1,0 +1,73 @@
+//! Expressions of guards: compiled at load, truthy or not, and never telling why.
+
+use serde_json::{Map, Value};
+use svc_engine::Expression;
+use svc_model::ServiceError;
+
+use crate::toolbox::Toolbox;
+
+/// Compiles an expression of a channel's config. `name` is where it stands.
+///
+/// # Errors
+/// The reason to quarantine the channel.
+pub(super) fn compile(name: &str, logic: &Value, tools: &Toolbox) -> Result<Expression, String> {
+    tools.engine.compile_expression(logic).map_err(|error| format!("{name} does not compile: {error}"))
+}
+
+/// Whether an expression holds over these roots; one that fails does not.
+pub(super) fn holds(expression: &Expression, roots: &[(&str, &Value)], tools: &Toolbox) -> bool {
+    tools.engine.evaluate(expression, roots).is_ok_and(|value| is_truthy(&value))
+}
+
+/// What a message must satisfy.
+pub(crate) struct Validation(Expression);
+
+impl Validation {
+    pub(super) fn build(logic: &Value, tools: &Toolbox) -> Result<Self, String> {
+        compile("validation_logic", logic, tools).map(Self)
+    }
+
+    /// A falsy result and a failing expression are the same refusal: it tells nothing of the rule. Gives the metadata
+    /// back.
+    pub(super) fn check(
+        &self,
+        payload: &Value,
+        metadata: Map<String, Value>,
+        tools: &Toolbox,
+    ) -> Result<Map<String, Value>, ServiceError> {
+        let metadata = Value::Object(metadata);
+        match (holds(&self.0, &[("data", payload), ("metadata", &metadata)], tools), metadata) {
+            (true, Value::Object(metadata)) => Ok(metadata),
+            _ => Err(ServiceError::validation("Input validation failed")),
+        }
+    }
+}
+
+/// Null, false, zero, and the empty string and array are falsy; an empty object is not.
+fn is_truthy(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(_) => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::is_truthy;
+
+    #[test]
+    fn only_the_empty_and_the_false_fail() {
+        for falsy in [json!(null), json!(false), json!(0), json!(0.0), json!(""), json!([])] {
+            assert!(!is_truthy(&falsy), "{falsy}");
+        }
+        for truthy in [json!(true), json!(1), json!(-0.1), json!("0"), json!([0]), json!({})] {
+            assert!(is_truthy(&truthy), "{truthy}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! How often a channel may be called: by anyone, and by one principal.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use svc_engine::Expression;
+use svc_model::ServiceError;
+use svc_model::config::{KEY_HEADERS, PrincipalRateLimit, RateLimit};
+
+use super::expression;
+use super::limiter::Limiter;
+use crate::metadata;
+use crate::request::DataRequest;
+use crate::toolbox::Toolbox;
+
+/// A rate for each key.
+pub(crate) struct Rate {
+    settings: Settings,
+    /// Names the bucket; the caller's address without one.
+    key: Option<Expression>,
+    limiter: Arc<Limiter>,
+}
+
+/// What must stay the same for the buckets to be kept over a reload.
+#[derive(Clone, PartialEq)]
+struct Settings {
+    rps: u64,
+    burst: u64,
+    key_logic: Option<Value>,
+    key_headers: Vec<String>,
+}
+
+impl Rate {
+    /// The limit for anyone.
+    pub(super) fn limit(
+        channel: &str,
+        block: &RateLimit,
+        tools: &Toolbox,
+        previous: Option<&Self>,
+    ) -> Result<Self, String> {
+        let settings = Settings {
+            rps: block.requests_per_second,
+            burst: block.burst,
+            key_logic: block.key_logic.clone(),
+            key_headers: block.key_headers.clone(),
+        };
+        Self::build(channel, "rate_limit.key_logic", settings, tools, previous)
+    }
+
+    /// The quota of a principal.
+    pub(super) fn quota(
+        channel: &str,
+        block: &PrincipalRateLimit,
+        tools: &Toolbox,
+        previous: Option<&Self>,
+    ) -> Result<Self, String> {
+        let settings = Settings {
+            rps: block.requests_per_second,
+            burst: block.burst,
+            key_logic: Some(block.key_logic.clone()),
+            key_headers: block.key_headers.clone(),
+        };
+        Self::build(channel, "principal_rate_limit.key_logic", settings, tools, previous)
+    }
+
+    fn build(
+        channel: &str,
+        name: &str,
+        settings: Settings,
+        tools: &Toolbox,
+        previous: Option<&Self>,
+    ) -> Result<Self, String> {
+        let key = settings.key_logic.as_ref().map(|logic| expression::compile(name, logic, tools));
+        let mut read = Vec::new();
+        settings.key_logic.iter().for_each(|logic| headers_read(logic, &mut read));
+        for header in read.into_iter().filter(|header| !settings.shows(header)) {
+            slog::warn!(tools.log, "expression reads a header it cannot see";
+                "channel" => channel, "expression" => name, "header" => header);
+        }
+        let limiter = match previous.filter(|previous| previous.settings == settings) {
+            Some(previous) => Arc::clone(&previous.limiter),
+            None => Arc::new(Limiter::new(settings.rps, settings.burst)),
+        };
+        Ok(Self { key: key.transpose()?, limiter, settings })
+    }
+
+    /// Takes a token of the caller's bucket. A caller without a key has no bucket: sharing one with strangers would
+    /// let each lock the others out.
+    pub(super) fn check(
+        &self,
+        channel: &str,
+        request: &DataRequest,
+        auth: Option<&Value>,
+        tools: &Toolbox,
+    ) -> Result<(), ServiceError> {
+        let Some(key) = self.key(channel, request, auth, tools) else {
+            tools.metrics.rate_key_unavailable(channel);
+            return Err(too_many());
+        };
+        if self.limiter.check(&key) {
+            return Ok(());
+        }
+        tools.metrics.rate_limited(channel);
+        Err(too_many())
+    }
+
+    fn key<'r>(
+        &self,
+        channel: &str,
+        request: &'r DataRequest,
+        auth: Option<&Value>,
+        tools: &Toolbox,
+    ) -> Option<Cow<'r, str>> {
+        let address = request.client_ip.as_deref();
+        let Some(logic) = &self.key else { return address.map(Cow::Borrowed) };
+        let (address, channel) = (address.map_or(Value::Null, Value::from), Value::from(channel));
+        let headers = self.settings.visible(&request.headers);
+        let roots = [("client_ip", &address), ("channel", &channel), ("headers", &headers)];
+        let evaluated = match auth {
+            None => tools.engine.evaluate(logic, &roots),
+            Some(auth) => {
+                let [address, channel, headers] = roots;
+                tools.engine.evaluate(logic, &[address, channel, headers, ("auth", auth)])
+            }
+        };
+        match evaluated.ok()? {
+            Value::Null => None,
+            Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()).map(Cow::Owned),
+            other => Some(Cow::Owned(other.to_string())),
+        }
+    }
+}
+
+impl Settings {
+    /// Whether expressions can read a header.
+    fn shows(&self, header: &str) -> bool {
+        KEY_HEADERS.contains(&header) || self.key_headers.iter().any(|listed| listed == header)
+    }
+
+    fn visible(&self, headers: &[(String, Vec<u8>)]) -> Value {
+        let mut visible = Map::new();
+        for (name, value) in headers.iter().filter(|(name, _)| self.shows(name)) {
+            if let Some(text) = metadata::header_text(value) {
+                metadata::add_header(&mut visible, name.clone(), text.to_owned());
+            }
+        }
+        Value::Object(visible)
+    }
+}
+
+fn too_many() -> ServiceError {
+    ServiceError::new(svc_model::Code::RateLimited, "Too many requests").with_retry_after(1)
+}
+
+/// The headers an expression names in a literal path.
+fn headers_read<'l>(logic: &'l Value, found: &mut Vec<&'l str>) {
+    match logic {
+        Value::Object(members) => members.values().for_each(|member| headers_read(member, found)),
+        Value::Array(items) => {
+            if let [Value::String(root), Value::String(name), ..] = items.as_slice()
+                && root == "headers"
+            {
+                found.push(name);
+            }
+            items.iter().for_each(|item| headers_read(item, found));
+        }
+        Value::String(text) => found.extend(text.strip_prefix("headers.")),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::headers_read;
+
+    #[test]
+    fn headers_are_found_wherever_a_literal_path_names_them() {
+        for (logic, expected) in [
+            (json!({"var": "headers.x-tenant-id"}), vec!["x-tenant-id"]),
+            (json!({"or": [{"var": ["headers.a", "none"]}, {"val": ["headers", "b"]}]}), vec!["a", "b"]),
+            (json!({"missing": ["headers.a", "client_ip"]}), vec!["a"]),
+            (json!({"cat": [{"var": "client_ip"}, {"var": "channel"}]}), vec![]),
+        ] {
+            let mut found = Vec::new();
+            headers_read(&logic, &mut found);
+            assert_eq!(found, expected, "{logic}");
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! An asynchronous run: accepted now, done later.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use svc_engine::{AuditEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
+use svc_model::ServiceError;
+use svc_traces::{Completed, Ended, Hold, Job};
+use uuid::Uuid;
+
+use crate::answer::Answer;
+use crate::definition::Definition;
+use crate::guards::{Admitted, Exhausted};
+use crate::metrics::Ending;
+use crate::serve::Tally;
+use crate::shape::Control;
+
+/// Task errors a failed run is described with; the others are counted.
+const DESCRIBED: usize = 8;
+
+impl Definition {
+    /// Hands an admitted message to the queue. It keeps its permit until it has run. What the queue does not take was
+    /// not accepted: its idempotency key is free again.
+    pub(crate) async fn enqueue(&self, admitted: Admitted) -> Result<Answer, ServiceError> {
+        let Admitted { payload, metadata, bucket, claim, permit, .. } = admitted;
+        let job = Job {
+            trace_id: Uuid::now_v7(),
+            channel_id: Some(self.id.clone()),
+            channel: self.name.clone(),
+            payload,
+            metadata,
+            bucket,
+            hold: permit.map(Hold::new),
+        };
+        let accepted = match &self.tools.traces {
+            Some(traces) => traces.submit(job).await,
+            None => Err(ServiceError::unavailable("This service accepts no asynchronous submissions")),
+        };
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                if let Some(claim) = claim {
+                    claim.release();
+                }
+                return Err(error);
+            }
+        };
+        let body = json!({"trace_id": accepted.trace_id.to_string(), "trace_token": accepted.trace_token});
+        Ok(Answer::json(202, body.to_string()))
+    }
+
+    /// Runs an accepted job, no longer than `limit`. Its guards passed when it was accepted; only capacity is asked
+    /// for again, by a job that holds none.
+    pub(crate) async fn perform(&self, mut job: Job, limit: Duration) -> Completed {
+        if job.hold.is_none() {
+            match self.guards.permit() {
+                Ok(permit) => job.hold = permit.map(Hold::new),
+                Err(Exhausted) => {
+                    let ended = Ended::Busy(Box::new(job));
+                    return Completed { ended, task_trace: None, took: Duration::ZERO };
+                }
+            }
+        }
+        let mut tally = Tally::start(&self.meters);
+        let policy = self.tracing.as_ref();
+        let options = RunOptions {
+            bucket: job.bucket,
+            deadline: Some(self.deadline(limit)),
+            trace: self.details(policy.is_some_and(|policy| policy.task_details)),
+            capture_changes: true,
+        };
+        let message = Message { id: job.trace_id, ..Message::new(job.payload, job.metadata) };
+        let mut outcome = self.execute(message, options).await;
+        drop(job.hold);
+        let (ending, ended) = self.conclude(&mut outcome, policy.is_some_and(|policy| policy.errors_only));
+        tally.ending = Some(ending);
+        Completed { ended, task_trace: self.task_trace(outcome.trace.take()), took: tally.started.elapsed() }
+    }
+
+    fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (Ending, Ended) {
+        if !outcome.errors.is_empty() || outcome.failure.is_some() {
+            let expired =
+                outcome.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Timeout);
+            let ending = if expired { Ending::Timeout } else { Ending::Error };
+            return (ending, Ended::Failed { message: describe(&outcome.errors) });
+        }
+        if errors_only {
+            return (Ending::Ok, Ended::Completed { result: None });
+        }
+        Control::take(&mut outcome.message.data);
+        let result = match serde_json::to_string(&Stored::of(outcome)) {
+            Ok(result) => result,
+            Err(error) => return (Ending::Error, Ended::Failed { message: error.to_string() }),
+        };
+        if let Some(limit) = self.tools.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
+            self.tools.metrics.error("result_size_exceeded");
+            let message = format!("The result has {} bytes, the limit is {limit}", result.len());
+            return (Ending::Error, Ended::TooLarge { message });
+        }
+        (Ending::Ok, Ended::Completed { result: Some(result) })
+    }
+}
+
+/// The message of a run as its trace keeps it.
+#[derive(Serialize)]
+struct Stored<'o> {
+    id: String,
+    payload: &'o Value,
+    context: Context<'o>,
+    audit_trail: &'o [AuditEntry],
+    errors: &'o [TaskError],
+}
+
+#[derive(Serialize)]
+struct Context<'o> {
+    data: &'o Value,
+    metadata: &'o Map<String, Value>,
+    temp_data: &'o Value,
+}
+
+impl<'o> Stored<'o> {
+    fn of(outcome: &'o RunOutcome) -> Self {
+        let message = &outcome.message;
+        Self {
+            id: message.id.to_string(),
+            payload: &message.payload,
+            context: Context {
+                data: &message.data,
+                metadata: &message.metadata,
+                temp_data: &message.temp_data,
+            },
+            audit_trail: &outcome.audit_trail,
+            errors: &outcome.errors,
+        }
+    }
+}
+
+/// The errors of a run in one text for operators.
+fn describe(errors: &[TaskError]) -> String {
+    let mut text = String::new();
+    for error in errors.iter().take(DESCRIBED) {
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        let task = error.task_id.as_deref().unwrap_or("workflow");
+        // Writing to a text does not fail.
+        let _ = write!(text, "{task}: {} {}", error.code.name(), error.message);
+    }
+    if let Some(more) = errors.len().checked_sub(DESCRIBED + 1) {
+        let _ = write!(text, "; and {} more", more + 1);
+    }
+    text
+}

@@ -1,0 +1,106 @@
+//! What the guards of channels count.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use svc_auth::Reason;
+
+use super::ChannelLabels;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ScopeLabels {
+    scope: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TokenLabels {
+    reason: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CredentialLabels {
+    mode: &'static str,
+    reason: &'static str,
+}
+
+/// How a channel knows its callers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Credential {
+    ApiKey,
+    Signature,
+    Token,
+}
+
+impl Credential {
+    /// The word for it in metrics and logs.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::ApiKey => "api_key",
+            Self::Signature => "hmac",
+            Self::Token => "jwt",
+        }
+    }
+}
+
+/// Families of the guards; part of [`ChannelMetrics`](super::ChannelMetrics).
+#[derive(Clone, Debug, Default)]
+pub(super) struct GuardMetrics {
+    rate_limited: Family<ScopeLabels, Counter>,
+    keys_unavailable: Family<ChannelLabels, Counter>,
+    tokens: Family<TokenLabels, Counter>,
+    credentials: Family<CredentialLabels, Counter>,
+    hits: Family<ChannelLabels, Counter>,
+    misses: Family<ChannelLabels, Counter>,
+}
+
+impl GuardMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        for (name, help, family) in [
+            ("rate_limit_key_unavailable", "Requests whose rate key has no value", &self.keys_unavailable),
+            ("response_cache_hits", "Requests answered from the response cache", &self.hits),
+            ("response_cache_misses", "Requests the response cache had no answer for", &self.misses),
+        ] {
+            registry.register(name, help, family.clone());
+        }
+        registry.register("rate_limit_rejections", "Requests over a rate limit", self.rate_limited.clone());
+        registry.register("jwt_rejections", "Refused tokens by reason", self.tokens.clone());
+        registry.register(
+            "channel_auth_rejections",
+            "Refused API keys and signatures by reason",
+            self.credentials.clone(),
+        );
+    }
+
+    pub(super) fn rate_limited(&self, scope: &str) {
+        self.rate_limited.get_or_create(&ScopeLabels { scope: scope.to_owned() }).inc();
+    }
+
+    pub(super) fn key_unavailable(&self, channel: &str) {
+        self.keys_unavailable.get_or_create(&labels(channel)).inc();
+    }
+
+    pub(super) fn refused(&self, credential: Credential, reason: Reason) {
+        let reason = reason.name();
+        match credential {
+            Credential::Token => self.tokens.get_or_create(&TokenLabels { reason }).inc(),
+            other => self.credentials.get_or_create(&CredentialLabels { mode: other.name(), reason }).inc(),
+        };
+    }
+
+    pub(super) fn looked_up(&self, channel: &str, found: bool) {
+        let family = if found { &self.hits } else { &self.misses };
+        family.get_or_create(&labels(channel)).inc();
+    }
+
+    pub(super) fn forget(&self, channel: &str) {
+        self.rate_limited.remove(&ScopeLabels { scope: channel.to_owned() });
+        for family in [&self.keys_unavailable, &self.hits, &self.misses] {
+            family.remove(&labels(channel));
+        }
+    }
+}
+
+fn labels(channel: &str) -> ChannelLabels {
+    ChannelLabels { channel: channel.to_owned() }
+}

@@ -1,0 +1,149 @@
+//! Jobs that were accepted: how they run, and what is kept of them.
+
+use std::time::Duration;
+
+use actix_supervision::Universe;
+use serde_json::{Map, Value, json};
+use svc_channels::{Run, Settings};
+use svc_traces::{Completed, Ended, Job};
+use uuid::Uuid;
+
+use crate::kit::{Kit, Orders, copy, nothing, task};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn job(payload: Value) -> Job {
+    Job {
+        trace_id: Uuid::now_v7(),
+        channel_id: Some("orders".into()),
+        channel: "orders".into(),
+        payload,
+        metadata: Map::from_iter([("auth".to_owned(), json!({"claims": {"sub": "u-1"}}))]),
+        bucket: None,
+        hold: None,
+    }
+}
+
+async fn run(orders: &Orders, job: Job) -> Completed {
+    orders.0.ask(Run { job, limit: LIMIT }).await.unwrap()
+}
+
+fn failure(completed: &Completed) -> &str {
+    let Ended::Failed { message } = &completed.ended else { panic!("{completed:?}") };
+    message
+}
+
+#[test]
+fn the_result_of_a_job_is_its_message_under_the_id_of_its_trace() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let tasks = json!([
+            copy("payload.qty", "data.qty"),
+            copy("metadata.auth.claims.sub", "temp_data.who"),
+            copy("payload.control", "data._svc.response"),
+        ]);
+        let orders = kit.serve(&tree, json!({}), &tasks).await;
+        let job = job(json!({"qty": 3, "control": {"status": 201}}));
+        let id = job.trace_id;
+        let completed = run(&orders, job).await;
+        let Ended::Completed { result: Some(result) } = completed.ended else { panic!("{completed:?}") };
+        let message: Value = serde_json::from_str(&result).unwrap();
+        assert_eq!(message["id"], id.to_string());
+        assert_eq!(message["payload"]["qty"], 3);
+        assert_eq!(message["context"]["data"], json!({"qty": 3}), "the control document is gone");
+        assert_eq!(message["context"]["temp_data"], json!({"who": "u-1"}));
+        assert_eq!(message["context"]["metadata"]["auth"]["claims"]["sub"], "u-1");
+        assert_eq!(message["errors"], json!([]));
+        let entry = &message["audit_trail"][0];
+        assert_eq!((&entry["task_id"], &entry["status"]), (&json!("data.qty"), &json!(200)));
+        assert_eq!(entry["changes"], json!([{"path": "data.qty", "old_value": null, "new_value": 3}]));
+        assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#));
+    });
+}
+
+#[test]
+fn any_task_error_fails_a_job_and_is_named() {
+    for goes_on in [true, false] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let mut fail = task("fail", json!({}));
+            fail["continue_on_error"] = json!(goes_on);
+            let orders = kit.serve(&tree, json!({}), &json!([fail])).await;
+            let completed = run(&orders, job(json!({}))).await;
+            let message = failure(&completed);
+            assert!(message.contains("fail: FUNCTION_ERROR the host db.internal refused"), "{message}");
+            assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
+        });
+    }
+}
+
+#[test]
+fn a_job_runs_no_longer_than_its_channel_and_the_queue_allow() {
+    for (timeout_ms, seconds) in [(json!(5000), 5), (json!(90_000), 60), (Value::Null, 60)] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let config = if timeout_ms.is_null() { json!({}) } else { json!({"timeout_ms": timeout_ms}) };
+            let orders = kit.serve(&tree, config, &json!([task("hang", json!({}))])).await;
+            let completed = run(&orders, job(json!({}))).await;
+            assert!(failure(&completed).contains("TIMEOUT_ERROR"), "{completed:?}");
+            assert_eq!(completed.took.as_secs(), seconds);
+            let page = kit.counted();
+            assert!(page.contains(r#"svc_messages_total{channel="orders",status="timeout"} 1"#), "{page}");
+            assert!(page.contains(r#"svc_errors_total{reason="timeout"} 1"#), "{page}");
+        });
+    }
+}
+
+#[test]
+fn a_result_over_the_cap_ends_a_job_without_a_result() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings { max_result_bytes: Some(2000), ..Settings::default() });
+        let orders = kit.serve(&tree, json!({}), &nothing()).await;
+        let small = run(&orders, job(json!({}))).await;
+        assert!(matches!(small.ended, Ended::Completed { .. }), "{small:?}");
+        let large = run(&orders, job(json!({"text": "x".repeat(2000)}))).await;
+        let Ended::TooLarge { message } = &large.ended else { panic!("{large:?}") };
+        assert!(message.contains("2000"), "{message}");
+        assert!(kit.counted().contains(r#"svc_errors_total{reason="result_size_exceeded"} 1"#));
+    });
+}
+
+#[test]
+fn a_job_that_holds_no_permit_needs_one_and_comes_back_when_there_is_none() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"backpressure": {"max_concurrent_per_node": 1}});
+        let orders = kit.serve(&tree, config, &json!([task("hold", json!({}))])).await;
+        let running = orders.clone();
+        let running = actix_rt::spawn(async move { running.post(json!({})).await });
+        kit.hold.entered(1).await;
+        let refused = job(json!({"n": 1}));
+        let id = refused.trace_id;
+        let Ended::Busy(again) = run(&orders, refused).await.ended else { panic!("it ran") };
+        assert_eq!((again.trace_id, &again.payload), (id, &json!({"n": 1})));
+        let held = Job { hold: Some(svc_traces::Hold::new(())), ..job(json!({})) };
+        kit.hold.release();
+        kit.hold.release();
+        assert!(matches!(run(&orders, held).await.ended, Ended::Completed { .. }), "it has its permit");
+        assert!(running.await.unwrap().is_ok());
+        kit.hold.release();
+        assert!(matches!(run(&orders, *again).await.ended, Ended::Completed { .. }));
+    });
+}
+
+#[test]
+fn guards_are_not_asked_again() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({
+            "auth": {"mode": "api_key", "keys": ["k"]},
+            "validation_logic": false,
+            "rate_limit": {"requests_per_second": 1, "burst": 1},
+        });
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        for _ in 0..3 {
+            let completed = run(&orders, job(json!({}))).await;
+            assert!(matches!(completed.ended, Ended::Completed { .. }), "{completed:?}");
+        }
+    });
+}

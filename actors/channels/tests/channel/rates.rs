@@ -1,0 +1,136 @@
+//! How often a channel may be called, and who shares a bucket with whom.
+
+use std::time::Duration;
+
+use actix_supervision::Universe;
+use serde_json::{Value, json};
+use svc_channels::{ChannelActor, DataRequest, Definition, Settings};
+use svc_model::{Code, ServiceError};
+
+use crate::kit::{Kit, Orders, http, nothing, row, token, token_auth};
+
+async fn from(orders: &Orders, address: &str, headers: &[(&str, &str)]) -> Result<(), ServiceError> {
+    let request = DataRequest { client_ip: Some(address.into()), ..http(json!({}), headers) };
+    orders.submit(request).await.map(drop)
+}
+
+fn limit(key_logic: Value) -> Value {
+    json!({"rate_limit": {"requests_per_second": 1, "burst": 2, "key_logic": key_logic}})
+}
+
+#[test]
+fn callers_have_a_bucket_each_and_it_fills_up_again() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"rate_limit": {"requests_per_second": 1, "burst": 2}});
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        for _ in 0..2 {
+            assert!(from(&orders, "192.0.2.1", &[]).await.is_ok());
+        }
+        let error = from(&orders, "192.0.2.1", &[]).await.unwrap_err();
+        assert_eq!(
+            (error.code(), error.message(), error.retry_after()),
+            (Code::RateLimited, "Too many requests", Some(1))
+        );
+        assert!(from(&orders, "192.0.2.2", &[]).await.is_ok(), "another caller");
+        tokio::time::advance(Duration::from_millis(1001)).await;
+        assert!(from(&orders, "192.0.2.1", &[]).await.is_ok(), "a second later");
+        let page = kit.counted();
+        assert!(page.contains(r#"svc_rate_limit_rejections_total{scope="orders"} 1"#), "{page}");
+    });
+}
+
+#[test]
+fn an_expression_names_the_bucket_from_address_channel_and_listed_headers() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let parts = ["client_ip", "channel", "headers.authorization", "headers.x-mine", "headers.x-other"];
+        let parts: Vec<_> = parts.iter().map(|path| json!({"var": path})).collect();
+        let mut config = limit(json!({"merge": parts}));
+        config["rate_limit"]["key_headers"] = json!(["X-Mine"]);
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        let base = [("authorization", "a"), ("x-mine", "m"), ("x-other", "o")];
+        for _ in 0..2 {
+            assert!(from(&orders, "192.0.2.1", &base).await.is_ok());
+        }
+        let other_hidden = [("authorization", "a"), ("x-mine", "m"), ("x-other", "changed"), ("cookie", "c")];
+        assert!(from(&orders, "192.0.2.1", &other_hidden).await.is_err(), "the same bucket");
+        for (address, headers) in [
+            ("192.0.2.2", base),
+            ("192.0.2.1", [("authorization", "b"), ("x-mine", "m"), ("x-other", "o")]),
+            ("192.0.2.1", [("authorization", "a"), ("x-mine", "n"), ("x-other", "o")]),
+        ] {
+            assert!(from(&orders, address, &headers).await.is_ok(), "{address} {headers:?}");
+        }
+    });
+}
+
+#[test]
+fn a_caller_without_a_key_is_refused_and_shares_no_bucket() {
+    for logic in [
+        json!({"var": "headers.x-tenant-id"}),
+        json!({"cat": [" ", {"var": "headers.x-tenant-id"}]}),
+        json!({"throw": "no key"}),
+    ] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let orders = kit.serve(&tree, limit(logic.clone()), &nothing()).await;
+            let error = from(&orders, "192.0.2.1", &[]).await.unwrap_err();
+            assert_eq!((error.code(), error.retry_after()), (Code::RateLimited, Some(1)), "{logic}");
+            let page = kit.counted();
+            let counted = r#"svc_rate_limit_key_unavailable_total{channel="orders"} 1"#;
+            assert!(page.contains(counted) && !page.contains("svc_rate_limit_rejections_total{"), "{page}");
+        });
+    }
+}
+
+#[test]
+fn a_quota_knows_the_principal_and_a_refused_one_gets_no_token_back() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({
+            "auth": token_auth(),
+            "rate_limit": {"requests_per_second": 1, "burst": 4},
+            "principal_rate_limit": {"requests_per_second": 1, "burst": 1, "key_logic": {"var": "auth.claims.sub"}},
+        });
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        let (one, other) = (token(json!({"sub": "u-1"})), token(json!({"sub": "u-2"})));
+        let call = async |token: &str| {
+            let headers = [("authorization", token)];
+            from(&orders, "192.0.2.1", &headers).await.map_err(|error| error.code())
+        };
+        assert_eq!(call(&one).await, Ok(()));
+        assert_eq!(call(&one).await, Err(Code::RateLimited), "the principal's own quota");
+        assert_eq!(call(&other).await, Ok(()));
+        assert_eq!(call("Bearer junk").await, Err(Code::Unauthorized));
+        assert_eq!(call("Bearer junk").await, Err(Code::RateLimited), "refused calls spent the limit");
+    });
+}
+
+#[test]
+fn buckets_outlive_a_rebuild_that_leaves_their_settings_alone() {
+    let before = limit(json!({"var": "client_ip"}));
+    let mut rule = before.clone();
+    rule["validation_logic"] = json!(true);
+    let mut backend = before.clone();
+    backend["rate_limit"]["on_backend_error"] = json!("deny");
+    let mut faster = before.clone();
+    faster["rate_limit"]["requests_per_second"] = json!(2);
+    let mut other = before.clone();
+    other["rate_limit"]["key_logic"] = json!({"cat": [{"var": "client_ip"}]});
+    for (after, kept) in [(rule, true), (backend, true), (faster, false), (other, false)] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let first = kit.build(before.clone(), &nothing()).unwrap();
+            let next = Definition::build(&row(after.clone()), kit.flow(&nothing()), &kit.tools, Some(&first))
+                .unwrap();
+            let orders = Orders::start(&tree, first).await;
+            for _ in 0..2 {
+                assert!(from(&orders, "192.0.2.1", &[]).await.is_ok());
+            }
+            let factory = ChannelActor::factory(&std::sync::Arc::new(next));
+            tree.replace(&orders.0, None, factory).await.unwrap().commit().await.unwrap();
+            assert_eq!(from(&orders, "192.0.2.1", &[]).await.is_err(), kept, "{after}");
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! What is on disk when a caller has its answer: traces of runs, and messages accepted for later.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix_supervision::{Placement, Tree};
+use futures_util::future::BoxFuture;
+use serde_json::{Value, json};
+use svc_channels::{DataRequest, Delivery, Settings};
+use svc_model::config::TracingMode;
+use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
+use svc_traces::{
+    Callback, Completed, DeadLetterSettings, Ended, Job, Overflow, QueueSettings, RecorderSettings, Runner,
+    TraceMetrics, Traces, Tracing,
+};
+
+use crate::kit::{Kit, body, copy, http, nothing, task};
+
+/// A kit whose channels leave traces in an SQLite file.
+struct World {
+    kit: Kit,
+    tree: Tree,
+    store: Store,
+    traces: Traces,
+}
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn settings(buffer_size: usize) -> svc_traces::Settings {
+    svc_traces::Settings {
+        tracing: Tracing { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
+        recorder: RecorderSettings {
+            max_pending: 10,
+            overflow: Overflow::Drop,
+            async_workers: 1,
+            batch_size: 10,
+            batch_flush_interval: SECOND,
+            batch_workers: 1,
+        },
+        queue: QueueSettings {
+            workers: 1,
+            buffer_size,
+            max_memory_bytes: 0,
+            processing_timeout: 60 * SECOND,
+            shutdown_timeout: SECOND,
+        },
+        dead_letters: DeadLetterSettings {
+            retry_enabled: false,
+            max_retries: 1,
+            poll_interval: 60 * SECOND,
+            batch_size: 1,
+            lease: 60 * SECOND,
+        },
+        needs: vec!["store".to_owned()],
+        errors: Callback::default(),
+        jobs: Callback::default(),
+    }
+}
+
+fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut World) -> T) -> T {
+    let dir = tempfile::tempdir().unwrap();
+    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let outcome = actix_rt::System::new().block_on(async {
+        let log = slog::Logger::root(slog::Discard, slog::o!());
+        let url = format!("sqlite:{}", dir.path().join("svc.db").display());
+        let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
+        let tree = Tree::builder("test").seed(1).build();
+        let opened = Store::open(&config, io.handle().clone(), log.clone()).await.unwrap();
+        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        let (settings, metrics) = (settings(buffer_size), TraceMetrics::default());
+        let traces =
+            Traces::supervise(&tree, "traces", Placement::Here, store.clone(), settings, metrics, log).await;
+        let traces = traces.unwrap();
+        let mut kit = Kit::new(channels);
+        kit.tools.traces = Some(traces.clone());
+        let mut world = World { kit, tree: tree.clone(), store, traces };
+        let outcome = tokio::time::timeout(20 * SECOND, test(&mut world)).await.unwrap();
+        tree.shutdown(5 * SECOND).await;
+        outcome
+    });
+    io.shutdown_background();
+    outcome
+}
+
+impl World {
+    async fn trace(&self, id: &Value) -> Option<TraceRecord> {
+        self.store.traces().get(id.as_str().unwrap()).await.unwrap()
+    }
+
+    async fn count(&self) -> usize {
+        self.store.traces().list(TraceQuery::default()).await.unwrap().rows.len()
+    }
+}
+
+fn parsed(text: Option<String>) -> Value {
+    serde_json::from_str(&text.unwrap()).unwrap()
+}
+
+#[test]
+fn an_answered_run_has_its_trace_and_a_failed_one_has_none() {
+    run(Settings::default(), 10, async |world| {
+        let mut fail = task("fail", json!({}));
+        fail["condition"] = json!({"var": "payload.fail"});
+        let tasks = json!([copy("payload.n", "data.n"), fail]);
+        let orders = world.kit.serve(&world.tree, json!({}), &tasks).await;
+        let answer = body(orders.post(json!({"n": 1})).await);
+        let trace = world.trace(&answer["id"]).await.unwrap();
+        assert_eq!((&*trace.row.mode, &*trace.row.status, &*trace.row.channel), ("sync", "completed", "orders"));
+        assert_eq!(trace.row.channel_id.as_deref(), Some("orders"));
+        assert_eq!(parsed(trace.result_json), answer);
+        assert_eq!(trace.task_trace_json, None);
+        assert!(trace.row.started_at <= trace.row.completed_at && trace.row.duration_ms.is_some());
+        assert!(orders.post(json!({"fail": true})).await.is_err());
+        assert_eq!(world.count().await, 1);
+    });
+}
+
+#[test]
+fn a_trace_tells_the_real_errors_of_a_run_that_went_on() {
+    run(Settings::default(), 10, async |world| {
+        let mut fail = task("fail", json!({}));
+        fail["continue_on_error"] = json!(true);
+        let orders = world.kit.serve(&world.tree, json!({}), &json!([fail])).await;
+        let answer = body(orders.post(json!({})).await);
+        assert!(!answer.to_string().contains("db.internal"), "{answer}");
+        let stored = parsed(world.trace(&answer["id"]).await.unwrap().result_json);
+        assert_eq!((&stored["id"], &stored["request_id"]), (&answer["id"], &json!("req-1")));
+        assert_eq!(stored["errors"][0]["message"], "the host db.internal refused");
+    });
+}
+
+#[test]
+fn a_channel_says_what_is_recorded_of_it() {
+    for (tracing, kept) in [
+        (json!({"mode": "off"}), false),
+        (json!({"sample_rate": 0.0}), false),
+        (json!({"errors_only": true}), false),
+        (json!({"task_details": true}), true),
+    ] {
+        run(Settings::default(), 10, async |world| {
+            let tasks = json!([copy("payload.n", "data.n")]);
+            let orders = world.kit.serve(&world.tree, json!({"tracing": tracing}), &tasks).await;
+            let answer = body(orders.post(json!({"n": 1})).await);
+            let trace = world.trace(&answer["id"]).await;
+            assert_eq!(trace.is_some(), kept, "{tracing}");
+            if let Some(trace) = trace {
+                let steps = parsed(trace.task_trace_json)["steps"].clone();
+                assert_eq!((&steps[0]["task_id"], &steps[0]["result"]), (&json!("data.n"), &json!("executed")));
+                assert_eq!(steps[0]["message"]["data"], json!({"n": 1}));
+            }
+        });
+    }
+}
+
+#[test]
+fn an_execution_trace_over_the_cap_is_dropped_and_counted() {
+    let channels = Settings { max_result_bytes: Some(300), ..Settings::default() };
+    run(channels, 10, async |world| {
+        let tasks: Vec<_> = (0..9).map(|n| copy("payload.n", &format!("temp_data.t{n}"))).collect();
+        let config = json!({"tracing": {"task_details": true}});
+        let orders = world.kit.serve(&world.tree, config, &json!(tasks)).await;
+        let answer = body(orders.post(json!({"n": 1})).await);
+        let trace = world.trace(&answer["id"]).await.unwrap();
+        assert_eq!((parsed(trace.result_json), trace.task_trace_json), (answer, None));
+        let page = world.kit.counted();
+        assert!(page.contains(r#"svc_errors_total{reason="task_trace_size_exceeded"} 1"#), "{page}");
+    });
+}
+
+#[test]
+fn the_trace_of_a_shaped_answer_is_its_envelope() {
+    run(Settings::default(), 10, async |world| {
+        let config = json!({"response": {"mode": "shaped"}});
+        let tasks = json!([copy("payload.control", "data._svc.response"), copy("payload.n", "data.n")]);
+        let orders = world.kit.serve(&world.tree, config, &tasks).await;
+        let answer = orders.post(json!({"control": {"status": 201, "body_path": "n"}, "n": 7})).await.unwrap();
+        assert_eq!((answer.status, &answer.body[..]), (201, &b"7"[..]));
+        let row = world.store.traces().list(TraceQuery::default()).await.unwrap().rows.remove(0);
+        let stored = parsed(world.trace(&json!(row.id)).await.unwrap().result_json);
+        assert_eq!(stored, json!({"id": row.id, "status": "ok", "data": {"n": 7}, "errors": []}));
+    });
+}
+
+/// Takes jobs and keeps them.
+#[derive(Default)]
+struct Keeper(Mutex<Vec<Job>>);
+
+impl Runner for Keeper {
+    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
+        self.0.lock().unwrap().push(job);
+        let ended = Ended::Completed { result: None };
+        Box::pin(std::future::ready(Completed { ended, task_trace: None, took: Duration::ZERO }))
+    }
+}
+
+#[test]
+fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
+    run(Settings::default(), 10, async |world| {
+        let keeper = Arc::new(Keeper::default());
+        world.traces.start(Arc::clone(&keeper) as Arc<dyn Runner>, &[]).await.unwrap();
+        world.tree.running("traces/dead-letters").await.unwrap();
+        let config = json!({
+            "tracing": {"mode": "off"},
+            "request": {"cookies_to_metadata": ["theme"]},
+            "backpressure": {"max_concurrent_per_node": 1},
+        });
+        let orders = world.kit.serve(&world.tree, config, &nothing()).await;
+        let message = json!({"data": {"n": 1}, "metadata": {"tenant": "t"}});
+        let request =
+            DataRequest { delivery: Delivery::Async, ..http(message, &[("cookie", "theme=dark")]) };
+        let answer = orders.submit(request).await.unwrap();
+        assert_eq!(answer.status, 202);
+        let accepted: Value = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(accepted["trace_token"].as_str().unwrap().len(), 32);
+        assert_eq!(accepted.as_object().unwrap().len(), 2);
+        let trace = world.trace(&accepted["trace_id"]).await.unwrap();
+        assert_eq!((&*trace.row.mode, trace.row.channel_id.as_deref()), ("async", Some("orders")));
+        let input = parsed(trace.input_json);
+        assert_eq!((&input["data"], &input["metadata"]["tenant"]), (&json!({"n": 1}), &json!("t")));
+        while keeper.0.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        let job = keeper.0.lock().unwrap().remove(0);
+        assert_eq!((job.trace_id.to_string(), &job.payload), (accepted["trace_id"].as_str().unwrap().into(), &json!({"n": 1})));
+        assert_eq!(job.metadata["cookies"], json!({"theme": "dark"}));
+        assert_eq!(orders.post(json!({})).await.unwrap_err().status(), 503, "the job holds the one permit");
+        drop(job);
+        while orders.post(json!({})).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        let page = world.kit.counted();
+        assert!(page.contains(r#"svc_messages_total{channel="orders",status="ok"} 1"#), "{page}");
+    });
+}
+
+#[test]
+fn a_message_the_queue_does_not_take_may_come_again() {
+    run(Settings::default(), 10, async |world| {
+        // Never started: the queue is closed.
+        let config = json!({
+            "deduplication": {"header": "idempotency-key"},
+            "backpressure": {"max_concurrent_per_node": 1},
+        });
+        let orders = world.kit.serve(&world.tree, config, &nothing()).await;
+        let request = || http(json!({}), &[("idempotency-key", "k")]);
+        let queued = DataRequest { delivery: Delivery::Async, ..request() };
+        assert_eq!(orders.submit(queued).await.unwrap_err().status(), 503);
+        assert!(orders.submit(request()).await.is_ok(), "neither its key nor its permit is kept");
+    });
+}

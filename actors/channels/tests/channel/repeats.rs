@@ -1,0 +1,160 @@
+//! Messages that came before: refused by their key, or answered as before.
+
+use std::time::Duration;
+
+use actix_supervision::{Tree, Universe};
+use serde_json::{Value, json};
+use svc_channels::{Answer, ChannelActor, DataRequest, Definition, Settings};
+use svc_model::{Code, ServiceError};
+
+use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task};
+
+async fn keyed(orders: &Orders, key: &str) -> Result<Answer, ServiceError> {
+    orders.submit(http(json!({}), &[("idempotency-key", key)])).await
+}
+
+async fn replace(tree: &Tree, orders: &Orders, definition: Definition) {
+    let factory = ChannelActor::factory(&std::sync::Arc::new(definition));
+    tree.replace(&orders.0, None, factory).await.unwrap().commit().await.unwrap();
+}
+
+#[test]
+fn a_key_is_good_for_one_message_until_its_window_has_passed() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"deduplication": {"header": "Idempotency-Key", "window_secs": 60}});
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        assert!(keyed(&orders, "k-1").await.is_ok());
+        let error = keyed(&orders, "k-1").await.unwrap_err();
+        assert_eq!(error.code(), Code::Conflict);
+        assert_eq!(error.message(), "Duplicate request: idempotency key 'k-1' already seen");
+        assert!(keyed(&orders, "k-2").await.is_ok());
+        for _ in 0..2 {
+            assert!(orders.post(json!({})).await.is_ok(), "without a key nothing is checked");
+            assert!(keyed(&orders, " ").await.is_ok(), "a blank key is none");
+        }
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert!(keyed(&orders, "k-1").await.is_ok());
+        let page = kit.counted();
+        assert!(page.contains(r#"svc_messages_total{channel="orders",status="duplicate"} 1"#), "{page}");
+    });
+}
+
+#[test]
+fn a_key_stays_claimed_when_its_run_fails() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"deduplication": {"header": "idempotency-key"}});
+        let orders = kit.serve(&tree, config, &json!([task("fail", json!({}))])).await;
+        assert_eq!(keyed(&orders, "k").await.unwrap_err().code(), Code::EngineError);
+        assert_eq!(keyed(&orders, "k").await.unwrap_err().code(), Code::Conflict);
+    });
+}
+
+#[test]
+fn keys_outlive_a_rebuild_that_leaves_their_settings_alone() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = |window| json!({"deduplication": {"header": "idempotency-key", "window_secs": window}});
+        let first = kit.build(config(60), &nothing()).unwrap();
+        let build = |window| {
+            let mut config = config(window);
+            config["timeout_ms"] = json!(1000);
+            Definition::build(&row(config), kit.flow(&nothing()), &kit.tools, Some(&first)).unwrap()
+        };
+        let (same, other) = (build(60), build(61));
+        let orders = Orders::start(&tree, first).await;
+        assert!(keyed(&orders, "k").await.is_ok());
+        replace(&tree, &orders, same).await;
+        assert!(keyed(&orders, "k").await.is_err());
+        replace(&tree, &orders, other).await;
+        assert!(keyed(&orders, "k").await.is_ok());
+    });
+}
+
+/// A channel that keeps its answers; each run answers another id.
+fn keeping() -> Value {
+    json!({"cache": {"enabled": true, "ttl_secs": 60}})
+}
+
+#[test]
+fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let orders = kit.serve(&tree, keeping(), &nothing()).await;
+        let first = orders.submit(http(json!({"a": 1, "b": 2}), &[("x", "1")])).await.unwrap();
+        let again = orders.submit(http(json!({"b": 2, "a": 1}), &[("x", "2")])).await.unwrap();
+        assert_eq!(again, first, "neither headers nor the order of members matter");
+        let mut other = http(json!({"a": 1, "b": 2}), &[]);
+        other.query.insert("q".into(), json!("z"));
+        assert_ne!(orders.submit(other).await.unwrap(), first);
+        assert_ne!(orders.post(json!({"a": 2})).await.unwrap(), first);
+        tokio::time::advance(Duration::from_secs(61)).await;
+        assert_ne!(orders.submit(http(json!({"a": 1, "b": 2}), &[])).await.unwrap(), first);
+        let page = kit.counted();
+        assert!(page.contains(r#"svc_response_cache_hits_total{channel="orders"} 1"#), "{page}");
+        assert!(page.contains(r#"svc_response_cache_misses_total{channel="orders"} 4"#), "{page}");
+    });
+}
+
+#[test]
+fn a_kept_answer_needs_no_permit_and_keeps_its_key_claimed() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let mut config = keeping();
+        config["backpressure"] = json!({"max_concurrent_per_node": 1});
+        config["deduplication"] = json!({"header": "idempotency-key"});
+        let mut hold = task("hold", json!({}));
+        hold["condition"] = json!({"var": "payload.hold"});
+        let orders = kit.serve(&tree, config, &json!([hold])).await;
+        assert!(orders.post(json!({})).await.is_ok());
+        let running = orders.clone();
+        let running = actix_rt::spawn(async move { running.post(json!({"hold": true})).await });
+        kit.hold.entered(1).await;
+        assert!(keyed(&orders, "k").await.is_ok(), "from the cache, without a permit");
+        assert_eq!(keyed(&orders, "k").await.unwrap_err().code(), Code::Conflict);
+        kit.hold.release();
+        assert!(running.await.unwrap().is_ok());
+    });
+}
+
+#[test]
+fn answers_with_errors_and_those_with_a_profile_are_not_kept() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings { profiles: true, ..Settings::default() });
+        let mut fail = task("fail", json!({}));
+        fail["continue_on_error"] = json!(true);
+        fail["condition"] = json!({"var": "payload.fail"});
+        let orders = kit.serve(&tree, keeping(), &json!([fail])).await;
+        let id = async |request: DataRequest| body(orders.submit(request).await)["id"].clone();
+        let failing = || http(json!({"fail": true}), &[]);
+        assert_ne!(id(failing()).await, id(failing()).await);
+        let profiled = || DataRequest { profile: true, ..http(json!({}), &[]) };
+        assert_ne!(id(profiled()).await, id(profiled()).await);
+    });
+}
+
+#[test]
+fn answers_of_a_changed_channel_or_workflow_are_forgotten() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let flow = kit.flow(&json!([copy("payload", "data.seen")]));
+        let build = |config: Value, flow, previous| {
+            Definition::build(&row(config), flow, &kit.tools, previous).unwrap()
+        };
+        let first = build(keeping(), flow.clone(), None);
+        let same = build(keeping(), flow.clone(), Some(&first));
+        let mut timed = keeping();
+        timed["timeout_ms"] = json!(1000);
+        let changed = build(timed, flow, Some(&first));
+        let rewritten = build(keeping(), kit.flow(&nothing()), Some(&first));
+        let orders = Orders::start(&tree, first).await;
+        let before = orders.post(json!({})).await.unwrap();
+        replace(&tree, &orders, same).await;
+        assert_eq!(orders.post(json!({})).await.unwrap(), before);
+        for definition in [changed, rewritten] {
+            replace(&tree, &orders, definition).await;
+            assert_ne!(orders.post(json!({})).await.unwrap(), before);
+        }
+    });
+}

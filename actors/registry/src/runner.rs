@@ -1,0 +1,71 @@
+//! The registry as the queue of accepted jobs sees it: it finds the channel of a job and a worker to run it on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix_supervision::CallErrorKind;
+use futures_util::future::BoxFuture;
+use svc_channels::{Run, refusal};
+use svc_traces::{Completed, Ended, Job, Runner};
+
+use crate::handle::{OFFERS, Registry};
+use crate::resolve;
+use crate::snapshot::Entry;
+
+impl Runner for Registry {
+    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed> {
+        let registry = self.clone();
+        Box::pin(async move { registry.perform(job, limit).await })
+    }
+}
+
+impl Registry {
+    /// Runs a job on the next worker. An actor on its way out hands the job back, and so does one that cannot take
+    /// more: nothing ran then.
+    async fn perform(&self, job: Job, limit: Duration) -> Completed {
+        let turn = self.jobs.fetch_add(1, Ordering::Relaxed);
+        let mut run = Run { job, limit };
+        for offer in 0..OFFERS {
+            let Some(entry) = self.channel_of(&run.job) else {
+                return failed(resolve::unknown(&run.job.channel).message());
+            };
+            if let Some(quarantine) = entry.quarantine() {
+                self.shared.tools.metrics.error("channel_quarantined");
+                return failed(refusal::quarantined(entry.name(), &quarantine.reason).message());
+            }
+            let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy(run.job) };
+            let error = match actor.ask(run).await {
+                Ok(completed) => return completed,
+                Err(error) => error,
+            };
+            if error.kind == CallErrorKind::Crashed {
+                self.shared.tools.metrics.error("panic");
+            }
+            let message = refusal::from_call(entry.name(), &error);
+            match (error.kind, error.message) {
+                (CallErrorKind::Draining | CallErrorKind::Stopped, Some(again)) => run = again,
+                (CallErrorKind::Full | CallErrorKind::Restarting { .. }, Some(again)) => {
+                    return busy(again.job);
+                }
+                _ => return failed(message.message()),
+            }
+        }
+        busy(run.job)
+    }
+
+    /// By id; a dead letter, and a job whose channel was made anew, by name.
+    fn channel_of(&self, job: &Job) -> Option<Arc<Entry>> {
+        let snapshot = self.snapshot();
+        let by_id = job.channel_id.as_deref().and_then(|id| snapshot.by_id(id));
+        by_id.or_else(|| snapshot.by_name(&job.channel)).cloned()
+    }
+}
+
+fn failed(message: &str) -> Completed {
+    Completed { ended: Ended::Failed { message: message.to_owned() }, task_trace: None, took: Duration::ZERO }
+}
+
+fn busy(job: Job) -> Completed {
+    Completed { ended: Ended::Busy(Box::new(job)), task_trace: None, took: Duration::ZERO }
+}

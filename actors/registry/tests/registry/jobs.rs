@@ -1,0 +1,107 @@
+//! Accepted jobs, from the queue to the actor of their channel.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{Fault, FaultKind};
+use serde_json::{Map, Value, json};
+use svc_model::ChannelContent;
+use svc_registry::Scope;
+use svc_traces::{Completed, Ended, Job, Runner};
+
+use crate::kit::{Running, channel, run};
+
+fn job(id: Option<&str>, name: &str) -> Job {
+    Job {
+        trace_id: uuid::Uuid::now_v7(),
+        channel_id: id.map(Arc::from),
+        channel: name.into(),
+        payload: json!({}),
+        metadata: Map::new(),
+        bucket: None,
+        hold: None,
+    }
+}
+
+async fn perform(running: &Running, job: Job) -> Completed {
+    running.registry.run(job, Duration::from_secs(10)).await
+}
+
+/// What the workflow of the job put under `from`.
+fn mark(completed: &Completed) -> Value {
+    let Ended::Completed { result: Some(result) } = &completed.ended else { panic!("{completed:?}") };
+    let message: Value = serde_json::from_str(result).unwrap();
+    message["context"]["data"]["from"].clone()
+}
+
+fn failure(completed: &Completed) -> &str {
+    let Ended::Failed { message } = &completed.ended else { panic!("{completed:?}") };
+    message
+}
+
+#[test]
+fn a_job_finds_its_channel_by_id_and_else_by_name() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        for (id, name) in [(Some("orders"), "renamed since"), (Some("gone"), "orders"), (None, "orders")] {
+            assert_eq!(mark(&perform(&running, job(id, name)).await), "w", "{id:?} {name}");
+        }
+        let completed = perform(&running, job(Some("gone"), "nobody")).await;
+        assert!(failure(&completed).contains("'nobody'"), "{completed:?}");
+    });
+}
+
+#[test]
+fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        let broken = ChannelContent {
+            config: json!({"auth": {"mode": "api_key", "keys": ["env://UNSET"]}}),
+            ..channel("orders", &["POST"], "/orders")
+        };
+        world.channel(broken).await;
+        running.registry.reload(Scope::channel("orders")).await.unwrap();
+        let completed = perform(&running, job(Some("orders"), "orders")).await;
+        assert!(failure(&completed).contains("'orders' is quarantined: auth:"), "{completed:?}");
+        for path in ["/orders", "/orders/async"] {
+            assert_eq!(running.post(path).await.unwrap_err().status(), 503, "{path}");
+        }
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        running.registry.reload(Scope::channel("orders")).await.unwrap();
+        assert_eq!(mark(&perform(&running, job(Some("orders"), "orders")).await), "w");
+    });
+}
+
+#[test]
+fn a_job_whose_run_crashes_fails_and_says_so() {
+    let kind = FaultKind::Panic;
+    let fault = Fault { path: "channels/orders/*".into(), message: "Run".into(), nth: 1, kind };
+    run(vec![fault], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        let completed = perform(&running, job(Some("orders"), "orders")).await;
+        assert_eq!(failure(&completed), "Internal server error");
+        assert_eq!(mark(&perform(&running, job(Some("orders"), "orders")).await), "w");
+    });
+}
+
+#[test]
+fn a_job_waits_while_no_worker_is_there() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        running.registry.leave_worker(running.worker).await.unwrap();
+        let given = job(Some("orders"), "orders");
+        let id = given.trace_id;
+        let Ended::Busy(again) = perform(&running, given).await.ended else { panic!("it ran") };
+        assert_eq!(again.trace_id, id);
+        running.registry.join_worker(actix_supervision::Placement::Here).await.unwrap();
+        assert_eq!(mark(&perform(&running, *again).await), "w");
+    });
+}
