@@ -105,7 +105,10 @@ fn an_answered_run_has_its_trace_and_a_failed_one_has_none() {
         let orders = world.kit.serve(&world.tree, json!({}), &tasks).await;
         let answer = body(orders.post(json!({"n": 1})).await);
         let trace = world.trace(&answer["id"]).await.unwrap();
-        assert_eq!((&*trace.row.mode, &*trace.row.status, &*trace.row.channel), ("sync", "completed", "orders"));
+        assert_eq!(
+            (&*trace.row.mode, &*trace.row.status, &*trace.row.channel),
+            ("sync", "completed", "orders")
+        );
         assert_eq!(trace.row.channel_id.as_deref(), Some("orders"));
         assert_eq!(parsed(trace.result_json), answer);
         assert_eq!(trace.task_trace_json, None);
@@ -145,7 +148,10 @@ fn a_channel_says_what_is_recorded_of_it() {
             assert_eq!(trace.is_some(), kept, "{tracing}");
             if let Some(trace) = trace {
                 let steps = parsed(trace.task_trace_json)["steps"].clone();
-                assert_eq!((&steps[0]["task_id"], &steps[0]["result"]), (&json!("data.n"), &json!("executed")));
+                assert_eq!(
+                    (&steps[0]["task_id"], &steps[0]["result"]),
+                    (&json!("data.n"), &json!("executed"))
+                );
                 assert_eq!(steps[0]["message"]["data"], json!({"n": 1}));
             }
         });
@@ -173,7 +179,8 @@ fn the_trace_of_a_shaped_answer_is_its_envelope() {
         let config = json!({"response": {"mode": "shaped"}});
         let tasks = json!([copy("payload.control", "data._svc.response"), copy("payload.n", "data.n")]);
         let orders = world.kit.serve(&world.tree, config, &tasks).await;
-        let answer = orders.post(json!({"control": {"status": 201, "body_path": "n"}, "n": 7})).await.unwrap();
+        let answer =
+            orders.post(json!({"control": {"status": 201, "body_path": "n"}, "n": 7})).await.unwrap();
         assert_eq!((answer.status, &answer.body[..]), (201, &b"7"[..]));
         let row = world.store.traces().list(TraceQuery::default()).await.unwrap().rows.remove(0);
         let stored = parsed(world.trace(&json!(row.id)).await.unwrap().result_json);
@@ -206,8 +213,7 @@ fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
         });
         let orders = world.kit.serve(&world.tree, config, &nothing()).await;
         let message = json!({"data": {"n": 1}, "metadata": {"tenant": "t"}});
-        let request =
-            DataRequest { delivery: Delivery::Async, ..http(message, &[("cookie", "theme=dark")]) };
+        let request = DataRequest { delivery: Delivery::Async, ..http(message, &[("cookie", "theme=dark")]) };
         let answer = orders.submit(request).await.unwrap();
         assert_eq!(answer.status, 202);
         let accepted: Value = serde_json::from_slice(&answer.body).unwrap();
@@ -221,7 +227,10 @@ fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
             tokio::task::yield_now().await;
         }
         let job = keeper.0.lock().unwrap().remove(0);
-        assert_eq!((job.trace_id.to_string(), &job.payload), (accepted["trace_id"].as_str().unwrap().into(), &json!({"n": 1})));
+        assert_eq!(
+            (job.trace_id.to_string(), &job.payload),
+            (accepted["trace_id"].as_str().unwrap().into(), &json!({"n": 1}))
+        );
         assert_eq!(job.metadata["cookies"], json!({"theme": "dark"}));
         assert_eq!(orders.post(json!({})).await.unwrap_err().status(), 503, "the job holds the one permit");
         drop(job);

@@ -84,7 +84,7 @@ fn one_broken_channel_is_quarantined_and_its_neighbours_serve() {
         world.channel(over("unknown-function", "odd")).await;
         world.channel(over("no-workflow", "gone")).await;
         world.archive_workflow("gone").await;
-        let guarded = json!({"auth": {"mode": "api_key", "keys": ["k"]}});
+        let guarded = json!({"auth": {"mode": "api_key", "keys": ["env://UNSET"]}});
         world.channel(ChannelContent { config: guarded, ..over("guarded", "w") }).await;
         let running = world.start().await;
         for (name, reason) in [
