@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::http::Client;
 
-use crate::support::{channel, details, error, launch, start};
+use crate::support::{channel, details, echo, error, launch, start};
 
 const BASE: &str = "/api/v1/admin/channels";
 const AUTH: &str = "channel.config.auth";
@@ -235,4 +235,33 @@ fn a_mask_is_put_back_where_it_was_and_refused_by_its_leaf_anywhere_else() {
     assert!(text.starts_with("channel.config.auth.keys[0]: "), "{text}");
     let total = client.get(BASE).unwrap().json();
     assert_eq!(total["total"], 1, "{total}");
+}
+
+#[test]
+fn a_channel_whose_reference_is_unset_is_quarantined_by_name_and_route_until_it_changes() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "good", json!({}));
+    echo(&mut client, "bad", json!({"auth": {"mode": "api_key", "keys": ["env://NOT_SET_ANYWHERE"]}}));
+    for path in ["/api/v1/data/bad", "/api/v1/data/bad/async"] {
+        error(&client.json("POST", path, &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
+    }
+    let health = client.get("/health").unwrap();
+    assert_eq!((health.status, &health.json()["components"]["channels"]), (200, &json!("degraded")));
+    let listed = health.json()["channels"]["quarantined"][0].clone();
+    let reason = listed["reason"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(listed["channel"], "bad");
+    assert!(reason.starts_with("auth:") && reason.contains("auth.keys[0]"), "{reason}");
+    assert_eq!(client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap().status, 200);
+    error(&client.json("POST", "/api/v1/data/bad", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
+    assert_eq!(client.json("POST", "/api/v1/data/good", &json!({})).unwrap().status, 200);
+    assert_eq!(client.json("POST", &format!("{BASE}/bad/versions"), &json!({})).unwrap().status, 201);
+    let edited = json!({"config": {"auth": {"mode": "api_key", "keys": ["the-key"]}}});
+    assert_eq!(client.json("PUT", &format!("{BASE}/bad"), &edited).unwrap().status, 200);
+    let active = client.json("PATCH", &format!("{BASE}/bad/status"), &json!({"status": "active"})).unwrap();
+    assert_eq!(active.status, 200, "{}", active.text());
+    error(&client.json("POST", "/api/v1/data/bad", &json!({})).unwrap(), 401, "UNAUTHORIZED");
+    let json_key = [("content-type", "application/json"), ("authorization", "Bearer the-key")];
+    assert_eq!(client.send("POST", "/api/v1/data/bad", &json_key, b"{}").unwrap().status, 200);
+    assert_eq!(client.get("/health").unwrap().json()["components"]["channels"], "ok");
 }

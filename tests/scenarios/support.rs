@@ -1,9 +1,14 @@
 //! What the scenarios share: starting the binary under test and short definitions.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{Answer, Client};
-use svc_testkit::server::{Launch, Server};
+use svc_testkit::server::{Launch, Server, wait_until};
+
+/// How long a state may take to come about.
+const SOON: Duration = Duration::from_secs(30);
 
 /// The binary under test, not yet started.
 pub(crate) fn launch() -> Launch {
@@ -59,4 +64,19 @@ pub(crate) fn details(error: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let details = error["details"].as_array().cloned().unwrap_or_default();
     details.iter().map(|detail| (text(&detail["path"]), text(&detail["code"]))).collect()
+}
+
+/// Waits for a state.
+pub(crate) fn eventually(mut holds: impl FnMut() -> bool) {
+    assert!(wait_until(SOON, || Ok(holds())).expect("the look itself cannot fail"), "it never came about");
+}
+
+/// Looks at a trace until its run has ended, and returns it.
+pub(crate) fn settled(mut look: impl FnMut() -> Value) -> Value {
+    let mut seen = Value::Null;
+    eventually(|| {
+        seen = look();
+        matches!(seen["status"].as_str(), Some("completed" | "failed"))
+    });
+    seen
 }

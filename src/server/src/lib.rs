@@ -8,6 +8,7 @@ pub mod cli;
 pub mod config;
 pub mod http;
 mod io;
+mod jobs;
 mod lifecycle;
 mod listener;
 pub mod logging;

@@ -12,23 +12,23 @@ use actix_web::web;
 use serde_json::Value;
 use slog::{Discard, Logger, info, o, warn};
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
+use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
 use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
 use svc_store::{OpenError, Store};
+use svc_traces::TraceMetrics;
 use tokio::time::{Instant, timeout};
 
 use crate::config::Config;
 use crate::http::{self, AdminAuth, Cors, Extent, Metrics, Planes, TreeCollector, TrustedProxies};
 use crate::io::Io;
+use crate::jobs;
 use crate::lifecycle::Lifecycle;
 use crate::operations::Operations;
 use crate::settings;
 use crate::state::AppState;
-use crate::tree::{self, PlantError};
+use crate::tree::{Ground, PlantError, Roots};
 use crate::workers::Workers;
-
-/// Most idempotency keys, and most answers to be reused, a channel keeps in memory.
-const MEMORY_ENTRIES: u64 = 100_000;
 
 /// What a start takes beside the configuration.
 pub struct Options {
@@ -124,8 +124,11 @@ impl Service {
         let engine = Arc::new(settings::engine(&config, &options)?);
         let mut metrics = Metrics::new();
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
+        let (traced, succeeded) = (TraceMetrics::default(), JobMetrics::default());
         channels.register(metrics.registry_mut());
         reloads.register(metrics.registry_mut());
+        traced.register(metrics.registry_mut());
+        succeeded.register(metrics.registry_mut());
         let tree = Tree::builder("svc")
             .seed(options.seed)
             .faults(options.faults)
@@ -133,26 +136,31 @@ impl Service {
             .keeper(io.arbiter()?)
             .build();
         metrics.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
+        let ground = Ground { tree: &tree, io: io.arbiter()?, log: log.clone() };
+        let recording = settings::traces(&config, channels.clone(), succeeded.clone());
+        let Roots { store, key_sets, traces } =
+            ground.roots(opened, settings::key_sets(&config, &log)?, recording, traced).await?;
+        store.metrics().register(metrics.registry_mut());
         let tools = Toolbox {
             engine: Arc::clone(&engine),
             settings: Arc::new(settings::channels(&config)),
             metrics: channels,
             resolver: settings::resolver(&options.environment),
-            key_sets: Arc::new(settings::NoKeySets),
-            traces: None,
-            memory_entries: MEMORY_ENTRIES,
+            key_sets: Arc::new(key_sets),
+            traces: Some(traces.clone()),
+            memory_entries: settings::memory_entries(&config),
             log: log.clone(),
         };
-        let parts = |store, channels| Parts {
-            store,
+        let parts = |channels| Parts {
+            store: store.clone(),
             tools,
             filter: settings::filter(&config.channel_filter),
             channels,
             metrics: reloads,
             log: log.clone(),
         };
-        let (store, registry) = tree::plant(&tree, opened, &io.arbiter()?, parts).await?;
-        store.metrics().register(metrics.registry_mut());
+        let registry = ground.registry(parts).await?;
+        ground.begin(&traces, &registry, jobs::of(&config, &store), succeeded).await?;
         let state = AppState {
             auth: AdminAuth::new(&config.admin_auth),
             proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),

@@ -5,15 +5,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
-use svc_auth::{KeySet, KeySets};
-use svc_channels::Settings;
+use slog::{Logger, warn};
+use svc_channels::{ChannelMetrics, Settings};
 use svc_engine::{Engine, Limits};
+use svc_housekeeping::JobMetrics;
+use svc_model::config::TracingMode;
+use svc_outbound::{Outbound, Trust};
 use svc_registry::ChannelFilter;
 use svc_secrets::Resolver;
 use svc_store::StoreConfig;
+use svc_traces::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Tracing};
 
 use crate::config::{self, Config};
 use crate::service::{Options, StartError};
+use crate::tree;
 
 /// The database settings, as the store takes them.
 pub fn store(config: &Config) -> StoreConfig {
@@ -36,12 +41,70 @@ pub(crate) fn resolver(environment: &[(String, String)]) -> Arc<dyn Resolver + S
     Arc::new(svc_secrets::Environment(move |wanted: &str| environment.get(wanted).cloned()))
 }
 
-/// Until key sets are fetched: a channel that needs one is quarantined.
-pub(crate) struct NoKeySets;
+/// How key sets are fetched. What is wrong with the trust anchors is logged: it shows again only when a peer is refused.
+pub(crate) fn key_sets(config: &Config, log: &Logger) -> Result<svc_keysets::Settings, StartError> {
+    let outbound = Outbound::new(&Trust::System).map_err(|error| StartError::Tree(error.to_string()))?;
+    for warning in outbound.warnings() {
+        warn!(log, "trust anchors are missing"; "error" => warning);
+    }
+    if outbound.anchors() == 0 {
+        warn!(log, "there are no trust anchors, so no https peer is trusted"; "remedy" => "SSL_CERT_FILE");
+    }
+    Ok(svc_keysets::Settings { outbound, allow_private: config.jwt.allow_private_jwks_urls })
+}
 
-impl KeySets for NoKeySets {
-    fn at(&self, _: &str) -> Result<Arc<dyn KeySet>, String> {
-        Err("key sets are not fetched in this version".to_owned())
+/// How traces are stored and accepted work is run.
+pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> svc_traces::Settings {
+    let (storage, queue) = (&config.trace_storage, &config.trace_queue);
+    svc_traces::Settings {
+        tracing: Tracing {
+            mode: match storage.mode {
+                config::TraceMode::Sync => TracingMode::Sync,
+                config::TraceMode::Async => TracingMode::Async,
+                config::TraceMode::Batch => TracingMode::Batch,
+                config::TraceMode::Off => TracingMode::Off,
+            },
+            sample_rate: storage.sample_rate,
+            errors_only: storage.errors_only,
+        },
+        recorder: RecorderSettings {
+            max_pending: storage.max_pending,
+            overflow: match storage.async_on_overflow {
+                config::Overflow::Drop => Overflow::Drop,
+                config::Overflow::Block => {
+                    Overflow::Block(Duration::from_millis(storage.overflow_block_timeout_ms))
+                }
+            },
+            async_workers: storage.async_workers,
+            batch_size: storage.batch_size,
+            batch_flush_interval: Duration::from_millis(storage.batch_flush_interval_ms),
+            batch_workers: storage.batch_workers,
+        },
+        queue: QueueSettings {
+            workers: queue.workers,
+            buffer_size: queue.buffer_size,
+            max_memory_bytes: queue.max_queue_memory_bytes,
+            processing_timeout: Duration::from_millis(queue.processing_timeout_ms),
+            shutdown_timeout: Duration::from_secs(queue.shutdown_timeout_secs),
+        },
+        dead_letters: DeadLetterSettings {
+            retry_enabled: queue.dlq_retry_enabled,
+            max_retries: queue.dlq_max_retries,
+            poll_interval: Duration::from_secs(queue.dlq_poll_interval_secs),
+            batch_size: queue.dlq_batch_size,
+            lease: Duration::from_secs(queue.dlq_lease_secs),
+        },
+        needs: vec![tree::STORE.to_owned()],
+        errors: Callback::new(move |reason| errors.error(reason)),
+        jobs: Callback::new(move |job| jobs.succeeded(job)),
+    }
+}
+
+/// Most entries a channel keeps in the memory of the process; 0 in the configuration sets no bound.
+pub(crate) fn memory_entries(config: &Config) -> u64 {
+    match config.engine.max_memory_cache_entries {
+        0 => u64::MAX,
+        entries => u64::try_from(entries).unwrap_or(u64::MAX),
     }
 }
 

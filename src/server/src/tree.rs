@@ -2,29 +2,49 @@
 //!
 //! ```text
 //! root
-//! ├ store      writer (essential), probe             every connection lives on the shared i/o runtime
-//! ├ registry   one actor, essential, needs store     prepares and commits what serves
-//! └ channels   {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined
+//! ├ store         writer (essential), probe             every connection lives on the shared i/o runtime
+//! ├ keysets       one actor                              fetches the keys of token issuers
+//! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store, its workers the channels
+//! ├ registry      one actor, essential, needs store     prepares and commits what serves
+//! ├ channels      {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined
+//! └ housekeeping  one actor per job, scheduler           removes what is old
 //! ```
 //!
 //! An essential child that exhausts its budget ends the tree, and with it the process: without the store or the registry
 //! nothing could be promised. A channel never does; it is refused with the reason until it changes, the configuration is
 //! reloaded, or an operator orders a restart.
+//!
+//! What needs something is drained before it. At the end of the process that makes this order: the edge waits for its
+//! requests, the queue closes, the workers finish, channels and registry end, the recorder writes what waits, the store
+//! closes.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::{
     Backoff, ChildSpec, Exhausted, GroupSpec, NodeEnd, Placement, Policy, SpawnError, Tree,
 };
+use slog::Logger;
+use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
+use svc_keysets::KeySetCache;
 use svc_registry::{ChannelPolicy, Parts, Registry};
 use svc_store::{Opened, Store};
+use svc_traces::{TraceMetrics, Traces};
 
 /// The database's actors.
 pub(crate) const STORE: &str = "store";
+/// The key sets of token issuers.
+pub(crate) const KEY_SETS: &str = "keysets";
+/// Traces, accepted work, dead letters.
+pub(crate) const TRACES: &str = "traces";
+/// What writes traces behind the answer.
+const RECORDER: &str = "traces/recorder";
 /// The registry's actor.
 pub(crate) const REGISTRY: &str = "registry";
 /// The group of all channels.
 pub(crate) const CHANNELS: &str = "channels";
+/// The service's own recurring jobs.
+pub(crate) const HOUSEKEEPING: &str = "housekeeping";
 
 /// How long a channel's actor may finish what it began when it is replaced or retired.
 const DRAIN: Duration = Duration::from_secs(30);
@@ -43,23 +63,71 @@ fn channel_policy() -> ChannelPolicy {
     ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN }
 }
 
-/// Starts every child and waits until the essential ones run.
-///
-/// # Errors
-/// What did not start.
-pub(crate) async fn plant(
-    tree: &Tree,
-    opened: Opened,
-    io: &Placement,
-    parts: impl FnOnce(Store, ChannelPolicy) -> Parts,
-) -> Result<(Store, Registry), PlantError> {
-    let store = Store::supervise(opened, tree, STORE, io.clone()).await?;
-    tree.group(CHANNELS, GroupSpec::new()).await?;
-    let spec = ChildSpec::new().essential().needs([STORE]);
-    let registry =
-        Registry::supervise(tree, REGISTRY, spec, io.clone(), parts(store.clone(), channel_policy())).await?;
-    tree.running(REGISTRY).await?;
-    Ok((store, registry))
+/// Where things are planted, and what they share.
+pub(crate) struct Ground<'t> {
+    pub(crate) tree: &'t Tree,
+    pub(crate) io: Placement,
+    pub(crate) log: Logger,
+}
+
+/// What the registry stands on.
+pub(crate) struct Roots {
+    pub(crate) store: Store,
+    pub(crate) key_sets: KeySetCache,
+    pub(crate) traces: Traces,
+}
+
+impl Ground<'_> {
+    /// Starts what the registry stands on: the store, the key sets, the recorder. Nothing is accepted yet.
+    ///
+    /// # Errors
+    /// What did not start.
+    pub(crate) async fn roots(
+        &self,
+        opened: Opened,
+        key_sets: svc_keysets::Settings,
+        traces: svc_traces::Settings,
+        metrics: TraceMetrics,
+    ) -> Result<Roots, PlantError> {
+        let (tree, io, log) = (self.tree, || self.io.clone(), || self.log.clone());
+        let store = Store::supervise(opened, tree, STORE, io()).await?;
+        let key_sets = KeySetCache::supervise(tree, KEY_SETS, io(), key_sets, log()).await?;
+        let traces = Traces::supervise(tree, TRACES, io(), store.clone(), traces, metrics, log()).await?;
+        Ok(Roots { store, key_sets, traces })
+    }
+
+    /// Starts the registry and waits until it runs, which is when the stored configuration serves.
+    ///
+    /// # Errors
+    /// What did not start.
+    pub(crate) async fn registry(
+        &self,
+        parts: impl FnOnce(ChannelPolicy) -> Parts,
+    ) -> Result<Registry, PlantError> {
+        self.tree.group(CHANNELS, GroupSpec::new()).await?;
+        let spec = ChildSpec::new().essential().needs([STORE, KEY_SETS, RECORDER]);
+        let parts = parts(channel_policy());
+        let registry = Registry::supervise(self.tree, REGISTRY, spec, self.io.clone(), parts).await?;
+        self.tree.running(REGISTRY).await?;
+        Ok(registry)
+    }
+
+    /// Begins to accept work and to clean up.
+    ///
+    /// # Errors
+    /// What did not start.
+    pub(crate) async fn begin(
+        &self,
+        traces: &Traces,
+        registry: &Registry,
+        jobs: Vec<JobSpec>,
+        metrics: JobMetrics,
+    ) -> Result<(), PlantError> {
+        traces.start(Arc::new(registry.clone()), &[REGISTRY, CHANNELS]).await?;
+        let (io, log) = (self.io.clone(), self.log.clone());
+        Housekeeping::supervise(self.tree, HOUSEKEEPING, io, jobs, metrics, log).await?;
+        Ok(())
+    }
 }
 
 /// A child that did not start.
@@ -68,6 +136,9 @@ pub(crate) enum PlantError {
     /// It could not be placed.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
+    /// What fetches key sets could not be set up.
+    #[error("key sets cannot be fetched: {0}")]
+    KeySets(#[from] svc_keysets::StartError),
     /// It was placed and did not come to run.
     #[error("the registry does not run: {0}")]
     End(#[from] NodeEnd),

@@ -1,0 +1,96 @@
+//! Dead letters: what failed behind a 202 is kept, tried again, and let go by an operator.
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+
+use crate::support::{error, eventually, launch, serve, settled};
+
+const LETTERS: &str = "/api/v1/admin/trace-dlq";
+const TRACES: &str = "/api/v1/admin/traces";
+
+/// A channel that fails whatever comes in.
+fn broken(client: &mut Client) {
+    let tasks = json!([{"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.x", "logic": {"throw": "no"}}]}}}]);
+    serve(client, "broken", tasks);
+}
+
+/// Submits, waits until it has failed, and returns its trace.
+fn failed(client: &mut Client) -> Value {
+    let taken = client.json("POST", "/api/v1/data/broken/async", &json!({"n": 1})).unwrap();
+    assert_eq!(taken.status, 202, "{}", taken.text());
+    let taken = taken.json();
+    let told = |key: &str| taken[key].as_str().unwrap().to_owned();
+    let path = format!("{TRACES}/{}?token={}", told("trace_id"), told("trace_token"));
+    settled(|| client.get(&path).unwrap().json()["data"].clone())
+}
+
+fn letters(client: &mut Client, query: &str) -> Vec<Value> {
+    let page = client.get(&format!("{LETTERS}{query}")).unwrap();
+    assert_eq!(page.status, 200, "{}", page.text());
+    page.json()["data"].as_array().unwrap().clone()
+}
+
+#[test]
+fn a_failed_submission_is_a_dead_letter_that_an_operator_requeues() {
+    let server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
+    let mut client = server.client();
+    broken(&mut client);
+    let trace = failed(&mut client);
+    assert_eq!(trace["status"], "failed", "{trace}");
+    assert!(trace["error"].as_str().is_some_and(|text| !text.is_empty()), "{trace}");
+    assert_eq!(trace.get("message"), None, "{trace}");
+    let listed = letters(&mut client, "?channel=broken&exhausted=false");
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    let row = &listed[0];
+    assert_eq!((&row["trace_id"], &row["retry_count"]), (&trace["id"], &json!(0)));
+    assert!(row.get("payload_json").is_none() && row["max_retries"] == 5, "{row}");
+    assert_eq!(letters(&mut client, "?exhausted=true"), [Value::Null; 0]);
+    let one = format!("{LETTERS}/{}", row["id"].as_str().unwrap());
+    let letter = client.get(&one).unwrap().json()["data"].clone();
+    let payload: Value = serde_json::from_str(letter["payload_json"].as_str().unwrap()).unwrap();
+    let metadata: Value = serde_json::from_str(letter["metadata_json"].as_str().unwrap()).unwrap();
+    assert_eq!((&payload, &metadata["channel"]), (&json!({"n": 1}), &json!("broken")));
+    let again = client.json("POST", &format!("{one}/requeue"), &json!({})).unwrap();
+    assert_eq!((again.status, &again.json()["data"]["id"]), (200, &letter["id"]), "{}", again.text());
+    let audit = client.get("/api/v1/admin/audit-logs?resource_type=trace_dlq&action=requeue").unwrap().json();
+    assert_eq!((&audit["total"], &audit["data"][0]["resource_id"]), (&json!(1), &letter["id"]), "{audit}");
+}
+
+#[test]
+fn what_is_not_there_or_not_understood_is_refused() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    error(&client.get(&format!("{LETTERS}/none")).unwrap(), 404, "NOT_FOUND");
+    error(&client.json("POST", &format!("{LETTERS}/none/requeue"), &json!({})).unwrap(), 404, "NOT_FOUND");
+    error(&client.get(&format!("{LETTERS}?exhausted=perhaps")).unwrap(), 400, "VALIDATION_ERROR");
+    for body in [json!({}), json!([]), json!({"older_than_hours": "1"}), json!({"older_than_hours": -1})] {
+        let purge = client.json("POST", &format!("{LETTERS}/purge"), &body).unwrap();
+        error(&purge, 400, "VALIDATION_ERROR");
+    }
+    let empty = client.json("POST", &format!("{LETTERS}/purge"), &json!({"older_than_hours": 1})).unwrap();
+    assert_eq!(empty.json()["data"], json!({"purged": 0, "older_than_hours": 1}), "{}", empty.text());
+}
+
+#[test]
+fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
+    let server = launch()
+        .env("SVC_TRACE_QUEUE__DLQ_MAX_RETRIES", "1")
+        .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    broken(&mut client);
+    let first = failed(&mut client);
+    eventually(|| letters(&mut client, "?exhausted=true").len() == 1);
+    let letter = letters(&mut client, "")[0].clone();
+    assert_eq!((&letter["retry_count"], &letter["max_retries"]), (&json!(1), &json!(1)), "{letter}");
+    assert_ne!(letter["trace_id"], first["id"], "a retry has a trace of its own");
+    let retried = client.get(&format!("{TRACES}/{}", letter["trace_id"].as_str().unwrap())).unwrap().json();
+    assert_eq!((&retried["data"]["status"], &retried["data"]["mode"]), (&json!("failed"), &json!("async")));
+    let purge = client.json("POST", &format!("{LETTERS}/purge"), &json!({"older_than_hours": 0})).unwrap();
+    assert_eq!(purge.json()["data"], json!({"purged": 1, "older_than_hours": 0}), "{}", purge.text());
+    assert_eq!(letters(&mut client, ""), [Value::Null; 0]);
+    let audit = client.get("/api/v1/admin/audit-logs?resource_type=trace_dlq&action=purge").unwrap().json();
+    assert_eq!(audit["total"], 1, "{audit}");
+}

@@ -1,0 +1,112 @@
+//! Asynchronous submissions: a 202, a token, and a trace that tells how it ended.
+
+use serde_json::{Value, json};
+use svc_testkit::http::{Answer, Client};
+
+use crate::support::{echo, error, launch, settled, start};
+
+const TRACES: &str = "/api/v1/admin/traces";
+
+/// Submits and returns the id and the token of the trace.
+fn submit(client: &mut Client, channel: &str, payload: &Value) -> (String, String) {
+    let answer = client.json("POST", &format!("/api/v1/data/{channel}/async"), payload).unwrap();
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    let body = answer.json();
+    assert_eq!(body.as_object().map(serde_json::Map::len), Some(2), "{body}");
+    let told = |key: &str| body[key].as_str().unwrap_or_default().to_owned();
+    (told("trace_id"), told("trace_token"))
+}
+
+fn with_token(client: &mut Client, id: &str, token: &str) -> Answer {
+    client.send("GET", &format!("{TRACES}/{id}"), &[("x-trace-token", token)], b"").unwrap()
+}
+
+#[test]
+fn a_submission_is_accepted_run_and_read_with_its_token() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    let (id, token) = submit(&mut client, "jobs", &json!({"order": 7}));
+    assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
+    let done = settled(|| with_token(&mut client, &id, &token).json()["data"].clone());
+    assert_eq!(
+        (&done["status"], &done["mode"], &done["channel"]),
+        (&json!("completed"), &json!("async"), &json!("jobs"))
+    );
+    let message = &done["message"];
+    assert_eq!(message["payload"], json!({"order": 7}), "{message}");
+    assert_eq!(message["context"]["data"], json!({"input": {"order": 7}}), "{message}");
+    assert_eq!(message["context"].get("metadata"), None, "{message}");
+    assert_eq!((&message["errors"], &message["audit_trail"][0]["task_id"]), (&json!([]), &json!("take")));
+    let by_query = client.get(&format!("{TRACES}/{id}?token={token}")).unwrap();
+    assert_eq!((by_query.status, by_query.header("cache-control")), (200, Some("no-store")));
+}
+
+#[test]
+fn a_trace_with_a_token_is_closed_to_everyone_else() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    let (id, token) = submit(&mut client, "jobs", &json!({}));
+    let wrong = token.chars().rev().collect::<String>() + "0";
+    let refused = error(&with_token(&mut client, &id, &wrong), 401, "UNAUTHORIZED");
+    let none = error(&client.get(&format!("{TRACES}/{id}")).unwrap(), 401, "UNAUTHORIZED");
+    assert_eq!(refused["message"], none["message"], "missing and wrong look alike");
+    error(&client.get(&format!("{TRACES}/no-such-trace")).unwrap(), 404, "NOT_FOUND");
+    error(&with_token(&mut client, "0199", &token), 404, "NOT_FOUND");
+    assert_eq!(with_token(&mut client, &id, &token).status, 200);
+}
+
+#[test]
+fn behind_admin_keys_the_token_opens_one_trace_and_nothing_beside_it() {
+    const KEY: &str = "an-admin-key-of-more-than-32-characters";
+    let server =
+        launch().env("SVC_ADMIN_AUTH__ENABLED", "true").env("SVC_ADMIN_AUTH__API_KEYS", KEY).start().unwrap();
+    let mut admin = server.client().with_header("x-api-key", KEY);
+    echo(&mut admin, "jobs", json!({}));
+    let mut client = server.client();
+    let (id, token) = submit(&mut client, "jobs", &json!({}));
+    let ran = client.json("POST", "/api/v1/data/jobs", &json!({})).unwrap().json();
+    assert_eq!(with_token(&mut client, &id, &token).status, 200);
+    assert_eq!(admin.get(&format!("{TRACES}/{id}")).unwrap().status, 200);
+    let sync = format!("{TRACES}/{}", ran["id"].as_str().unwrap());
+    assert_eq!(admin.get(&sync).unwrap().status, 200);
+    let bearing = [("x-trace-token", token.as_str())];
+    for (method, path) in [
+        ("GET", sync.as_str()),
+        ("GET", TRACES),
+        ("GET", &format!("{TRACES}/{id}/")),
+        ("GET", &format!("{TRACES}/%30{}", &id[1..])),
+        ("GET", &format!("/api/v1/admin/trace%73/{id}")),
+        ("POST", &format!("{TRACES}/{id}")),
+        ("DELETE", &format!("{TRACES}/{id}")),
+    ] {
+        let answer = client.send(method, path, &bearing, b"").unwrap();
+        error(&answer, 401, "UNAUTHORIZED");
+    }
+    assert_eq!(client.send("HEAD", &format!("{TRACES}/{id}"), &bearing, b"").unwrap().status, 200);
+}
+
+#[test]
+fn a_submission_leaves_its_row_even_where_nothing_else_is_traced() {
+    let server = launch().env("SVC_TRACE_STORAGE__MODE", "off").start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({"tracing": {"mode": "off"}}));
+    let (id, token) = submit(&mut client, "jobs", &json!({}));
+    let done = settled(|| with_token(&mut client, &id, &token).json()["data"].clone());
+    assert_eq!(done["status"], "completed");
+}
+
+#[test]
+fn what_a_kill_interrupts_is_run_by_the_next_process() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    let taken: Vec<_> = (0..50).map(|n| submit(&mut client, "jobs", &json!({"n": n}))).collect();
+    let server = server.crash_and_restart().unwrap();
+    let mut client = server.client();
+    for (id, token) in taken {
+        let done = settled(|| with_token(&mut client, &id, &token).json()["data"].clone());
+        assert_eq!(done["status"], "completed", "{done}");
+    }
+}

@@ -1,0 +1,174 @@
+//! Traces of synchronous runs: when they are stored, what they show, how they are listed.
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::server::Server;
+
+use crate::support::{channel, echo, error, eventually, launch, serve, start};
+
+const TRACES: &str = "/api/v1/admin/traces";
+
+/// Runs a channel once and returns the id of its answer.
+fn run(client: &mut Client, channel: &str, payload: &Value) -> String {
+    let answer = client.json("POST", &format!("/api/v1/data/{channel}"), payload).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    answer.json()["id"].as_str().unwrap().to_owned()
+}
+
+/// The number of stored traces of a channel.
+fn stored(client: &mut Client, channel: &str) -> Value {
+    client.get(&format!("{TRACES}?include_total=true&channel={channel}")).unwrap().json()["total"].clone()
+}
+
+fn in_mode(mode: &str) -> Server {
+    launch().env("SVC_TRACE_STORAGE__MODE", mode).start().unwrap()
+}
+
+#[test]
+fn an_answered_run_is_on_disk_and_read_by_the_id_of_the_answer() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "orders", json!({"request": {"cookies_to_metadata": ["sid"]}}));
+    let headers = [("content-type", "application/json"), ("cookie", "sid=canary-cookie")];
+    let answer = client.send("POST", "/api/v1/data/orders", &headers, br#"{"a": 1}"#).unwrap().json();
+    let server = server.crash_and_restart().unwrap();
+    let read = server.client().get(&format!("{TRACES}/{}", answer["id"].as_str().unwrap())).unwrap();
+    assert_eq!(read.status, 200, "{}", read.text());
+    assert_eq!(read.header("cache-control"), Some("no-store"));
+    assert!(!read.text().contains("canary-cookie"), "{}", read.text());
+    let trace = read.json()["data"].clone();
+    assert_eq!((&trace["status"], &trace["mode"]), (&json!("completed"), &json!("sync")));
+    assert_eq!((&trace["channel"], &trace["channel_id"]), (&json!("orders"), &json!("orders")));
+    assert_eq!(trace["message"], answer, "the whole answer");
+    assert!(trace["duration_ms"].is_number() && trace["started_at"].is_string(), "{trace}");
+    assert_eq!(trace.get("task_trace_json"), None);
+}
+
+#[test]
+fn task_details_show_every_step_without_metadata() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "deep", json!({"tracing": {"task_details": true}}));
+    let id = run(&mut client, "deep", &json!({"a": 1}));
+    let trace = client.get(&format!("{TRACES}/{id}")).unwrap().json()["data"]["task_trace_json"].clone();
+    let step = &trace["steps"][0];
+    assert_eq!((&step["task_id"], &step["result"]), (&json!("take"), &json!("executed")), "{trace}");
+    assert_eq!(step["message"]["data"], json!({"input": {"a": 1}}), "{trace}");
+    assert_eq!(step["message"].get("metadata"), None, "{trace}");
+}
+
+#[test]
+fn pages_follow_one_another_by_cursor_and_count_only_when_asked() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "many", json!({}));
+    echo(&mut client, "other", json!({}));
+    let mut ids: Vec<String> = (0..5).map(|n| run(&mut client, "many", &json!({"n": n}))).collect();
+    run(&mut client, "other", &json!({}));
+    let (mut seen, mut cursor) = (Vec::new(), None::<String>);
+    loop {
+        let next = cursor.map(|cursor| format!("&cursor={cursor}")).unwrap_or_default();
+        let page = client.get(&format!("{TRACES}?channel=many&limit=2{next}")).unwrap();
+        assert_eq!(page.status, 200, "{}", page.text());
+        let page = page.json();
+        assert_eq!((&page["limit"], page.get("total")), (&json!(2), None), "{page}");
+        seen.extend(
+            page["data"].as_array().unwrap().iter().map(|row| row["id"].as_str().unwrap().to_owned()),
+        );
+        cursor = page["next_cursor"].as_str().map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    ids.sort();
+    seen.sort();
+    assert_eq!(seen, ids, "each once");
+    let counted =
+        client.get(&format!("{TRACES}?include_total=true&status=completed&mode=sync")).unwrap().json();
+    assert_eq!(counted["total"], 6);
+    let mut keys: Vec<_> = counted["data"][0].as_object().unwrap().keys().cloned().collect();
+    keys.sort();
+    let columns = [
+        "channel",
+        "channel_id",
+        "completed_at",
+        "created_at",
+        "duration_ms",
+        "error_message",
+        "id",
+        "mode",
+        "started_at",
+        "status",
+        "updated_at",
+    ];
+    assert_eq!(keys, columns, "a row has no payload");
+}
+
+#[test]
+fn a_cursor_goes_with_the_default_order_alone() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "many", json!({}));
+    (0..2).for_each(|_| drop(run(&mut client, "many", &json!({}))));
+    let page = client.get(&format!("{TRACES}?limit=1")).unwrap().json();
+    let cursor = page["next_cursor"].as_str().unwrap().to_owned();
+    for query in [
+        "cursor=nonsense".to_owned(),
+        format!("cursor={cursor}&offset=1"),
+        format!("cursor={cursor}&sort_by=status"),
+        format!("cursor={cursor}&sort_order=asc"),
+        "limit=ten".to_owned(),
+        "include_total=maybe".to_owned(),
+    ] {
+        error(&client.get(&format!("{TRACES}?{query}")).unwrap(), 400, "VALIDATION_ERROR");
+    }
+}
+
+#[test]
+fn off_stores_nothing_and_a_channel_may_say_otherwise() {
+    let server = in_mode("off");
+    let mut client = server.client();
+    echo(&mut client, "quiet", json!({}));
+    echo(&mut client, "loud", json!({"tracing": {"mode": "sync"}}));
+    let id = run(&mut client, "quiet", &json!({}));
+    error(&client.get(&format!("{TRACES}/{id}")).unwrap(), 404, "NOT_FOUND");
+    let id = run(&mut client, "loud", &json!({}));
+    assert_eq!(client.get(&format!("{TRACES}/{id}")).unwrap().status, 200);
+    assert_eq!((stored(&mut client, "quiet"), stored(&mut client, "loud")), (json!(0), json!(1)));
+}
+
+#[test]
+fn async_and_batch_store_behind_the_answer_and_a_drain_loses_none() {
+    for mode in ["async", "batch"] {
+        let mut server = in_mode(mode);
+        let mut client = server.client();
+        echo(&mut client, "later", json!({}));
+        let id = run(&mut client, "later", &json!({}));
+        eventually(|| client.get(&format!("{TRACES}/{id}")).unwrap().status == 200);
+        (0..20).for_each(|_| drop(run(&mut client, "later", &json!({}))));
+        server.signal("TERM").unwrap();
+        assert!(server.wait(std::time::Duration::from_secs(30)).unwrap().success(), "{}", server.log_text());
+        let server = server.crash_and_restart().unwrap();
+        assert_eq!(stored(&mut server.client(), "later"), 21, "{mode}");
+    }
+}
+
+#[test]
+fn only_failures_are_kept_where_only_they_are_asked_for() {
+    let server = start();
+    let mut client = server.client();
+    let tasks = json!([{"id": "check", "name": "", "continue_on_error": true,
+        "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.x", "logic": {"if": [{"var": "payload.bad"}, {"throw": "no"}, 1]}}]}}}]);
+    serve(&mut client, "strict", tasks);
+    let config = json!({"tracing": {"errors_only": true}});
+    let base = "/api/v1/admin/channels";
+    client.json("POST", &format!("{base}/strict/versions"), &json!({})).unwrap();
+    let edited = client.json("PUT", &format!("{base}/strict"), &channel("strict", "strict", config)).unwrap();
+    assert_eq!(edited.status, 200, "{}", edited.text());
+    client.json("PATCH", &format!("{base}/strict/status"), &json!({"status": "active"})).unwrap();
+    let clean = run(&mut client, "strict", &json!({}));
+    let failed = run(&mut client, "strict", &json!({"bad": true}));
+    error(&client.get(&format!("{TRACES}/{clean}")).unwrap(), 404, "NOT_FOUND");
+    assert_eq!(client.get(&format!("{TRACES}/{failed}")).unwrap().status, 200);
+}
