@@ -62,9 +62,11 @@ impl Connector {
         };
         let mut conn =
             SqliteConnection::establish(path).map_err(|e| StoreError::Unavailable(e.to_string()))?;
-        // WAL lets readers go on beside the one writer; FULL makes a commit survive a power cut.
+        // WAL lets readers go on beside the one writer; FULL makes a commit survive a power cut. What a savepoint may
+        // have to undo stays in memory.
         conn.batch_execute(&format!(
-            "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;",
+            "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
+             PRAGMA temp_store = MEMORY;",
             self.busy_timeout_ms
         ))?;
         if purpose == Purpose::Read {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix::{Handler, Message};
 use actix_supervision::{
     Address, CallError, CallErrorKind, ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree,
 };
@@ -23,9 +24,9 @@ use crate::pool::Readers;
 use crate::probe::Probe;
 use svc_model::{Channel, Workflow};
 
-use crate::repo::{Audit, Connectors, DeadLetters, Epoch, Repository, Traces};
+use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Repository, Traces};
 use crate::status::{DatabaseStatus, StatusLevel};
-use crate::writer::{Link, Outcome, Work, Write, Writer};
+use crate::writer::{Link, Outcome, Write, WriteRow, Writer};
 
 /// First pause between attempts to reach a server at start; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
@@ -180,7 +181,7 @@ impl Store {
         operation: Operation,
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Outcome<T>, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.timed(operation, self.commit(Box::new(work))).await
+        self.timed(operation, self.commit(Write { work: Box::new(work) })).await
     }
 
     /// Measures what a caller waits for.
@@ -191,8 +192,17 @@ impl Store {
         outcome
     }
 
-    async fn commit<T: Send + 'static>(&self, work: Work<T>) -> Result<T, StoreError> {
-        let mut message = Write { work };
+    /// Makes a change of one row in the next transaction, together with those of others; answers after the commit.
+    pub(crate) async fn change(&self, operation: Operation, change: Change) -> Result<bool, StoreError> {
+        self.timed(operation, self.commit(WriteRow { change })).await
+    }
+
+    async fn commit<M, T>(&self, mut message: M) -> Result<T, StoreError>
+    where
+        M: Message<Result = Result<T, StoreError>> + Send + 'static,
+        T: Send + 'static,
+        Writer: Handler<M>,
+    {
         let deadline = Instant::now() + self.shared.patience;
         loop {
             message = match self.shared.writer.call(message).await {
@@ -212,7 +222,7 @@ impl Store {
 }
 
 /// What a caller is told that got no answer from the writer.
-fn unanswered<T>(error: &CallError<Write<T>>) -> StoreError {
+fn unanswered<M>(error: &CallError<M>) -> StoreError {
     let outcome =
         if error.message.is_some() { "nothing was written" } else { "it may or may not have been written" };
     StoreError::Unavailable(format!("the writer did not answer ({error}); {outcome}"))

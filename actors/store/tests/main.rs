@@ -21,6 +21,7 @@ on_both! {
     schema::a_newer_schema_is_refused_by_name,
     schema::pending_migrations_are_refused_when_they_must_not_run,
     schema::the_tables_are_those_the_queries_know,
+    schema::a_page_of_many_traces_is_read_from_an_index,
     schema::the_database_keeps_one_draft_and_freezes_what_is_active,
     workflows::a_workflow_is_stored_whole,
     workflows::an_id_is_taken_once,
@@ -56,12 +57,42 @@ on_both! {
     writer::a_call_waits_for_a_restart_that_is_near,
     writer::a_failed_commit_fails_every_unit_of_it,
     writer::what_was_admitted_is_committed_before_the_end,
+    traces::a_trace_is_stored_whole,
+    traces::a_run_begins_and_ends_once,
+    traces::a_run_never_marked_as_running_still_knows_when_it_began,
+    traces::the_database_keeps_when_a_trace_was_last_changed,
+    traces::a_refused_row_fails_alone,
+    traces::rows_and_units_are_written_together,
+    traces::a_failed_commit_fails_every_row_of_it,
+    traces::a_crash_of_the_writer_loses_no_promised_row,
+    traces::what_an_earlier_process_left_is_found_in_order,
+    traces::what_is_expired_is_deleted_in_steps,
+    trace_lists::traces_are_filtered_and_sorted,
+    trace_lists::a_cursor_goes_with_the_default_order_only,
+    trace_lists::pages_stay_what_they_were_while_rows_arrive,
+    trace_lists::pages_by_cursor_are_pages_by_offset,
+    trace_lists::a_foreign_row_spoils_no_list,
+    dead_letters::a_failed_run_leaves_its_letter_in_one_transaction,
+    dead_letters::a_letter_keeps_what_is_no_proper_input,
+    dead_letters::letters_are_filtered_and_newest_first,
+    dead_letters::a_requeued_letter_is_due_and_free,
+    dead_letters::a_purge_takes_what_is_exhausted_and_old,
+    dead_letters::a_letter_is_held_by_one,
+    dead_letters::a_retry_makes_a_trace_of_the_letter,
+    dead_letters::a_letter_put_back_waits,
+    dead_letters::an_end_and_a_failure_at_once_leave_one_of_them,
+    mutations::old_records_are_deleted_in_steps,
     outages::a_database_that_cannot_be_opened_is_one_clear_line,
 }
 
 #[test]
 fn a_server_may_stop_and_start_again() {
     suite::database::on_own_postgres(suite::outages::a_server_may_stop_and_start_again);
+}
+
+#[test]
+fn every_waiting_row_is_told_when_the_server_is_gone() {
+    suite::database::on_own_postgres(suite::outages::every_waiting_row_is_told_when_the_server_is_gone);
 }
 
 #[test]

@@ -24,6 +24,7 @@ pub use epoch::Epoch;
 pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
 pub use mutation::{AuditEntry, Mutation};
 pub use repository::Repository;
+pub(crate) use traces::Change;
 pub use traces::{
     NewTrace, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
     TraceStatus, Traces, Unfinished,

@@ -1,20 +1,18 @@
 //! The writer's connection: kept across batches and across restarts of the actor, made anew when it breaks.
 
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use slog::{Logger, info, warn};
 use tokio::runtime::Handle;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::conn::{Conn, on_io};
 use crate::connector::{Connector, Purpose};
 use crate::error::StoreError;
 use crate::status::StatusLevel;
-use crate::writer::unit::Unit;
+use crate::writer::batch::Batch;
 
 /// A server that takes longer over a batch than this is taken for dead.
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
@@ -44,74 +42,69 @@ impl Link {
         Self { conn: Mutex::new(None), connector, io, patience, status, log }
     }
 
-    /// Runs the units in one transaction, each in a savepoint of its own, and answers every caller after the commit.
-    /// A unit that fails is undone alone; a commit that fails fails them all.
+    /// Writes the batch in one transaction and answers every caller after the commit. What fails of it is undone alone;
+    /// a commit that fails fails it all.
     ///
     /// # Errors
-    /// When no transaction could be begun; the units have been told.
-    pub(crate) async fn run(&self, mut units: Vec<Box<dyn Unit>>) -> Result<(), StoreError> {
-        let mut slot = self.conn.lock().await;
-        let conn = match self.begin(slot.take(), self.patience).await {
-            Ok(conn) => conn,
-            Err(away) => {
-                drop(slot);
-                self.learn(&Err(away.clone()));
-                let outcome = Err(away);
-                units.into_iter().for_each(|unit| unit.settle(&outcome));
-                return outcome;
-            }
-        };
-        let work = on_io(&self.io, conn.backend(), async move {
-            let mut conn = conn;
-            let outcome = timeout(BATCH_LIMIT, transaction(&mut conn, &mut units))
-                .await
-                .unwrap_or_else(|_| Err(late()));
-            (conn, units, outcome)
-        });
-        // A task that dies takes the units along: their callers learn it from the dropped channels.
-        let (mut conn, units, outcome) = work.await?;
-        // After a failure the state of the connection is not known for sure, and a new one is cheap.
-        *slot = (outcome.is_ok() && !conn.is_broken()).then_some(conn);
-        drop(slot);
-        self.learn(&outcome);
-        units.into_iter().for_each(|unit| unit.settle(&outcome));
-        Ok(())
+    /// When no transaction could be begun; the callers have been told.
+    pub(crate) async fn run(&self, batch: Batch) -> Result<(), StoreError> {
+        let slot = self.conn.lock().await;
+        self.write(slot, batch, self.patience).await
     }
 
     /// Begins a transaction and ends it, unless a batch is at it, which teaches as much.
     pub(crate) async fn probe(&self) {
-        let Ok(mut slot) = self.conn.try_lock() else { return };
-        let outcome = match self.begin(slot.take(), Duration::ZERO).await {
-            Ok(mut conn) => {
-                let work = on_io(&self.io, conn.backend(), async move {
-                    let ended = timeout(BATCH_LIMIT, conn.rollback()).await.unwrap_or_else(|_| Err(late()));
-                    ended.map(|()| conn)
-                });
-                work.await.flatten().map(|conn| *slot = Some(conn))
-            }
-            Err(error) => Err(error),
-        };
-        drop(slot);
-        self.learn(&outcome);
+        let Ok(slot) = self.conn.try_lock() else { return };
+        let _learnt = self.write(slot, Batch::default(), Duration::ZERO).await;
     }
 
-    /// A connection with a transaction begun: the one at hand, or a new one when that turns out to be broken.
-    /// Connecting is retried for as long as `patience`.
-    async fn begin(&self, conn: Option<Conn>, patience: Duration) -> Result<Conn, StoreError> {
-        if let Some(mut conn) = conn
-            && !conn.is_broken()
-        {
-            match self.begin_on(conn).await {
-                Err((error, false)) => return Err(error),
-                Err((_, true)) => {}
-                Ok(conn) => return Ok(conn),
+    /// Uses the connection at hand, or a new one when that turns out to be broken before anything was done with it.
+    async fn write(
+        &self,
+        mut slot: MutexGuard<'_, Option<Conn>>,
+        mut batch: Batch,
+        patience: Duration,
+    ) -> Result<(), StoreError> {
+        let mut at_hand = slot.take();
+        let away = loop {
+            let (conn, is_new) = match at_hand.take() {
+                Some(conn) => (conn, false),
+                None => match self.connect(patience).await {
+                    Ok(conn) => (conn, true),
+                    Err(away) => break away,
+                },
+            };
+            // A task that dies takes the batch along: its callers learn it from the dropped channels.
+            match on_io(&self.io, conn.backend(), attempt(conn, batch)).await? {
+                Attempt::Ended { conn, batch, outcome } => {
+                    *slot = conn;
+                    drop(slot);
+                    self.learn(&outcome);
+                    batch.settle(&outcome);
+                    return Ok(());
+                }
+                Attempt::NotBegun { batch: back, error, is_broken } => {
+                    batch = back;
+                    if is_new || !is_broken {
+                        break error;
+                    }
+                }
             }
-        }
+        };
+        drop(slot);
+        let outcome = Err(away);
+        self.learn(&outcome);
+        batch.settle(&outcome);
+        outcome
+    }
+
+    /// A new connection. Retried for as long as `patience`.
+    async fn connect(&self, patience: Duration) -> Result<Conn, StoreError> {
         let deadline = Instant::now() + patience;
         let mut pause = FIRST_RETRY;
         loop {
             let error = match timeout(self.patience, self.connector.open(Purpose::Write)).await {
-                Ok(Ok(conn)) => return self.begin_on(conn).await.map_err(|(error, _)| error),
+                Ok(Ok(conn)) => return Ok(conn),
                 Ok(Err(error)) => error,
                 Err(_) => late(),
             };
@@ -121,19 +114,6 @@ impl Link {
             sleep(pause).await;
             pause = (pause * 2).min(SLOWEST_RETRY);
         }
-    }
-
-    /// Begins; on failure also tells whether the connection is to blame.
-    async fn begin_on(&self, mut conn: Conn) -> Result<Conn, (StoreError, bool)> {
-        let backend = conn.backend();
-        let work = async move {
-            match timeout(BATCH_LIMIT, conn.begin()).await {
-                Ok(Ok(())) => Ok(conn),
-                Ok(Err(error)) => Err((error, conn.is_broken())),
-                Err(_) => Err((late(), false)),
-            }
-        };
-        on_io(&self.io, backend, work).await.unwrap_or_else(|error| Err((error, true)))
     }
 
     fn learn(&self, outcome: &Result<(), StoreError>) {
@@ -157,19 +137,26 @@ fn late() -> StoreError {
     StoreError::Unavailable("the database did not answer in time".into())
 }
 
-/// What follows a begin. An error means that nothing of any unit is known to be kept.
-async fn transaction(conn: &mut Conn, units: &mut [Box<dyn Unit>]) -> Result<(), StoreError> {
-    for unit in units {
-        conn.savepoint().await?;
-        let keep = AssertUnwindSafe(unit.run(conn)).catch_unwind().await.unwrap_or_else(|_| {
-            unit.fail(StoreError::Database("a unit of work panicked".into()));
-            false
-        });
-        if keep {
-            conn.commit().await?;
-        } else {
-            conn.rollback().await?;
-        }
+/// What one connection made of a batch.
+enum Attempt {
+    /// The transaction ended one way or the other.
+    Ended { conn: Option<Conn>, batch: Batch, outcome: Result<(), StoreError> },
+    /// There was none; nothing of the batch was tried. Also tells whether the connection is to blame.
+    NotBegun { batch: Batch, error: StoreError, is_broken: bool },
+}
+
+/// From begin to commit, in one go: for SQLite that is one visit to a blocking thread.
+async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
+    if conn.is_broken() {
+        return Attempt::NotBegun { batch, error: late(), is_broken: true };
     }
-    conn.commit().await
+    match timeout(BATCH_LIMIT, conn.begin()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Attempt::NotBegun { batch, error, is_broken: conn.is_broken() },
+        Err(_) => return Attempt::NotBegun { batch, error: late(), is_broken: false },
+    }
+    let outcome = timeout(BATCH_LIMIT, batch.run(&mut conn)).await.unwrap_or_else(|_| Err(late()));
+    // After a failure the state of the connection is not known for sure, and a new one is cheap.
+    let conn = (outcome.is_ok() && !conn.is_broken()).then_some(conn);
+    Attempt::Ended { conn, batch, outcome }
 }

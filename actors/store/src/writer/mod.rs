@@ -1,12 +1,15 @@
 //! The group-commit writer: the one way in which rows are written.
 //!
-//! Owns the queue of units; the connection is lent to it by [`Link`], which outlives it. Message in: [`Write`]. Out:
-//! nothing but answers. While one transaction runs on the io runtime the next units queue, and together make up the
-//! next one. A unit that fails is undone alone. Nothing of the queue survives a restart: its callers are told that
-//! the writer crashed, and what of theirs was committed stays committed. It never waits inside a turn.
+//! Owns the queue of units and rows; the connection is lent to it by [`Link`], which outlives it. Messages in:
+//! [`Write`] for a unit, whatever it does; [`WriteRow`] for one of the many rows on the way of requests. Out: nothing
+//! but answers. While one transaction runs on the io runtime the next units and rows queue, and together make up the
+//! next one. A unit or row that fails is undone alone. Nothing of the queue survives a restart: its callers are told
+//! that the writer crashed, and what of theirs was committed stays committed. It never waits inside a turn.
 
+mod batch;
 mod link;
 mod msg;
+mod rows;
 mod state;
 mod unit;
 
@@ -15,18 +18,22 @@ use std::sync::Arc;
 use actix::{Actor, ActorFutureExt, AsyncContext, Handler, ResponseActFuture, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 
 use crate::error::StoreError;
+use crate::repo::Change;
 
+use batch::Batch;
 pub(crate) use link::Link;
-pub(crate) use msg::Write;
+pub(crate) use msg::{Write, WriteRow};
+use rows::{Changed, Rows};
 use state::Queue;
-pub(crate) use unit::{Outcome, Work};
+pub(crate) use unit::Outcome;
 use unit::{Pending, Unit};
 
 /// The actor.
 pub(crate) struct Writer {
-    queue: Queue<Box<dyn Unit>>,
+    queue: Queue<Box<dyn Unit>, Row>,
     link: Arc<Link>,
     io: Handle,
 }
@@ -37,19 +44,27 @@ impl Writer {
     }
 
     fn start_batch(&mut self, ctx: &mut Context<Self>) {
-        let Some(units) = self.queue.start() else { return };
+        let Some(waiting) = self.queue.start() else { return };
+        let batch = batch_of(waiting);
         let link = Arc::clone(&self.link);
-        let batch = self.io.spawn(async move { link.run(units).await });
-        ctx.spawn(batch.into_actor(self).map(|ended, writer, ctx| {
+        let run = self.io.spawn(async move { link.run(batch).await });
+        ctx.spawn(run.into_actor(self).map(|ended, writer, ctx| {
             writer.queue.finished();
             if let Ok(Err(away)) = ended {
                 // The link has waited as long as a caller may: nobody behind should wait for that again.
                 let outcome = Err(away);
-                writer.queue.take().into_iter().for_each(|unit| unit.settle(&outcome));
+                batch_of(writer.queue.take()).settle(&outcome);
             }
             writer.start_batch(ctx);
         }));
     }
+}
+
+/// A row that waits, and who waits for it.
+type Row = (Change, oneshot::Sender<Changed>);
+
+fn batch_of((units, rows): (Vec<Box<dyn Unit>>, Vec<Row>)) -> Batch {
+    Batch { units, rows: Rows::new(rows.into_iter()) }
 }
 
 impl Actor for Writer {
@@ -64,7 +79,18 @@ impl<T: Send + 'static> Handler<Write<T>> for Writer {
 
     fn handle(&mut self, message: Write<T>, ctx: &mut Context<Self>) -> Self::Result {
         let (unit, answer) = Pending::boxed(message.work);
-        self.queue.push(unit);
+        self.queue.push_unit(unit);
+        self.start_batch(ctx);
+        Box::pin(answer.into_actor(self).map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned()))))
+    }
+}
+
+impl Handler<WriteRow> for Writer {
+    type Result = ResponseActFuture<Self, Changed>;
+
+    fn handle(&mut self, message: WriteRow, ctx: &mut Context<Self>) -> Self::Result {
+        let (caller, answer) = oneshot::channel();
+        self.queue.push_row((message.change, caller));
         self.start_batch(ctx);
         Box::pin(answer.into_actor(self).map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned()))))
     }

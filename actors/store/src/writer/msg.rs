@@ -3,6 +3,8 @@
 use actix::Message;
 
 use crate::error::StoreError;
+use crate::repo::Change;
+use crate::writer::rows::Changed;
 use crate::writer::unit::Work;
 
 /// Do this in the next transaction, in a savepoint of its own, and answer after the commit.
@@ -12,4 +14,13 @@ pub(crate) struct Write<T> {
 
 impl<T: Send + 'static> Message for Write<T> {
     type Result = Result<T, StoreError>;
+}
+
+/// Make this change in the next transaction, together with those of others, and answer after the commit.
+pub(crate) struct WriteRow {
+    pub(crate) change: Change,
+}
+
+impl Message for WriteRow {
+    type Result = Changed;
 }

@@ -3,9 +3,10 @@
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use svc_model::Page;
-use svc_store::AuditFilter;
+use svc_store::{AuditFilter, TraceQuery};
 
 use super::database::Database;
+use super::traces::pending;
 use super::{any, refusal, workflow};
 
 pub(crate) async fn every_query_is_timed_and_the_pool_is_counted(db: Database) {
@@ -18,11 +19,21 @@ pub(crate) async fn every_query_is_timed_and_the_pool_is_counted(db: Database) {
     store.channels().latest("c").await.unwrap();
     store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
     store.epoch().current().await.unwrap();
+    let traces = store.traces();
+    traces.insert_all((0..5).map(|_| pending("a")).collect()).await.unwrap();
+    traces.list(TraceQuery::default()).await.unwrap();
+    store.dead_letters().depth().await.unwrap();
     let mut text = String::new();
     encode(&mut text, &registry).unwrap();
-    for (operation, count) in
-        [("workflows.create", 2), ("channels.latest", 1), ("audit.list", 1), ("epoch.current", 1)]
-    {
+    for (operation, count) in [
+        ("workflows.create", 2),
+        ("channels.latest", 1),
+        ("audit.list", 1),
+        ("epoch.current", 1),
+        ("traces.insert", 5),
+        ("traces.list", 1),
+        ("dead_letters.depth", 1),
+    ] {
         let line = format!("svc_db_query_duration_seconds_count{{operation=\"{operation}\"}} {count}\n");
         assert!(text.contains(&line), "{text}");
     }

@@ -2,11 +2,14 @@
 
 pub(crate) mod channels;
 pub(crate) mod database;
+pub(crate) mod dead_letters;
 pub(crate) mod metrics;
 pub(crate) mod mutations;
 pub(crate) mod outages;
 pub(crate) mod races;
 pub(crate) mod schema;
+pub(crate) mod trace_lists;
+pub(crate) mod traces;
 pub(crate) mod workflows;
 pub(crate) mod writer;
 

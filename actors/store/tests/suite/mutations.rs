@@ -4,6 +4,7 @@ use svc_model::{Page, Status, Timestamp};
 use svc_store::{AuditFilter, Filter, Mutation};
 
 use super::database::Database;
+use super::traces::ago;
 use super::{any, mutation, refusal, workflow};
 
 pub(crate) async fn every_mutation_leaves_its_record(db: Database) {
@@ -118,4 +119,16 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: Database) {
     }
     let sorted = Filter { sort_by: nul(), sort_order: nul(), ..Filter::default() };
     assert_eq!(workflows.list(sorted, Page::default()).await.unwrap().1, 1, "these are only compared");
+}
+
+pub(crate) async fn old_records_are_deleted_in_steps(db: Database) {
+    let store = db.store().await;
+    for n in 0..7 {
+        store.workflows().create(Some(format!("w{n}")), workflow("w"), any()).await.unwrap();
+    }
+    let old = format!("UPDATE audit_logs SET created_at = {} WHERE resource_id < 'w5'", ago(&db, 49));
+    db.execute(&old).await.unwrap();
+    assert_eq!(store.audit().delete_expired(3, 2).await.unwrap(), 0);
+    assert_eq!(store.audit().delete_expired(2, 2).await.unwrap(), 5);
+    assert_eq!(store.audit().list(AuditFilter::default(), Page::default()).await.unwrap().1, 2);
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use svc_store::{DatabaseStatus, OpenError, Store};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::database::{Database, Server};
+use super::traces::pending;
 use super::{any, is_unavailable, workflow};
 
 /// Longer than any wait here may take.
@@ -44,6 +46,33 @@ pub(crate) async fn a_server_may_stop_and_start_again(db: Database, server: Serv
     workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
     assert!(workflows.latest("before").await.expect("reads work again").is_some());
     assert!(workflows.latest("during").await.unwrap().is_none());
+}
+
+pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Database, server: Server) {
+    let store = db.store().await;
+    let traces = store.traces();
+    traces.insert(pending("before")).await.unwrap();
+    // Writes go on while the server dies under them.
+    let rows: Vec<_> = (0..3000).map(|_| pending("during")).collect();
+    let writes = join_all(rows.iter().map(|row| traces.insert(row.clone())));
+    let (answers, _server) = futures_util::future::join(timeout(DEADLINE, writes), async {
+        tokio::task::yield_now().await;
+        let fall = move || {
+            server.stop();
+            server.restart();
+            server
+        };
+        tokio::task::spawn_blocking(fall).await.unwrap()
+    })
+    .await;
+    let answers = answers.expect("every caller is told");
+    assert!(answers.iter().all(|answer| answer.is_ok() || is_unavailable(answer)));
+    status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
+    for (row, answer) in rows.iter().zip(&answers) {
+        let stored = traces.get(&row.id.to_string()).await.unwrap().is_some();
+        assert!(stored || answer.is_err(), "what was answered is stored");
+    }
+    traces.insert(pending("after")).await.expect("rows are written again");
 }
 
 pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _server: Server) {

@@ -5,7 +5,7 @@ use tokio::runtime::Handle;
 
 use super::database::Database;
 
-const MIGRATIONS: usize = 3;
+const MIGRATIONS: usize = 4;
 
 /// Every object of the schema, as text, in a fixed order.
 async fn dump(db: &Database) -> String {
@@ -159,5 +159,52 @@ pub(crate) async fn what_an_activation_asks_is_answered_by_an_index(db: Database
     ] {
         let plan = diesel::sql_query(format!("EXPLAIN QUERY PLAN {query}")).load::<Step>(&mut conn).unwrap();
         assert!(plan[0].detail.contains(index), "{query}: {}", plan[0].detail);
+    }
+}
+
+/// How a query is answered, as the database explains it.
+async fn explained(db: &Database, query: &str) -> String {
+    use diesel::prelude::*;
+    #[derive(QueryableByName)]
+    struct Step {
+        #[diesel(sql_type = diesel::sql_types::Text)]
+        detail: String,
+    }
+    if let Some(path) = db.config.url.strip_prefix("sqlite:") {
+        let mut conn = SqliteConnection::establish(path).unwrap();
+        let query = format!("EXPLAIN QUERY PLAN {query}");
+        let steps = diesel::sql_query(query).load::<Step>(&mut conn).unwrap();
+        return steps.into_iter().map(|step| step.detail).collect::<Vec<_>>().join("\n");
+    }
+    let (client, connection) = tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
+    Handle::current().spawn(connection);
+    let steps = client.query(&format!("EXPLAIN {query}"), &[]).await.unwrap();
+    steps.into_iter().map(|step| step.get::<_, String>(0)).collect::<Vec<_>>().join("\n")
+}
+
+pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: Database) {
+    migrate::run(&db.config).await.unwrap();
+    let many = if db.is_sqlite() {
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)
+         INSERT INTO traces (id, channel, status) SELECT n, 'orders', 'completed' FROM n"
+    } else {
+        "INSERT INTO traces (id, channel, status) SELECT n, 'orders', 'completed' FROM generate_series(1, 5000) n;
+         ANALYZE traces"
+    };
+    db.execute(many).await.unwrap();
+    let newest = "ORDER BY created_at DESC, id DESC LIMIT 51";
+    for query in [
+        format!("SELECT * FROM traces {newest}"),
+        format!("SELECT * FROM traces WHERE (created_at, id) < ('2100-01-01 00:00:00.000', 'x') {newest}"),
+        "SELECT id FROM traces WHERE created_at < '2000-01-01' ORDER BY created_at, id LIMIT 500".into(),
+    ] {
+        let plan = explained(&db, &query).await;
+        let sorts = plan.contains("TEMP B-TREE") || plan.contains("Sort");
+        assert!(plan.contains("traces_created") && !sorts, "{query}:\n{plan}");
+    }
+    let due = "SELECT id FROM trace_dlq WHERE next_retry_at <= '2100-01-01' ORDER BY next_retry_at LIMIT 20";
+    if db.is_sqlite() {
+        let plan = explained(&db, due).await;
+        assert!(plan.contains("trace_dlq_retry"), "{plan}");
     }
 }

@@ -1,24 +1,21 @@
 //! The changes of traces that are made on the way of requests.
 
-use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Timestamp};
+use std::sync::Arc;
+
+use diesel::prelude::ExpressionMethods;
+use diesel::{QueryResult, SqliteConnection};
 use diesel_async::RunQueryDsl;
 use uuid::Uuid;
 
-use crate::clock::{FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus};
+use crate::repo::traces::statement::{Finish, Start};
+use crate::repo::traces::{NewTrace, TraceEnd, bulk};
 use crate::schema::traces;
-
-define_sql_function! {
-    /// The first, or the second where that is absent.
-    fn coalesce(first: Nullable<Timestamp>, second: Timestamp) -> Nullable<Timestamp>;
-}
 
 /// A change of one row.
 #[derive(Clone, Debug)]
-pub(in crate::repo) enum Change {
+pub(crate) enum Change {
     Insert(NewTrace),
     Start(Uuid),
     Finish(TraceEnd),
@@ -26,13 +23,39 @@ pub(in crate::repo) enum Change {
 
 impl Change {
     /// Makes it; answers whether a row was changed.
-    pub(in crate::repo) async fn apply(&self, conn: &mut Conn) -> Result<bool, StoreError> {
+    pub(crate) async fn apply(&self, conn: &mut Conn) -> Result<bool, StoreError> {
         let changed = match self {
             Self::Insert(trace) => on!(conn, c => insert!(trace).execute(c).await)?,
-            Self::Start(id) => on!(conn, c => start!(id).execute(c).await)?,
-            Self::Finish(end) => on!(conn, c => finish!(end).execute(c).await)?,
+            Self::Start(id) => on!(conn, c => Start::new(*id).execute(c).await)?,
+            Self::Finish(end) => on!(conn, c => Finish::new(end).execute(c).await)?,
         };
         Ok(changed > 0)
+    }
+
+    /// Makes all of them, in the order of a row's life; answers of each whether a row was changed. An error means that
+    /// any part of them may have been made.
+    pub(crate) async fn apply_all(
+        changes: &Arc<Vec<Self>>,
+        conn: &mut Conn,
+    ) -> Result<Vec<bool>, StoreError> {
+        match conn {
+            Conn::Sqlite(c) => {
+                let changes = Arc::clone(changes);
+                Ok(c.spawn_blocking(move |c| changes.iter().map(|change| change.apply_to(c)).collect())
+                    .await?)
+            }
+            Conn::Postgres(c) => bulk::apply(changes, c).await,
+        }
+    }
+
+    /// Without the detour of a future: statements are prepared once and run here.
+    fn apply_to(&self, c: &mut SqliteConnection) -> QueryResult<bool> {
+        let changed = match self {
+            Self::Insert(trace) => diesel::RunQueryDsl::execute(insert!(trace), c),
+            Self::Start(id) => diesel::RunQueryDsl::execute(Start::new(*id), c),
+            Self::Finish(end) => diesel::RunQueryDsl::execute(Finish::new(end), c),
+        };
+        changed.map(|rows| rows > 0)
     }
 }
 
@@ -56,36 +79,4 @@ macro_rules! insert {
         ))
     }};
 }
-
-macro_rules! start {
-    ($id:expr) => {
-        diesel::update(traces::table)
-            .filter(traces::id.eq($id.to_string()))
-            .filter(traces::status.eq(TraceStatus::Pending.name()))
-            .set((traces::status.eq(TraceStatus::Running.name()), traces::started_at.eq(Now.nullable())))
-    };
-}
-
-macro_rules! finish {
-    ($end:expr) => {{
-        let end: &TraceEnd = $end;
-        let began = FromNow::seconds(-end.duration_ms.unwrap_or_default() / 1000.0);
-        diesel::update(traces::table)
-            .filter(traces::id.eq(end.id.to_string()))
-            .filter(
-                traces::status
-                    .eq(TraceStatus::Pending.name())
-                    .or(traces::status.eq(TraceStatus::Running.name())),
-            )
-            .set((
-                traces::status.eq(end.status.name()),
-                traces::result_json.eq(end.result_json.as_deref()),
-                traces::error_message.eq(end.error_message.as_deref()),
-                traces::duration_ms.eq(end.duration_ms),
-                traces::started_at.eq(coalesce(traces::started_at, began)),
-                traces::completed_at.eq(Now.nullable()),
-                traces::task_trace_json.eq(end.task_trace_json.as_deref()),
-            ))
-    }};
-}
-use {finish, insert, start};
+use insert;

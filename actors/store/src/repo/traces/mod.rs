@@ -3,12 +3,14 @@
 //! Written on the way of requests, so in sets: see [`Traces::insert`]. An end is written once: what has ended is never
 //! changed again.
 
+mod bulk;
 mod change;
 mod cursor;
 mod end;
 mod list;
 mod model;
 mod read;
+mod statement;
 
 use uuid::Uuid;
 
@@ -18,7 +20,7 @@ use crate::repo::key;
 use crate::store::Store;
 use crate::writer::Outcome;
 
-pub(super) use change::Change;
+pub(crate) use change::Change;
 pub use model::{
     NewTrace, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
     TraceStatus, Unfinished,
@@ -39,8 +41,9 @@ impl Traces {
     ///
     /// # Errors
     /// When the database does not answer, or has a trace of that id.
-    pub async fn insert(&self, trace: NewTrace) -> Result<(), StoreError> {
-        self.change(operation("insert"), Change::Insert(trace)).await.map(drop)
+    pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
+        trace.error_message = trace.error_message.map(storable);
+        self.0.change(operation("insert"), Change::Insert(trace)).await.map(drop)
     }
 
     /// Writes traces; answers when all that can be written are on disk.
@@ -57,15 +60,16 @@ impl Traces {
     /// # Errors
     /// When the database does not answer.
     pub async fn start(&self, id: Uuid) -> Result<bool, StoreError> {
-        self.change(operation("start"), Change::Start(id)).await
+        self.0.change(operation("start"), Change::Start(id)).await
     }
 
     /// Writes how a run ended; answers whether it had not ended before.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn finish(&self, end: TraceEnd) -> Result<bool, StoreError> {
-        self.change(operation("finish"), Change::Finish(end)).await
+    pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
+        end.error_message = end.error_message.map(storable);
+        self.0.change(operation("finish"), Change::Finish(end)).await
     }
 
     /// Writes that a run failed, and the dead letter of it, in one transaction; answers whether it had not ended
@@ -73,7 +77,8 @@ impl Traces {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn fail_to_dead_letters(&self, failure: TraceFailure) -> Result<bool, StoreError> {
+    pub async fn fail_to_dead_letters(&self, mut failure: TraceFailure) -> Result<bool, StoreError> {
+        failure.error_message = storable(failure.error_message);
         self.0
             .write(operation("fail_to_dead_letters"), move |conn| {
                 Box::pin(async move { end::fail(conn, failure).await.map(Outcome::Keep) })
@@ -136,12 +141,9 @@ impl Traces {
             }
         }
     }
+}
 
-    async fn change(&self, operation: Operation, change: Change) -> Result<bool, StoreError> {
-        self.0
-            .write(operation, move |conn| {
-                Box::pin(async move { change.apply(conn).await.map(Outcome::Keep) })
-            })
-            .await
-    }
+/// A message as any database keeps it. JSON writes U+0000 as an escape, but a message may quote it as it came.
+fn storable(message: String) -> String {
+    if message.contains('\0') { key(&message) } else { message }
 }

@@ -1,0 +1,195 @@
+//! Changes of many traces in a few statements, as PostgreSQL wants them: every column is one array, so that a statement
+//! is the same text for any number of rows and is prepared once.
+
+use std::collections::HashSet;
+
+use diesel::pg::Pg;
+use diesel::prelude::*;
+use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
+use diesel::sql_types::{Array, Double, Nullable, Text, Timestamp};
+use diesel_async::{AsyncPgConnection, RunQueryDsl};
+
+use crate::clock::Now;
+use crate::error::StoreError;
+use crate::repo::traces::{Change, NewTrace, TraceEnd, TraceStatus};
+use crate::schema::traces;
+
+/// As [`Change::apply_all`](super::Change::apply_all).
+pub(super) async fn apply(changes: &[Change], c: &mut AsyncPgConnection) -> Result<Vec<bool>, StoreError> {
+    let (mut inserts, mut starts, mut ends) = (Inserts::default(), Vec::new(), Ends::default());
+    for change in changes {
+        match change {
+            Change::Insert(trace) => inserts.push(trace),
+            Change::Start(id) => starts.push(id.to_string()),
+            Change::Finish(end) => ends.push(end),
+        }
+    }
+    if !inserts.ids.is_empty() {
+        inserts.execute(c).await?;
+    }
+    let mut started: HashSet<String> = HashSet::new();
+    if !starts.is_empty() {
+        let pending = traces::table
+            .filter(traces::id.eq_any(starts))
+            .filter(traces::status.eq(TraceStatus::Pending.name()));
+        let start = diesel::update(pending).set((
+            traces::status.eq(TraceStatus::Running.name()),
+            traces::started_at.eq(Now.nullable()),
+            traces::updated_at.eq(Now),
+        ));
+        started = start.returning(traces::id).load(c).await?.into_iter().collect();
+    }
+    let mut ended: HashSet<String> = HashSet::new();
+    if !ends.ids.is_empty() {
+        ended = ends.load::<String>(c).await?.into_iter().collect();
+    }
+    // A row is changed once: where two ask for the same, the first is told so.
+    let outcomes = changes.iter().map(|change| match change {
+        Change::Insert(_) => true,
+        Change::Start(id) => started.remove(&id.to_string()),
+        Change::Finish(end) => ended.remove(&end.id.to_string()),
+    });
+    Ok(outcomes.collect())
+}
+
+/// Rows to be inserted, column by column.
+#[derive(Default)]
+struct Inserts<'a> {
+    ids: Vec<String>,
+    channels: Vec<&'a str>,
+    channel_ids: Vec<Option<&'a str>>,
+    modes: Vec<&'static str>,
+    statuses: Vec<&'static str>,
+    inputs: Vec<Option<&'a str>>,
+    results: Vec<Option<&'a str>>,
+    errors: Vec<Option<&'a str>>,
+    durations: Vec<Option<f64>>,
+    started: Vec<Option<chrono::NaiveDateTime>>,
+    completed: Vec<Option<chrono::NaiveDateTime>>,
+    task_traces: Vec<Option<&'a str>>,
+    tokens: Vec<Option<&'a str>>,
+}
+
+impl<'a> Inserts<'a> {
+    fn push(&mut self, trace: &'a NewTrace) {
+        self.ids.push(trace.id.to_string());
+        self.channels.push(&trace.channel);
+        self.channel_ids.push(trace.channel_id.as_deref());
+        self.modes.push(trace.mode.name());
+        self.statuses.push(trace.status.name());
+        self.inputs.push(trace.input_json.as_deref());
+        self.results.push(trace.result_json.as_deref());
+        self.errors.push(trace.error_message.as_deref());
+        self.durations.push(trace.duration_ms);
+        self.started.push(trace.started_at);
+        self.completed.push(trace.completed_at);
+        self.task_traces.push(trace.task_trace_json.as_deref());
+        self.tokens.push(trace.access_token_hash.as_deref());
+    }
+}
+
+type Texts = Array<Text>;
+type MaybeTexts = Array<Nullable<Text>>;
+
+impl QueryFragment<Pg> for Inserts<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
+             duration_ms, started_at, completed_at, task_trace_json, access_token_hash) SELECT * FROM unnest(",
+        );
+        out.push_bind_param::<Texts, _>(&self.ids)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Texts, _>(&self.channels)?;
+        out.push_sql(", ");
+        out.push_bind_param::<MaybeTexts, _>(&self.channel_ids)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Texts, _>(&self.modes)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Texts, _>(&self.statuses)?;
+        for texts in [&self.inputs, &self.results, &self.errors] {
+            out.push_sql(", ");
+            out.push_bind_param::<MaybeTexts, _>(texts)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Double>>, _>(&self.durations)?;
+        for times in [&self.started, &self.completed] {
+            out.push_sql(", ");
+            out.push_bind_param::<Array<Nullable<Timestamp>>, _>(times)?;
+        }
+        for texts in [&self.task_traces, &self.tokens] {
+            out.push_sql(", ");
+            out.push_bind_param::<MaybeTexts, _>(texts)?;
+        }
+        out.push_sql(")");
+        Ok(())
+    }
+}
+
+impl QueryId for Inserts<'_> {
+    type QueryId = Inserts<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+/// Ends to be written, column by column; of two ends of one trace the first.
+#[derive(Default)]
+struct Ends<'a> {
+    seen: HashSet<uuid::Uuid>,
+    ids: Vec<String>,
+    statuses: Vec<&'static str>,
+    results: Vec<Option<&'a str>>,
+    errors: Vec<Option<&'a str>>,
+    durations: Vec<Option<f64>>,
+    task_traces: Vec<Option<&'a str>>,
+}
+
+impl<'a> Ends<'a> {
+    fn push(&mut self, end: &'a TraceEnd) {
+        if !self.seen.insert(end.id) {
+            return;
+        }
+        self.ids.push(end.id.to_string());
+        self.statuses.push(end.status.name());
+        self.results.push(end.result_json.as_deref());
+        self.errors.push(end.error_message.as_deref());
+        self.durations.push(end.duration_ms);
+        self.task_traces.push(end.task_trace_json.as_deref());
+    }
+}
+
+impl QueryFragment<Pg> for Ends<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "UPDATE traces SET status = e.status, result_json = e.result, error_message = e.error, \
+             duration_ms = e.duration, task_trace_json = e.task_trace, \
+             started_at = coalesce(started_at, (clock_timestamp() AT TIME ZONE 'utc') \
+             - make_interval(secs => coalesce(e.duration, 0) / 1000.0)), \
+             completed_at = (clock_timestamp() AT TIME ZONE 'utc'), \
+             updated_at = (clock_timestamp() AT TIME ZONE 'utc') FROM unnest(",
+        );
+        out.push_bind_param::<Texts, _>(&self.ids)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Texts, _>(&self.statuses)?;
+        for texts in [&self.results, &self.errors] {
+            out.push_sql(", ");
+            out.push_bind_param::<MaybeTexts, _>(texts)?;
+        }
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Nullable<Double>>, _>(&self.durations)?;
+        out.push_sql(", ");
+        out.push_bind_param::<MaybeTexts, _>(&self.task_traces)?;
+        out.push_sql(
+            ") AS e (id, status, result, error, duration, task_trace) \
+             WHERE traces.id = e.id AND traces.status IN ('pending', 'running') RETURNING traces.id",
+        );
+        Ok(())
+    }
+}
+
+impl QueryId for Ends<'_> {
+    type QueryId = Ends<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl Query for Ends<'_> {
+    type SqlType = Text;
+}

@@ -1,0 +1,43 @@
+//! What is written in one transaction.
+
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::writer::rows::Rows;
+use crate::writer::unit::Unit;
+
+/// Rows, which need no savepoint while none fails, and units, each in one of its own.
+#[derive(Default)]
+pub(crate) struct Batch {
+    pub(super) units: Vec<Box<dyn Unit>>,
+    pub(super) rows: Rows,
+}
+
+impl Batch {
+    /// What follows a begin, the commit included. An error means that nothing is known to be kept.
+    pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
+        self.rows.run(conn).await?;
+        for unit in &mut self.units {
+            conn.savepoint().await?;
+            let keep = AssertUnwindSafe(unit.run(conn)).catch_unwind().await.unwrap_or_else(|_| {
+                unit.fail(StoreError::Database("a unit of work panicked".into()));
+                false
+            });
+            if keep {
+                conn.commit().await?;
+            } else {
+                conn.rollback().await?;
+            }
+        }
+        conn.commit().await
+    }
+
+    /// Answers every caller.
+    pub(super) fn settle(self, commit: &Result<(), StoreError>) {
+        self.units.into_iter().for_each(|unit| unit.settle(commit));
+        self.rows.settle(commit);
+    }
+}

@@ -1,0 +1,70 @@
+//! Changes of single rows that many callers make at once: they are made as one set.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::Change;
+
+/// What a change is answered: whether there was a row to change.
+pub(crate) type Changed = Result<bool, StoreError>;
+
+/// The changes of a batch and the callers who wait for them.
+#[derive(Default)]
+pub(super) struct Rows {
+    changes: Arc<Vec<Change>>,
+    callers: Vec<oneshot::Sender<Changed>>,
+    /// As many as changes, once these were made.
+    outcomes: Vec<Changed>,
+}
+
+impl Rows {
+    pub(super) fn new(rows: impl ExactSizeIterator<Item = (Change, oneshot::Sender<Changed>)>) -> Self {
+        let (changes, callers): (Vec<_>, Vec<_>) = rows.unzip();
+        Self { changes: Arc::new(changes), callers, outcomes: Vec::new() }
+    }
+
+    /// Makes the changes, first in the transaction. Where one cannot be made the transaction is begun anew and each is
+    /// tried in a savepoint of its own, so that what the database refuses fails alone.
+    ///
+    /// # Errors
+    /// When the transaction is no use any more.
+    pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        if let Ok(outcomes) = Change::apply_all(&self.changes, conn).await {
+            self.outcomes = outcomes.into_iter().map(Ok).collect();
+            return Ok(());
+        }
+        conn.rollback().await?;
+        conn.begin().await?;
+        for change in self.changes.iter() {
+            conn.savepoint().await?;
+            let outcome = change.apply(conn).await;
+            match outcome {
+                Ok(_) => conn.commit().await?,
+                Err(_) => conn.rollback().await?,
+            }
+            self.outcomes.push(outcome);
+        }
+        Ok(())
+    }
+
+    /// Answers every caller. What was written depends on the commit.
+    pub(super) fn settle(self, commit: &Result<(), StoreError>) {
+        let mut outcomes = self.outcomes.into_iter();
+        for caller in self.callers {
+            let answer = match (outcomes.next(), commit) {
+                (Some(Err(refused)), _) => Err(refused),
+                (_, Err(error)) => Err(error.clone()),
+                (Some(outcome), Ok(())) => outcome,
+                (None, Ok(())) => Err(StoreError::Database("a change was not made".into())),
+            };
+            // A caller that went away has nobody to tell.
+            let _gone = caller.send(answer);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Lists of traces.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use svc_model::Page;
+use svc_store::{NewTrace, TraceMode, TracePage, TraceQuery, TraceStatus, Traces};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::refusal;
+use super::traces::{end, pending};
+
+fn page(limit: i64, offset: i64) -> TraceQuery {
+    TraceQuery { page: Page { limit, offset }, ..TraceQuery::default() }
+}
+
+fn ids(page: &TracePage) -> Vec<String> {
+    page.rows.iter().map(|row| row.id.clone()).collect()
+}
+
+/// Every page from the first to the last, by cursor.
+async fn by_cursor(traces: &Traces, first: TraceQuery) -> Vec<String> {
+    let (mut query, mut found) = (first, Vec::new());
+    loop {
+        let page = traces.list(query.clone()).await.unwrap();
+        assert!(page.rows.len() <= 1000 && (!page.rows.is_empty() || page.next_cursor.is_none()));
+        found.extend(ids(&page));
+        match page.next_cursor {
+            Some(cursor) => query.cursor = Some(cursor),
+            None => return found,
+        }
+    }
+}
+
+pub(crate) async fn traces_are_filtered_and_sorted(db: Database) {
+    let traces = db.store().await.traces();
+    let mut rows = Vec::new();
+    for (channel, mode, status) in [
+        ("a", TraceMode::Sync, TraceStatus::Completed),
+        ("b", TraceMode::Async, TraceStatus::Pending),
+        ("a", TraceMode::Async, TraceStatus::Failed),
+        ("c", TraceMode::Cron, TraceStatus::Running),
+    ] {
+        let row = NewTrace::new(Uuid::now_v7(), channel.into(), mode, status);
+        traces.insert(row.clone()).await.unwrap();
+        rows.push(row.id.to_string());
+    }
+    let list = async |query| ids(&traces.list(query).await.unwrap());
+    let of = |places: &[usize]| places.iter().map(|place| rows[*place].clone()).collect::<Vec<_>>();
+    assert_eq!(list(page(50, 0)).await, of(&[3, 2, 1, 0]), "newest first");
+    let some = |text: &str| Some(text.to_owned());
+    for (query, found) in [
+        (TraceQuery { status: some("completed"), ..page(50, 0) }, of(&[0])),
+        (TraceQuery { channel: some("a"), ..page(50, 0) }, of(&[2, 0])),
+        (TraceQuery { mode: some("async"), ..page(50, 0) }, of(&[2, 1])),
+        (TraceQuery { channel: some("a"), mode: some("async"), ..page(50, 0) }, of(&[2])),
+        (TraceQuery { channel: some("a"), status: some("running"), ..page(50, 0) }, of(&[])),
+        (TraceQuery { status: some("nonsense"), ..page(50, 0) }, of(&[])),
+        (TraceQuery { status: some("a\0"), ..page(50, 0) }, of(&[])),
+        (TraceQuery { sort_order: some("asc"), ..page(50, 0) }, of(&[0, 1, 2, 3])),
+        (TraceQuery { sort_order: some("ASC"), sort_by: some("nonsense"), ..page(50, 0) }, of(&[3, 2, 1, 0])),
+        (TraceQuery { sort_order: some("asc"), sort_by: some("status"), ..page(50, 0) }, of(&[0, 2, 1, 3])),
+        (TraceQuery { sort_by: some("channel"), ..page(50, 0) }, of(&[3, 1, 2, 0])),
+        (TraceQuery { sort_by: some("mode"), sort_order: some("asc"), ..page(2, 1) }, of(&[2, 3])),
+    ] {
+        assert_eq!(list(query.clone()).await, found, "{query:?}");
+    }
+    traces.finish(end(rows[1].parse().unwrap(), TraceStatus::Completed)).await.unwrap();
+    let updated = traces.list(TraceQuery { sort_by: some("updated_at"), ..page(50, 0) }).await.unwrap();
+    assert!(updated.rows.is_sorted_by_key(|row| std::cmp::Reverse(row.updated_at)));
+    assert_eq!((ids(&updated)[0].clone(), updated.next_cursor), (rows[1].clone(), None));
+    let counted = TraceQuery { channel: some("a"), include_total: true, ..page(1, 0) };
+    assert_eq!(traces.list(counted).await.unwrap().total, Some(2));
+    assert_eq!(traces.list(page(1, 0)).await.unwrap().total, None);
+}
+
+pub(crate) async fn a_cursor_goes_with_the_default_order_only(db: Database) {
+    let traces = db.store().await.traces();
+    traces.insert_all((0..3).map(|_| pending("a")).collect()).await.unwrap();
+    let cursor = traces.list(page(1, 0)).await.unwrap().next_cursor;
+    assert!(cursor.is_some());
+    let with = |query: TraceQuery| TraceQuery { cursor: cursor.clone(), ..query };
+    let some = |text: &str| Some(text.to_owned());
+    for refused in [
+        with(page(1, 1)),
+        with(TraceQuery { sort_by: some("status"), ..page(1, 0) }),
+        with(TraceQuery { sort_order: some("asc"), ..page(1, 0) }),
+        TraceQuery { cursor: some("nonsense"), ..page(1, 0) },
+    ] {
+        assert_eq!(refusal(traces.list(refused).await).status(), 400);
+    }
+    let explicit = TraceQuery { sort_by: some("created_at"), sort_order: some("desc"), ..page(9, 0) };
+    assert_eq!(traces.list(with(explicit)).await.unwrap().rows.len(), 2);
+    assert_eq!(traces.list(page(3, 0)).await.unwrap().next_cursor, None, "nothing follows");
+    let other = TraceQuery { sort_order: some("asc"), ..page(1, 0) };
+    assert_eq!(traces.list(other).await.unwrap().next_cursor, None);
+}
+
+pub(crate) async fn pages_stay_what_they_were_while_rows_arrive(db: Database) {
+    let traces = db.store().await.traces();
+    traces.insert_all((0..25).map(|_| pending("a")).collect()).await.unwrap();
+    let before = ids(&traces.list(page(50, 0)).await.unwrap());
+    let (mut query, mut found) = (page(4, 0), Vec::new());
+    loop {
+        let listed = traces.list(query.clone()).await.unwrap();
+        found.extend(ids(&listed));
+        traces.insert_all((0..3).map(|_| pending("a")).collect()).await.unwrap();
+        let Some(cursor) = listed.next_cursor else { break };
+        query.cursor = Some(cursor);
+    }
+    assert_eq!(found, before, "none twice, none left out");
+}
+
+pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: Database) {
+    let traces = db.store().await.traces();
+    // Few instants, so that many rows share one; on the second, which SQLite's text could stumble over, and off it.
+    let times = ["12:00:00.000", "12:00:00.001", "12:00:00.120", "12:00:01.000"];
+    let rows = prop::collection::vec((0..times.len(), prop::sample::select(vec!["a", "b"])), 0..40);
+    let cases = (rows, 1..9_i64, prop::option::of(prop::sample::select(vec!["a", "b"])));
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..12 {
+        let (rows, limit, channel) = cases.new_tree(&mut runner).unwrap().current();
+        db.execute("DELETE FROM traces").await.unwrap();
+        for (time, channel) in rows {
+            let (id, time) = (Uuid::new_v4(), times[time]);
+            db.execute(&format!(
+                "INSERT INTO traces (id, channel, created_at) VALUES ('{id}', '{channel}', '2026-01-01 {time}')"
+            ))
+            .await
+            .unwrap();
+        }
+        let query = TraceQuery { channel: channel.map(Into::into), ..page(limit, 0) };
+        let mut by_offset = Vec::new();
+        loop {
+            let offset = i64::try_from(by_offset.len()).unwrap();
+            let found =
+                traces.list(TraceQuery { page: Page { limit, offset }, ..query.clone() }).await.unwrap();
+            if found.rows.is_empty() {
+                break;
+            }
+            by_offset.extend(ids(&found));
+        }
+        assert_eq!(by_cursor(&traces, query).await, by_offset);
+    }
+}
+
+pub(crate) async fn a_foreign_row_spoils_no_list(db: Database) {
+    let traces = db.store().await.traces();
+    traces.insert(pending("a")).await.unwrap();
+    db.execute(
+        "INSERT INTO traces (id, channel, mode, status) VALUES ('odd', 'a', 'carrier pigeon', 'lost')",
+    )
+    .await
+    .unwrap();
+    if db.is_sqlite() {
+        db.execute(
+            "INSERT INTO traces (id, channel, created_at, started_at) VALUES ('no time', 'a', 'noon', 'x')",
+        )
+        .await
+        .unwrap();
+        db.execute(
+            "INSERT INTO traces (id, channel, started_at, duration_ms) VALUES ('odd time', 'a', 'x', 'y')",
+        )
+        .await
+        .unwrap();
+    }
+    let listed = traces.list(page(50, 0)).await.unwrap();
+    assert_eq!(listed.rows.len(), if db.is_sqlite() { 3 } else { 2 });
+    let odd = listed.rows.iter().find(|row| row.id == "odd").unwrap();
+    assert_eq!((odd.mode.as_str(), odd.status.as_str()), ("carrier pigeon", "lost"));
+    assert!(traces.get("odd").await.unwrap().is_some());
+    if db.is_sqlite() {
+        assert!(traces.get("no time").await.is_err());
+        assert_eq!(traces.get("odd time").await.unwrap().unwrap().row.started_at, None);
+    }
+    assert!(traces.unfinished_async(None, 10).await.unwrap().is_empty());
+}

@@ -1,0 +1,273 @@
+//! Traces: written, ended, read one by one, forgotten.
+
+use std::time::Duration;
+
+use actix_supervision::{Fault, FaultKind, Tree};
+use chrono::{NaiveDate, NaiveDateTime};
+use futures_util::future::{join, join_all};
+use svc_store::{
+    NewTrace, StoreError, TraceEnd, TraceFailure, TraceKey, TraceMode, TraceQuery, TraceStatus, Traces,
+};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::{any, is_unavailable, workflow};
+
+pub(crate) fn pending(channel: &str) -> NewTrace {
+    NewTrace {
+        channel_id: Some("c1".into()),
+        input_json: Some(r#"{"data":{"a":1},"metadata":{"ip":"::1"},"bucket":7}"#.into()),
+        ..NewTrace::new(Uuid::now_v7(), channel.into(), TraceMode::Async, TraceStatus::Pending)
+    }
+}
+
+pub(crate) fn end(id: Uuid, status: TraceStatus) -> TraceEnd {
+    TraceEnd {
+        id,
+        status,
+        result_json: Some("{}".into()),
+        error_message: None,
+        duration_ms: Some(1500.0),
+        task_trace_json: None,
+    }
+}
+
+pub(crate) fn failure(id: Uuid) -> TraceFailure {
+    TraceFailure {
+        id,
+        error_message: "no luck".into(),
+        duration_ms: Some(2.0),
+        task_trace_json: Some("[]".into()),
+        retry_count: 0,
+        max_retries: 5,
+        delay: Duration::ZERO,
+    }
+}
+
+pub(crate) async fn status(traces: &Traces, id: Uuid) -> Option<String> {
+    traces.get(&id.to_string()).await.unwrap().map(|trace| trace.row.status)
+}
+
+/// How many traces are stored.
+pub(crate) async fn stored(traces: &Traces) -> i64 {
+    let all = TraceQuery { include_total: true, ..TraceQuery::default() };
+    traces.list(all).await.unwrap().total.unwrap()
+}
+
+/// SQL for an instant so many hours ago.
+pub(crate) fn ago(db: &Database, hours: u32) -> String {
+    if db.is_sqlite() {
+        format!("strftime('%Y-%m-%d %H:%M:%f', 'now', '-{hours} hours')")
+    } else {
+        format!("(now() AT TIME ZONE 'utc') - interval '{hours} hours'")
+    }
+}
+
+fn noon(micros: u32) -> NaiveDateTime {
+    NaiveDate::from_ymd_opt(2026, 1, 1).unwrap().and_hms_micro_opt(12, 0, 0, micros).unwrap()
+}
+
+pub(crate) async fn a_trace_is_stored_whole(db: Database) {
+    let traces = db.store().await.traces();
+    let whole = NewTrace {
+        channel_id: Some("c1".into()),
+        input_json: Some(r#"{"data":"é \u0000 \" '"}"#.into()),
+        result_json: Some("[1.5]".into()),
+        error_message: Some("why\0not".into()),
+        duration_ms: Some(1.25),
+        started_at: Some(noon(123_456)),
+        completed_at: Some(noon(0)),
+        task_trace_json: Some("[]".into()),
+        access_token_hash: Some("ab".repeat(32)),
+        ..NewTrace::new(Uuid::now_v7(), "orders".into(), TraceMode::Kafka, TraceStatus::Failed)
+    };
+    let bare = NewTrace::new(Uuid::now_v7(), "é".into(), TraceMode::Cron, TraceStatus::Running);
+    let (first, second) = join(traces.insert(whole.clone()), traces.insert(bare.clone())).await;
+    (first.unwrap(), second.unwrap());
+    let read = traces.get(&whole.id.to_string()).await.unwrap().unwrap();
+    assert_eq!((read.input_json, read.result_json), (whole.input_json, whole.result_json));
+    assert_eq!(
+        (read.task_trace_json, read.access_token_hash),
+        (whole.task_trace_json, whole.access_token_hash)
+    );
+    let row = read.row;
+    assert_eq!((row.channel.as_str(), row.channel_id.as_deref()), ("orders", Some("c1")));
+    assert_eq!((row.mode.as_str(), row.status.as_str()), ("kafka", "failed"));
+    assert_eq!(row.error_message.as_deref(), Some("why\u{FFFD}not"), "no database keeps U+0000");
+    assert_eq!(row.duration_ms, Some(1.25));
+    assert_eq!(row.started_at.map(svc_model::Timestamp::naive), whole.started_at);
+    assert_eq!(row.completed_at.map(svc_model::Timestamp::naive), whole.completed_at);
+    assert!(row.created_at <= row.updated_at);
+    let read = traces.get(&bare.id.to_string()).await.unwrap().unwrap();
+    assert_eq!((read.row.channel.as_str(), read.row.channel_id, read.row.started_at), ("é", None, None));
+    assert_eq!((read.input_json, read.result_json, read.access_token_hash), (None, None, None));
+    for absent in ["", "a\0", &Uuid::now_v7().to_string()] {
+        assert_eq!(traces.get(absent).await.unwrap(), None);
+    }
+}
+
+pub(crate) async fn a_run_begins_and_ends_once(db: Database) {
+    let traces = db.store().await.traces();
+    let trace = pending("orders");
+    let id = trace.id;
+    assert!(!traces.start(id).await.unwrap() && !traces.finish(end(id, TraceStatus::Failed)).await.unwrap());
+    traces.insert(trace).await.unwrap();
+    assert!(traces.start(id).await.unwrap());
+    assert!(!traces.start(id).await.unwrap(), "it runs already");
+    let running = traces.get(&id.to_string()).await.unwrap().unwrap().row;
+    assert_eq!((running.status.as_str(), running.completed_at), ("running", None));
+    let (first, second) =
+        join(traces.finish(end(id, TraceStatus::Completed)), traces.finish(end(id, TraceStatus::Failed)))
+            .await;
+    assert_eq!((first.unwrap(), second.unwrap()), (true, false), "one end, the first");
+    let ended = traces.get(&id.to_string()).await.unwrap().unwrap();
+    assert_eq!((ended.row.status.as_str(), ended.result_json.as_deref()), ("completed", Some("{}")));
+    assert_eq!(ended.row.started_at, running.started_at, "when it began stays");
+    assert!(ended.row.completed_at >= running.started_at && running.started_at >= Some(ended.row.created_at));
+    assert!(ended.row.updated_at >= running.updated_at && ended.row.created_at == running.created_at);
+    assert!(!traces.start(id).await.unwrap());
+    assert!(!traces.fail_to_dead_letters(failure(id)).await.unwrap());
+    assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(ended));
+}
+
+pub(crate) async fn a_run_never_marked_as_running_still_knows_when_it_began(db: Database) {
+    let traces = db.store().await.traces();
+    let trace = pending("orders");
+    let id = trace.id;
+    traces.insert(trace).await.unwrap();
+    assert!(traces.finish(end(id, TraceStatus::Completed)).await.unwrap());
+    let row = traces.get(&id.to_string()).await.unwrap().unwrap().row;
+    let ran = row.completed_at.unwrap().naive() - row.started_at.unwrap().naive();
+    assert!((ran.num_milliseconds() - 1500).abs() <= 2, "{ran}");
+}
+
+pub(crate) async fn a_refused_row_fails_alone(db: Database) {
+    let traces = db.store().await.traces();
+    let rows: Vec<_> = (0..60).map(|_| pending("orders")).collect();
+    traces.insert(rows[0].clone()).await.unwrap();
+    // The first is there already, so its set fails and every row is tried by itself; beside ends that must hold.
+    let ends = traces.finish(end(rows[0].id, TraceStatus::Completed));
+    let (answers, ended) = join(join_all(rows.iter().map(|row| traces.insert(row.clone()))), ends).await;
+    assert!(matches!(&answers[0], Err(StoreError::Database(_))), "{:?}", answers[0]);
+    assert!(answers[1..].iter().all(Result::is_ok), "{answers:?}");
+    assert!(ended.unwrap());
+    assert_eq!(stored(&traces).await, 60);
+    assert_eq!(status(&traces, rows[0].id).await.as_deref(), Some("completed"));
+    let more = vec![rows[3].clone(), pending("orders"), pending("orders")];
+    assert!(traces.insert_all(more).await.is_err(), "one is there");
+    assert_eq!(stored(&traces).await, 62, "the others are written");
+}
+
+pub(crate) async fn rows_and_units_are_written_together(db: Database) {
+    let store = db.store().await;
+    let (traces, workflows) = (store.traces(), store.workflows());
+    let rows: Vec<_> = (0..1500).map(|_| pending("orders")).collect();
+    let units = (0..20).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
+    let (rows, units) = join(join_all(rows.into_iter().map(|row| traces.insert(row))), join_all(units)).await;
+    assert!(rows.iter().all(Result::is_ok) && units.iter().all(Result::is_ok));
+    assert_eq!(stored(&traces).await, 1500);
+    assert_eq!(workflows.list(Default::default(), Default::default()).await.unwrap().1, 20);
+}
+
+pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: Database) {
+    let traces = db.store().await.traces();
+    let broken = if db.is_sqlite() {
+        "CREATE TABLE parents (id INTEGER PRIMARY KEY);
+         CREATE TABLE children (parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED);
+         CREATE TRIGGER no_commit AFTER INSERT ON traces BEGIN INSERT INTO children VALUES (1); END;"
+    } else {
+        "CREATE FUNCTION no_commit() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no commit'; END $$;
+         CREATE CONSTRAINT TRIGGER no_commit AFTER INSERT ON traces DEFERRABLE INITIALLY DEFERRED
+         FOR EACH ROW EXECUTE FUNCTION no_commit();"
+    };
+    db.execute(broken).await.unwrap();
+    for answer in join_all((0..20).map(|_| traces.insert(pending("orders")))).await {
+        assert!(matches!(answer, Err(StoreError::Database(_))), "{answer:?}");
+    }
+    assert_eq!(stored(&traces).await, 0);
+    let mended = if db.is_sqlite() { "DROP TRIGGER no_commit" } else { "DROP TRIGGER no_commit ON traces" };
+    db.execute(mended).await.unwrap();
+    traces.insert(pending("orders")).await.expect("the next commit holds");
+}
+
+pub(crate) async fn a_crash_of_the_writer_loses_no_promised_row(db: Database) {
+    let fault = Fault { path: "store/writer".into(), message: "*".into(), nth: 5, kind: FaultKind::Panic };
+    let tree = Tree::builder("test").faults(vec![fault]).build();
+    let traces = db.store_in(&tree).await.traces();
+    let rows: Vec<_> = (0..20).map(|_| pending("orders")).collect();
+    let answers = join_all(rows.iter().map(|row| traces.insert(row.clone()))).await;
+    assert!(is_unavailable(&answers[4]), "{:?}", answers[4]);
+    traces.insert(pending("orders")).await.expect("a new instance writes");
+    for (row, answer) in rows.iter().zip(answers) {
+        match answer {
+            Ok(()) => assert!(status(&traces, row.id).await.is_some(), "it was promised"),
+            Err(error) => assert!(matches!(error, StoreError::Unavailable(_)), "{error}"),
+        }
+    }
+}
+
+pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: Database) {
+    let before = db.store().await.traces();
+    let mut left: Vec<_> = (0..7).map(|_| pending("orders")).collect();
+    for row in &left {
+        before.insert(row.clone()).await.unwrap();
+    }
+    before.start(left[2].id).await.unwrap();
+    before.finish(end(left[4].id, TraceStatus::Completed)).await.unwrap();
+    before.insert(NewTrace { mode: TraceMode::Sync, ..pending("orders") }).await.unwrap();
+    drop(before);
+    let traces = db.store().await.traces();
+    traces.insert(pending("orders")).await.unwrap();
+    let ended = left.remove(4).id;
+    let mut found = Vec::new();
+    let mut after: Option<TraceKey> = None;
+    loop {
+        let page = traces.unfinished_async(after.clone(), 4).await.unwrap();
+        let Some(last) = page.last() else { break };
+        after = Some(last.key.clone());
+        found.extend(page);
+    }
+    let ids = |rows: &[NewTrace]| rows.iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), ids(&left), "and not {ended}");
+    assert_eq!((found[0].channel.as_str(), found[0].channel_id.as_deref()), ("orders", Some("c1")));
+    assert_eq!(found[0].input_json, left[0].input_json);
+}
+
+pub(crate) async fn what_is_expired_is_deleted_in_steps(db: Database) {
+    let traces = db.store().await.traces();
+    let rows: Vec<_> = (0..30).map(|_| pending("orders")).collect();
+    traces.insert_all(rows.clone()).await.unwrap();
+    for row in &rows[..20] {
+        traces.finish(end(row.id, TraceStatus::Completed)).await.unwrap();
+    }
+    let age = |ids: &[NewTrace], hours| {
+        let ids: Vec<_> = ids.iter().map(|row| format!("'{}'", row.id)).collect();
+        let ago = ago(&db, hours);
+        format!("UPDATE traces SET created_at = {ago} WHERE id IN ({})", ids.join(", "))
+    };
+    for (ids, hours) in [(&rows[..15], 11), (&rows[20..24], 11), (&rows[24..26], 21)] {
+        db.execute(&age(ids, hours)).await.unwrap();
+    }
+    assert_eq!(
+        traces.delete_expired(10, 4).await.unwrap(),
+        15 + 2,
+        "ended and old, or not ended and twice as old"
+    );
+    assert_eq!(stored(&traces).await, 13);
+    assert_eq!(traces.delete_expired(10, 4).await.unwrap(), 0);
+}
+
+pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: Database) {
+    let traces = db.store().await.traces();
+    let trace = pending("orders");
+    traces.insert(trace.clone()).await.unwrap();
+    let set = format!("UPDATE traces SET updated_at = {}", ago(&db, 5));
+    db.execute(&set).await.unwrap();
+    let aged = traces.get(&trace.id.to_string()).await.unwrap().unwrap().row.updated_at;
+    db.execute("UPDATE traces SET error_message = 'by hand'").await.unwrap();
+    let by_hand = traces.get(&trace.id.to_string()).await.unwrap().unwrap().row;
+    assert!(by_hand.updated_at > aged && by_hand.updated_at >= by_hand.created_at);
+    db.execute(&set).await.unwrap();
+    traces.start(trace.id).await.unwrap();
+    assert!(traces.get(&trace.id.to_string()).await.unwrap().unwrap().row.updated_at >= by_hand.updated_at);
+}
