@@ -8,7 +8,7 @@ use actix_supervision::universe::Universe;
 use futures_util::FutureExt;
 use slog::{Discard, o};
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, timeout};
 
 use super::*;
 use crate::job::Due;
@@ -33,8 +33,9 @@ async fn job(tree: &Tree, spec: JobSpec, metrics: &JobMetrics) -> Address<Job> {
 
 async fn until(mut reached: impl FnMut() -> bool) {
     let wait = async {
+        let mut looks = interval(Duration::from_millis(10));
         while !reached() {
-            sleep(Duration::from_millis(10)).await;
+            looks.tick().await;
         }
     };
     timeout(Duration::from_secs(60), wait).await.expect("the state is reached");

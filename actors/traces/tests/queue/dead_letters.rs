@@ -66,7 +66,7 @@ fn each_failure_counts_until_the_retries_are_used_up() {
 #[test]
 fn a_retry_that_a_crash_interrupts_keeps_its_count() {
     run(async |world| {
-        let first = world.start(|_| {}).await;
+        let first = world.start(no_retries).await;
         first.submit(json!({ "do": "fail" })).await.unwrap();
         until(async || first.letters().await.len() == 1).await;
         first.crash().await;

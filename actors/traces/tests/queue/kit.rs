@@ -21,7 +21,7 @@ use svc_traces::{
     Runner, Settings, TraceMetrics, Traces, Tracing,
 };
 use tokio::sync::Semaphore;
-use tokio::time::{sleep, timeout};
+use tokio::time::{interval, timeout};
 use uuid::Uuid;
 
 /// Longer than any state may take to be reached.
@@ -218,8 +218,9 @@ pub(crate) fn job(payload: Value) -> Job {
 /// Waits for a state.
 pub(crate) async fn until(mut reached: impl AsyncFnMut() -> bool) {
     let wait = async {
+        let mut looks = interval(Duration::from_millis(10));
         while !reached().await {
-            sleep(Duration::from_millis(10)).await;
+            looks.tick().await;
         }
     };
     timeout(PATIENCE, wait).await.expect("the state is reached");
