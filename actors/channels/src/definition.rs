@@ -34,7 +34,8 @@ pub struct Definition {
     pub(crate) meters: Meters,
     pub(crate) flow_meters: FlowMeters,
     version: i64,
-    content_hash: String,
+    /// Of the stored channel, where answers are kept.
+    content_hash: Option<String>,
 }
 
 impl Definition {
@@ -59,7 +60,8 @@ impl Definition {
         if is_unreadable(&row.content.transport_config) {
             return Err("transport_config_json does not parse".to_owned());
         }
-        let content_hash = row.content.content_hash();
+        let keeps = config.cache.as_ref().is_some_and(|cache| cache.enabled);
+        let content_hash = keeps.then(|| row.content.content_hash());
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });

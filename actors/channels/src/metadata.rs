@@ -36,7 +36,7 @@ pub(crate) fn open(body: Option<Value>, envelope: bool) -> (Value, Map<String, V
 }
 
 /// What the service says of a message, whatever the caller says.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub(crate) struct Stamps<'d> {
     pub(crate) channel: &'d str,
     pub(crate) vars: Option<&'d Value>,

@@ -24,14 +24,17 @@ impl Registry {
     /// Runs a job on the next worker. An actor on its way out hands the job back, and so does one that cannot take
     /// more: nothing ran then.
     async fn perform(&self, job: Job, limit: Duration) -> Completed {
+        let metrics = &self.shared.tools.metrics;
         let turn = self.jobs.fetch_add(1, Ordering::Relaxed);
         let mut run = Run { job, limit };
         for offer in 0..OFFERS {
             let Some(entry) = self.channel_of(&run.job) else {
+                metrics.lost(None);
                 return failed(resolve::unknown(&run.job.channel).message());
             };
             if let Some(quarantine) = entry.quarantine() {
-                self.shared.tools.metrics.error("channel_quarantined");
+                metrics.error("channel_quarantined");
+                metrics.lost(Some(entry.name()));
                 return failed(refusal::quarantined(entry.name(), &quarantine.reason).message());
             }
             let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy(run.job) };
@@ -40,15 +43,15 @@ impl Registry {
                 Err(error) => error,
             };
             if error.kind == CallErrorKind::Crashed {
-                self.shared.tools.metrics.error("panic");
+                metrics.error("panic");
             }
-            let message = refusal::from_call(entry.name(), &error);
+            let refused = refusal::from_call(entry.name(), &error);
             match (error.kind, error.message) {
                 (CallErrorKind::Draining | CallErrorKind::Stopped, Some(again)) => run = again,
                 (CallErrorKind::Full | CallErrorKind::Restarting { .. }, Some(again)) => {
                     return busy(again.job);
                 }
-                _ => return failed(message.message()),
+                _ => return failed(refused.message()),
             }
         }
         busy(run.job)

@@ -109,6 +109,13 @@ impl ChannelMetrics {
         self.errors.get_or_create(&ErrorLabels { reason }).inc();
     }
 
+    /// Counts an accepted job that could not be run; `None` for one whose channel is gone.
+    pub fn lost(&self, channel: Option<&str>) {
+        let channel = channel.unwrap_or("_unknown").to_owned();
+        let (_, status) = Ending::ALL[Ending::Error as usize];
+        self.messages.get_or_create(&MessageLabels { channel, status }).inc();
+    }
+
     /// Counts a request over a rate limit. `scope` is the name of the channel, or `admin`, `data` or `operational` for
     /// the platform's own limits.
     pub fn rate_limited(&self, scope: &str) {

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::{Fault, FaultKind};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_model::ChannelContent;
 use svc_registry::Scope;
@@ -50,6 +52,11 @@ fn a_job_finds_its_channel_by_id_and_else_by_name() {
         }
         let completed = perform(&running, job(Some("gone"), "nobody")).await;
         assert!(failure(&completed).contains("'nobody'"), "{completed:?}");
+        let mut counted = Registry::with_prefix("svc");
+        world.metrics.register(&mut counted);
+        let mut page = String::new();
+        encode(&mut page, &counted).unwrap();
+        assert!(page.contains(r#"svc_messages_total{channel="_unknown",status="error"} 1"#), "{page}");
     });
 }
 

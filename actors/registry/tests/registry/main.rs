@@ -1,5 +1,5 @@
 //! What the registry promises, on a real database.
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod jobs;
 mod kit;
