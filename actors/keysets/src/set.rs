@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use actix_supervision::Address;
 use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
-use svc_auth::{KeySet, Keys};
+use svc_auth::{Jwks, KeySet};
 use svc_outbound::Url;
 use tokio::time::Instant;
 
@@ -94,7 +94,7 @@ pub(crate) struct SharedSet {
 
 impl SharedSet {
     /// Whatever becomes of the actor, the answer is the keys at hand after at most the time of a fetch.
-    async fn wanted(&self, want: Want) -> Option<Arc<Keys>> {
+    async fn wanted(&self, want: Want) -> Option<Arc<Jwks>> {
         let (state, now) = (self.slot.state(), Instant::now());
         if state.need(now, &want, state.is_busy(now)) == Need::Nothing {
             return state.keys();
@@ -106,16 +106,16 @@ impl SharedSet {
 }
 
 impl KeySet for SharedSet {
-    fn fresh(&self) -> Option<Arc<Keys>> {
+    fn fresh(&self) -> Option<Arc<Jwks>> {
         let state = self.slot.state.load();
         if state.is_settled(Instant::now()) { state.keys() } else { None }
     }
 
-    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Keys>>> {
+    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>> {
         Box::pin(self.wanted(Want::Fresh))
     }
 
-    fn renew<'s>(&'s self, seen: &'s Arc<Keys>) -> BoxFuture<'s, Option<Arc<Keys>>> {
+    fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
         Box::pin(self.wanted(Want::OtherThan(Arc::clone(seen))))
     }
 }

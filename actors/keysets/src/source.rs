@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use svc_auth::{Keys, KeysError};
+use svc_auth::{Jwks, JwksError};
 use svc_outbound::header::{CACHE_CONTROL, HeaderMap};
 use svc_outbound::{Client, FetchError, StatusCode, Url};
 
@@ -13,7 +13,7 @@ const CAP: usize = 262_144;
 /// A key set and for how long it may be kept, if it says.
 #[derive(Debug)]
 pub(crate) struct Fetched {
-    pub(crate) keys: Keys,
+    pub(crate) keys: Jwks,
     pub(crate) max_age: Option<Duration>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Failure {
     Status(StatusCode),
     /// A document that is no usable key set.
     #[error(transparent)]
-    Keys(#[from] KeysError),
+    Jwks(#[from] JwksError),
     /// Nothing within the limit.
     #[error("no answer in time")]
     Late,
@@ -53,7 +53,7 @@ impl Source for Http {
             if !answer.status.is_success() {
                 return Err(Failure::Status(answer.status));
             }
-            Ok(Fetched { keys: Keys::parse(&answer.body)?, max_age: max_age(&answer.headers) })
+            Ok(Fetched { keys: Jwks::parse(&answer.body)?, max_age: max_age(&answer.headers) })
         })
     }
 }

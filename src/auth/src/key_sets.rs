@@ -13,7 +13,7 @@ pub const MAX_KEYS: usize = 100;
 
 /// Why a document is no usable key set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum KeysError {
+pub enum JwksError {
     /// No JSON object with an array `keys`.
     #[error("this is no key set")]
     Malformed,
@@ -27,24 +27,24 @@ pub enum KeysError {
 
 /// A parsed key set (RFC 7517), never empty. Keys that cannot be used are left out; symmetric ones never can.
 #[derive(Debug)]
-pub struct Keys {
+pub struct Jwks {
     keys: Vec<Jwk>,
 }
 
-impl Keys {
+impl Jwks {
     /// Parses a key set. Keys of another purpose, algorithm or curve, weak and malformed ones are skipped.
     ///
     /// # Errors
     /// The document is no key set, has more than [`MAX_KEYS`] keys, or none that can be used: it should not replace
     /// a set that was good.
-    pub fn parse(document: &[u8]) -> Result<Self, KeysError> {
-        let document: Value = serde_json::from_slice(document).map_err(|_| KeysError::Malformed)?;
-        let listed = document.get("keys").and_then(Value::as_array).ok_or(KeysError::Malformed)?;
+    pub fn parse(document: &[u8]) -> Result<Self, JwksError> {
+        let document: Value = serde_json::from_slice(document).map_err(|_| JwksError::Malformed)?;
+        let listed = document.get("keys").and_then(Value::as_array).ok_or(JwksError::Malformed)?;
         if listed.len() > MAX_KEYS {
-            return Err(KeysError::TooMany);
+            return Err(JwksError::TooMany);
         }
         let keys: Vec<_> = listed.iter().filter_map(Jwk::parse).collect();
-        if keys.is_empty() { Err(KeysError::Empty) } else { Ok(Self { keys }) }
+        if keys.is_empty() { Err(JwksError::Empty) } else { Ok(Self { keys }) }
     }
 
     /// How many keys are usable; at least one.
@@ -81,12 +81,12 @@ pub trait KeySets: Send + Sync {
 /// The key set of one issuer, shared by every channel that names its address.
 pub trait KeySet: Send + Sync {
     /// The keys, while they are fresh. Does no I/O.
-    fn fresh(&self) -> Option<Arc<Keys>>;
+    fn fresh(&self) -> Option<Arc<Jwks>>;
 
     /// Fresh keys, fetched when need be; stale ones when that fails; `None` when there never were any.
-    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Keys>>>;
+    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>>;
 
     /// For a key id that `seen` does not have: newer keys than those, fetched unless that happened a short time ago;
     /// else the keys at hand.
-    fn renew<'s>(&'s self, seen: &'s Arc<Keys>) -> BoxFuture<'s, Option<Arc<Keys>>>;
+    fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>>;
 }

@@ -18,5 +18,5 @@ mod reason;
 mod scheme;
 
 pub use authenticator::{Authenticator, Identity, Presented};
-pub use key_sets::{KeySet, KeySets, Keys, KeysError, MAX_KEYS};
+pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_KEYS};
 pub use reason::Reason;

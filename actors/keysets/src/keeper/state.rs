@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use svc_auth::Keys;
+use svc_auth::Jwks;
 use tokio::time::Instant;
 
 /// The longest a fetch may take, and with it any caller's wait.
@@ -22,7 +22,7 @@ const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(1);
 /// One key set at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
-    keys: Option<Arc<Keys>>,
+    keys: Option<Arc<Jwks>>,
     /// Until then nobody needs to ask: the keys are fresh, or a fetch has just failed.
     settled_until: Option<Instant>,
     /// The latest end of the fetch that runs. Outlives a crash in that fetch, hence an instant and no flag.
@@ -38,7 +38,7 @@ pub(crate) enum Want {
     /// Keys that are fresh.
     Fresh,
     /// Other keys than these, which lack a key id.
-    OtherThan(Arc<Keys>),
+    OtherThan(Arc<Jwks>),
 }
 
 /// What is to be done for it.
@@ -56,7 +56,7 @@ pub(crate) enum Need {
 
 impl State {
     /// The keys at hand, however old.
-    pub(crate) fn keys(&self) -> Option<Arc<Keys>> {
+    pub(crate) fn keys(&self) -> Option<Arc<Jwks>> {
         self.keys.clone()
     }
 
@@ -100,7 +100,7 @@ impl State {
     }
 
     /// It brought these keys.
-    pub(crate) fn succeeded(&self, now: Instant, keys: Arc<Keys>, max_age: Option<Duration>) -> Self {
+    pub(crate) fn succeeded(&self, now: Instant, keys: Arc<Jwks>, max_age: Option<Duration>) -> Self {
         let age = max_age.unwrap_or(DEFAULT_AGE).clamp(LEAST_AGE, GREATEST_AGE);
         Self {
             keys: Some(keys),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix_supervision::{Fault, FaultKind, Placement, Tree, Universe};
 use futures_util::future::{BoxFuture, join_all};
 use slog::{Drain, Never, OwnedKVList, Record, o};
-use svc_auth::{KeySets, Keys, KeysError};
+use svc_auth::{Jwks, JwksError, KeySets};
 use svc_outbound::Url;
 use tokio::time::advance;
 
@@ -18,14 +18,14 @@ use crate::KeySetCache;
 const URL: &str = "https://issuer.example/keys?tenant=s3cret";
 
 /// A set of so many keys.
-pub(super) fn keys(count: usize) -> Keys {
+pub(super) fn keys(count: usize) -> Jwks {
     let key = |id| {
         format!(
             r#"{{"kty":"OKP","crv":"Ed25519","kid":"{id}","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}}"#
         )
     };
     let all: Vec<_> = (0..count).map(key).collect();
-    Keys::parse(format!(r#"{{"keys":[{}]}}"#, all.join(",")).as_bytes()).unwrap()
+    Jwks::parse(format!(r#"{{"keys":[{}]}}"#, all.join(",")).as_bytes()).unwrap()
 }
 
 #[derive(Clone, Copy)]
@@ -77,7 +77,7 @@ impl Source for Issuer {
                     let _ = timeout(after, pending::<()>()).await;
                     Ok(Fetched { keys: keys(count), max_age: None })
                 }
-                Mood::Fails => Err(Failure::Keys(KeysError::Malformed)),
+                Mood::Fails => Err(Failure::Jwks(JwksError::Malformed)),
                 Mood::Hangs => pending().await,
                 Mood::Panics => panic!("a bug in fetching"),
             }
@@ -110,7 +110,7 @@ fn with(issuer: &Arc<Issuer>, test: impl AsyncFnOnce(KeySetCache)) {
     Universe::new(1).run(async |tree| test(cache(&tree, issuer, &Lines::default()).await).await);
 }
 
-fn count(keys: Option<Arc<Keys>>) -> Option<usize> {
+fn count(keys: Option<Arc<Jwks>>) -> Option<usize> {
     keys.map(|keys| keys.len())
 }
 

@@ -4,7 +4,7 @@
 //! together, and its code under every secret is compared with every signature presented, whether one matched already or
 //! not. So a stale request costs no hash, and the time taken tells nothing about the secrets.
 
-mod codes;
+mod macs;
 mod packed;
 mod signature;
 mod window;
@@ -16,7 +16,7 @@ use svc_secrets::Resolver;
 use crate::authenticator::Presented;
 use crate::material::{self, MaterialError};
 use crate::reason::Reason;
-use codes::Codes;
+use macs::Macs;
 
 /// The signatures a channel accepts.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Signatures {
     encoding: Option<SignatureEncoding>,
     window: Option<ReplayWindow>,
     message: Vec<Part>,
-    codes: Codes,
+    macs: Macs,
 }
 
 impl Signatures {
@@ -49,7 +49,7 @@ impl Signatures {
                 tolerance_secs: window.tolerance_secs,
             }),
             message: parts(&config.message),
-            codes: Codes::build(config.algorithm, &secrets)?,
+            macs: Macs::build(config.algorithm, &secrets)?,
         })
     }
 
@@ -69,7 +69,7 @@ impl Signatures {
         if presented.is_empty() {
             return Err(Reason::Malformed);
         }
-        if self.codes.match_any(&message, &presented) { Ok(()) } else { Err(Reason::BadSignature) }
+        if self.macs.match_any(&message, &presented) { Ok(()) } else { Err(Reason::BadSignature) }
     }
 
     /// The signed text, in pieces; `None` when a header of it is not there.

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn keys() -> Arc<Keys> {
+fn keys() -> Arc<Jwks> {
     Arc::new(crate::keeper::tests::keys(1))
 }
 
@@ -11,7 +11,7 @@ fn seconds(seconds: u64) -> Duration {
 }
 
 /// Fetched at an instant, with this `max-age`.
-fn fetched(max_age: Option<u64>) -> (State, Arc<Keys>, Instant) {
+fn fetched(max_age: Option<u64>) -> (State, Arc<Jwks>, Instant) {
     let (keys, now) = (keys(), Instant::now());
     (State::default().succeeded(now, Arc::clone(&keys), max_age.map(seconds)), keys, now)
 }

@@ -11,7 +11,7 @@ use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Private};
 use serde_json::{Value, json};
 use svc_auth::jwt::JwtVerifier;
-use svc_auth::{KeySet, KeySets, Keys, KeysError, MAX_KEYS, Reason};
+use svc_auth::{Jwks, JwksError, KeySet, KeySets, MAX_KEYS, Reason};
 use svc_model::config::auth::{JwtAlgorithm, JwtKey};
 use svc_secrets::Environment;
 
@@ -24,16 +24,16 @@ pub(super) struct FakeSet(Arc<State>);
 
 #[derive(Default)]
 struct State {
-    fresh: Mutex<Option<Arc<Keys>>>,
-    obtainable: Mutex<Option<Arc<Keys>>>,
-    newer: Mutex<Option<Arc<Keys>>>,
+    fresh: Mutex<Option<Arc<Jwks>>>,
+    obtainable: Mutex<Option<Arc<Jwks>>>,
+    newer: Mutex<Option<Arc<Jwks>>>,
     obtained: AtomicUsize,
     renewed: AtomicUsize,
 }
 
 impl FakeSet {
     /// Holds fresh keys.
-    pub(super) fn holding(keys: Option<Arc<Keys>>) -> Self {
+    pub(super) fn holding(keys: Option<Arc<Jwks>>) -> Self {
         let set = Self::default();
         *set.0.fresh.lock().unwrap() = keys;
         set
@@ -59,16 +59,16 @@ impl KeySets for FakeSet {
 }
 
 impl KeySet for FakeSet {
-    fn fresh(&self) -> Option<Arc<Keys>> {
+    fn fresh(&self) -> Option<Arc<Jwks>> {
         self.0.fresh.lock().unwrap().clone()
     }
 
-    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Keys>>> {
+    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>> {
         self.0.obtained.fetch_add(1, Ordering::Relaxed);
         ready(self.0.obtainable.lock().unwrap().clone()).boxed()
     }
 
-    fn renew<'s>(&'s self, seen: &'s Arc<Keys>) -> BoxFuture<'s, Option<Arc<Keys>>> {
+    fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
         self.0.renewed.fetch_add(1, Ordering::Relaxed);
         let newer = self.0.newer.lock().unwrap().clone();
         ready(Some(newer.unwrap_or_else(|| seen.clone()))).boxed()
@@ -104,11 +104,11 @@ fn jwk(key: &PKey<Private>, more: &Value) -> Value {
     jwk
 }
 
-fn set(keys: &[Value]) -> Result<Keys, KeysError> {
-    Keys::parse(json!({"keys": keys}).to_string().as_bytes())
+fn set(keys: &[Value]) -> Result<Jwks, JwksError> {
+    Jwks::parse(json!({"keys": keys}).to_string().as_bytes())
 }
 
-fn shared(keys: &[Value]) -> Arc<Keys> {
+fn shared(keys: &[Value]) -> Arc<Jwks> {
     Arc::new(set(keys).unwrap())
 }
 
@@ -129,22 +129,22 @@ fn token(issuer: &Issuer, kid: Option<&str>) -> String {
 #[test]
 fn a_document_that_is_no_key_set_is_refused() {
     for document in ["", "{", "[]", "null", "{}", r#"{"keys":{}}"#, r#"{"keys":null}"#, r#"{"key":[]}"#] {
-        assert_eq!(Keys::parse(document.as_bytes()).unwrap_err(), KeysError::Malformed, "{document}");
+        assert_eq!(Jwks::parse(document.as_bytes()).unwrap_err(), JwksError::Malformed, "{document}");
     }
-    assert_eq!(Keys::parse(b"{\"keys\":[\xff]}").unwrap_err(), KeysError::Malformed);
+    assert_eq!(Jwks::parse(b"{\"keys\":[\xff]}").unwrap_err(), JwksError::Malformed);
 }
 
 #[test]
 fn an_empty_set_and_one_of_unusable_keys_are_refused() {
-    assert_eq!(set(&[]).unwrap_err(), KeysError::Empty);
-    assert_eq!(set(&[json!(1), json!({}), json!({"kty": "oct", "k": "AA"})]).unwrap_err(), KeysError::Empty);
+    assert_eq!(set(&[]).unwrap_err(), JwksError::Empty);
+    assert_eq!(set(&[json!(1), json!({}), json!({"kty": "oct", "k": "AA"})]).unwrap_err(), JwksError::Empty);
 }
 
 #[test]
 fn a_set_holds_at_most_100_keys() {
     let key = jwk(&ec(Nid::X9_62_PRIME256V1), &json!({}));
     assert_eq!(set(&vec![key.clone(); MAX_KEYS]).unwrap().len(), 100);
-    assert_eq!(set(&vec![key; MAX_KEYS + 1]).unwrap_err(), KeysError::TooMany);
+    assert_eq!(set(&vec![key; MAX_KEYS + 1]).unwrap_err(), JwksError::TooMany);
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn an_unusable_key_is_skipped_and_spoils_no_other() {
         jwk(&rsa2048, &json!({"n": encode([&[0][..], &n[1..]].concat())})),
         jwk(&rsa2048, &json!({"n": ""})),
     ] {
-        assert_eq!(set(std::slice::from_ref(&unusable)).unwrap_err(), KeysError::Empty, "{unusable}");
+        assert_eq!(set(std::slice::from_ref(&unusable)).unwrap_err(), JwksError::Empty, "{unusable}");
         assert_eq!(set(&[unusable, good.clone()]).unwrap().len(), 1);
     }
     for usable in [

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use svc_auth::Keys;
+use svc_auth::Jwks;
 use svc_auth::jwt::JwtVerifier;
 use svc_model::config::auth::JwtAlgorithm;
 use svc_secrets::Environment;
@@ -55,7 +55,7 @@ fn every_algorithm_of_every_maker_is_verified_with_a_static_key() {
 #[test]
 fn every_key_of_a_published_set_is_used() {
     let [_, vectors] = vectors();
-    let keys = Keys::parse(vectors["jwks"].to_string().as_bytes()).unwrap();
+    let keys = Jwks::parse(vectors["jwks"].to_string().as_bytes()).unwrap();
     assert_eq!(keys.len(), 9);
     let set = FakeSet::holding(Some(Arc::new(keys)));
     let mut config = auth(Vec::new());

@@ -12,13 +12,13 @@ use svc_secrets::Secret;
 use crate::material::MaterialError;
 
 /// One keyed state for each secret: a request clones it instead of hashing the key again.
-pub(super) enum Codes {
+pub(super) enum Macs {
     Sha1(Vec<Hmac<Sha1>>),
     Sha256(Vec<Hmac<Sha256>>),
     Sha512(Vec<Hmac<Sha512>>),
 }
 
-impl Codes {
+impl Macs {
     /// Keys are the bytes of the texts; each comes with the name of its field.
     pub(super) fn build(
         algorithm: HmacAlgorithm,
@@ -49,9 +49,9 @@ impl Codes {
     }
 }
 
-impl fmt::Debug for Codes {
+impl fmt::Debug for Macs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Codes").field("secrets", &self.len()).finish()
+        f.debug_struct("Macs").field("secrets", &self.len()).finish()
     }
 }
 
