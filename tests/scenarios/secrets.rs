@@ -60,6 +60,8 @@ fn no_secret_comes_out_in_a_log_a_metric_an_error_or_a_read() {
         "/api/v1/admin/channels/export",
         "/api/v1/admin/channels/closed/versions",
         "/api/v1/admin/engine/status",
+        "/api/v1/admin/traces",
+        "/api/v1/admin/trace-dlq",
     ] {
         assert_eq!(keep(client.get(path).unwrap()), 200, "{path}");
     }
