@@ -14,11 +14,13 @@ mod state;
 mod unit;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Handler, ResponseActFuture, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
 
 use crate::error::StoreError;
 use crate::repo::Change;
@@ -30,6 +32,11 @@ use rows::{Changed, Rows};
 use state::Queue;
 pub(crate) use unit::Outcome;
 use unit::{Pending, Unit};
+
+/// A transaction that takes as long is worth a [`MOMENT`] of waiting for company.
+const SLOW: Duration = Duration::from_millis(3);
+/// As short as timers are.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// The actor.
 pub(crate) struct Writer {
@@ -47,9 +54,16 @@ impl Writer {
         let Some(waiting) = self.queue.start() else { return };
         let batch = batch_of(waiting);
         let link = Arc::clone(&self.link);
+        let begun = Instant::now();
         let run = self.io.spawn(async move { link.run(batch).await });
-        ctx.spawn(run.into_actor(self).map(|ended, writer, ctx| {
-            writer.queue.finished();
+        ctx.spawn(run.into_actor(self).map(move |ended, writer, ctx| {
+            if writer.queue.finished(begun.elapsed() >= SLOW) {
+                let moment = sleep(MOMENT).into_actor(writer);
+                ctx.spawn(moment.map(|(), writer, ctx| {
+                    writer.queue.gathered();
+                    writer.start_batch(ctx);
+                }));
+            }
             if let Ok(Err(away)) = ended {
                 // The link has waited as long as a caller may: nobody behind should wait for that again.
                 let outcome = Err(away);

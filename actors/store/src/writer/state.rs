@@ -8,15 +8,27 @@ pub(crate) const MOST_UNITS: usize = 256;
 pub(crate) const MOST_ROWS: usize = 1024;
 
 /// Natural group commit: whatever arrives while a transaction runs makes up the next one.
+///
+/// Callers that come back as soon as they are answered would so fall into two groups, each waiting for the commit of
+/// the other. Where commits are slow, those just answered are therefore given a moment before the next batch starts.
 pub(crate) struct Queue<U, R> {
     units: VecDeque<U>,
     rows: VecDeque<R>,
-    running: bool,
+    stage: Stage,
+}
+
+#[derive(Clone, Copy)]
+enum Stage {
+    Idle,
+    /// A batch of that size is under way.
+    Running(usize),
+    /// Until that many wait.
+    Gathering(usize),
 }
 
 impl<U, R> Queue<U, R> {
     pub(crate) const fn new() -> Self {
-        Self { units: VecDeque::new(), rows: VecDeque::new(), running: false }
+        Self { units: VecDeque::new(), rows: VecDeque::new(), stage: Stage::Idle }
     }
 
     pub(crate) fn push_unit(&mut self, unit: U) {
@@ -27,22 +39,47 @@ impl<U, R> Queue<U, R> {
         self.rows.push_back(row);
     }
 
-    /// The next batch, in the order of arrival; none while one runs or nothing waits.
+    /// The next batch, in the order of arrival; none while one runs, more are expected or nothing waits.
     pub(crate) fn start(&mut self) -> Option<(Vec<U>, Vec<R>)> {
-        if self.running || (self.units.is_empty() && self.rows.is_empty()) {
-            return None;
+        match self.stage {
+            Stage::Running(_) => return None,
+            Stage::Gathering(wanted) if self.waiting() < wanted => return None,
+            Stage::Idle | Stage::Gathering(_) if self.waiting() == 0 => return None,
+            Stage::Idle | Stage::Gathering(_) => {}
         }
-        self.running = true;
-        Some((first(&mut self.units, MOST_UNITS), first(&mut self.rows, MOST_ROWS)))
+        let batch = (first(&mut self.units, MOST_UNITS), first(&mut self.rows, MOST_ROWS));
+        self.stage = Stage::Running(batch.0.len() + batch.1.len());
+        Some(batch)
     }
 
-    pub(crate) const fn finished(&mut self) {
-        self.running = false;
+    /// The batch has ended; tells whether the next one waits for those of it who come back, until [`gathered`] says
+    /// that they had their moment. One caller alone is no group to keep together.
+    ///
+    /// [`gathered`]: Self::gathered
+    pub(crate) fn finished(&mut self, slow: bool) -> bool {
+        self.stage = match self.stage {
+            Stage::Running(size) if slow && size > 1 => {
+                Stage::Gathering((size + self.waiting()).min(MOST_UNITS))
+            }
+            _ => Stage::Idle,
+        };
+        matches!(self.stage, Stage::Gathering(_))
+    }
+
+    /// Who has not come back by now is not waited for.
+    pub(crate) fn gathered(&mut self) {
+        if let Stage::Gathering(_) = self.stage {
+            self.stage = Stage::Idle;
+        }
     }
 
     /// Everything that waits, for a writer that ends.
     pub(crate) fn take(&mut self) -> (Vec<U>, Vec<R>) {
         (first(&mut self.units, usize::MAX), first(&mut self.rows, usize::MAX))
+    }
+
+    fn waiting(&self) -> usize {
+        self.units.len() + self.rows.len()
     }
 }
 
@@ -65,7 +102,7 @@ mod tests {
         queue.push_unit(3);
         queue.push_row('b');
         assert_eq!(queue.start(), None);
-        queue.finished();
+        assert!(!queue.finished(false));
         assert_eq!(queue.start(), Some((vec![2, 3], vec!['a', 'b'])));
     }
 
@@ -76,7 +113,28 @@ mod tests {
         (0..MOST_ROWS + 2).for_each(|row| queue.push_row(row));
         let sizes = |(units, rows): (Vec<usize>, Vec<usize>)| (units.len(), rows.len());
         assert_eq!(queue.start().map(sizes), Some((MOST_UNITS, MOST_ROWS)));
-        queue.finished();
+        queue.finished(false);
         assert_eq!(queue.start().map(sizes), Some((1, 2)));
+    }
+
+    #[test]
+    fn callers_of_a_slow_commit_come_back_into_one_batch() {
+        let mut queue: Queue<(), u8> = Queue::new();
+        queue.push_row(1);
+        queue.push_row(2);
+        assert!(queue.start().is_some());
+        queue.push_row(3);
+        assert!(queue.finished(true));
+        assert!(queue.start().is_none(), "two more are expected");
+        queue.push_row(1);
+        assert!(queue.start().is_none());
+        queue.push_row(2);
+        assert_eq!(queue.start(), Some((vec![], vec![3, 1, 2])));
+        assert!(queue.finished(true));
+        queue.push_row(1);
+        assert!(queue.start().is_none());
+        queue.gathered();
+        assert_eq!(queue.start(), Some((vec![], vec![1])), "the others did not come back");
+        assert!(!queue.finished(true), "one alone is not waited for");
     }
 }

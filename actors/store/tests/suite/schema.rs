@@ -204,6 +204,9 @@ pub(crate) async fn a_page_of_many_traces_is_read_from_an_index(db: Database) {
     }
     let due = "SELECT id FROM trace_dlq WHERE next_retry_at <= '2100-01-01' ORDER BY next_retry_at LIMIT 20";
     if db.is_sqlite() {
+        let walked = format!("SELECT * FROM traces WHERE +status = 'completed' {newest}");
+        let plan = explained(&db, &walked).await;
+        assert!(plan.contains("traces_created") && !plan.contains("TEMP B-TREE"), "{plan}");
         let plan = explained(&db, due).await;
         assert!(plan.contains("trace_dlq_retry"), "{plan}");
     }

@@ -83,7 +83,8 @@ pub(crate) async fn a_trace_is_stored_whole(db: Database) {
     };
     let bare = NewTrace::new(Uuid::now_v7(), "é".into(), TraceMode::Cron, TraceStatus::Running);
     let (first, second) = join(traces.insert(whole.clone()), traces.insert(bare.clone())).await;
-    (first.unwrap(), second.unwrap());
+    first.unwrap();
+    second.unwrap();
     let read = traces.get(&whole.id.to_string()).await.unwrap().unwrap();
     assert_eq!((read.input_json, read.result_json), (whole.input_json, whole.result_json));
     assert_eq!(

@@ -55,7 +55,7 @@ impl Beyond {
     }
 
     fn new(key: TraceKey, operator: &'static str) -> Self {
-        let fine = key.created_at.nanosecond() % 1_000_000 != 0;
+        let fine = !key.created_at.nanosecond().is_multiple_of(1_000_000);
         let format = if fine { "%Y-%m-%d %H:%M:%S%.6f" } else { "%Y-%m-%d %H:%M:%S%.3f" };
         let text = key.created_at.format(format).to_string();
         Self { operator, created_at: key.created_at, text, id: key.id }
