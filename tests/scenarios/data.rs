@@ -267,6 +267,8 @@ fn a_method_the_data_plane_does_not_know_is_405() {
     let mut client = server.client();
     echo(&mut client, "w", json!({}));
     for method in ["TRACE", "PROPFIND", "FOO"] {
-        error(&client.send(method, "/api/v1/data/w", &[], b"").unwrap(), 405, "METHOD_NOT_ALLOWED");
+        let answer = client.send(method, "/api/v1/data/w", &[], b"").unwrap();
+        error(&answer, 405, "METHOD_NOT_ALLOWED");
+        assert_eq!(answer.header("allow"), Some("GET, POST, PUT, PATCH, DELETE, HEAD"));
     }
 }

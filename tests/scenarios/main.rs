@@ -15,6 +15,7 @@ mod data;
 mod dead_letters;
 mod import;
 mod operations;
+mod rate_limit;
 mod secrets;
 mod signals;
 mod start;

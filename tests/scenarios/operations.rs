@@ -154,18 +154,21 @@ fn the_function_catalogue_lists_27_spellings() {
 fn a_known_admin_path_with_the_wrong_method_is_405() {
     let server = start();
     let mut client = server.client();
-    for (method, path) in [
-        ("DELETE", "/workflows"),
-        ("PUT", "/channels"),
-        ("POST", "/workflows/w"),
-        ("GET", "/channels/c/status"),
-        ("DELETE", "/engine/reload"),
-        ("GET", "/channels/c/trigger"),
-        ("POST", "/audit-logs"),
-        ("PUT", "/actors"),
+    for (method, path, allowed) in [
+        ("DELETE", "/workflows", "GET, HEAD, POST"),
+        ("PUT", "/channels", "GET, HEAD, POST"),
+        ("POST", "/workflows/w", "DELETE, GET, HEAD, PUT"),
+        ("GET", "/channels/c/status", "PATCH"),
+        ("DELETE", "/engine/reload", "POST"),
+        ("GET", "/channels/c/trigger", "POST"),
+        ("POST", "/audit-logs", "GET, HEAD"),
+        ("PUT", "/actors", "GET, HEAD"),
     ] {
         let answer = client.json(method, &format!("/api/v1/admin{path}"), &json!({})).unwrap();
         error(&answer, 405, "METHOD_NOT_ALLOWED");
+        let mut methods: Vec<&str> = answer.header("allow").unwrap_or_default().split(", ").collect();
+        methods.sort_unstable();
+        assert_eq!(methods.join(", "), allowed, "{method} {path}");
     }
 }
 

@@ -100,6 +100,7 @@ struct Parts {
     internal: Option<String>,
     retry_after: Option<u32>,
     challenge: Option<String>,
+    allow: Option<Cow<'static, str>>,
 }
 
 impl ServiceError {
@@ -112,6 +113,7 @@ impl ServiceError {
             internal: None,
             retry_after: None,
             challenge: None,
+            allow: None,
         }))
     }
 
@@ -218,6 +220,13 @@ impl ServiceError {
         self
     }
 
+    /// Adds the value of `Allow`: the methods that a 405 does not refuse.
+    #[must_use]
+    pub fn with_allow(mut self, methods: impl Into<Cow<'static, str>>) -> Self {
+        self.0.allow = Some(methods.into());
+        self
+    }
+
     /// The code.
     pub fn code(&self) -> Code {
         self.0.code
@@ -251,6 +260,11 @@ impl ServiceError {
     /// The value of `WWW-Authenticate`.
     pub fn challenge(&self) -> Option<&str> {
         self.0.challenge.as_deref()
+    }
+
+    /// The value of `Allow`.
+    pub fn allow(&self) -> Option<&str> {
+        self.0.allow.as_deref()
     }
 
     /// The body of the answer: `{"error": {"code", "message", "details"?, "request_id"?}}`.

@@ -20,7 +20,9 @@ use svc_traces::TraceMetrics;
 use tokio::time::{Instant, timeout};
 
 use crate::config::Config;
-use crate::http::{self, AdminAuth, Cors, Extent, Metrics, Planes, TreeCollector, TrustedProxies};
+use crate::http::{
+    self, AdminAuth, Cors, Extent, Metrics, Planes, RateLimits, TreeCollector, TrustedProxies,
+};
 use crate::io::Io;
 use crate::jobs;
 use crate::lifecycle::Lifecycle;
@@ -126,6 +128,7 @@ impl Service {
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
         let (traced, succeeded) = (TraceMetrics::default(), JobMetrics::default());
         channels.register(metrics.registry_mut());
+        let rate_limits = RateLimits::new(&config.rate_limit, channels.clone());
         reloads.register(metrics.registry_mut());
         traced.register(metrics.registry_mut());
         succeeded.register(metrics.registry_mut());
@@ -165,6 +168,7 @@ impl Service {
             auth: AdminAuth::new(&config.admin_auth),
             proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
             cors: Cors::new(&config.cors),
+            rate_limits,
             planes: Planes::new(&config.server.data_mounts),
             config: Arc::new(config),
             store,

@@ -12,7 +12,7 @@ use svc_store::Store;
 use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::http::{AdminAuth, Cors, Metrics, Planes, Reason, RequestId, TrustedProxies};
+use crate::http::{AdminAuth, Cors, Metrics, Planes, RateLimits, Reason, RequestId, TrustedProxies};
 use crate::io::Io;
 use crate::lifecycle::Lifecycle;
 use crate::workers::Workers;
@@ -43,6 +43,7 @@ pub struct AppState {
     pub log: Logger,
     pub(crate) workers: Workers,
     pub(crate) cors: Cors,
+    pub(crate) rate_limits: RateLimits,
     pub(crate) planes: Planes,
     /// Here, so that the actor threads live as long as anything is mounted.
     pub(crate) io: Io,

@@ -101,11 +101,11 @@ section! {
 }
 
 section! {
-    /// The limit on requests per client and node, before any channel is looked at.
+    /// The limit on requests of one client address to this node, before any credential or channel is looked at.
     pub struct RateLimit {
         /// Whether requests are limited.
         pub enabled: bool = false,
-        /// Requests per second and client.
+        /// Requests per second of one client, to each class of paths without a number of its own.
         pub default_rps: u32 = 100,
         /// Requests a client may send at once.
         pub default_burst: u32 = 50,
@@ -119,7 +119,7 @@ section! {
 section! {
     /// Requests per second by class of path; the burst is half of it and one.
     pub struct RateLimitEndpoints {
-        /// The admin API.
+        /// The admin API, reads and refused keys included.
         pub admin_rps: u32 = 20,
         /// The data plane, mounts included. Unset: the default limit.
         pub data_rps: Option<u32> = None,

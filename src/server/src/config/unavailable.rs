@@ -41,11 +41,6 @@ const UNAVAILABLE: &[Unavailable] = &[
     Unavailable { key: "kafka.enabled", asked_for: |c| c.kafka.enabled, remedy: "set it to false" },
     Unavailable { key: "cluster.enabled", asked_for: |c| c.cluster.enabled, remedy: "run one node" },
     Unavailable {
-        key: "rate_limit.enabled",
-        asked_for: |c| c.rate_limit.enabled,
-        remedy: "let a proxy limit requests",
-    },
-    Unavailable {
         key: "engine.circuit_breaker.enabled",
         asked_for: |c| c.engine.circuit_breaker.enabled,
         remedy: "set it to false",

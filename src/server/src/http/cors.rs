@@ -116,6 +116,48 @@ mod tests {
     }
 
     #[test]
+    fn a_preflight_names_every_method_and_every_header() {
+        let headers = answer(
+            &Cors::new(&config::Cors {
+                additional_exposed_headers: vec!["etag".into()],
+                ..config::Cors::default()
+            }),
+            Some("https://a.example"),
+        );
+        let due = [
+            (ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS"),
+            (
+                ACCESS_CONTROL_ALLOW_HEADERS,
+                "content-type, authorization, accept, x-api-key, idempotency-key, x-request-id",
+            ),
+            (ACCESS_CONTROL_EXPOSE_HEADERS, "x-request-id, retry-after, etag"),
+            (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
+        ];
+        for (name, value) in due {
+            assert_eq!(headers.get(&name).unwrap(), value, "{name}");
+        }
+        assert!(headers.get(ACCESS_CONTROL_ALLOW_CREDENTIALS).is_none());
+    }
+
+    #[test]
+    fn an_empty_list_of_origins_allows_none_and_an_origin_is_compared_byte_for_byte() {
+        let listed = |origins: &[&str]| {
+            let allowed_origins = origins.iter().map(|&origin| origin.to_owned()).collect();
+            Cors::new(&config::Cors { allowed_origins, ..config::Cors::default() })
+        };
+        let granted =
+            |cors: &Cors, origin| answer(cors, Some(origin)).contains_key(ACCESS_CONTROL_ALLOW_ORIGIN);
+        assert!(!granted(&listed(&[]), "https://a.example"));
+        let one = listed(&["https://a.example"]);
+        assert!(granted(&one, "https://a.example"));
+        for other in
+            ["https://A.example", "https://a.example/", "https://a.example:443", "http://a.example", "null"]
+        {
+            assert!(!granted(&one, other), "{other}");
+        }
+    }
+
+    #[test]
     fn listed_origins_are_echoed_and_others_get_nothing() {
         let cors = Cors::new(&config::Cors {
             allowed_origins: vec!["https://a.example".into()],

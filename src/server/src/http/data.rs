@@ -48,7 +48,9 @@ pub(crate) async fn submit(
 ) -> Result<HttpResponse, Error> {
     if !METHODS.contains(request.method()) {
         let refused = format!("{} is not a method of the data plane", request.method());
-        return Err(ServiceError::method_not_allowed(refused).into());
+        return Err(ServiceError::method_not_allowed(refused)
+            .with_allow(METHODS.map(|m| m.to_string()).join(", "))
+            .into());
     }
     let query = query::parse(request.query_string())?;
     let raw = body::read(request.headers(), &mut payload.into_inner(), state.config.ingest.max_payload_size)

@@ -1,8 +1,8 @@
 //! The one middleware around everything the service answers.
 //!
-//! Outermost first: request id, security headers, panic guard, CORS, metrics and access log, admin auth. Whatever
-//! answers (a handler, a refusal, the router, a caught panic) leaves with the id, the headers and, when it is an error,
-//! the envelope.
+//! Outermost first: request id, security headers, panic guard, CORS, metrics and access log, rate limit, admin auth.
+//! Whatever answers (a handler, a refusal, the router, a caught panic) leaves with the id, the headers and, when it is
+//! an error, the envelope.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -15,7 +15,7 @@ use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
 use actix_web::error::InternalError;
 use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use actix_web::http::{ConnectionType, Method, StatusCode};
@@ -49,18 +49,18 @@ const SECURITY: [(HeaderName, HeaderValue); 5] = [
 #[derive(Debug, Clone)]
 pub(crate) struct Edge {
     state: web::Data<AppState>,
-    guards_metrics: bool,
+    public: bool,
 }
 
 impl Edge {
-    /// Around everything the service answers to anyone: `/metrics` asks for a key.
+    /// Around everything the service answers to anyone: requests are limited, `/metrics` asks for a key.
     pub(crate) fn public(state: web::Data<AppState>) -> Self {
-        Self { state, guards_metrics: true }
+        Self { state, public: true }
     }
 
-    /// Around the listener for operators, which only they can reach: `/metrics` is open.
+    /// Around the listener for operators, which only they can reach: nothing is limited, `/metrics` is open.
     pub(crate) fn operations(state: web::Data<AppState>) -> Self {
-        Self { state, guards_metrics: false }
+        Self { state, public: false }
     }
 }
 
@@ -76,8 +76,7 @@ where
     type Future = Ready<Result<Self::Transform, ()>>;
 
     fn new_transform(&self, inner: S) -> Self::Future {
-        let (state, guards_metrics) = (self.state.clone(), self.guards_metrics);
-        ready(Ok(EdgeService { inner: Rc::new(inner), state, guards_metrics }))
+        ready(Ok(EdgeService { inner: Rc::new(inner), state: self.state.clone(), public: self.public }))
     }
 }
 
@@ -86,7 +85,7 @@ where
 pub(crate) struct EdgeService<S> {
     inner: Rc<S>,
     state: web::Data<AppState>,
-    guards_metrics: bool,
+    public: bool,
 }
 
 impl<S, B> Service<ServiceRequest> for EdgeService<S>
@@ -102,7 +101,7 @@ where
 
     fn call(&self, mut request: ServiceRequest) -> Self::Future {
         let exchange = Exchange::begin(&self.state, &request);
-        if let Some(answer) = exchange.refuse_or_admit(&mut request, self.guards_metrics) {
+        if let Some(answer) = exchange.refuse_or_admit(&mut request, self.public) {
             return Box::pin(ready(Ok(exchange.finish(request.into_response(answer)))));
         }
         let inner = Rc::clone(&self.inner);
@@ -157,15 +156,19 @@ impl Exchange {
     }
 
     /// Answers what never reaches a handler; otherwise prepares the request for routing.
-    fn refuse_or_admit(&self, request: &mut ServiceRequest, guards_metrics: bool) -> Option<HttpResponse> {
+    fn refuse_or_admit(&self, request: &mut ServiceRequest, public: bool) -> Option<HttpResponse> {
         if self.method == Method::OPTIONS {
             return Some(self.state.cors.preflight());
+        }
+        // Before any credential: guessing keys is limited like everything else.
+        if let Err(error) = self.limit(public) {
+            return Some(Error(error).answer(Some(&self.id)));
         }
         let principal = match self.plane {
             // The handler asks for the trace's token or a key, once it knows the trace.
             Plane::Admin if reads_trace(&self.method, &self.path) => Ok(None),
             Plane::Admin => self.authorize(request.headers()).map(Some),
-            Plane::Operational("/metrics") if guards_metrics => self.authorize(request.headers()).map(Some),
+            Plane::Operational("/metrics") if public => self.authorize(request.headers()).map(Some),
             Plane::Operational("/health") => Ok(self.identify(request.headers())),
             _ => Ok(None),
         };
@@ -184,6 +187,10 @@ impl Exchange {
             principal,
         });
         None
+    }
+
+    fn limit(&self, public: bool) -> Result<(), ServiceError> {
+        if public { self.state.rate_limits.check(self.plane, self.client_ip) } else { Ok(()) }
     }
 
     fn authorize(&self, headers: &HeaderMap) -> Result<super::Principal, ServiceError> {
@@ -244,7 +251,7 @@ impl Exchange {
             Some(error) => {
                 Some(error.as_error::<Error>().cloned().unwrap_or_else(|| Error::of_status(status)))
             }
-            None if self.plane != Plane::Data && is_bodiless(response) => Some(Error::of_status(status)),
+            None if self.plane != Plane::Data && is_bodiless(response) => Some(refused_by_router(response)),
             None => None,
         }
     }
@@ -310,6 +317,17 @@ fn plane(state: &AppState, request: &ServiceRequest) -> Plane {
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("panicked without a text")
+}
+
+/// The error of a bare refusal of the router, with the methods it knows. `HEAD` is answered wherever `GET` is.
+fn refused_by_router(response: &HttpResponse) -> Error {
+    let Error(error) = Error::of_status(response.status());
+    let Some(methods) = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()) else {
+        return Error(error);
+    };
+    let known = |name| methods.split(',').any(|method| method.trim() == name);
+    let head = if known("GET") && !known("HEAD") { ", HEAD" } else { "" };
+    Error(error.with_allow(format!("{methods}{head}")))
 }
 
 fn is_bodiless(response: &HttpResponse) -> bool {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::http::header::{ALLOW, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, ResponseError};
 use svc_model::{Code, ServiceError};
 
@@ -24,6 +24,9 @@ impl Error {
         }
         if let Some(challenge) = self.0.challenge().and_then(|text| HeaderValue::from_str(text).ok()) {
             answer.headers_mut().insert(WWW_AUTHENTICATE, challenge);
+        }
+        if let Some(methods) = self.0.allow().and_then(|text| HeaderValue::from_str(text).ok()) {
+            answer.headers_mut().insert(ALLOW, methods);
         }
         answer
     }

@@ -133,12 +133,7 @@ fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
     let limit = "[rate_limit]\nenabled = true\ndefault_rps = 0\ndefault_burst = 0\nendpoints.data_rps = 0";
     assert_eq!(
         refused(limit),
-        [
-            "rate_limit.default_rps",
-            "rate_limit.default_burst",
-            "rate_limit.endpoints.data_rps",
-            "rate_limit.enabled"
-        ]
+        ["rate_limit.default_rps", "rate_limit.default_burst", "rate_limit.endpoints.data_rps"]
     );
     let cluster = "[cluster]\nenabled = true";
     assert_eq!(refused(cluster), ["cluster.redis_url", "storage.url", "cluster.enabled"]);
@@ -202,7 +197,6 @@ fn every_unavailable_setting_is_refused() {
             "cluster.enabled = true\ncluster.redis_url = \"redis://h\"\nstorage.url = \"postgres://h/d\""
                 .into(),
         ),
-        ("rate_limit.enabled", "rate_limit.enabled = true".into()),
         ("engine.circuit_breaker.enabled", "engine.circuit_breaker.enabled = true".into()),
         ("engine.fail_on_connector_load_error", "engine.fail_on_connector_load_error = true".into()),
     ];

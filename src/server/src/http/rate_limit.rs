@@ -1,0 +1,104 @@
+//! The limit on requests of one client address, before any credential is looked at and any channel is found.
+//!
+//! Each part of the service has buckets of its own, so that a client that floods one of them can still reach the
+//! others. What answers `OPTIONS` and the listener for operators are not limited.
+
+use std::net::IpAddr;
+
+use svc_channels::{ChannelMetrics, Limiter};
+use svc_model::ServiceError;
+
+use super::plane::Plane;
+use crate::config::RateLimit;
+
+/// The configured limits, and what they have seen.
+#[derive(Debug)]
+pub(crate) struct RateLimits {
+    groups: Option<Groups>,
+    metrics: ChannelMetrics,
+}
+
+#[derive(Debug)]
+struct Groups {
+    admin: Limiter,
+    data: Limiter,
+    operational: Limiter,
+}
+
+impl RateLimits {
+    /// The limits as configured; none when they are switched off.
+    pub(crate) fn new(config: &RateLimit, metrics: ChannelMetrics) -> Self {
+        let default = || Limiter::new(config.default_rps.into(), config.default_burst.into());
+        let own = |rps: u32| Limiter::new(rps.into(), u64::from(rps) / 2 + 1);
+        let groups = config.enabled.then(|| Groups {
+            admin: own(config.endpoints.admin_rps),
+            data: config.endpoints.data_rps.map_or_else(default, own),
+            operational: default(),
+        });
+        Self { groups, metrics }
+    }
+
+    /// Counts a request of this client against the limit of its plane.
+    ///
+    /// # Errors
+    /// 429 when the client has none left; the refusal is counted.
+    pub(crate) fn check(&self, plane: Plane, client: IpAddr) -> Result<(), ServiceError> {
+        let Some(groups) = &self.groups else { return Ok(()) };
+        let (limiter, scope) = match plane {
+            Plane::Admin => (&groups.admin, "admin"),
+            Plane::Data => (&groups.data, "data"),
+            Plane::Operational(_) | Plane::Other => (&groups.operational, "operational"),
+        };
+        if limiter.check(&client) {
+            return Ok(());
+        }
+        self.metrics.rate_limited(scope);
+        Err(ServiceError::rate_limited())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+
+    const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+
+    fn admitted(limits: &RateLimits, plane: Plane, client: IpAddr) -> usize {
+        (0..1_000).take_while(|_| limits.check(plane, client).is_ok()).count()
+    }
+
+    fn limits(change: impl FnOnce(&mut RateLimit)) -> RateLimits {
+        let mut config = RateLimit { enabled: true, ..RateLimit::default() };
+        change(&mut config);
+        RateLimits::new(&config, ChannelMetrics::default())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn every_plane_has_its_own_buckets_for_each_client() {
+        let limits = limits(|_| {});
+        for (plane, burst) in
+            [(Plane::Admin, 11), (Plane::Data, 50), (Plane::Operational("/health"), 50), (Plane::Other, 0)]
+        {
+            assert_eq!(admitted(&limits, plane, CLIENT), burst, "{plane:?}");
+        }
+        assert_eq!(admitted(&limits, Plane::Admin, IpAddr::V4(Ipv4Addr::BROADCAST)), 11);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_limit_of_its_own_allows_half_of_it_and_one_at_once() {
+        let limits = limits(|config| {
+            config.endpoints.data_rps = Some(7);
+            config.endpoints.admin_rps = u32::MAX;
+        });
+        assert_eq!(admitted(&limits, Plane::Data, CLIENT), 4);
+        assert_eq!(admitted(&limits, Plane::Admin, CLIENT), 1_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_limited_when_switched_off() {
+        let limits = limits(|config| config.enabled = false);
+        assert_eq!(admitted(&limits, Plane::Data, CLIENT), 1_000);
+    }
+}
