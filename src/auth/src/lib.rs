@@ -5,6 +5,8 @@
 //! comparison with a secret takes the same time whatever is wrong. The [`Reason`] of a refusal is for metrics and traces;
 //! what the caller is told is one text for all.
 //!
+//! The [`jwt`] module also serves workflows: it verifies the tokens they are handed and signs those they make.
+//!
 //! This crate keeps nothing between requests, opens no socket and reads no clock: the instant comes with the request,
 //! key sets of token issuers come from a [`KeySets`]. `authorization_logic` is an expression and belongs to the channel.
 

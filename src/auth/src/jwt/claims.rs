@@ -1,38 +1,47 @@
 //! What the claims of a verified token must say (RFC 7519, section 4.1).
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 use svc_model::config::auth::JwtAuth;
 
 use crate::reason::Reason;
 
-/// The rules of a channel, checked in a fixed order: `exp`, `nbf`, `iss`, `aud`.
-#[derive(Debug)]
-pub(super) struct Rules {
-    issuers: Vec<String>,
-    audiences: Vec<String>,
-    leeway: f64,
-    require_exp: bool,
+/// What the claims of a token must say, checked in a fixed order: `exp`, `nbf`, `iss`, `aud`.
+///
+/// Issuers and audiences may be secrets: `Debug` does not show them.
+#[derive(Clone)]
+pub struct ClaimRules {
+    /// Accepted issuers; empty skips the check.
+    pub issuers: Vec<String>,
+    /// Accepted audiences; empty skips the check.
+    pub audiences: Vec<String>,
+    /// Clock skew allowed, in seconds.
+    pub leeway_secs: u64,
+    /// Whether a token must expire.
+    pub require_exp: bool,
 }
 
-impl Rules {
-    pub(super) fn new(config: &JwtAuth) -> Self {
+impl ClaimRules {
+    /// The rules of a channel.
+    pub(super) fn of(config: &JwtAuth) -> Self {
         Self {
             issuers: config.issuers.clone(),
             audiences: config.audiences.clone(),
-            leeway: config.leeway_secs as f64,
+            leeway_secs: config.leeway_secs,
             require_exp: config.require_exp,
         }
     }
 
     /// Checks the claims at an instant, in seconds of the Unix time.
     pub(super) fn check(&self, claims: &Map<String, Value>, now: i64) -> Result<(), Reason> {
-        let now = now as f64;
+        let (now, leeway) = (now as f64, self.leeway_secs as f64);
         match instant(claims, "exp")? {
             None if self.require_exp => return Err(Reason::MissingClaim),
-            Some(exp) if now >= exp + self.leeway => return Err(Reason::Expired),
+            Some(exp) if now >= exp + leeway => return Err(Reason::Expired),
             _ => {}
         }
-        if instant(claims, "nbf")?.is_some_and(|nbf| now < nbf - self.leeway) {
+        if instant(claims, "nbf")?.is_some_and(|nbf| now < nbf - leeway) {
             return Err(Reason::NotYetValid);
         }
         self.issuer(claims)?;
@@ -62,6 +71,17 @@ impl Rules {
             _ => return Err(Reason::MissingClaim),
         };
         if accepted { Ok(()) } else { Err(Reason::AudienceMismatch) }
+    }
+}
+
+impl fmt::Debug for ClaimRules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClaimRules")
+            .field("issuers", &self.issuers.len())
+            .field("audiences", &self.audiences.len())
+            .field("leeway_secs", &self.leeway_secs)
+            .field("require_exp", &self.require_exp)
+            .finish()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Keys that verify signatures, each bound to one algorithm.
+//! Keys that verify signatures, each bound to one algorithm; what every key must be.
 //!
 //! The bond is what keeps a token from choosing how it is checked: a public key never serves as a shared secret, nor a key
 //! of one curve for another. Everything is parsed and checked once, here; verifying parses nothing.
@@ -51,8 +51,11 @@ pub enum KeyError {
     /// No public key in PEM.
     #[error("{} needs a public key in PEM", .0.name())]
     NotPem(JwtAlgorithm),
+    /// No private key in PEM, or an encrypted one.
+    #[error("{} needs a private key in PEM, not encrypted", .0.name())]
+    NotPrivatePem(JwtAlgorithm),
     /// PEM that holds no readable key.
-    #[error("this PEM holds no public key that can be read")]
+    #[error("this PEM holds no key that can be read")]
     Unreadable,
     /// A key of another family or curve.
     #[error("{} needs {}", .0.name(), need(*.0))]
@@ -98,24 +101,14 @@ impl VerifyingKey {
         let Some(least) = algorithm.min_key_bytes() else {
             return Self::from_public(algorithm, &public_from_pem(algorithm, text)?);
         };
-        let secret = match encoding {
-            KeyEncoding::Utf8 if text.trim_start().starts_with("-----BEGIN ") => {
-                return Err(KeyError::NotSecret(algorithm));
-            }
-            KeyEncoding::Utf8 => text.as_bytes().to_vec(),
-            KeyEncoding::Base64 => BASE64.decode(text.trim()).map_err(|_| KeyError::Encoding("base64"))?,
-            KeyEncoding::Hex => hex::decode(text.trim()).map_err(|_| KeyError::Encoding("hexadecimal"))?,
-        };
-        let short = KeyError::Short { algorithm, least };
-        if secret.len() < least {
-            return Err(short);
-        }
+        let secret = shared_secret(algorithm, least, encoding, text)?;
         let verifier = match algorithm {
             JwtAlgorithm::Hs256 => Hmac::new_from_slice(&secret).map(Verifier::Hs256),
             JwtAlgorithm::Hs384 => Hmac::new_from_slice(&secret).map(Verifier::Hs384),
             _ => Hmac::new_from_slice(&secret).map(Verifier::Hs512),
         };
-        Ok(Self { algorithm, verifier: verifier.map_err(|_| short)? })
+        let verifier = verifier.map_err(|_| KeyError::Short { algorithm, least })?;
+        Ok(Self { algorithm, verifier })
     }
 
     /// Binds a public key to an algorithm of its family.
@@ -124,24 +117,7 @@ impl VerifyingKey {
     /// Another family or curve, or an RSA key of a size that is not accepted.
     pub(super) fn from_public(algorithm: JwtAlgorithm, key: &PKey<Public>) -> Result<Self, KeyError> {
         use JwtAlgorithm as A;
-        let fits = match algorithm {
-            A::Hs256 | A::Hs384 | A::Hs512 => false,
-            A::Rs256 | A::Rs384 | A::Rs512 => key.id() == Id::RSA,
-            A::Ps256 | A::Ps384 | A::Ps512 => key.id() == Id::RSA || key.id() == Id::RSA_PSS,
-            A::Es256 => is_on(Nid::X9_62_PRIME256V1, key),
-            A::Es384 => is_on(Nid::SECP384R1, key),
-            A::EdDsa => key.id() == Id::ED25519,
-        };
-        if !fits {
-            return Err(KeyError::Mismatch(algorithm));
-        }
-        if let Ok(rsa) = key.rsa()
-            && !(RSA_BITS.contains(&rsa.n().num_bits())
-                && (2..=MAX_EXPONENT_BITS).contains(&rsa.e().num_bits())
-                && rsa.e().is_bit_set(0))
-        {
-            return Err(KeyError::RsaSize);
-        }
+        check_public(algorithm, key)?;
         let der = key.public_key_to_der().map_err(|_| KeyError::Unreadable)?;
         let verifier: Result<Box<dyn JwsVerifier>, _> = match algorithm {
             A::Rs256 => jws::RS256.verifier_from_der(&der).map(boxed),
@@ -179,6 +155,48 @@ impl fmt::Debug for VerifyingKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("VerifyingKey").field("algorithm", &self.algorithm).finish_non_exhaustive()
     }
+}
+
+/// Whether a key is of an algorithm's family and curve, and an RSA key of an acceptable size.
+pub(super) fn check_public(algorithm: JwtAlgorithm, key: &PKey<Public>) -> Result<(), KeyError> {
+    use JwtAlgorithm as A;
+    let fits = match algorithm {
+        A::Hs256 | A::Hs384 | A::Hs512 => false,
+        A::Rs256 | A::Rs384 | A::Rs512 => key.id() == Id::RSA,
+        A::Ps256 | A::Ps384 | A::Ps512 => key.id() == Id::RSA || key.id() == Id::RSA_PSS,
+        A::Es256 => is_on(Nid::X9_62_PRIME256V1, key),
+        A::Es384 => is_on(Nid::SECP384R1, key),
+        A::EdDsa => key.id() == Id::ED25519,
+    };
+    if !fits {
+        return Err(KeyError::Mismatch(algorithm));
+    }
+    if let Ok(rsa) = key.rsa()
+        && !(RSA_BITS.contains(&rsa.n().num_bits())
+            && (2..=MAX_EXPONENT_BITS).contains(&rsa.e().num_bits())
+            && rsa.e().is_bit_set(0))
+    {
+        return Err(KeyError::RsaSize);
+    }
+    Ok(())
+}
+
+/// The bytes of a shared secret, at least `least` of them.
+pub(super) fn shared_secret(
+    algorithm: JwtAlgorithm,
+    least: usize,
+    encoding: KeyEncoding,
+    text: &str,
+) -> Result<Vec<u8>, KeyError> {
+    let secret = match encoding {
+        KeyEncoding::Utf8 if text.trim_start().starts_with("-----BEGIN ") => {
+            return Err(KeyError::NotSecret(algorithm));
+        }
+        KeyEncoding::Utf8 => text.as_bytes().to_vec(),
+        KeyEncoding::Base64 => BASE64.decode(text.trim()).map_err(|_| KeyError::Encoding("base64"))?,
+        KeyEncoding::Hex => hex::decode(text.trim()).map_err(|_| KeyError::Encoding("hexadecimal"))?,
+    };
+    if secret.len() < least { Err(KeyError::Short { algorithm, least }) } else { Ok(secret) }
 }
 
 fn boxed(verifier: impl JwsVerifier + 'static) -> Box<dyn JwsVerifier> {
