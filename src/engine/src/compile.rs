@@ -6,6 +6,7 @@ use serde_json::Value;
 use svc_model::{FieldError, WorkflowContent};
 
 use crate::builtin::{self, Builtin, Compiler};
+use crate::checks;
 use crate::engine::Engine;
 use crate::error::CompileError;
 use crate::expression::Condition;
@@ -175,8 +176,12 @@ impl Assembly<'_> {
                 task: id.into(),
             });
         };
-        if !input.is_object() {
+        let Some(fields) = input.as_object() else {
             return Err(self.invalid(at, "expected an object"));
+        };
+        let errors = checks::input_errors(self.engine, name, fields, at);
+        if !errors.is_empty() {
+            return Err(self.problems(&errors));
         }
         let task = function.compile(input, &CompileCx { evaluator });
         task.map(Action::Task).map_err(|message| self.invalid(at, message))

@@ -41,7 +41,7 @@ pub struct Engine {
 }
 
 /// Where a run takes its wall-clock time from.
-type Clock = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
+pub(crate) type Clock = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 
 impl Engine {
     /// An engine with the built-in functions only; more are added by the builder.

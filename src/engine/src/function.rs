@@ -5,10 +5,13 @@
 
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use futures_util::future::LocalBoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use slog::Logger;
+use svc_model::FieldError;
 
+use crate::engine::Clock;
 use crate::error::{ErrorCode, TaskError};
 use crate::expression::{Evaluator, Expression, SecretUse};
 use crate::message::Message;
@@ -35,7 +38,15 @@ pub enum Outcome {
 
 /// A task function, by name.
 pub trait Function: Send + Sync {
-    /// Prepares a task with its authored input.
+    /// Adds what is wrong with an authored input beyond its table in the catalogue; `at` is the path of the input.
+    ///
+    /// Asked of authors' documents and before [`compile`](Self::compile): it passes over what does not fit the table, looks
+    /// no reference up, and takes every secret for declared, as the process that serves may not be the one that stores.
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        let _ = (input, at, errors);
+    }
+
+    /// Prepares a task with an authored input in which the checks found nothing.
     ///
     /// # Errors
     /// A text for the author; the workflow is then not usable.
@@ -83,6 +94,7 @@ pub struct TaskCx<'x> {
     /// The roots this task has written.
     pub(crate) written: Reads,
     pub(crate) remaining: Option<Duration>,
+    pub(crate) clock: &'x Clock,
 }
 
 impl TaskCx<'_> {
@@ -99,6 +111,11 @@ impl TaskCx<'_> {
     /// The log of the engine.
     pub fn logger(&self) -> &Logger {
         self.logger
+    }
+
+    /// Now, by the clock of the engine.
+    pub fn now(&self) -> DateTime<Utc> {
+        (self.clock)()
     }
 
     /// The time left until the deadline of the run, at the start of this task.

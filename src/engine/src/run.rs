@@ -300,6 +300,7 @@ impl<'e> Run<'e> {
                         task_id: &step.id,
                         written: Reads::default(),
                         remaining,
+                        clock: &self.engine.clock,
                     };
                     let outcome = match deadline {
                         None => task.run(&mut cx).await,

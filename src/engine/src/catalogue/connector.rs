@@ -13,6 +13,7 @@ pub(super) const SERVICE: Entry = Entry {
     description: "",
     strict: false,
     fields: &[],
+    cases: &[],
 };
 
 pub(super) static CACHE_READ: Entry = Entry {

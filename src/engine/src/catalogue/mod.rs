@@ -40,12 +40,37 @@ pub struct Entry {
     pub strict: bool,
     /// Its inputs.
     pub fields: &'static [Field],
+    /// What each value of its input `op` asks for; empty when no input depends on another.
+    pub cases: &'static [Case],
+}
+
+/// What one value of the input `op` asks for.
+#[derive(Debug)]
+pub struct Case {
+    /// The value.
+    pub op: &'static str,
+    /// Inputs that must be there.
+    pub required: &'static [&'static str],
+    /// Inputs that may be there. One that only other cases name is refused.
+    pub optional: &'static [&'static str],
+    /// What `algorithm` may be, the default first; empty when it is chosen otherwise.
+    pub algorithms: &'static [&'static str],
 }
 
 impl Entry {
     /// The input of this name or alias.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name || field.alias == Some(name))
+    }
+
+    /// What a value of `op` asks for.
+    pub fn case(&self, op: &str) -> Option<&'static Case> {
+        self.cases.iter().find(|case| case.op == op)
+    }
+
+    /// Whether an input may be there in a case: the case names it, or no case does.
+    pub fn applies(&self, case: &Case, input: &str) -> bool {
+        case.names(input) || !self.cases.iter().any(|other| other.names(input))
     }
 
     /// The entry as the function list shows it.
@@ -65,6 +90,12 @@ impl Entry {
             entry["input_fields"] = self.fields.iter().map(Field::to_json).collect();
         }
         entry
+    }
+}
+
+impl Case {
+    fn names(&self, input: &str) -> bool {
+        self.required.contains(&input) || self.optional.contains(&input)
     }
 }
 
@@ -149,6 +180,21 @@ mod tests {
         let listed: BTreeSet<_> =
             names().filter(|name| find(name).unwrap().source == Source::Engine).collect();
         assert_eq!(listed, BTreeSet::from(crate::builtin::NAMES));
+    }
+
+    #[test]
+    fn cases_name_inputs_of_their_table() {
+        for entry in ENTRIES.iter().filter(|entry| !entry.cases.is_empty()) {
+            let ops: Vec<_> = entry.cases.iter().map(|case| case.op).collect();
+            assert_eq!(entry.field("op").unwrap().one_of, ops, "{}", entry.name);
+            for case in entry.cases {
+                let mut named = case.required.iter().chain(case.optional);
+                assert!(named.all(|input| entry.field(input).is_some()), "{} {}", entry.name, case.op);
+                let known = entry.field("algorithm").unwrap().one_of;
+                assert!(case.algorithms.iter().all(|algorithm| known.contains(algorithm)));
+                assert_eq!(case.names("algorithm"), !case.algorithms.is_empty(), "{}", case.op);
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Functions without a connector.
 
 use super::field::Field;
-use super::{Entry, Source};
+use super::{Case, Entry, Source};
 
 const BUILT_IN: Entry = Entry {
     name: "",
@@ -12,6 +12,7 @@ const BUILT_IN: Entry = Entry {
     description: "",
     strict: false,
     fields: &[],
+    cases: &[],
 };
 
 pub(super) static FILTER: Entry = Entry {
@@ -54,6 +55,7 @@ const UTILITY: Entry = Entry {
     description: "",
     strict: true,
     fields: &[],
+    cases: &[],
 };
 
 pub(super) static CHANNEL_CALL: Entry = Entry {
@@ -76,6 +78,9 @@ pub(super) static CHANNEL_CALL: Entry = Entry {
     ],
     ..UTILITY
 };
+
+/// Hashes of a keyed hash, the default first.
+const MACS: &[&str] = &["sha256", "sha512", "sha1"];
 
 const ENCODINGS: &[&str] = &["utf8", "hex", "base64"];
 
@@ -104,8 +109,38 @@ pub(super) static CRYPTO: Entry = Entry {
             "base64",
             "base64url",
         ]),
-        Field::object("params", "Cost parameters of a password hash"),
+        Field::object(
+            "params",
+            "Cost of a password hash: memory_kib, iterations, parallelism for argon2id; cost for bcrypt",
+        ),
         Field::output(),
+    ],
+    cases: &[
+        Case {
+            op: "hash",
+            required: &["data"],
+            optional: &["algorithm", "input_encoding", "encoding"],
+            algorithms: &["sha256", "sha512", "sha1", "md5"],
+        },
+        Case {
+            op: "hmac",
+            required: &["data", "key"],
+            optional: &["algorithm", "input_encoding", "key_encoding", "encoding"],
+            algorithms: MACS,
+        },
+        Case {
+            op: "hmac_verify",
+            required: &["data", "key", "signature"],
+            optional: &["algorithm", "input_encoding", "key_encoding"],
+            algorithms: MACS,
+        },
+        Case {
+            op: "password_hash",
+            required: &["password"],
+            optional: &["algorithm", "params"],
+            algorithms: &["argon2id", "bcrypt"],
+        },
+        Case { op: "password_verify", required: &["password", "hash"], optional: &[], algorithms: &[] },
     ],
     ..UTILITY
 };

@@ -30,10 +30,41 @@ impl Check<'_, '_> {
                 (None, None) => {}
             }
         }
+        self.case(entry, input, at);
         if entry.strict {
             for key in input.keys().filter(|key| entry.field(key).is_none()) {
                 let message = format!("{} has no input \"{key}\"", entry.name);
                 self.problem(FieldCode::UnknownField, format!("{at}.{key}"), message);
+            }
+        }
+    }
+
+    /// Inputs that depend on the value of `op`.
+    fn case(&mut self, entry: &Entry, input: &Map<String, Value>, at: &str) {
+        let op = input.get("op").and_then(Value::as_str);
+        let Some(case) = op.and_then(|op| entry.case(op)) else { return };
+        for field in entry.fields {
+            let at = format!("{at}.{}", field.name);
+            match input.get(field.name) {
+                Some(_) if !entry.applies(case, field.name) => {
+                    let message = format!("{} is no input of {} {}", field.name, entry.name, case.op);
+                    self.errors.push(FieldError::invalid(at, message));
+                }
+                Some(Value::String(name))
+                    if field.name == "algorithm"
+                        && field.one_of.contains(&name.as_str())
+                        && !case.algorithms.contains(&name.as_str()) =>
+                {
+                    let known = case.algorithms.join(", ");
+                    let message = format!("{} knows {known}", case.op);
+                    let error = FieldError::invalid(at, message);
+                    self.errors.push(error.with_expected(case.algorithms).with_got(name.as_str()));
+                }
+                None if case.required.contains(&field.name) => self.errors.push(FieldError::required(at)),
+                Some(Value::Null) if field.kind == Kind::Any && case.required.contains(&field.name) => {
+                    self.errors.push(FieldError::required(at));
+                }
+                _ => {}
             }
         }
     }
@@ -50,8 +81,15 @@ impl Check<'_, '_> {
         if field.resolvable && is_var(value) {
             return;
         }
-        if field.secret_at.contains(&"") && value.get("secret").is_some() {
-            return self.undeclared(at, value);
+        if field.secret_at.contains(&"") {
+            if is_secret(value) {
+                return self.undeclared(at, value);
+            }
+            for (n, item) in
+                value.as_array().into_iter().flatten().enumerate().filter(|(_, item)| is_secret(item))
+            {
+                self.undeclared(&format!("{at}[{n}]"), item);
+            }
         }
         if !field.kind.holds(value) {
             let computed = field.resolvable && self.looks_computed(value);
@@ -74,7 +112,7 @@ impl Check<'_, '_> {
         }
         if field.secret_at.contains(&"[].key") {
             for (n, item) in value.as_array().into_iter().flatten().enumerate() {
-                if let Some(key) = item.get("key").filter(|key| key.get("secret").is_some()) {
+                if let Some(key) = item.get("key").filter(|key| is_secret(key)) {
                     self.undeclared(&format!("{at}[{n}].key"), key);
                 }
             }
@@ -119,5 +157,13 @@ impl Check<'_, '_> {
 }
 
 fn is_var(value: &Value) -> bool {
-    value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("var"))
+    is_call(value, "var")
+}
+
+fn is_secret(value: &Value) -> bool {
+    is_call(value, "secret")
+}
+
+fn is_call(value: &Value, operator: &str) -> bool {
+    value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key(operator))
 }

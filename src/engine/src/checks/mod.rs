@@ -26,6 +26,22 @@ impl WorkflowChecks for Engine {
     }
 }
 
+/// What is wrong with the input of a function that has a handler, by its table and by the handler itself.
+pub(crate) fn input_errors(
+    engine: &Engine,
+    name: &str,
+    input: &Map<String, Value>,
+    at: &str,
+) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let mut check = Check { engine, errors: &mut errors, warnings: &mut Vec::new() };
+    if let Some(entry) = catalogue::find(name) {
+        check.input(entry, input, at);
+    }
+    check.handler(name, input, at);
+    errors
+}
+
 impl ChannelChecks for Engine {
     fn compiles(&self, expression: &Value) -> Result<(), String> {
         self.compile_expression(expression).map(drop)
@@ -75,12 +91,15 @@ impl Check<'_, '_> {
             self.recorded(name, fields, &input_at);
         } else if let Some(entry) = catalogue::find(name) {
             self.input(entry, fields, &input_at);
+            self.handler(name, fields, &input_at);
             if !self.engine.can_run(name) {
                 let message =
                     format!("this service has no handler for {name}; a channel that runs it is quarantined");
                 self.warnings.push(Issue::new(format!("{at}.name"), message));
             }
-        } else if !self.engine.functions.contains_key(name) {
+        } else if self.engine.functions.contains_key(name) {
+            self.handler(name, fields, &input_at);
+        } else {
             let mut known: Vec<&str> = catalogue::names().collect();
             known.extend(self.engine.functions.keys().map(String::as_str));
             let message = match nearest(name, known) {
@@ -89,6 +108,12 @@ impl Check<'_, '_> {
             };
             let error = FieldError::new(format!("{at}.name"), FieldCode::UnknownFunction, message);
             self.errors.push(error.with_got(name));
+        }
+    }
+
+    fn handler(&mut self, name: &str, input: &Map<String, Value>, at: &str) {
+        if let Some(function) = self.engine.functions.get(name) {
+            function.check(input, at, self.errors);
         }
     }
 }

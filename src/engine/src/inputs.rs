@@ -1,0 +1,72 @@
+//! The inputs of a task that are folded over every message.
+//!
+//! What an author wrote was held to the table of the function when it was stored; what the message makes of it is held
+//! to the same table here, so that a function only ever sees values of the kinds it declares.
+
+use serde_json::Value;
+use svc_model::FieldError;
+
+use crate::catalogue::{Entry, Field, Kind};
+use crate::error::TaskError;
+use crate::function::TaskCx;
+use crate::template::Template;
+
+/// The resolvable inputs of one task. Inputs that take secrets are left to their function.
+#[derive(Debug)]
+pub struct Inputs(Vec<(&'static Field, Template)>);
+
+impl Inputs {
+    /// Prepares the inputs that the table of a function resolves. One of any kind that is written as null counts as absent.
+    pub fn new(entry: &Entry, input: &Value) -> Self {
+        let resolvable = entry.fields.iter().filter(|field| field.resolvable && field.secret_at.is_empty());
+        let given = resolvable.filter_map(|field| {
+            let value = input.get(field.name).or_else(|| input.get(field.alias?))?;
+            (field.kind != Kind::Any || !value.is_null()).then(|| (field, Template::compile(value)))
+        });
+        Self(given.collect())
+    }
+
+    /// What the message makes of an input, of whatever kind; null when it was not given.
+    pub fn fold(&self, cx: &TaskCx<'_>, name: &str) -> Value {
+        let given = self.0.iter().find(|(field, _)| field.name == name);
+        given.map(|(_, template)| cx.resolve(template)).unwrap_or_default()
+    }
+
+    /// An input over the message of the task; `None` when it was not given.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` naming the input when it is not of its kind.
+    pub fn get(&self, cx: &TaskCx<'_>, name: &str) -> Result<Option<Value>, TaskError> {
+        let Some((field, template)) = self.0.iter().find(|(field, _)| field.name == name) else {
+            return Ok(None);
+        };
+        let value = cx.resolve(template);
+        if !field.kind.holds(&value) {
+            return Err(mismatch(name, field.kind.name(), &value));
+        }
+        Ok(Some(value))
+    }
+
+    /// An input that must be there.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` naming the input when it is not of its kind, or not given.
+    pub fn require(&self, cx: &TaskCx<'_>, name: &str) -> Result<Value, TaskError> {
+        self.get(cx, name)?.ok_or_else(|| TaskError::validation(format!("{name}: required")))
+    }
+
+    /// A text that must be there.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` naming the input when it is no text, or not given.
+    pub fn require_text(&self, cx: &TaskCx<'_>, name: &str) -> Result<String, TaskError> {
+        match self.require(cx, name)? {
+            Value::String(text) => Ok(text),
+            other => Err(mismatch(name, "string", &other)),
+        }
+    }
+}
+
+fn mismatch(name: &str, expected: &str, got: &Value) -> TaskError {
+    TaskError::validation(format!("{name}: {}", FieldError::type_mismatch(name, expected, got).message))
+}
