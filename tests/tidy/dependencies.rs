@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("src/secrets", &[]),
     ("src/engine", &["svc-model"]),
     ("src/auth", &["svc-model", "svc-secrets"]),
+    ("src/functions", &["svc-auth", "svc-engine", "svc-model", "svc-secrets"]),
     ("src/outbound", &[]),
     ("actors/supervision", &[]),
     ("actors/store", &["actix-supervision", "svc-model"]),

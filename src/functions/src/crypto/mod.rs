@@ -1,0 +1,155 @@
+//! `crypto`: hashes, keyed hashes and password hashes.
+//!
+//! Comparisons take the same time whatever is wrong. A stored password hash that cannot be read fails the task rather than
+//! answering that the password is wrong.
+
+mod digest;
+mod password;
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_engine::catalogue::Entry;
+use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+use svc_secrets::Resolver;
+
+use crate::blocking::Blocking;
+use crate::encoding::Encoding;
+use crate::input::{self, Problems, text};
+use crate::secret::{Loaded, Vaults, literal};
+use digest::{Code, Hash};
+use password::Scheme;
+
+/// The function.
+pub(crate) struct Crypto {
+    vaults: Vaults,
+    blocking: Blocking,
+}
+
+impl Crypto {
+    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>) -> Self {
+        Self { vaults: Vaults::new(resolver), blocking: Blocking::new() }
+    }
+
+    fn operation(&self, table: &Entry, input: &Value, cx: &CompileCx<'_>) -> Result<Operation, String> {
+        let op = text(input, "op").unwrap_or_default();
+        let encoding = Encoding::named(text(input, "encoding"), Encoding::Hex);
+        let algorithm = algorithm(table, op, input);
+        let code = || {
+            let encoding = key_encoding(input);
+            self.vaults.load("key", &input["key"], cx.secrets(), |key| {
+                encoding.decode(key).and_then(|key| Code::new(algorithm, &key))
+            })
+        };
+        Ok(match op {
+            "hash" => Operation::Hash(Hash::named(algorithm), encoding),
+            "hmac" => Operation::Hmac(code()?, encoding),
+            "hmac_verify" => Operation::HmacVerify(code()?),
+            "password_hash" => Operation::PasswordHash(Scheme::parse(algorithm, input.get("params"))),
+            _ => Operation::PasswordVerify,
+        })
+    }
+}
+
+/// The algorithm an input names, or the default of its `op`.
+fn algorithm<'i>(table: &Entry, op: &str, input: &'i Value) -> &'i str {
+    let default = || table.case(op).and_then(|case| case.algorithms.first().copied());
+    text(input, "algorithm").or_else(default).unwrap_or_default()
+}
+
+fn key_encoding(input: &Value) -> Encoding {
+    Encoding::named(text(input, "key_encoding"), Encoding::Utf8)
+}
+
+impl Function for Crypto {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        let mut problems = Problems { at, errors };
+        let encoding = Encoding::named(input.get("key_encoding").and_then(Value::as_str), Encoding::Utf8);
+        match input.get("key").map(literal) {
+            Some(Ok(Some(key))) => problems.note("key", encoding.decode(key)),
+            Some(Err(why)) => problems.invalid("key", why),
+            _ => {}
+        }
+        let algorithm = input.get("algorithm").and_then(Value::as_str).unwrap_or("argon2id");
+        if let Some(Value::Object(params)) = input.get("params") {
+            password::check(algorithm, params, &mut problems);
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("crypto")?;
+        Ok(Box::new(CryptoTask {
+            operation: self.operation(table, input, cx)?,
+            data: Encoding::named(text(input, "input_encoding"), Encoding::Utf8),
+            inputs: Inputs::new(table, input),
+            output: input::output(input)?,
+            blocking: self.blocking.clone(),
+        }))
+    }
+}
+
+enum Operation {
+    Hash(Hash, Encoding),
+    Hmac(Loaded<Code>, Encoding),
+    HmacVerify(Loaded<Code>),
+    PasswordHash(Scheme),
+    PasswordVerify,
+}
+
+struct CryptoTask {
+    operation: Operation,
+    /// How a text of `data` is read.
+    data: Encoding,
+    inputs: Inputs,
+    output: Path,
+    blocking: Blocking,
+}
+
+impl CryptoTask {
+    async fn result(&self, cx: &TaskCx<'_>) -> Result<Value, TaskError> {
+        Ok(match &self.operation {
+            Operation::Hash(hash, encoding) => encoding.encode(&hash.of(&self.data(cx)?)).into(),
+            Operation::Hmac(code, encoding) => {
+                let code = code.as_ref().map_err(|unset| unset.error())?;
+                encoding.encode(&code.of(&self.data(cx)?)).into()
+            }
+            Operation::HmacVerify(code) => {
+                let code = code.as_ref().map_err(|unset| unset.error())?;
+                let signature = self.inputs.require_text(cx, "signature")?;
+                code.verify(&self.data(cx)?, &signature).into()
+            }
+            Operation::PasswordHash(scheme) => {
+                let (scheme, password) = (*scheme, self.inputs.require_text(cx, "password")?);
+                self.blocking.run(move || scheme.hash(&password)).await??.into()
+            }
+            Operation::PasswordVerify => {
+                let password = self.inputs.require_text(cx, "password")?;
+                let stored = password::Stored::parse(&self.inputs.require_text(cx, "hash")?)?;
+                self.blocking.run(move || stored.verify(&password)).await??.into()
+            }
+        })
+    }
+
+    /// A text by its encoding, anything else as compact JSON.
+    fn data(&self, cx: &TaskCx<'_>) -> Result<Vec<u8>, TaskError> {
+        match self.inputs.require(cx, "data")? {
+            Value::Null => Err(TaskError::validation("data: null has no bytes")),
+            Value::String(text) => {
+                self.data.decode(&text).map_err(|why| TaskError::validation(format!("data: {why}")))
+            }
+            other => Ok(other.to_string().into_bytes()),
+        }
+    }
+}
+
+impl Task for CryptoTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let result = self.result(cx).await?;
+            cx.write(&self.output, result)?;
+            Ok(Outcome::Success)
+        })
+    }
+}

@@ -1,0 +1,170 @@
+//! Password hashes: Argon2 (RFC 9106) in PHC strings, bcrypt in its own.
+
+use std::ops::RangeInclusive;
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::{Argon2, Params, PasswordHasher as _, PasswordVerifier as _};
+use serde_json::{Map, Value};
+use svc_engine::{ErrorCode, TaskError};
+
+use crate::input::Problems;
+
+/// A cost parameter of a scheme.
+struct Param {
+    scheme: &'static str,
+    name: &'static str,
+    range: RangeInclusive<u32>,
+    default: u32,
+}
+
+const fn param(scheme: &'static str, name: &'static str, range: RangeInclusive<u32>, default: u32) -> Param {
+    Param { scheme, name, range, default }
+}
+
+const MEMORY: Param = param("argon2id", "memory_kib", 8192..=131_072, 19_456);
+const ITERATIONS: Param = param("argon2id", "iterations", 1..=10, 2);
+const PARALLELISM: Param = param("argon2id", "parallelism", 1..=4, 1);
+const COST: Param = param("bcrypt", "cost", 10..=14, 12);
+const PARAMS: [&Param; 4] = [&MEMORY, &ITERATIONS, &PARALLELISM, &COST];
+
+/// What verifying a hash made elsewhere may cost at most: hashes come with messages, too.
+const MAX_MEMORY_KIB: u32 = 262_144;
+const MAX_ITERATIONS: u32 = 16;
+const MAX_PARALLELISM: u32 = 16;
+const MAX_COST: u32 = 16;
+
+/// Bytes of a password that bcrypt reads.
+const BCRYPT_BYTES: usize = 72;
+
+impl Param {
+    fn read(&self, params: Option<&Value>) -> u32 {
+        let given = params.and_then(|params| params.get(self.name)?.as_u64());
+        given.and_then(|given| u32::try_from(given).ok()).unwrap_or(self.default)
+    }
+}
+
+/// Reports parameters of another scheme, unknown ones and those out of bounds.
+pub(super) fn check(scheme: &str, params: &Map<String, Value>, problems: &mut Problems<'_>) {
+    for (name, value) in params {
+        let field = format!("params.{name}");
+        let Some(param) = PARAMS.into_iter().find(|param| param.scheme == scheme && param.name == name)
+        else {
+            let known = PARAMS.iter().filter(|param| param.scheme == scheme).map(|param| param.name);
+            let known: Vec<_> = known.collect();
+            problems.invalid(&field, format!("{scheme} has no {name}, but {}", known.join(", ")));
+            continue;
+        };
+        let (least, most) = (param.range.start(), param.range.end());
+        match value.as_u64() {
+            Some(given) if (u64::from(*least)..=u64::from(*most)).contains(&given) => {}
+            _ if value.is_number() => problems.invalid(&field, format!("an integer from {least} to {most}")),
+            _ => problems.mismatch(&field, "number", value),
+        }
+    }
+}
+
+/// How a password is hashed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Scheme {
+    Argon2id { memory_kib: u32, iterations: u32, parallelism: u32 },
+    Bcrypt { cost: u32 },
+}
+
+impl Scheme {
+    /// The scheme with parameters that were checked.
+    pub(super) fn parse(name: &str, params: Option<&Value>) -> Self {
+        match name {
+            "bcrypt" => Self::Bcrypt { cost: COST.read(params) },
+            _ => Self::Argon2id {
+                memory_kib: MEMORY.read(params),
+                iterations: ITERATIONS.read(params),
+                parallelism: PARALLELISM.read(params),
+            },
+        }
+    }
+
+    /// Hashes with a new salt. Takes long.
+    pub(super) fn hash(self, password: &str) -> Result<String, TaskError> {
+        let failed = || TaskError::new(ErrorCode::Function, "the password could not be hashed");
+        match self {
+            Self::Bcrypt { cost } => {
+                bcrypt_takes(password)?;
+                bcrypt::hash(password, cost).map_err(|_| failed())
+            }
+            Self::Argon2id { memory_kib, iterations, parallelism } => {
+                let params = Params::new(memory_kib, iterations, parallelism, None).map_err(|_| failed())?;
+                let hash = Argon2::from(params).hash_password(password.as_bytes());
+                hash.map(|hash: PasswordHash| hash.to_string()).map_err(|_| failed())
+            }
+        }
+    }
+}
+
+/// bcrypt would ignore what stands beyond its limit, and take `a\0a` for `a`.
+fn bcrypt_takes(password: &str) -> Result<(), TaskError> {
+    if password.len() > BCRYPT_BYTES {
+        return Err(TaskError::validation(format!("password: bcrypt reads at most {BCRYPT_BYTES} bytes")));
+    }
+    if password.contains('\0') {
+        return Err(TaskError::validation("password: bcrypt cannot hold the character U+0000"));
+    }
+    Ok(())
+}
+
+/// A password hash from a store.
+#[derive(Debug)]
+pub(super) enum Stored {
+    Argon2(PasswordHash),
+    Bcrypt(String),
+}
+
+impl Stored {
+    /// Reads a hash by its scheme: `$argon2` or `$2`.
+    ///
+    /// # Errors
+    /// It is malformed, of another scheme, or costs more than is spent on one.
+    pub(super) fn parse(text: &str) -> Result<Self, TaskError> {
+        let malformed = || TaskError::validation("hash: this is no password hash that can be read");
+        let (stored, fits) = if text.starts_with("$argon2") {
+            let mut hash = PasswordHash::new(text).map_err(|_| malformed())?;
+            argon2::Algorithm::new(hash.algorithm.as_str()).map_err(|_| malformed())?;
+            let params = Params::try_from(&hash).map_err(|_| malformed())?;
+            if hash.salt.is_none() || hash.hash.is_none() {
+                return Err(malformed());
+            }
+            // Only the first version left its number out.
+            hash.version.get_or_insert(argon2::Version::V0x10.into());
+            let fits = params.m_cost() <= MAX_MEMORY_KIB
+                && params.t_cost() <= MAX_ITERATIONS
+                && params.p_cost() <= MAX_PARALLELISM;
+            (Self::Argon2(hash), fits)
+        } else if text.starts_with("$2") {
+            let parts: bcrypt::HashParts = text.parse().map_err(|_| malformed())?;
+            if !(4..=31).contains(&parts.get_cost()) {
+                return Err(malformed());
+            }
+            (Self::Bcrypt(text.to_owned()), parts.get_cost() <= MAX_COST)
+        } else {
+            return Err(malformed());
+        };
+        if fits {
+            Ok(stored)
+        } else {
+            Err(TaskError::validation("hash: its cost is above what is spent on one"))
+        }
+    }
+
+    /// Whether it is the hash of a password. Takes long.
+    pub(super) fn verify(&self, password: &str) -> Result<bool, TaskError> {
+        use argon2::password_hash::Error;
+        let failed = || TaskError::new(ErrorCode::Function, "the password hash could not be computed");
+        match self {
+            Self::Argon2(hash) => match Argon2::default().verify_password(password.as_bytes(), hash) {
+                Ok(()) => Ok(true),
+                Err(Error::PasswordInvalid) => Ok(false),
+                Err(_) => Err(failed()),
+            },
+            Self::Bcrypt(hash) => bcrypt::verify(password, hash).map_err(|_| failed()),
+        }
+    }
+}

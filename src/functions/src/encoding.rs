@@ -1,0 +1,63 @@
+//! Bytes as text.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+
+const LENIENT: GeneralPurposeConfig =
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
+const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT.with_encode_padding(false));
+
+/// How bytes are written as text. Padding of base64 is optional when it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    /// The bytes of the text itself; only read.
+    #[default]
+    Utf8,
+    /// Hexadecimal digits, written in lower case.
+    Hex,
+    /// Standard base64, written with padding.
+    Base64,
+    /// URL-safe base64, written without padding.
+    Base64Url,
+}
+
+impl Encoding {
+    /// The encoding of that name, `default` without one.
+    pub(crate) fn named(name: Option<&str>, default: Self) -> Self {
+        match name {
+            Some("utf8") => Self::Utf8,
+            Some("hex") => Self::Hex,
+            Some("base64") => Self::Base64,
+            Some("base64url") => Self::Base64Url,
+            _ => default,
+        }
+    }
+
+    /// Reads bytes; the error says what the text is not.
+    pub(crate) fn decode(self, text: &str) -> Result<Vec<u8>, &'static str> {
+        match self {
+            Self::Utf8 => Ok(text.as_bytes().to_vec()),
+            Self::Hex => hex::decode(text).map_err(|_| "this is not hexadecimal"),
+            Self::Base64 => STANDARD.decode(text).map_err(|_| "this is not base64"),
+            Self::Base64Url => URL_SAFE.decode(text).map_err(|_| "this is not base64url"),
+        }
+    }
+
+    /// Writes bytes that need not be text: hexadecimal where UTF-8 is asked for.
+    pub(crate) fn encode(self, bytes: &[u8]) -> String {
+        match self {
+            Self::Utf8 | Self::Hex => hex::encode(bytes),
+            Self::Base64 => STANDARD.encode(bytes),
+            Self::Base64Url => URL_SAFE.encode(bytes),
+        }
+    }
+
+    /// Reads the `length` bytes of a signature in whatever encoding makes them as many: their texts differ in length, so at
+    /// most one does.
+    pub(crate) fn detect(text: &str, length: usize) -> Option<Vec<u8>> {
+        let decoded = [Self::Hex, Self::Base64, Self::Base64Url].into_iter();
+        decoded.filter_map(|encoding| encoding.decode(text).ok()).find(|bytes| bytes.len() == length)
+    }
+}

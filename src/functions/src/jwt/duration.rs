@@ -1,0 +1,82 @@
+//! Durations as authors write them.
+
+use serde_json::Value;
+
+/// Longest duration: ten years of 365 days, in seconds.
+const MAX_SECONDS: i64 = 315_360_000;
+
+/// Why a value is no duration.
+pub(super) const WHY: &str = "1 to 315360000 seconds, as an integer or as a text such as 90s, 15m, 12h, 30d";
+
+/// The seconds of a duration: an integer, or digits and a unit.
+pub(super) fn seconds(value: &Value) -> Result<i64, &'static str> {
+    let seconds = match value {
+        Value::Number(number) => number.as_i64(),
+        Value::String(text) => written(text),
+        _ => None,
+    };
+    seconds.filter(|seconds| (1..=MAX_SECONDS).contains(seconds)).ok_or(WHY)
+}
+
+fn written(text: &str) -> Option<i64> {
+    let (digits, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        _ => return None,
+    };
+    // A sign is no digit.
+    let number: i64 = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())??;
+    number.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_duration_is_an_integer_or_digits_and_a_unit() {
+        for (value, due) in [
+            (json!(1), 1),
+            (json!(315_360_000), 315_360_000),
+            (json!("90s"), 90),
+            (json!("15m"), 900),
+            (json!("12h"), 43_200),
+            (json!("3650d"), 315_360_000),
+        ] {
+            assert_eq!(seconds(&value), Ok(due), "{value}");
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for value in [
+            json!(0),
+            json!(-5),
+            json!(1.5),
+            json!(315_360_001),
+            json!("3651d"),
+            json!("0s"),
+            json!("60"),
+            json!("m"),
+            json!(""),
+            json!("+5m"),
+            json!("-5m"),
+            json!("1.5h"),
+            json!("5 m"),
+            json!("5M"),
+            json!("1w"),
+            json!("1é"),
+            json!("9223372036854775807d"),
+            json!(null),
+            json!(true),
+            json!(["5m"]),
+        ] {
+            assert_eq!(seconds(&value), Err(WHY), "{value}");
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! `jwt_sign` and `jwt_verify`: tokens (RFC 7519) made and checked by workflows.
+
+mod accepted;
+mod duration;
+mod sign;
+mod verify;
+
+use svc_model::config::auth::KeyEncoding;
+
+pub(crate) use sign::Sign;
+pub(crate) use verify::Verify;
+
+fn key_encoding(name: Option<&str>) -> KeyEncoding {
+    match name {
+        Some("base64") => KeyEncoding::Base64,
+        Some("hex") => KeyEncoding::Hex,
+        _ => KeyEncoding::Utf8,
+    }
+}

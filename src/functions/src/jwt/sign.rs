@@ -1,0 +1,153 @@
+//! `jwt_sign`.
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_auth::jwt::SigningKey;
+use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+use svc_model::config::auth::JwtAlgorithm;
+use svc_secrets::Resolver;
+
+use super::duration::seconds;
+use super::key_encoding;
+use crate::input::{self, Problems, fixed, text};
+use crate::secret::{Loaded, Vaults, literal};
+
+/// Claims that hold an instant, as a number of seconds.
+const INSTANTS: [&str; 2] = ["exp", "iat"];
+
+/// The function.
+pub(crate) struct Sign(Vaults);
+
+impl Sign {
+    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>) -> Self {
+        Self(Vaults::new(resolver))
+    }
+}
+
+impl Function for Sign {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        let mut problems = Problems { at, errors };
+        let name = |field: &str| input.get(field).and_then(Value::as_str);
+        match input.get("key").map(literal) {
+            Some(Ok(Some(key))) => {
+                if let Some(algorithm) = name("algorithm").and_then(JwtAlgorithm::parse) {
+                    let encoding = key_encoding(name("key_encoding"));
+                    problems.note("key", SigningKey::from_text(algorithm, encoding, key));
+                }
+            }
+            Some(Err(why)) => problems.invalid("key", why),
+            _ => {}
+        }
+        for field in ["expires_in", "not_before"] {
+            if let Some(duration) = fixed(input, field) {
+                problems.note(field, seconds(&duration));
+            }
+        }
+        if let Some(audience) = fixed(input, "audience")
+            && !is_audience(&audience)
+        {
+            problems.mismatch("audience", AUDIENCE, &audience);
+        }
+        let claims = input.get("claims").and_then(Value::as_object);
+        for claim in INSTANTS {
+            if let Some(value) = claims.and_then(|claims| fixed(claims, claim))
+                && !value.is_number()
+            {
+                problems.mismatch(&format!("claims.{claim}"), "number", &value);
+            }
+        }
+        let from_message = claims.is_some_and(|claims| claims.contains_key("var"));
+        let expires = claims.is_some_and(|claims| claims.contains_key("exp"));
+        if input.get("expires_in").is_none_or(Value::is_null) && !expires && !from_message {
+            problems.required("expires_in");
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let algorithm = text(input, "algorithm").and_then(JwtAlgorithm::parse);
+        let algorithm = algorithm.ok_or("algorithm: not supported")?;
+        let encoding = key_encoding(text(input, "key_encoding"));
+        let key = |text: &str| SigningKey::from_text(algorithm, encoding, text);
+        Ok(Box::new(SignTask {
+            key: self.0.load("key", &input["key"], cx.secrets(), key)?,
+            kid: text(input, "kid").map(str::to_owned),
+            issuer: text(input, "issuer").map(str::to_owned),
+            inputs: Inputs::new(input::table("jwt_sign")?, input),
+            output: input::output(input)?,
+        }))
+    }
+}
+
+struct SignTask {
+    key: Loaded<SigningKey>,
+    kid: Option<String>,
+    issuer: Option<String>,
+    inputs: Inputs,
+    output: Path,
+}
+
+impl SignTask {
+    /// The claims for one message; what has a field of its own wins over the same claim in `claims`.
+    fn claims(&self, cx: &TaskCx<'_>) -> Result<Map<String, Value>, TaskError> {
+        let mut claims = match self.inputs.get(cx, "claims")? {
+            Some(Value::Object(claims)) => claims,
+            _ => Map::new(),
+        };
+        for claim in INSTANTS {
+            if let Some(value) = claims.get(claim).filter(|value| !value.is_number()) {
+                let error = FieldError::type_mismatch("", "number", value);
+                return Err(TaskError::validation(format!("claims.{claim}: {}", error.message)));
+            }
+        }
+        let now = cx.now().timestamp();
+        if let Some(issuer) = &self.issuer {
+            claims.insert("iss".into(), issuer.as_str().into());
+        }
+        if let Some(audience) = self.inputs.get(cx, "audience")? {
+            if !is_audience(&audience) {
+                return Err(TaskError::validation(format!("audience: expected {AUDIENCE}")));
+            }
+            claims.insert("aud".into(), audience);
+        }
+        if let Some(delay) = self.duration(cx, "not_before")? {
+            claims.insert("nbf".into(), (now + delay).into());
+        }
+        match self.duration(cx, "expires_in")? {
+            Some(lifetime) => drop(claims.insert("exp".into(), (now + lifetime).into())),
+            None if claims.contains_key("exp") => {}
+            None => return Err(TaskError::validation("expires_in: required without claims.exp")),
+        }
+        claims.entry("iat").or_insert_with(|| now.into());
+        Ok(claims)
+    }
+
+    fn duration(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<i64>, TaskError> {
+        let Some(value) = self.inputs.get(cx, field)? else { return Ok(None) };
+        seconds(&value).map(Some).map_err(|why| TaskError::validation(format!("{field}: {why}")))
+    }
+}
+
+impl Task for SignTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let key = self.key.as_ref().map_err(|unset| unset.error())?;
+            let token = key.token(self.kid.as_deref(), &self.claims(cx)?);
+            let token = token.map_err(|error| TaskError::new(ErrorCode::Function, error.to_string()))?;
+            cx.write(&self.output, token.into())?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+const AUDIENCE: &str = "string or non-empty array of strings";
+
+fn is_audience(value: &Value) -> bool {
+    match value {
+        Value::String(_) => true,
+        Value::Array(items) => !items.is_empty() && items.iter().all(Value::is_string),
+        _ => false,
+    }
+}

@@ -1,0 +1,201 @@
+//! `jwt_verify`.
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_auth::jwt::{ClaimRules, NamedKey, TokenVerifier, VerifyingKey};
+use svc_auth::{KeySets, Reason};
+use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::config::auth::JwtAlgorithm;
+use svc_model::{FieldCode, FieldError};
+use svc_secrets::Resolver;
+
+use super::accepted::{self, Accepted};
+use super::key_encoding;
+use crate::input::{self, Problems, text};
+use crate::secret::{Loaded, Unset, Vaults, is_declared, literal};
+
+/// Clock skew allowed where nothing is said, and most that may be asked for, in seconds.
+const LEEWAY: u64 = 30;
+const MAX_LEEWAY: u64 = 300;
+
+/// Members of a key.
+const KEY_FIELDS: [&str; 4] = ["algorithm", "key", "kid", "key_encoding"];
+
+/// The function.
+pub(crate) struct Verify {
+    vaults: Vaults,
+    key_sets: Arc<dyn KeySets>,
+}
+
+impl Verify {
+    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>, key_sets: Arc<dyn KeySets>) -> Self {
+        Self { vaults: Vaults::new(resolver), key_sets }
+    }
+
+    fn verifier(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Loaded<TokenVerifier>, String> {
+        let algorithms = items(input.get("algorithms")).iter().filter_map(|name| algorithm(name)).collect();
+        let key_set = text(input, "jwks_url").map(|url| self.key_sets.at(url)).transpose();
+        let key_set = key_set.map_err(|why| format!("jwks_url: {why}"))?;
+        let keys = items(input.get("keys")).iter().enumerate().map(|(n, entry)| {
+            let algorithm = algorithm(&entry["algorithm"]).ok_or("keys: an algorithm is not supported")?;
+            let encoding = key_encoding(text(entry, "key_encoding"));
+            let key = |text: &str| {
+                let key = VerifyingKey::from_text(algorithm, encoding, text)?;
+                Ok::<_, svc_auth::jwt::KeyError>(NamedKey {
+                    kid: self::text(entry, "kid").map(str::to_owned),
+                    key,
+                })
+            };
+            self.vaults.load(&format!("keys[{n}].key"), &entry["key"], cx.secrets(), key)
+        });
+        let keys: Vec<Loaded<NamedKey>> = keys.collect::<Result<_, String>>()?;
+        let keys = keys.into_iter().collect::<Result<_, Unset>>();
+        Ok(keys.map(|keys| TokenVerifier::new(algorithms, keys, key_set)))
+    }
+}
+
+fn items(list: Option<&Value>) -> &[Value] {
+    list.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn algorithm(name: &Value) -> Option<JwtAlgorithm> {
+    JwtAlgorithm::parse(name.as_str()?)
+}
+
+impl Function for Verify {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        let mut problems = Problems { at, errors };
+        if let Some(Value::Array(names)) = input.get("algorithms") {
+            if names.is_empty() {
+                problems.invalid("algorithms", "name at least one algorithm");
+            }
+            for (n, name) in names.iter().enumerate() {
+                check_algorithm(&format!("algorithms[{n}]"), name, &mut problems);
+            }
+        }
+        for (n, entry) in items(input.get("keys")).iter().enumerate() {
+            check_key(&format!("keys[{n}]"), entry, &mut problems);
+        }
+        let keyless = input.get("keys").and_then(Value::as_array).is_none_or(Vec::is_empty);
+        match input.get("jwks_url") {
+            None if keyless => problems.required("keys"),
+            Some(Value::String(url)) => problems.note("jwks_url", self.key_sets.at(url)),
+            _ => {}
+        }
+        if let Some(leeway) = input.get("leeway_secs").filter(|leeway| leeway.is_number())
+            && leeway.as_u64().is_none_or(|leeway| leeway > MAX_LEEWAY)
+        {
+            problems.invalid("leeway_secs", format!("an integer from 0 to {MAX_LEEWAY}"));
+        }
+        for field in ["issuer", "audience"] {
+            if let Some(source) = input.get(field) {
+                accepted::check(field, source, &mut problems);
+            }
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        Ok(Box::new(VerifyTask {
+            verifier: self.verifier(input, cx)?,
+            issuer: Accepted::load("issuer", input, &self.vaults, cx)?,
+            audience: Accepted::load("audience", input, &self.vaults, cx)?,
+            leeway_secs: input.get("leeway_secs").and_then(Value::as_u64).unwrap_or(LEEWAY),
+            require_exp: input.get("require_exp").and_then(Value::as_bool).unwrap_or(true),
+            inputs: Inputs::new(input::table("jwt_verify")?, input),
+            output: input::output(input)?,
+        }))
+    }
+}
+
+fn check_algorithm(field: &str, name: &Value, problems: &mut Problems<'_>) {
+    match name {
+        Value::String(_) if algorithm(name).is_some() => {}
+        Value::String(name) => problems.invalid(field, format!("'{name}' is not supported")),
+        other => problems.mismatch(field, "string", other),
+    }
+}
+
+/// Reports what is wrong with `{algorithm, key, kid?, key_encoding?}`.
+fn check_key(at: &str, entry: &Value, problems: &mut Problems<'_>) {
+    let Some(fields) = entry.as_object() else { return problems.mismatch(at, "object", entry) };
+    for name in fields.keys().filter(|name| !KEY_FIELDS.contains(&name.as_str())) {
+        let path = format!("{}.{at}.{name}", problems.at);
+        let message = format!("a key has no field \"{name}\"");
+        problems.errors.push(FieldError::new(path, FieldCode::UnknownField, message));
+    }
+    let at = |field: &str| format!("{at}.{field}");
+    match fields.get("algorithm") {
+        None => problems.required(&at("algorithm")),
+        Some(name) => check_algorithm(&at("algorithm"), name, problems),
+    }
+    if let Some(kid) = fields.get("kid").filter(|kid| !kid.is_string()) {
+        problems.mismatch(&at("kid"), "string", kid);
+    }
+    match fields.get("key_encoding").map(|encoding| (encoding, encoding.as_str())) {
+        None | Some((_, Some("utf8" | "hex" | "base64"))) => {}
+        Some((_, Some(_))) => problems.invalid(&at("key_encoding"), "use utf8, hex or base64"),
+        Some((other, None)) => problems.mismatch(&at("key_encoding"), "string", other),
+    }
+    match fields.get("key") {
+        None => problems.required(&at("key")),
+        Some(source @ Value::String(_)) => {
+            match (literal(source), fields.get("algorithm").and_then(algorithm)) {
+                (Ok(Some(key)), Some(algorithm)) => {
+                    let encoding = key_encoding(text(entry, "key_encoding"));
+                    problems.note(&at("key"), VerifyingKey::from_text(algorithm, encoding, key));
+                }
+                (Err(why), _) => problems.invalid(&at("key"), why),
+                _ => {}
+            }
+        }
+        Some(source) if is_declared(source) => {}
+        Some(other) => problems.mismatch(&at("key"), "string", other),
+    }
+}
+
+struct VerifyTask {
+    verifier: Loaded<TokenVerifier>,
+    issuer: Option<Accepted>,
+    audience: Option<Accepted>,
+    leeway_secs: u64,
+    require_exp: bool,
+    inputs: Inputs,
+    output: Path,
+}
+
+impl VerifyTask {
+    async fn claims(&self, cx: &TaskCx<'_>) -> Result<Map<String, Value>, TaskError> {
+        let verifier = self.verifier.as_ref().map_err(|unset| unset.error())?;
+        let accepted = |accepted: &Option<Accepted>| match accepted {
+            Some(accepted) => accepted.resolve(cx),
+            None => Ok(Vec::new()),
+        };
+        let rules = ClaimRules {
+            issuers: accepted(&self.issuer)?,
+            audiences: accepted(&self.audience)?,
+            leeway_secs: self.leeway_secs,
+            require_exp: self.require_exp,
+        };
+        if self.inputs.fold(cx, "token").is_null() {
+            return Err(rejected(Reason::Missing));
+        }
+        let token = self.inputs.require_text(cx, "token")?;
+        verifier.claims(token.as_bytes(), &rules, cx.now().timestamp()).await.map_err(rejected)
+    }
+}
+
+fn rejected(reason: Reason) -> TaskError {
+    TaskError::new(ErrorCode::Function, format!("token rejected ({})", reason.name()))
+}
+
+impl Task for VerifyTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let claims = self.claims(cx).await?;
+            cx.write(&self.output, claims.into())?;
+            Ok(Outcome::Success)
+        })
+    }
+}

@@ -1,0 +1,120 @@
+//! Secret fields: from what an author writes to what a task uses.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use svc_engine::{Secrets, TaskError};
+use svc_secrets::{ReferenceError, Resolver, Secret, parse};
+
+/// A reference that had no value when the workflow was loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Unset {
+    field: String,
+    /// For operators: where the value was looked for.
+    detail: String,
+}
+
+impl Unset {
+    /// The error of a task that needed the value.
+    pub(crate) fn error(&self) -> TaskError {
+        let message = format!("{}: the secret it refers to has no value", self.field);
+        TaskError::validation(message).with_detail(self.detail.clone())
+    }
+}
+
+/// What a task made of a secret, or why it has none.
+pub(crate) type Loaded<T> = Result<T, Unset>;
+
+/// Where the values of secret fields come from.
+#[derive(Clone)]
+pub(crate) struct Vaults(Arc<dyn Resolver + Send + Sync>);
+
+impl Vaults {
+    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>) -> Self {
+        Self(resolver)
+    }
+
+    /// Reads a secret field and makes of it what the task uses.
+    ///
+    /// # Errors
+    /// The field is malformed, names an undeclared secret, or its value is not what `make` needs.
+    pub(crate) fn load<T, E: ToString>(
+        &self,
+        field: &str,
+        source: &Value,
+        declared: &Secrets,
+        make: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Loaded<T>, String> {
+        let refuse = |why: String| format!("{field}: {why}");
+        let secret = match source {
+            Value::String(text) => match parse(text) {
+                Ok(None) => Secret::new(text.as_str()),
+                Ok(Some(reference)) => {
+                    let unset = |detail| Ok(Err(Unset { field: field.to_owned(), detail }));
+                    match self.0.resolve(&reference) {
+                        Ok(secret) if is_blank(&secret) => {
+                            return unset(format!("{reference}: the value is blank"));
+                        }
+                        Ok(secret) => secret,
+                        Err(error) => return unset(error.to_string()),
+                    }
+                }
+                Err(error) => return Err(refuse(malformed(&error))),
+            },
+            node => declared_secret(node, declared).map_err(refuse)?,
+        };
+        if is_blank(&secret) {
+            return Err(refuse(BLANK.to_owned()));
+        }
+        make(secret.expose()).map(Ok).map_err(|why| refuse(why.to_string()))
+    }
+}
+
+const BLANK: &str = "the value is blank";
+
+fn is_blank(secret: &Secret) -> bool {
+    secret.expose().trim().is_empty()
+}
+
+/// The text of a secret field that is written out; `None` when its value stands elsewhere.
+///
+/// # Errors
+/// It is blank, or begins like a reference and is none.
+pub(crate) fn literal(source: &Value) -> Result<Option<&str>, String> {
+    let Value::String(text) = source else { return Ok(None) };
+    match parse(text) {
+        Ok(None) if text.trim().is_empty() => Err(BLANK.to_owned()),
+        Ok(None) => Ok(Some(text)),
+        Ok(Some(_)) => Ok(None),
+        Err(error) => Err(malformed(&error)),
+    }
+}
+
+/// Whether a value is `{"secret": …}`.
+pub(crate) fn is_declared(source: &Value) -> bool {
+    source.as_object().is_some_and(|node| node.len() == 1 && node.contains_key("secret"))
+}
+
+fn declared_secret(node: &Value, declared: &Secrets) -> Result<Secret, String> {
+    let name = match node.get("secret").filter(|_| is_declared(node)) {
+        Some(Value::String(name)) => name,
+        Some(Value::Array(items)) if matches!(items.as_slice(), [Value::String(_)]) => {
+            items.first().and_then(Value::as_str).unwrap_or_default()
+        }
+        _ => return Err("a secret is read by a literal name".to_owned()),
+    };
+    match declared.get(name) {
+        Some(Value::String(value)) => Ok(Secret::new(value.as_str())),
+        Some(_) => Err(format!("the secret \"{name}\" is no text")),
+        None => Err(format!("the secret \"{name}\" is not declared")),
+    }
+}
+
+/// What is wrong with a reference. Its text is not repeated: it could be a secret after all.
+fn malformed(error: &ReferenceError) -> String {
+    match error {
+        ReferenceError::Env { .. } => "malformed env:// reference".to_owned(),
+        ReferenceError::Vault { .. } => "malformed vault:// reference".to_owned(),
+        reserved @ ReferenceError::Reserved { .. } => reserved.to_string(),
+    }
+}
