@@ -51,11 +51,11 @@ pub enum KeyError {
     /// No public key in PEM.
     #[error("{} needs a public key in PEM", .0.name())]
     NotPem(JwtAlgorithm),
-    /// No private key in PEM, or an encrypted one.
-    #[error("{} needs a private key in PEM, not encrypted", .0.name())]
+    /// No private key in PEM, an encrypted one, or one that cannot be read.
+    #[error("{} needs a private key in PEM that is not encrypted", .0.name())]
     NotPrivatePem(JwtAlgorithm),
     /// PEM that holds no readable key.
-    #[error("this PEM holds no key that can be read")]
+    #[error("this PEM holds no public key that can be read")]
     Unreadable,
     /// A key of another family or curve.
     #[error("{} needs {}", .0.name(), need(*.0))]

@@ -97,8 +97,8 @@ fn private_signer(algorithm: JwtAlgorithm, text: &str) -> Result<Box<dyn JwsSign
     use JwtAlgorithm as A;
     let key = private_from_pem(algorithm, text)?;
     let public = key.public_key_to_der().and_then(|der| PKey::public_key_from_der(&der));
-    check_public(algorithm, &public.map_err(|_| KeyError::Unreadable)?)?;
-    let der = key.private_key_to_pkcs8().map_err(|_| KeyError::Unreadable)?;
+    check_public(algorithm, &public.map_err(|_| KeyError::NotPrivatePem(algorithm))?)?;
+    let der = key.private_key_to_pkcs8().map_err(|_| KeyError::NotPrivatePem(algorithm))?;
     let signer = match algorithm {
         A::Rs256 => jws::RS256.signer_from_der(&der).map(boxed),
         A::Rs384 => jws::RS384.signer_from_der(&der).map(boxed),
@@ -124,5 +124,6 @@ fn private_from_pem(algorithm: JwtAlgorithm, text: &str) -> Result<PKey<Private>
         return Err(KeyError::NotPrivatePem(algorithm));
     }
     // Without a callback of ours an encrypted key would be asked for at the terminal.
-    PKey::private_key_from_pem_callback(text.as_bytes(), |_| Ok(0)).map_err(|_| KeyError::Unreadable)
+    PKey::private_key_from_pem_callback(text.as_bytes(), |_| Ok(0))
+        .map_err(|_| KeyError::NotPrivatePem(algorithm))
 }
