@@ -31,7 +31,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<RequestConfig, FieldError> 
             return Err(block.invalid("cookies_to_metadata", "an empty list exposes nothing, omit the field"));
         }
         for (index, name) in names.iter().enumerate() {
-            if name.is_empty() || name.contains(|c: char| c.is_whitespace() || matches!(c, ';' | '=')) {
+            if !is_cookie_name(name) {
                 return Err(block.invalid(
                     &format!("cookies_to_metadata[{index}]"),
                     "a cookie name is not blank and holds no blank, ';' or '='",
@@ -40,4 +40,9 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<RequestConfig, FieldError> 
         }
     }
     Ok(RequestConfig { body_mode, cookies_to_metadata: cookies.unwrap_or_default() })
+}
+
+/// Whether a cookie can have that name and be found by it.
+pub(super) fn is_cookie_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || matches!(c, ';' | '='))
 }

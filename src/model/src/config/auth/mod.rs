@@ -34,6 +34,15 @@ pub struct ApiKeyAuth {
     pub scheme: Option<String>,
 }
 
+/// Whether a text can arrive as the value of a header, or behind a scheme in one (RFC 9110, section 5.5): printable ASCII,
+/// with blanks inside at most.
+pub fn is_header_value(text: &str) -> bool {
+    let is_bare = |end: Option<u8>| end.is_some_and(|byte| byte.is_ascii_graphic());
+    is_bare(text.bytes().next())
+        && is_bare(text.bytes().next_back())
+        && text.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t'))
+}
+
 /// Mode `hmac`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HmacAuth {
@@ -106,9 +115,9 @@ pub struct JwtAuth {
     pub jwks_url: Option<String>,
     /// Accepted algorithms, never empty.
     pub algorithms: Vec<JwtAlgorithm>,
-    /// Accepted issuers; empty skips the check.
+    /// Accepted issuers; empty when the field is absent, and nothing is checked.
     pub issuers: Vec<String>,
-    /// Accepted audiences; empty skips the check.
+    /// Accepted audiences; empty when the field is absent, and nothing is checked.
     pub audiences: Vec<String>,
     /// Clock skew allowed, in seconds.
     pub leeway_secs: u64,

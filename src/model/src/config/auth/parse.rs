@@ -6,10 +6,11 @@
 use super::presets::{self, Preset};
 use super::{
     ApiKeyAuth, AuthConfig, HmacAlgorithm, HmacAuth, JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding,
-    ReplayWindow, SignatureEncoding, SignatureForm, TokenSource,
+    ReplayWindow, SignatureEncoding, SignatureForm, TokenSource, is_header_value,
 };
 use crate::config::block::Block;
 use crate::config::guards::is_token;
+use crate::config::request::is_cookie_name;
 use crate::config::template::is_packed_key;
 use crate::config::{HeaderField, SecretText, SigningTemplate};
 use crate::field::FieldError;
@@ -44,6 +45,10 @@ fn api_key(block: &mut Block<'_>) -> Result<ApiKeyAuth, FieldError> {
     let keys = secrets(block, "keys")?;
     if keys.is_empty() {
         return Err(invalid("api_key mode needs at least one entry in auth.keys"));
+    }
+    let unusable = keys.iter().position(|key| !is_reference(key) && !is_header_value(key.expose()));
+    if let Some(index) = unusable {
+        return Err(invalid(format!("auth.keys[{index}] is no header value")));
     }
     let header = block.string("header")?;
     let scheme = block.string("scheme")?;
@@ -139,8 +144,8 @@ fn jwt(block: &mut Block<'_>) -> Result<JwtAuth, FieldError> {
     let keys = block.blocks("jwt_keys", jwt_key)?.unwrap_or_default();
     let jwks_url = block.string("jwks_url")?;
     let algorithms = block.strings("algorithms")?.unwrap_or_default();
-    let issuers = block.one_or_many("issuer")?.unwrap_or_default();
-    let audiences = block.one_or_many("audience")?.unwrap_or_default();
+    let issuers = accepted(block, "issuer")?;
+    let audiences = accepted(block, "audience")?;
     let leeway_secs = block.unsigned("leeway_secs")?.unwrap_or(30);
     let require_exp = block.boolean("require_exp")?.unwrap_or(true);
     let required = block.boolean("required")?.unwrap_or(true);
@@ -182,6 +187,18 @@ fn jwt(block: &mut Block<'_>) -> Result<JwtAuth, FieldError> {
     })
 }
 
+/// Accepted values of a claim. Who writes the field wants the claim checked: an empty list must not switch that off.
+fn accepted(block: &mut Block<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
+    let Some(values) = block.one_or_many(name)? else { return Ok(Vec::new()) };
+    if values.is_empty() {
+        return Err(invalid(format!("auth.{name} is empty")));
+    }
+    if values.iter().any(|value| value.trim().is_empty()) {
+        return Err(invalid(format!("auth.{name} has a blank entry")));
+    }
+    Ok(values)
+}
+
 fn jwt_algorithm(name: &str, field: &str) -> Result<JwtAlgorithm, FieldError> {
     JwtAlgorithm::parse(name).ok_or_else(|| invalid(format!("{field}: '{name}' is not supported")))
 }
@@ -205,12 +222,17 @@ fn jwt_key(block: &mut Block<'_>) -> Result<JwtKey, FieldError> {
     Ok(JwtKey { algorithm, key, kid, encoding })
 }
 
+/// Whether the value stands elsewhere, so that nothing can be told of it here.
+fn is_reference(secret: &SecretText) -> bool {
+    is_secret_reference(secret.expose()) || is_reserved_reference(secret.expose())
+}
+
 /// What can be told from the text of a literal key without the cryptography.
 fn literal_key(algorithm: JwtAlgorithm, encoding: KeyEncoding, key: &SecretText) -> Result<(), String> {
-    let text = key.expose();
-    if is_secret_reference(text) || is_reserved_reference(text) {
+    if is_reference(key) {
         return Ok(());
     }
+    let text = key.expose();
     let Some(least) = algorithm.min_key_bytes() else {
         let pem = text.trim_start().starts_with("-----BEGIN ") && !text.contains("PRIVATE KEY");
         return if pem { Ok(()) } else { Err(format!("{} needs a public key in PEM", algorithm.name())) };
@@ -234,7 +256,8 @@ fn token_source(block: &mut Block<'_>) -> Result<TokenSource, FieldError> {
             Err(invalid("auth.source takes a header or a cookie, not both"))
         }
         Some(cookie) if cookie.trim().is_empty() => Err(invalid("auth.source.cookie is blank")),
-        Some(cookie) => Ok(TokenSource::Cookie(cookie)),
+        Some(cookie) if is_cookie_name(&cookie) => Ok(TokenSource::Cookie(cookie)),
+        Some(_) => Err(invalid("auth.source.cookie is no cookie name")),
         None => {
             let explicit = header_name(header, "auth.source.header")?;
             // A header named on purpose carries the bare token unless a scheme is named too.

@@ -37,6 +37,10 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
         (json!({"mode": "api_key", "keys": ["k"], "header": ""}), "auth.header is blank"),
         (json!({"mode": "api_key", "keys": ["k"], "header": "x y"}), "auth.header is no header name"),
         (json!({"mode": "api_key", "keys": [""]}), "auth.keys has a blank entry"),
+        (json!({"mode": "api_key", "keys": ["k", "clé"]}), "auth.keys[1] is no header value"),
+        (json!({"mode": "api_key", "keys": [" k"]}), "auth.keys[0] is no header value"),
+        (json!({"mode": "api_key", "keys": ["k\n"]}), "auth.keys[0] is no header value"),
+        (json!({"mode": "api_key", "keys": ["env://A", "a\u{7f}b"]}), "auth.keys[1] is no header value"),
         (json!({"mode": "hmac"}), "hmac mode needs auth.secret or auth.secrets"),
         (json!({"mode": "hmac", "secrets": []}), "hmac mode needs auth.secret or auth.secrets"),
         (json!({"mode": "hmac", "secret": ""}), "hmac mode needs auth.secret or auth.secrets"),
@@ -125,6 +129,16 @@ fn every_structural_fault_is_refused_with_a_text_that_names_it() {
         (jwt(json!({"leeway_secs": 301})), "auth.leeway_secs is at most 300"),
         (jwt(json!({"source": {"header": " "}})), "auth.source.header is blank"),
         (jwt(json!({"source": {"cookie": ""}})), "auth.source.cookie is blank"),
+        (jwt(json!({"source": {"cookie": "a b"}})), "auth.source.cookie is no cookie name"),
+        (jwt(json!({"source": {"cookie": " a"}})), "auth.source.cookie is no cookie name"),
+        (jwt(json!({"source": {"cookie": "a;b"}})), "auth.source.cookie is no cookie name"),
+        (jwt(json!({"source": {"cookie": "a=b"}})), "auth.source.cookie is no cookie name"),
+        (jwt(json!({"issuer": []})), "auth.issuer is empty"),
+        (jwt(json!({"issuer": ""})), "auth.issuer has a blank entry"),
+        (jwt(json!({"issuer": ["https://id.test", " "]})), "auth.issuer has a blank entry"),
+        (jwt(json!({"audience": []})), "auth.audience is empty"),
+        (jwt(json!({"audience": " \t"})), "auth.audience has a blank entry"),
+        (jwt(json!({"audience": ["", "billing"]})), "auth.audience has a blank entry"),
         (
             jwt(json!({"source": {"cookie": "c", "header": "h"}})),
             "auth.source takes a header or a cookie, not both",
@@ -222,6 +236,13 @@ fn an_api_key_is_a_bearer_unless_its_header_is_another() {
 }
 
 #[test]
+fn a_key_may_hold_whatever_a_header_can_carry() {
+    for key in ["k", "a key", "a\tb", "{\"a\":1}", "~!@#$%^&*()"] {
+        parse(json!({"mode": "api_key", "keys": [key]}));
+    }
+}
+
+#[test]
 fn an_hmac_signs_the_body_unless_told_otherwise() {
     let AuthConfig::Hmac(auth) = parse(json!({"mode": "hmac", "secret": "a", "secrets": ["b", "env://C"]}))
     else {
@@ -311,6 +332,9 @@ fn a_token_has_its_defaults() {
         header("x-t", Some("JWT"))
     );
     assert_eq!(token(json!({"source": {"cookie": "sid"}})).source, TokenSource::Cookie("sid".into()));
+    assert_eq!((auth.issuers, auth.audiences), (Vec::<String>::new(), Vec::<String>::new()));
+    let none = token(json!({"issuer": null, "audience": null}));
+    assert!(none.issuers.is_empty() && none.audiences.is_empty(), "null is absence");
     let many = token(json!({"issuer": "a", "audience": ["b", "c"]}));
     assert_eq!((many.issuers, many.audiences), (vec!["a".to_owned()], vec!["b".to_owned(), "c".to_owned()]));
 }
