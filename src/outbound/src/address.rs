@@ -6,20 +6,21 @@ use url::{Host, Url};
 
 use crate::ranges::is_public;
 
-/// Why an address is not dialled. The texts name the host at most, never a credential or a query.
+/// Why an address is not dialled. The texts name the host at most, never a credential or a query; those of a refusal begin
+/// with `SSRF protection:`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     /// No absolute URL with a host.
     #[error("not a URL with a host ({0})")]
     Malformed(String),
     /// Neither http nor https.
-    #[error("the scheme '{0}' is not allowed, use http or https")]
+    #[error("SSRF protection: the scheme '{0}' is not allowed, use http or https")]
     Scheme(String),
     /// `user:password@` before the host: it hides the host from readers and puts a secret into an address.
-    #[error("a URL with credentials before its host is not allowed")]
+    #[error("SSRF protection: a URL with credentials before its host is not allowed")]
     Credentials,
     /// The host is, or resolves to, an address that is not public.
-    #[error("'{host}' leads to {address}, which is not a public address")]
+    #[error("SSRF protection: '{host}' leads to {address}, which is not a public address")]
     Forbidden {
         /// The host as the URL names it.
         host: String,
@@ -112,6 +113,17 @@ mod tests {
     fn a_private_address_passes_where_it_is_allowed() {
         assert!(check_url("http://127.0.0.1:8080/", true).is_ok());
         let refused = check_url("http://127.0.0.1:8080/?token=s3cret", false).unwrap_err();
-        assert_eq!(refused.to_string(), "'127.0.0.1' leads to 127.0.0.1, which is not a public address");
+        assert_eq!(
+            refused.to_string(),
+            "SSRF protection: '127.0.0.1' leads to 127.0.0.1, which is not a public address"
+        );
+    }
+
+    #[test]
+    fn a_refusal_says_what_it_protects_from() {
+        for url in ["ftp://example.com/", "https://user@example.com/", "http://10.0.0.1/"] {
+            let refused = check_url(url, false).unwrap_err().to_string();
+            assert!(refused.starts_with("SSRF protection: "), "{refused}");
+        }
     }
 }

@@ -22,7 +22,8 @@ pub enum SetupError {
 /// Why a request has no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchError {
-    /// The address may not be dialled, or the name has none. Nothing was sent; trying again is of no use.
+    /// The address may not be dialled, or the name has none. Nothing was sent. Trying again is of no use, but for a name
+    /// that is [unresolved](AddressError::Unresolved) now and may have an address later.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// No whole answer in time.

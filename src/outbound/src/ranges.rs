@@ -4,18 +4,20 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::{Ipv4Net, Ipv6Net};
 
-/// Where a public service cannot be (IANA IPv4 Special-Purpose Address Registry, RFC 6890 and its successors).
+/// Where a public service cannot be: the IANA IPv4 Special-Purpose Address Registry (RFC 6890 and its successors) and
+/// multicast. Two are our own additions: 168.63.129.16, public by the registry, is where a cloud answers its machines, and
+/// the relays of 6to4 lead to whatever IPv4 address a packet names.
 const FORBIDDEN_V4: [Ipv4Net; 17] = [
     v4(0, 0, 0, 0, 8),          // this network, unspecified
     v4(10, 0, 0, 0, 8),         // private
     v4(100, 64, 0, 0, 10),      // shared by carriers; also the metadata service 100.100.100.200
     v4(127, 0, 0, 0, 8),        // loopback
-    v4(168, 63, 129, 16, 32),   // a cloud's host, as its machines see it
+    v4(168, 63, 129, 16, 32),   // our addition: a cloud's host, as its machines see it
     v4(169, 254, 0, 0, 16),     // link-local; the metadata service 169.254.169.254
     v4(172, 16, 0, 0, 12),      // private
     v4(192, 0, 0, 0, 24),       // protocol assignments
     v4(192, 0, 2, 0, 24),       // documentation
-    v4(192, 88, 99, 0, 24),     // 6to4 relays
+    v4(192, 88, 99, 0, 24),     // our addition: 6to4 relays (deprecated, RFC 7526)
     v4(192, 168, 0, 0, 16),     // private
     v4(198, 18, 0, 0, 15),      // benchmarking
     v4(198, 51, 100, 0, 24),    // documentation
@@ -26,7 +28,8 @@ const FORBIDDEN_V4: [Ipv4Net; 17] = [
 ];
 
 /// Everything that is allocated for global unicast. What lies outside is unspecified, loopback, discard-only, unique
-/// local, link-local, site-local, multicast, translation for local use or not allocated.
+/// local, link-local, site-local, multicast, translation for local use or not allocated; to refuse the last is our own
+/// addition to the registry.
 const GLOBAL_V6: Ipv6Net = v6([0x2000, 0, 0], 3);
 
 /// What of [`GLOBAL_V6`] is not public all the same.

@@ -209,10 +209,15 @@ async fn nor_does_any_of_ten_thousand_at_random() {
 #[tokio::test]
 async fn a_name_of_the_machine_is_refused_where_it_is_dialled() {
     let (trap, client) = (Trap::set(), client(&Trust::Only(String::new()), false, Duration::from_secs(5)));
-    for host in ["localhost", "LOCALHOST", "localhost."] {
+    // Whether a name may end in a dot is the resolver's affair.
+    for (host, has_address) in [("localhost", true), ("LOCALHOST", true), ("localhost.", false)] {
         let url = check_url(&format!("http://{host}:{}/?token=s3cret", trap.port), false).unwrap();
         let error = client.get(&url, 1024).await.unwrap_err();
-        assert!(matches!(error, FetchError::Address(_)), "{error:?}");
+        match &error {
+            FetchError::Address(AddressError::Forbidden { .. }) => {}
+            FetchError::Address(AddressError::Unresolved { .. }) if !has_address => {}
+            other => panic!("{host}: {other:?}"),
+        }
         assert!(!error.to_string().contains("s3cret"), "{error}");
     }
     assert_eq!(trap.count(), 0);
