@@ -11,7 +11,7 @@ use crate::keeper::{FETCH_LIMIT, Keeper};
 use crate::set::{Directory, SharedSet};
 use crate::source::{Http, Source};
 
-/// Callers that wait for a fetch at one time; one more gets the keys at hand.
+/// Sets that can be asked for at one time: one message each.
 const MAILBOX: usize = 16_384;
 
 /// How key sets are fetched.

@@ -8,7 +8,8 @@ use arc_swap::ArcSwap;
 use futures_util::future::BoxFuture;
 use svc_auth::{Jwks, KeySet};
 use svc_outbound::Url;
-use tokio::time::Instant;
+use tokio::sync::{Mutex as Turn, watch};
+use tokio::time::{Instant, timeout};
 
 use crate::keeper::{FETCH_LIMIT, Keeper, Need, Refresh, State, Want};
 
@@ -29,6 +30,8 @@ impl Directory {
             url,
             name: Arc::clone(&name),
             state: ArcSwap::default(),
+            turn: Turn::default(),
+            landings: watch::Sender::default(),
             directory: Arc::clone(self),
         });
         slots.insert(name, Arc::downgrade(&slot));
@@ -50,6 +53,10 @@ pub(crate) struct Slot {
     url: Url,
     name: Arc<str>,
     state: ArcSwap<State>,
+    /// One caller at a time asks the actor, so that those of one issuer never fill its mailbox.
+    turn: Turn<()>,
+    /// Tells those who wait that a fetch has ended.
+    landings: watch::Sender<()>,
     directory: Arc<Directory>,
 }
 
@@ -74,6 +81,12 @@ impl Slot {
     pub(crate) fn change(&self, change: impl FnOnce(&State) -> State) {
         self.state.store(Arc::new(change(&self.state.load())));
     }
+
+    /// As [`change`](Self::change), at the end of a fetch.
+    pub(crate) fn land(&self, change: impl FnOnce(&State) -> State) {
+        self.change(change);
+        self.landings.send_replace(());
+    }
 }
 
 impl Drop for Slot {
@@ -95,13 +108,33 @@ pub(crate) struct SharedSet {
 impl SharedSet {
     /// Whatever becomes of the actor, the answer is the keys at hand after at most the time of a fetch.
     async fn wanted(&self, want: Want) -> Option<Arc<Jwks>> {
-        let (state, now) = (self.slot.state(), Instant::now());
-        if state.need(now, &want, state.is_busy(now)) == Need::Nothing {
-            return state.keys();
-        }
-        let refresh = Refresh { slot: Arc::clone(&self.slot), want };
-        let _ = self.keeper.call_within(refresh, FETCH_LIMIT).await;
+        let _ = timeout(FETCH_LIMIT, self.settle(want)).await;
         self.slot.state().keys()
+    }
+
+    /// Has the set fetched if that is necessary, and waits for the end of it.
+    async fn settle(&self, want: Want) {
+        // From here on no landing is missed.
+        let mut landings = self.slot.landings.subscribe();
+        if self.needs_fetch(&want) {
+            let _turn = self.slot.turn.lock().await;
+            if self.needs_fetch(&want) {
+                let refresh = Refresh { slot: Arc::clone(&self.slot), want: want.clone() };
+                let _ = self.keeper.call_within(refresh, FETCH_LIMIT).await;
+            }
+        }
+        // Where nothing runs now, the actor is down, and nothing will.
+        if self.need(&want) == Need::Running {
+            let _ = landings.changed().await;
+        }
+    }
+
+    fn need(&self, want: &Want) -> Need {
+        self.slot.state().need(Instant::now(), want)
+    }
+
+    fn needs_fetch(&self, want: &Want) -> bool {
+        matches!(self.need(want), Need::Fetch | Need::ForcedFetch)
     }
 }
 

@@ -1,8 +1,9 @@
 //! The actor that fetches.
 //!
-//! Owns the fetches that run, at most one for a URL, and is alone in changing the sets. Message in: [`Refresh`]. Nothing
-//! of it survives a restart and nothing has to: a fetch that was lost is asked for again, and the sets keep their keys and
-//! pauses.
+//! Owns the fetches that run, at most one for a set, and is alone in changing the sets. Message in: [`Refresh`], which begins a
+//! fetch; nobody waits in here. Fetches again by itself before keys are no longer fresh, while somebody uses them. Nothing
+//! of it survives a restart and nothing has to: fetches that go down with it have failed, callers ask for others, and the sets
+//! keep their keys and pauses.
 
 mod msg;
 mod state;
@@ -12,76 +13,102 @@ mod tests;
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
-use actix::{Actor, ActorFutureExt, AsyncContext, Handler, ResponseActFuture, WrapFuture, fut};
+use actix::{Actor, ActorFutureExt, AsyncContext, Handler, SpawnHandle, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::FutureExt;
-use futures_util::future::Shared;
 use slog::{Logger, info, warn};
-use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 
 use crate::set::Slot;
 use crate::source::{Failure, Fetched, Source};
 
 pub(crate) use msg::Refresh;
-pub(crate) use state::{FETCH_LIMIT, Need, State, Want};
-
-/// Ends when the fetch does.
-type Flight = Shared<oneshot::Receiver<()>>;
+pub(crate) use state::{FETCH_LIMIT, Need, State, Want, lifetime};
 
 /// The actor.
 pub(crate) struct Keeper {
-    /// By URL.
-    flights: HashMap<Arc<str>, Flight>,
+    /// The next fetch of each set, by URL.
+    due: HashMap<Arc<str>, SpawnHandle>,
     source: Arc<dyn Source>,
     log: Logger,
 }
 
+/// A fetch that runs. One that goes down with the actor has failed like any other, and whoever waits for it is told.
+struct Flight(Arc<Slot>);
+
+impl Flight {
+    fn begin(slot: Arc<Slot>, forced: bool) -> Self {
+        slot.change(|state| state.begun(Instant::now(), forced));
+        Self(slot)
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let now = Instant::now();
+        if self.0.state().is_busy(now) {
+            self.0.land(|state| state.failed(now));
+        }
+    }
+}
+
 impl Keeper {
     pub(crate) fn new(source: Arc<dyn Source>, log: Logger) -> Self {
-        Self { flights: HashMap::new(), source, log }
+        Self { due: HashMap::new(), source, log }
     }
 
-    fn start(&mut self, slot: Arc<Slot>, forced: bool, ctx: &mut Context<Self>) -> Flight {
-        let (landed, flight) = oneshot::channel();
-        let flight = flight.shared();
-        self.flights.insert(slot.name(), flight.clone());
-        slot.change(|state| state.begun(Instant::now(), forced));
+    fn start(&mut self, slot: Arc<Slot>, forced: bool, ctx: &mut Context<Self>) {
+        let flight = Flight::begin(slot, forced);
         // What an issuer sends must not take the others down with it: a panic over it is a failed fetch.
-        let fetch = AssertUnwindSafe(timeout(FETCH_LIMIT, self.source.fetch(slot.url()))).catch_unwind();
-        ctx.spawn(fetch.into_actor(self).map(move |outcome, keeper, _| {
-            keeper.flights.remove(&*slot.name());
+        let fetch = timeout(FETCH_LIMIT, self.source.fetch(flight.0.url()));
+        let fetch = AssertUnwindSafe(fetch).catch_unwind().into_actor(self);
+        ctx.spawn(fetch.map(move |outcome, keeper, ctx| {
             let outcome = match outcome {
                 Ok(in_time) => in_time.unwrap_or(Err(Failure::Late)),
                 Err(_) => Err(Failure::Panicked),
             };
-            keeper.land(&slot, outcome);
-            // Everybody may have left.
-            let _ = landed.send(());
+            keeper.land(&flight.0, outcome, ctx);
         }));
-        flight
     }
 
-    fn land(&self, slot: &Slot, outcome: Result<Fetched, Failure>) {
+    fn land(&mut self, slot: &Arc<Slot>, outcome: Result<Fetched, Failure>, ctx: &mut Context<Self>) {
         let now = Instant::now();
         let failed_before = slot.state().is_failing();
         match outcome {
             Ok(Fetched { keys, max_age }) => {
-                let keys = Arc::new(keys);
-                slot.change(|state| state.succeeded(now, Arc::clone(&keys), max_age));
+                let (keys, lifetime) = (Arc::new(keys), lifetime(max_age));
+                slot.land(|state| state.succeeded(now, keys, lifetime));
+                // While the keys still are fresh, so that nobody has to wait.
+                self.start_in(lifetime * 4 / 5, slot, ctx);
                 if failed_before {
                     info!(self.log, "the key set is fetched again"; "url" => slot.shown());
                 }
             }
             Err(failure) => {
-                slot.change(|state| state.failed(now));
+                slot.land(|state| state.failed(now));
                 if !failed_before {
                     let at_hand = slot.state().keys().is_some();
                     warn!(self.log, "the key set cannot be fetched";
                         "url" => slot.shown(), "error" => %failure, "keys_at_hand" => at_hand);
                 }
             }
+        }
+    }
+
+    /// Fetches a set after a while if it is still in use.
+    fn start_in(&mut self, pause: Duration, slot: &Arc<Slot>, ctx: &mut Context<Self>) {
+        let (name, slot) = (slot.name(), Arc::downgrade(slot));
+        let key = Arc::clone(&name);
+        let timer = ctx.run_later(pause, move |keeper, ctx| {
+            keeper.due.remove(&key);
+            if let Some(slot) = slot.upgrade().filter(|slot| !slot.state().is_busy(Instant::now())) {
+                keeper.start(slot, false, ctx);
+            }
+        });
+        if let Some(earlier) = self.due.insert(name, timer) {
+            ctx.cancel_future(earlier);
         }
     }
 }
@@ -94,23 +121,12 @@ impl Actor for Keeper {
 impl Supervised for Keeper {}
 
 impl Handler<Refresh> for Keeper {
-    type Result = ResponseActFuture<Self, ()>;
+    type Result = ();
 
-    fn handle(&mut self, Refresh { slot, want }: Refresh, ctx: &mut Context<Self>) -> Self::Result {
-        let running = self.flights.get(&*slot.name()).cloned();
-        let flight = match slot.state().need(Instant::now(), &want, running.is_some()) {
-            Need::Nothing => None,
-            Need::Running => running,
-            need => {
-                let flight = self.start(Arc::clone(&slot), need == Need::ForcedFetch, ctx);
-                // With keys at hand nobody waits for an issuer that failed last time, except for a key they lack.
-                let waits = !matches!(want, Want::Fresh) || !slot.state().is_settled(Instant::now());
-                waits.then_some(flight)
-            }
-        };
-        match flight {
-            None => Box::pin(fut::ready(())),
-            Some(flight) => Box::pin(flight.into_actor(self).map(|_, _, _| ())),
+    fn handle(&mut self, Refresh { slot, want }: Refresh, ctx: &mut Context<Self>) {
+        match slot.state().need(Instant::now(), &want) {
+            Need::Nothing | Need::Running => {}
+            need => self.start(slot, need == Need::ForcedFetch, ctx),
         }
     }
 }

@@ -7,7 +7,7 @@ use actix::Message;
 use super::state::Want;
 use crate::set::Slot;
 
-/// Fetch a set if that is still necessary. Answered when the set is as it will be: the caller reads it itself.
+/// Begin to fetch a set if that is still necessary. Answered at once: how it ends is told by the set.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Refresh {

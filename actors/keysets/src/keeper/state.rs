@@ -8,28 +8,39 @@ use tokio::time::Instant;
 
 /// The longest a fetch may take, and with it any caller's wait.
 pub(crate) const FETCH_LIMIT: Duration = Duration::from_secs(5);
+/// When a fetch whose end was never seen is taken for lost. None is in an orderly service.
+const LOST_AFTER: Duration = Duration::from_secs(6);
 /// The least time between two fetches for unknown key ids.
 const FORCED_EVERY: Duration = Duration::from_secs(30);
+/// Keys that are younger are the issuer's newest: an unknown key id makes for no fetch, nor does it use up its turn.
+const NEWEST: Duration = Duration::from_secs(1);
 /// How long keys are fresh when their answer does not say.
 const DEFAULT_AGE: Duration = Duration::from_secs(300);
 const LEAST_AGE: Duration = Duration::from_secs(60);
 const GREATEST_AGE: Duration = Duration::from_secs(24 * 3600);
-/// The pause after a failed fetch: without one every request would ask an issuer that is in trouble, and wait for it.
-const PAUSE_WITH_KEYS: Duration = Duration::from_secs(5);
-/// As [`PAUSE_WITH_KEYS`], but every token is refused meanwhile.
-const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(1);
+/// The pause after a failed fetch, twice as long after every further one: without it each request would ask an issuer that
+/// is in trouble, and wait for it.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// One key set at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     keys: Option<Arc<Jwks>>,
+    fetched_at: Option<Instant>,
     /// Until then nobody needs to ask: the keys are fresh, or a fetch has just failed.
     settled_until: Option<Instant>,
-    /// The latest end of the fetch that runs. Outlives a crash in that fetch, hence an instant and no flag.
+    /// A fetch runs, and is lost if it has not ended by then.
     busy_until: Option<Instant>,
     /// When an unknown key id last made for a fetch.
     forced_at: Option<Instant>,
-    failing: bool,
+    /// Fetches that failed since the last one that did not.
+    failures: u32,
+}
+
+/// How long keys are fresh that came with this `max-age`.
+pub(crate) fn lifetime(max_age: Option<Duration>) -> Duration {
+    max_age.unwrap_or(DEFAULT_AGE).clamp(LEAST_AGE, GREATEST_AGE)
 }
 
 /// What a caller is after.
@@ -62,27 +73,28 @@ impl State {
 
     /// Whether the last fetch failed.
     pub(crate) fn is_failing(&self) -> bool {
-        self.failing
+        self.failures > 0
     }
 
     /// Whether nobody needs to ask. While retries fail, the keys at hand serve and nobody waits for the next one.
     pub(crate) fn is_settled(&self, now: Instant) -> bool {
-        let retrying = self.failing && self.keys.is_some() && self.is_busy(now);
+        let retrying = self.is_failing() && self.keys.is_some() && self.is_busy(now);
         retrying || self.settled_until.is_some_and(|until| now < until)
     }
 
-    /// Whether a fetch runs, as far as can be told from here.
+    /// Whether a fetch runs.
     pub(crate) fn is_busy(&self, now: Instant) -> bool {
         self.busy_until.is_some_and(|until| now < until)
     }
 
-    /// What a caller's want makes necessary; `running`: a fetch runs.
-    pub(crate) fn need(&self, now: Instant, want: &Want, running: bool) -> Need {
+    /// What a caller's want makes necessary.
+    pub(crate) fn need(&self, now: Instant, want: &Want) -> Need {
+        let running = self.is_busy(now);
         let (settled, fetch) = match (want, &self.keys) {
             (Want::OtherThan(seen), Some(keys)) => {
-                let other = !Arc::ptr_eq(seen, keys);
-                let recently = self.forced_at.is_some_and(|at| now < at + FORCED_EVERY);
-                (other || (recently && !running), Need::ForcedFetch)
+                let within = |then: Option<Instant>, span| then.is_some_and(|then| now < then + span);
+                let recently = within(self.forced_at, FORCED_EVERY) || within(self.fetched_at, NEWEST);
+                (!Arc::ptr_eq(seen, keys) || (recently && !running), Need::ForcedFetch)
             }
             _ => (self.is_settled(now), Need::Fetch),
         };
@@ -96,26 +108,27 @@ impl State {
     /// A fetch begins. One for an unknown key id takes its place now: a failure counts too.
     pub(crate) fn begun(&self, now: Instant, forced: bool) -> Self {
         let forced_at = if forced { Some(now) } else { self.forced_at };
-        Self { busy_until: Some(now + FETCH_LIMIT), forced_at, ..self.clone() }
+        Self { busy_until: Some(now + LOST_AFTER), forced_at, ..self.clone() }
     }
 
-    /// It brought these keys.
-    pub(crate) fn succeeded(&self, now: Instant, keys: Arc<Jwks>, max_age: Option<Duration>) -> Self {
-        let age = max_age.unwrap_or(DEFAULT_AGE).clamp(LEAST_AGE, GREATEST_AGE);
+    /// It brought these keys, fresh for so long.
+    pub(crate) fn succeeded(&self, now: Instant, keys: Arc<Jwks>, lifetime: Duration) -> Self {
         Self {
             keys: Some(keys),
-            settled_until: Some(now + age),
+            fetched_at: Some(now),
+            settled_until: Some(now + lifetime),
             busy_until: None,
             forced_at: self.forced_at,
-            failing: false,
+            failures: 0,
         }
     }
 
     /// It brought nothing. Keys that are still fresh stay so.
     pub(crate) fn failed(&self, now: Instant) -> Self {
-        let pause = if self.keys.is_some() { PAUSE_WITH_KEYS } else { PAUSE_WITHOUT_KEYS };
+        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(LONGEST_PAUSE);
         let settled_until = self.settled_until.max(Some(now + pause));
-        Self { settled_until, busy_until: None, failing: true, ..self.clone() }
+        let failures = self.failures.saturating_add(1);
+        Self { settled_until, busy_until: None, failures, ..self.clone() }
     }
 }
 

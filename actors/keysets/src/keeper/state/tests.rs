@@ -13,7 +13,8 @@ fn seconds(seconds: u64) -> Duration {
 /// Fetched at an instant, with this `max-age`.
 fn fetched(max_age: Option<u64>) -> (State, Arc<Jwks>, Instant) {
     let (keys, now) = (keys(), Instant::now());
-    (State::default().succeeded(now, Arc::clone(&keys), max_age.map(seconds)), keys, now)
+    let state = State::default().succeeded(now, Arc::clone(&keys), lifetime(max_age.map(seconds)));
+    (state, keys, now)
 }
 
 #[test]
@@ -27,45 +28,66 @@ fn keys_are_fresh_for_the_age_they_came_with_within_a_minute_and_a_day() {
     ] {
         let (state, _, then) = fetched(max_age);
         let last = then + seconds(fresh) - Duration::from_millis(1);
-        assert_eq!(state.need(last, &Want::Fresh, false), Need::Nothing, "{max_age:?}");
-        assert_eq!(state.need(then + seconds(fresh), &Want::Fresh, false), Need::Fetch, "{max_age:?}");
+        assert_eq!(state.need(last, &Want::Fresh), Need::Nothing, "{max_age:?}");
+        assert_eq!(state.need(then + seconds(fresh), &Want::Fresh), Need::Fetch, "{max_age:?}");
     }
 }
 
 #[test]
 fn a_set_never_fetched_needs_a_fetch_whatever_is_wanted() {
     let (state, now) = (State::default(), Instant::now());
-    assert_eq!(state.need(now, &Want::Fresh, false), Need::Fetch);
-    assert_eq!(state.need(now, &Want::OtherThan(keys()), false), Need::Fetch);
-    assert_eq!(state.need(now, &Want::Fresh, true), Need::Running);
+    assert_eq!(state.need(now, &Want::Fresh), Need::Fetch);
+    assert_eq!(state.need(now, &Want::OtherThan(keys())), Need::Fetch);
+    assert_eq!(state.begun(now, false).need(now, &Want::Fresh), Need::Running);
 }
 
 #[test]
-fn an_unknown_key_id_is_fetched_for_at_once_and_then_every_thirty_seconds() {
-    let (state, keys, then) = fetched(None);
+fn an_unknown_key_id_is_fetched_for_after_a_second_and_then_every_thirty() {
+    let (state, keys, fetched) = fetched(None);
     let want = Want::OtherThan(keys);
-    assert_eq!(state.need(then, &want, false), Need::ForcedFetch);
+    assert_eq!(state.need(fetched + Duration::from_millis(999), &want), Need::Nothing);
+    let then = fetched + seconds(1);
+    assert_eq!(state.need(then, &want), Need::ForcedFetch);
     let begun = state.begun(then, true);
-    assert_eq!(begun.need(then, &want, true), Need::Running);
-    // A crash ends the fetch without a word: its place is taken all the same.
-    assert_eq!(begun.need(then + seconds(1), &want, false), Need::Nothing);
+    assert_eq!(begun.need(then, &want), Need::Running);
     let failed = begun.failed(then + seconds(1));
-    assert_eq!(failed.need(then + seconds(29), &want, false), Need::Nothing);
-    assert_eq!(failed.need(then + seconds(30), &want, false), Need::ForcedFetch);
+    assert_eq!(failed.need(then + seconds(29), &want), Need::Nothing);
+    assert_eq!(failed.need(then + seconds(30), &want), Need::ForcedFetch);
 }
 
 #[test]
 fn whoever_saw_an_older_set_is_answered_with_the_one_at_hand() {
     let (state, _, now) = fetched(None);
-    assert_eq!(state.need(now, &Want::OtherThan(keys()), true), Need::Nothing);
+    assert_eq!(state.begun(now, false).need(now, &Want::OtherThan(keys())), Need::Nothing);
 }
 
 #[test]
 fn a_failed_fetch_for_an_unknown_key_id_leaves_fresh_keys_fresh() {
     let (state, _, then) = fetched(Some(600));
     let failed = state.begun(then, true).failed(then + seconds(5));
-    assert_eq!(failed.need(then + seconds(599), &Want::Fresh, false), Need::Nothing);
-    assert_eq!(failed.need(then + seconds(600), &Want::Fresh, false), Need::Fetch);
+    assert_eq!(failed.need(then + seconds(599), &Want::Fresh), Need::Nothing);
+    assert_eq!(failed.need(then + seconds(600), &Want::Fresh), Need::Fetch);
+}
+
+#[test]
+fn every_failure_doubles_the_pause_up_to_half_a_minute() {
+    let (mut state, mut now) = (State::default(), Instant::now());
+    for pause in [1, 2, 4, 8, 16, 30, 30, 30, 30, 30, 30] {
+        state = state.begun(now, false).failed(now);
+        assert_eq!(state.need(now + seconds(pause) - Duration::from_millis(1), &Want::Fresh), Need::Nothing);
+        now += seconds(pause);
+        assert_eq!(state.need(now, &Want::Fresh), Need::Fetch);
+    }
+    state = state.succeeded(now, keys(), seconds(60)).failed(now + seconds(60));
+    assert_eq!(state.need(now + seconds(61), &Want::Fresh), Need::Fetch, "a success begins anew");
+}
+
+#[test]
+fn a_fetch_whose_end_is_never_seen_is_given_up() {
+    let (state, now) = (State::default(), Instant::now());
+    let begun = state.begun(now, false);
+    assert_eq!(begun.need(now + FETCH_LIMIT, &Want::Fresh), Need::Running);
+    assert_eq!(begun.need(now + LOST_AFTER, &Want::Fresh), Need::Fetch);
 }
 
 /// What can happen to a set.
@@ -77,7 +99,6 @@ enum Step {
     AskHavingSeenAnOlder,
     Succeed(Option<u64>),
     Fail,
-    Crash,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -88,7 +109,6 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Step::AskHavingSeenAnOlder),
         proptest::option::of(0_u64..200).prop_map(Step::Succeed),
         Just(Step::Fail),
-        Just(Step::Crash),
     ]
 }
 
@@ -96,9 +116,9 @@ proptest! {
     #[test]
     fn whatever_happens_keys_stay_and_the_issuer_is_left_in_peace(steps in proptest::collection::vec(step(), 1..200)) {
         let older = keys();
-        let mut now = Instant::now();
-        let (mut state, mut running) = (State::default(), false);
-        let (mut last_forced, mut last_failed) = (None::<Instant>, None::<Instant>);
+        let (mut state, mut now) = (State::default(), Instant::now());
+        let (mut begun, mut last_forced, mut last_fetched) = (None::<Instant>, None::<Instant>, None::<Instant>);
+        let mut paused_until = None::<Instant>;
         for step in steps {
             let had_keys = state.keys().is_some();
             let want = match &step {
@@ -107,45 +127,49 @@ proptest! {
                 Step::AskHavingSeenAnOlder => Some(Want::OtherThan(Arc::clone(&older))),
                 _ => None,
             };
+            let mut ends = None;
             match (step, want) {
                 (Step::Pass(millis), _) => {
                     now += Duration::from_millis(millis);
                     // A fetch ends in time.
-                    if running && !state.is_busy(now) {
-                        (state, running, last_failed) = (state.failed(now), false, Some(now));
-                    }
+                    ends = begun.filter(|begun| now >= *begun + FETCH_LIMIT).map(|_| None);
                 }
-                (Step::Succeed(age), _) if running => {
-                    (state, running, last_failed) = (state.succeeded(now, keys(), age.map(seconds)), false, None);
-                }
-                (Step::Fail, _) if running => {
-                    (state, running, last_failed) = (state.failed(now), false, Some(now));
-                }
-                (Step::Crash, _) => running = false,
+                (Step::Succeed(age), _) => ends = begun.map(|_| Some(age)),
+                (Step::Fail, _) => ends = begun.map(|_| None),
                 (_, Some(want)) => {
-                    let need = state.need(now, &want, running);
-                    let starts = matches!(need, Need::Fetch | Need::ForcedFetch);
-                    prop_assert!(!(starts && running), "one fetch at a time");
-                    prop_assert_eq!(need == Need::Running && !running, false);
+                    let need = state.need(now, &want);
+                    prop_assert_eq!(need == Need::Running, need != Need::Nothing && begun.is_some());
                     if need == Need::ForcedFetch {
                         prop_assert!(last_forced.is_none_or(|at| now >= at + FORCED_EVERY));
+                        prop_assert!(last_fetched.is_none_or(|at| now >= at + NEWEST));
                         last_forced = Some(now);
                     }
                     if need == Need::Fetch {
-                        let pause = if had_keys { PAUSE_WITH_KEYS } else { PAUSE_WITHOUT_KEYS };
-                        prop_assert!(last_failed.is_none_or(|at| now >= at + pause));
+                        prop_assert!(paused_until.is_none_or(|until| now >= until));
                     }
                     if need == Need::Nothing && matches!(want, Want::Fresh) && !had_keys {
-                        prop_assert!(last_failed.is_some(), "no keys and no reason for it");
+                        prop_assert!(paused_until.is_some(), "no keys and no reason for it");
                     }
-                    if starts {
-                        (state, running) = (state.begun(now, need == Need::ForcedFetch), true);
+                    if matches!(need, Need::Fetch | Need::ForcedFetch) {
+                        (state, begun) = (state.begun(now, need == Need::ForcedFetch), Some(now));
                     }
                 }
                 _ => {}
             }
+            match ends {
+                Some(Some(age)) => {
+                    state = state.succeeded(now, keys(), lifetime(age.map(seconds)));
+                    (begun, last_fetched, paused_until) = (None, Some(now), None);
+                }
+                Some(None) => {
+                    let pause = FIRST_PAUSE * (1 << state.failures.min(5));
+                    state = state.failed(now);
+                    (begun, paused_until) = (None, Some(now + pause.min(LONGEST_PAUSE)));
+                }
+                None => {}
+            }
             prop_assert!(!had_keys || state.keys().is_some(), "keys are never lost");
-            prop_assert!(running || !state.is_busy(now + FETCH_LIMIT), "a crash is forgotten in time");
+            prop_assert_eq!(state.is_busy(now), begun.is_some());
         }
     }
 }
