@@ -4,7 +4,7 @@ use std::fmt;
 
 use sha2::{Digest, Sha256};
 use subtle::{Choice, ConstantTimeEq};
-use svc_model::config::auth::ApiKeyAuth;
+use svc_model::config::auth::{ApiKeyAuth, is_header_value};
 use svc_secrets::Resolver;
 
 use crate::authenticator::Presented;
@@ -24,7 +24,12 @@ impl ApiKeys {
     pub(crate) fn build(config: &ApiKeyAuth, resolver: &dyn Resolver) -> Result<Self, MaterialError> {
         let mut digests = Vec::with_capacity(config.keys.len());
         for (index, key) in config.keys.iter().enumerate() {
-            let key = material::resolve(&format!("auth.keys[{index}]"), key, resolver)?;
+            let field = format!("auth.keys[{index}]");
+            let key = material::resolve(&field, key, resolver)?;
+            // Nobody could ever present it: a line end that came with a file, or the wrong text.
+            if !is_header_value(key.expose()) {
+                return Err(MaterialError::NoHeaderValue { field });
+            }
             digests.push(digest(key.expose().as_bytes()));
         }
         Ok(Self { header: config.header.to_ascii_lowercase(), scheme: config.scheme.clone(), digests })

@@ -13,7 +13,7 @@ use crate::reason::Reason;
 /// What a request presents.
 #[derive(Clone, Copy, Debug)]
 pub struct Presented<'r> {
-    /// Header names in lower case with their raw values, in the order received.
+    /// Header names in lower case with their raw values; the values of one name in the order received.
     pub headers: &'r [(String, Vec<u8>)],
     /// The body as received.
     pub body: &'r [u8],

@@ -11,6 +11,10 @@ use crate::jwt::{Jwk, VerifyingKey};
 /// Most keys a set may hold.
 pub const MAX_KEYS: usize = 100;
 
+/// Most keys of a set that are tried for one token, and so the most verifications a stranger's token costs. Only a token
+/// that names no key, or a set that uses one id often, has as many candidates.
+pub const MAX_CANDIDATES: usize = 16;
+
 /// Why a document is no usable key set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JwksError {
@@ -32,7 +36,8 @@ pub struct Jwks {
 }
 
 impl Jwks {
-    /// Parses a key set. Keys of another purpose, algorithm or curve, weak and malformed ones are skipped.
+    /// Parses a key set. Keys of another purpose, algorithm or curve, weak and malformed ones are skipped, and so are RSA
+    /// keys of more than 4096 bits.
     ///
     /// # Errors
     /// The document is no key set, has more than [`MAX_KEYS`] keys, or none that can be used: it should not replace
@@ -58,14 +63,15 @@ impl Jwks {
         self.keys.iter().any(|key| key.kid() == Some(kid))
     }
 
-    /// The keys that may have signed with an algorithm: those of exactly that id, or all of them when none is named.
+    /// The keys that may have signed with an algorithm: those of exactly that id, or all of them when none is named; the
+    /// first [`MAX_CANDIDATES`].
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,
         algorithm: JwtAlgorithm,
     ) -> impl Iterator<Item = &VerifyingKey> {
         let named = move |key: &&Jwk| kid.is_none() || key.kid() == kid;
-        self.keys.iter().filter(named).filter_map(move |key| key.key(algorithm))
+        self.keys.iter().filter(named).filter_map(move |key| key.key(algorithm)).take(MAX_CANDIDATES)
     }
 }
 
@@ -80,13 +86,14 @@ pub trait KeySets: Send + Sync {
 
 /// The key set of one issuer, shared by every channel that names its address.
 pub trait KeySet: Send + Sync {
-    /// The keys, while they are fresh. Does no I/O.
+    /// The keys at hand, while nobody needs to ask for others: they are fresh, or fetching newer ones has failed a short time
+    /// ago. Does no I/O.
     fn fresh(&self) -> Option<Arc<Jwks>>;
 
     /// Fresh keys, fetched when need be; stale ones when that fails; `None` when there never were any.
     fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>>;
 
-    /// For a key id that `seen` does not have: newer keys than those, fetched unless that happened a short time ago;
-    /// else the keys at hand.
+    /// For a key id that `seen` does not have: newer keys than those, fetched unless that happened a short time ago, for
+    /// whatever reason; else the keys at hand.
     fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>>;
 }

@@ -3,7 +3,7 @@
 //! An [`Authenticator`] is the `auth` block of a channel made ready: references resolved, keys checked and hashed. It
 //! verifies what a request [presents](Presented) over the bytes as received and says who called, or why not. Every
 //! comparison with a secret takes the same time whatever is wrong. The [`Reason`] of a refusal is for metrics and traces;
-//! what the caller is told is one text for all.
+//! what the caller is told is one text for all, but for a token that has expired.
 //!
 //! The [`jwt`] module also serves workflows: it verifies the tokens they are handed and signs those they make.
 //!
@@ -20,5 +20,5 @@ mod reason;
 mod scheme;
 
 pub use authenticator::{Authenticator, Identity, Presented};
-pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_KEYS};
+pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};
 pub use reason::Reason;

@@ -15,6 +15,9 @@ pub(crate) enum MaterialError {
     /// There is nothing in it.
     #[error("auth: {field}: the value is blank")]
     Blank { field: String },
+    /// A key no header can carry.
+    #[error("auth: {field}: the value is no header value")]
+    NoHeaderValue { field: String },
     /// A key the algorithm cannot take.
     #[error("auth: {field}: not usable as a key")]
     Unusable { field: String },

@@ -10,7 +10,6 @@
 //! the engine implements.
 
 pub mod config;
-mod cookie;
 mod entity;
 mod error;
 mod field;
@@ -27,7 +26,6 @@ mod unreadable;
 mod validate;
 
 pub use config::{ChannelConfig, SecretText};
-pub use cookie::cookie;
 pub use entity::{
     AuditRow, Channel, ChannelContent, ChannelType, Connector, Kind, NewAudit, Protocol, Status, Workflow,
     WorkflowContent, key_principal,

@@ -26,20 +26,15 @@ pub(super) struct Token<'t> {
 
 impl<'t> Token<'t> {
     /// Takes a token apart: three parts, each base64url without padding, and a header this service understands fully.
+    /// The header comes first, and its algorithm before the rest is looked at.
     ///
     /// Members of the header that bring keys along (`jwk`, `jku`, `x5c`, `x5u`) are never looked at.
     pub(super) fn parse(token: &'t [u8], allowed: &[JwtAlgorithm]) -> Result<Self, Reason> {
-        let mut parts = token.split(|byte| *byte == b'.');
-        let (Some(header), Some(payload), Some(signature), None) =
-            (parts.next(), parts.next(), parts.next(), parts.next())
-        else {
-            return Err(Reason::Malformed);
-        };
-        let signed = &token[..header.len() + 1 + payload.len()];
-        let decode = |part| URL_SAFE_NO_PAD.decode(part).map_err(|_| Reason::Malformed);
-        let (header, payload, signature) = (decode(header)?, decode(payload)?, decode(signature)?);
+        let decode = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).map_err(|_| Reason::Malformed);
+        let mut parts = token.splitn(2, |byte| *byte == b'.');
+        let (head, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
 
-        let mut header = unique_object(&header).ok_or(Reason::Malformed)?;
+        let mut header = unique_object(&decode(head)?).ok_or(Reason::Malformed)?;
         // Both change what is signed or how it is to be read, and must not be ignored by who does not support them.
         if header.contains_key("crit") || header.contains_key("b64") {
             return Err(Reason::Malformed);
@@ -57,6 +52,13 @@ impl<'t> Token<'t> {
         let algorithm = JwtAlgorithm::parse(&algorithm)
             .filter(|algorithm| allowed.contains(algorithm))
             .ok_or(Reason::AlgRejected)?;
+
+        let mut parts = rest.split(|byte| *byte == b'.');
+        let (Some(payload), Some(signature), None) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(Reason::Malformed);
+        };
+        let signed = &token[..head.len() + 1 + payload.len()];
+        let (payload, signature) = (decode(payload)?, decode(signature)?);
         Ok(Self { algorithm, kid, signed, payload, signature })
     }
 }

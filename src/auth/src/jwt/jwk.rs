@@ -4,7 +4,6 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use openssl::bn::BigNum;
 use openssl::ec::{EcGroup, EcKey};
-use openssl::error::ErrorStack;
 use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Public};
 use openssl::rsa::Rsa;
@@ -22,6 +21,10 @@ const RSA: &[JwtAlgorithm] = &[
     JwtAlgorithm::Ps384,
     JwtAlgorithm::Ps512,
 ];
+
+/// Longest modulus of an RSA key that is published, in bits. Anybody's token may have every key of a set tried, and a
+/// longer one makes that dear.
+const MAX_RSA_BITS: i32 = 4096;
 
 /// A usable key of a set, once for each algorithm it may verify.
 #[derive(Debug)]
@@ -72,7 +75,7 @@ impl Jwk {
 fn material(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgorithm])> {
     let bytes = |name| URL_SAFE_NO_PAD.decode(text(jwk, name)??).ok();
     match (text(jwk, "kty")??, text(jwk, "crv")?) {
-        ("RSA", _) => Some((rsa(&bytes("n")?, &bytes("e")?).ok()?, RSA)),
+        ("RSA", _) => Some((rsa(&bytes("n")?, &bytes("e")?)?, RSA)),
         ("EC", Some("P-256")) => {
             Some((ec(Nid::X9_62_PRIME256V1, 32, &bytes("x")?, &bytes("y")?)?, &[JwtAlgorithm::Es256]))
         }
@@ -87,8 +90,12 @@ fn material(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgo
     }
 }
 
-fn rsa(n: &[u8], e: &[u8]) -> Result<PKey<Public>, ErrorStack> {
-    PKey::from_rsa(Rsa::from_public_components(BigNum::from_slice(n)?, BigNum::from_slice(e)?)?)
+fn rsa(n: &[u8], e: &[u8]) -> Option<PKey<Public>> {
+    let (n, e) = (BigNum::from_slice(n).ok()?, BigNum::from_slice(e).ok()?);
+    if n.num_bits() > MAX_RSA_BITS {
+        return None;
+    }
+    PKey::from_rsa(Rsa::from_public_components(n, e).ok()?).ok()
 }
 
 /// A point given by coordinates of the full length, checked to be on the curve.

@@ -54,6 +54,9 @@ pub enum KeyError {
     /// No private key in PEM, an encrypted one, or one that cannot be read.
     #[error("{} needs a private key in PEM that is not encrypted", .0.name())]
     NotPrivatePem(JwtAlgorithm),
+    /// PEM of more than one thing: which of them is meant is not ours to say.
+    #[error("this PEM holds more than one key")]
+    Several,
     /// PEM that holds no readable key.
     #[error("this PEM holds no public key that can be read")]
     Unreadable,
@@ -171,12 +174,14 @@ pub(super) fn check_public(algorithm: JwtAlgorithm, key: &PKey<Public>) -> Resul
     if !fits {
         return Err(KeyError::Mismatch(algorithm));
     }
-    if let Ok(rsa) = key.rsa()
-        && !(RSA_BITS.contains(&rsa.n().num_bits())
+    if matches!(key.id(), Id::RSA | Id::RSA_PSS) {
+        let rsa = key.rsa().map_err(|_| KeyError::Unreadable)?;
+        let is_accepted = RSA_BITS.contains(&rsa.n().num_bits())
             && (2..=MAX_EXPONENT_BITS).contains(&rsa.e().num_bits())
-            && rsa.e().is_bit_set(0))
-    {
-        return Err(KeyError::RsaSize);
+            && rsa.e().is_bit_set(0);
+        if !is_accepted {
+            return Err(KeyError::RsaSize);
+        }
     }
     Ok(())
 }
@@ -211,6 +216,9 @@ fn public_from_pem(algorithm: JwtAlgorithm, text: &str) -> Result<PKey<Public>, 
     let text = text.trim();
     if text.contains("PRIVATE KEY-----") {
         return Err(KeyError::Private);
+    }
+    if text.matches("-----BEGIN ").count() > 1 {
+        return Err(KeyError::Several);
     }
     let key = if text.starts_with("-----BEGIN PUBLIC KEY-----") {
         PKey::public_key_from_pem(text.as_bytes())

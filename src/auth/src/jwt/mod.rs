@@ -1,11 +1,12 @@
 //! Tokens: JWT (RFC 7519) signed as a compact JWS (RFC 7515), checked as RFC 8725 advises.
 //!
-//! The checks stand in a fixed order and the first failure ends them: size, form, allowed algorithm, key, signature, claims.
-//! No claim is read before the signature has been verified. A token never chooses how it is checked: every
+//! The checks stand in a fixed order and the first failure ends them: size, header, allowed algorithm, the other parts, key,
+//! signature, claims. No claim is read before the signature has been verified. A token never chooses how it is checked: every
 //! [key](VerifyingKey) is bound to one algorithm, and keys or addresses of keys inside a token are not looked at.
 
 mod claims;
 mod compact;
+mod cookie;
 mod jwk;
 mod key;
 mod signing;

@@ -1,8 +1,8 @@
 //! Where a request carries its token.
 
 use svc_model::config::auth::TokenSource;
-use svc_model::cookie;
 
+use super::cookie::cookie;
 use crate::authenticator::Presented;
 use crate::reason::Reason;
 use crate::scheme::credential;
@@ -28,10 +28,10 @@ impl Source {
 
     /// The token, `None` when the request has none.
     ///
-    /// A header that is there but carries something else is an error: whoever sends a credential wants it checked.
+    /// A header or cookie that is there but carries something else is an error: whoever sends a credential wants it checked.
     pub(super) fn token<'r>(&self, request: Presented<'r>) -> Result<Option<&'r [u8]>, Reason> {
         match self {
-            Self::Cookie(name) => Ok(cookie(request.headers, name).map(str::as_bytes)),
+            Self::Cookie(name) => Ok(cookie(request.headers, name)),
             Self::Header { name, scheme } => {
                 let Some(value) = request.header(name) else { return Ok(None) };
                 let scheme = scheme.as_deref();

@@ -24,7 +24,7 @@ pub struct NamedKey {
     pub key: VerifyingKey,
 }
 
-/// Verifies tokens: size, form, allowed algorithm, key, signature, claims. Shared by all threads.
+/// Verifies tokens: size, header, allowed algorithm, the other parts, key, signature, claims. Shared by all threads.
 pub struct TokenVerifier {
     max_bytes: usize,
     algorithms: Vec<JwtAlgorithm>,

@@ -14,6 +14,14 @@ fn what_cannot_be_built_names_its_field_and_no_value() {
         (json!({"mode": "api_key", "keys": ["env://EMPTY"]}), "auth: auth.keys[0]: the value is blank"),
         (json!({"mode": "api_key", "keys": ["env://BLANK"]}), "auth: auth.keys[0]: the value is blank"),
         (
+            json!({"mode": "api_key", "keys": ["k", "env://LINE"]}),
+            "auth: auth.keys[1]: the value is no header value",
+        ),
+        (
+            json!({"mode": "api_key", "keys": ["env://ACCENT"], "header": "X-Key"}),
+            "auth: auth.keys[0]: the value is no header value",
+        ),
+        (
             json!({"mode": "api_key", "keys": ["env://s3cret value"]}),
             "auth: auth.keys[0]: malformed env:// reference",
         ),
@@ -41,7 +49,7 @@ fn what_cannot_be_built_names_its_field_and_no_value() {
 
 #[test]
 fn other_schemes_are_literals() {
-    for key in ["https://a", "postgres://s", "ENV://X", " env://X"] {
+    for key in ["https://a", "postgres://s", "ENV://X", "env//X"] {
         assert!(build(&json!({"mode": "api_key", "keys": [key]})).is_ok(), "{key}");
     }
 }

@@ -12,7 +12,7 @@ use sha2::{Sha256, Sha512};
 use svc_auth::Authenticator;
 
 use crate::meaning::{Form, Piece, Scheme, Signature};
-use crate::support::{Golden, Request, authenticator, verdict};
+use crate::support::{Golden, Request, authenticator, fuzz_count, verdict};
 
 /// A valid request, who takes it, and what it means.
 struct Valid {
@@ -24,8 +24,7 @@ struct Valid {
 
 #[test]
 fn a_mutated_request_is_admitted_only_if_it_means_the_same() {
-    #[expect(clippy::disallowed_methods, reason = "the length of the run is asked for from outside")]
-    let count = std::env::var("SVC_FUZZ_REQUESTS").map_or(20_000, |count| count.parse().unwrap());
+    let count = fuzz_count(20_000);
     let valid = valid();
     let mut random = Random(0x5eed);
     let (mut admitted, mut refused) = (0_u64, 0_u64);

@@ -51,13 +51,16 @@ impl KeySets for NoKeySets {
     }
 }
 
-/// Builds an `auth` block in an environment where `SET` is `value`, `EMPTY` is empty and `BLANK` is blank.
+/// Builds an `auth` block in an environment where `SET` is `value`, `EMPTY` is empty and `BLANK` is blank, and `LINE` and
+/// `ACCENT` are what no header can carry.
 pub(crate) fn build(auth: &Value) -> Result<Authenticator, String> {
     let config = ChannelConfig::parse(&json!({"auth": auth})).unwrap().auth.unwrap();
     let environment = Environment(|name: &str| match name {
         "SET" => Some("value".to_owned()),
         "EMPTY" => Some(String::new()),
         "BLANK" => Some(" \n".to_owned()),
+        "LINE" => Some("value\n".to_owned()),
+        "ACCENT" => Some("val\u{e9}".to_owned()),
         _ => None,
     });
     Authenticator::build(&config, &environment, &NoKeySets)
@@ -71,6 +74,12 @@ pub(crate) fn authenticator(auth: &Value) -> Authenticator {
 pub(crate) fn verdict(authenticator: &Authenticator, request: &Request) -> Result<Identity, Reason> {
     let presented = Presented { headers: &request.headers, body: &request.body, now: request.now };
     authenticator.authenticate(presented).now_or_never().unwrap()
+}
+
+/// How many mutations are tried: as many as asked for from outside, else `default`.
+pub(crate) fn fuzz_count(default: u64) -> u64 {
+    #[expect(clippy::disallowed_methods, reason = "the length of the run is asked for from outside")]
+    std::env::var("SVC_FUZZ_REQUESTS").map_or(default, |count| count.parse().unwrap())
 }
 
 /// A block with more fields.

@@ -11,7 +11,7 @@ use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Private};
 use serde_json::{Value, json};
 use svc_auth::jwt::JwtVerifier;
-use svc_auth::{Jwks, JwksError, KeySet, KeySets, MAX_KEYS, Reason};
+use svc_auth::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS, Reason};
 use svc_model::config::auth::{JwtAlgorithm, JwtKey};
 use svc_secrets::Environment;
 
@@ -199,6 +199,8 @@ fn an_unusable_key_is_skipped_and_spoils_no_other() {
         jwk(&rsa2048, &json!({"e": encode([1; 9])})),
         jwk(&rsa2048, &json!({"n": encode([&[0][..], &n[1..]].concat())})),
         jwk(&rsa2048, &json!({"n": ""})),
+        jwk(&rsa2048, &json!({"n": modulus(4097)})),
+        jwk(&rsa2048, &json!({"n": modulus(100_000)})),
     ] {
         assert_eq!(set(std::slice::from_ref(&unusable)).unwrap_err(), JwksError::Empty, "{unusable}");
         assert_eq!(set(&[unusable, good.clone()]).unwrap().len(), 1);
@@ -210,9 +212,36 @@ fn an_unusable_key_is_skipped_and_spoils_no_other() {
         jwk(&p384, &json!({})),
         jwk(&ed25519, &json!({"alg": "EdDSA"})),
         jwk(&rsa2048, &json!({"alg": "PS384", "x5c": ["?"], "x5t": 1})),
+        jwk(&rsa2048, &json!({"n": modulus(4096)})),
     ] {
         assert_eq!(set(std::slice::from_ref(&usable)).unwrap().len(), 1, "{usable}");
     }
+}
+
+/// An odd number of so many bits.
+fn modulus(bits: usize) -> String {
+    let mut bytes = vec![0; bits.div_ceil(8)];
+    *bytes.last_mut().unwrap() = 1;
+    bytes[0] |= 1 << ((bits - 1) % 8);
+    encode(bytes)
+}
+
+#[test]
+fn no_more_than_sixteen_keys_are_tried_for_one_token() {
+    let issuer = Issuer::new(JwtAlgorithm::Es256);
+    let others = jwk(&ec(Nid::X9_62_PRIME256V1), &json!({"kid": "1"}));
+    let elsewhere = jwk(&rsa(2048), &json!({"kid": "1"}));
+    for (before, accepted) in [(MAX_CANDIDATES - 1, true), (MAX_CANDIDATES, false)] {
+        let mut keys = vec![others.clone(); before];
+        // A key of another algorithm is no candidate.
+        keys.push(elsewhere.clone());
+        keys.push(jwk(&issuer.private, &json!({"kid": "1"})));
+        let verifier = verifier(Vec::new(), &FakeSet::holding(Some(shared(&keys))));
+        for kid in [None, Some("1")] {
+            assert_eq!(verify(&verifier, &token(&issuer, kid)).is_ok(), accepted, "{before} {kid:?}");
+        }
+    }
+    assert_eq!(MAX_CANDIDATES, 16);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use openssl::nid::Nid;
 use openssl::pkey::{PKey, Private};
+use openssl::rsa::Rsa;
 use svc_auth::jwt::{JwtVerifier, VerifyingKey, check_literal_keys};
 use svc_model::SecretText;
 use svc_model::config::auth::{JwtAlgorithm, KeyEncoding};
@@ -101,6 +102,48 @@ fn an_rsa_key_is_neither_weak_nor_huge() {
             assert!(read(algorithm, &pem(&rsa(bits))).unwrap_err().contains("2048 to 8192 bits"), "{bits}");
         }
         assert_eq!(read(algorithm, &pem(&rsa(2048))), Ok(()));
+        assert_eq!(read(algorithm, &pem_of_modulus(8192)), Ok(()));
+        for bits in [8193, 16_384, 100_000] {
+            let read = read(algorithm, &pem_of_modulus(bits));
+            assert!(read.unwrap_err().contains("2048 to 8192 bits"), "{bits}");
+        }
+    }
+}
+
+/// A public key with a modulus of that length. Nobody has the private one.
+fn pem_of_modulus(bits: i32) -> String {
+    let mut n = openssl::bn::BigNum::new().unwrap();
+    n.set_bit(bits - 1).unwrap();
+    n.set_bit(0).unwrap();
+    let key = Rsa::from_public_components(n, openssl::bn::BigNum::from_u32(65_537).unwrap()).unwrap();
+    String::from_utf8(key.public_key_to_pem().unwrap()).unwrap()
+}
+
+#[test]
+fn a_weak_rsa_key_is_no_better_for_being_an_rsa_pss_key() {
+    // The same key, with id-RSASSA-PSS instead of rsaEncryption for its algorithm (RFC 4055).
+    let as_pss = |bits, before: &[u8], after: &[u8]| {
+        let der = rsa(bits).public_key_to_der().unwrap();
+        let rest = der.strip_prefix(before).unwrap().strip_prefix(&RSA_ENCRYPTION).unwrap();
+        let pss = [after, &RSASSA_PSS[..], rest].concat();
+        let body = openssl::base64::encode_block(&pss);
+        format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n")
+    };
+    let strong = as_pss(2048, &[0x30, 0x82, 0x01, 0x22], &[0x30, 0x82, 0x01, 0x20]);
+    let weak = as_pss(1024, &[0x30, 0x81, 0x9f], &[0x30, 0x81, 0x9d]);
+    // What a strong one lacks are the parameters.
+    assert_eq!(read(JwtAlgorithm::Ps256, &strong).unwrap_err(), "PS256 needs an RSA key");
+    assert!(read(JwtAlgorithm::Ps256, &weak).unwrap_err().contains("2048 to 8192 bits"));
+}
+
+const RSA_ENCRYPTION: [u8; 15] = [0x30, 13, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 1, 5, 0];
+const RSASSA_PSS: [u8; 13] = [0x30, 11, 6, 9, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 10];
+
+#[test]
+fn pem_of_two_keys_is_refused_as_it_does_not_say_which() {
+    let (one, other) = (pem(&rsa(2048)), pem(&rsa(2048)));
+    for text in [format!("{one}{other}"), format!("{one}\n\n{one}"), format!("{one}{}", one.trim())] {
+        assert_eq!(read(JwtAlgorithm::Rs256, &text).unwrap_err(), "this PEM holds more than one key");
     }
 }
 

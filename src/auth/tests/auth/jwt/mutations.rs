@@ -1,11 +1,10 @@
-//! Random damage to tokens.
+//! Random damage to tokens of every algorithm. `SVC_FUZZ_REQUESTS` says how many must be refused.
 
 use svc_auth::jwt::JwtVerifier;
 
 use super::makers::{tokens, vectors};
-use super::{auth, build, key, verify};
-
-const ROUNDS: usize = 30_000;
+use super::{ALGORITHMS, auth, build, key, verify};
+use crate::support::fuzz_count;
 
 /// SplitMix64: the same tokens in every run.
 struct Random(u64);
@@ -46,26 +45,31 @@ impl Random {
 }
 
 #[test]
-fn no_damaged_token_is_accepted() {
+fn no_mutated_token_is_accepted() {
     let vectors = vectors();
     let tokens: Vec<_> = vectors.iter().flat_map(tokens).collect();
     let keys = tokens.iter().map(|(algorithm, kid, text, _)| key(*algorithm, text, Some(kid))).collect();
     let verifier: JwtVerifier = build(&auth(keys));
-    let tokens: Vec<&str> = tokens.into_iter().map(|(_, _, _, token)| token).collect();
-    for token in &tokens {
+    let tokens: Vec<_> = tokens.into_iter().map(|(algorithm, _, _, token)| (algorithm, token)).collect();
+    for (_, token) in &tokens {
         assert_eq!(verify(&verifier, token).err(), None);
     }
-    let mut random = Random(7519);
-    let mut tried = 0;
-    while tried < ROUNDS {
-        let token = tokens[random.below(tokens.len())];
-        let other = tokens[random.below(tokens.len())];
+    let (count, mut random) = (fuzz_count(30_000), Random(7519));
+    let mut refused = ALGORITHMS.map(|algorithm| (algorithm, 0));
+    while refused.iter().map(|(_, refused)| refused).sum::<u64>() < count {
+        let (algorithm, token) = tokens[random.below(tokens.len())];
+        let (_, other) = tokens[random.below(tokens.len())];
         let mutated = random.mutated(token, other);
-        if tokens.iter().any(|token| token.as_bytes() == mutated) {
+        if tokens.iter().any(|(_, token)| token.as_bytes() == mutated) {
             continue;
         }
         let outcome = super::ready(verifier.claims(&mutated, super::NOW));
         assert!(outcome.is_err(), "{}", String::from_utf8_lossy(&mutated));
-        tried += 1;
+        refused.iter_mut().filter(|(known, _)| *known == algorithm).for_each(|(_, refused)| *refused += 1);
     }
+    println!("{count} mutated tokens refused");
+    assert!(
+        refused.iter().all(|(_, refused)| *refused > count / 24),
+        "every algorithm has its share: {refused:?}"
+    );
 }

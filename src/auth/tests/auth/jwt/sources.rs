@@ -1,6 +1,6 @@
 //! Where a token is looked for.
 
-use svc_auth::{Identity, Reason};
+use svc_auth::{Identity, Presented, Reason};
 use svc_model::config::auth::{JwtAlgorithm, TokenSource};
 
 use super::issuer::Issuer;
@@ -66,6 +66,31 @@ fn a_cookie_carries_the_bare_token() {
         assert_eq!(outcome(&cookie, false, &[("cookie", absent)]), Ok(Identity::default()), "{absent}");
     }
     assert_eq!(outcome(&cookie, false, &[("cookie", "session=x")]), Err(Reason::Malformed));
+}
+
+#[test]
+fn a_cookie_that_is_there_is_checked_whatever_it_is_and_stands_beside() {
+    let issuer = Issuer::new(JwtAlgorithm::Hs256);
+    let claims = |size| serde_json::json!({"sub": "a".repeat(size), "exp": super::NOW + 60});
+    let header = serde_json::json!({"alg": "HS256"});
+    let mut config = auth(vec![issuer.key(None)]);
+    (config.source, config.required) = (TokenSource::Cookie("session".into()), false);
+    let verifier = build(&config);
+    let outcome = |line: Vec<u8>| {
+        let headers = [("cookie".to_owned(), line)];
+        super::ready(verifier.verify(Presented { headers: &headers, body: b"", now: super::NOW }))
+    };
+    for size in [1, 3000, 6000] {
+        let token = issuer.token(&header, &claims(size));
+        assert!(size < 6000 || (4096..=8192).contains(&token.len()), "{}", token.len());
+        let beside = [b"a=\xff; session=", token.as_bytes(), b"; b=\xfe"].concat();
+        assert!(outcome(beside).unwrap().claims.is_some(), "{size}");
+        let broken = [b"session=", token.as_bytes(), b"\xff"].concat();
+        assert_eq!(outcome(broken), Err(Reason::Malformed), "{size}");
+    }
+    let long = issuer.token(&header, &claims(8192));
+    assert_eq!(outcome(format!("session={long}").into_bytes()), Err(Reason::Oversized));
+    assert_eq!(outcome(b"session=\xff".to_vec()), Err(Reason::Malformed));
 }
 
 #[test]
