@@ -18,7 +18,7 @@ run: ## start the service with its defaults (SVC_CONFIG=file.toml: with a config
 test: ## every test; installs or finds what they need
 	@tests/run
 
-fuzz: ## a million mutated requests against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
+fuzz: ## a million mutated requests, and as many tokens, against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
 	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture
 
 lint: ## rustfmt, clippy, rustdoc: all without a warning
