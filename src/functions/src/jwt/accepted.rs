@@ -30,8 +30,9 @@ fn entries(source: &Value) -> Vec<(String, &Value)> {
     listed.into_iter().filter(|(_, item)| !item.is_null()).collect()
 }
 
+/// Whether an entry as a whole is taken from the message.
 fn is_folded(entry: &Value) -> bool {
-    Template::compile(entry).as_literal().is_none()
+    entry.get("var").is_some() && Template::compile(entry).as_literal().is_none()
 }
 
 /// Reports entries that can never be accepted, and a list without any: it would lift the check.

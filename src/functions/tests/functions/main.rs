@@ -1,0 +1,12 @@
+//! The functions in an engine, as workflows use them.
+
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+mod authoring;
+mod claims;
+mod hashes;
+mod makers;
+mod passwords;
+mod secrets;
+mod support;
+mod verify;

@@ -1,0 +1,141 @@
+//! One task, checked, compiled and run.
+
+use std::sync::Arc;
+
+use chrono::DateTime;
+use futures_util::future::BoxFuture;
+use serde_json::{Map, Value, json};
+use svc_auth::{Jwks, KeySet, KeySets};
+use svc_engine::{Engine, ErrorCode, Flow, Message, RunOptions, RunOutcome, TaskError, TraceOptions};
+use svc_model::{FieldCode, Status, Timestamp, WorkflowChecks as _, WorkflowContent};
+use svc_secrets::{Environment, Resolver};
+
+/// Now, in every test.
+pub(crate) const NOW: i64 = 1_700_000_000;
+
+/// A shared secret of 64 bytes: enough for every HS algorithm.
+pub(crate) const SHARED: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+
+/// Key sets at `https://`: the given one, or none to be had.
+pub(crate) struct Sets(pub(crate) Option<Arc<Jwks>>);
+
+impl KeySets for Sets {
+    fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String> {
+        if url.starts_with("https://") {
+            Ok(Arc::new(Self(self.0.clone())))
+        } else {
+            Err("key sets are fetched over https only".to_owned())
+        }
+    }
+}
+
+impl KeySet for Sets {
+    fn fresh(&self) -> Option<Arc<Jwks>> {
+        self.0.clone()
+    }
+
+    fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>> {
+        Box::pin(std::future::ready(self.0.clone()))
+    }
+
+    fn renew<'s>(&'s self, _: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>> {
+        self.obtain()
+    }
+}
+
+pub(crate) fn engine_with(variables: &[(&str, &str)], sets: Sets) -> Engine {
+    let variables: Vec<_> =
+        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let find =
+        move |wanted: &str| variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
+    let resolver: Arc<dyn Resolver + Send + Sync> = Arc::new(Environment(find));
+    let builder = Engine::builder()
+        .secrets([("shared", json!(SHARED)), ("issuer", json!("https://secret.example")), ("n", json!(5))])
+        .clock(|| DateTime::from_timestamp(NOW, 0).unwrap());
+    svc_functions::register(builder, resolver, Arc::new(sets)).build()
+}
+
+pub(crate) fn engine() -> Engine {
+    engine_with(&[("KEY", SHARED), ("BLANK", " "), ("ISSUER", "https://env.example")], Sets(None))
+}
+
+fn content(function: &str, input: &Value) -> WorkflowContent {
+    WorkflowContent {
+        name: "test".into(),
+        description: None,
+        priority: 0,
+        condition: json!(true),
+        tasks: vec![json!({"id": "t", "name": "t", "function": {"name": function, "input": input}})],
+        tags: Vec::new(),
+        loop_: None,
+        continue_on_error: false,
+    }
+}
+
+/// What an author is told: fields, relative to the input, with their codes.
+pub(crate) fn problems(function: &str, input: &Value) -> Vec<(String, FieldCode)> {
+    told(function, input).into_iter().map(|(field, code, _)| (field, code)).collect()
+}
+
+pub(crate) fn told(function: &str, input: &Value) -> Vec<(String, FieldCode, String)> {
+    let mut errors = Vec::new();
+    engine().check(&content(function, input), &mut errors, &mut Vec::new());
+    let field = |path: &str| path.strip_prefix("tasks[0].function.input.").unwrap_or(path).to_owned();
+    errors.into_iter().map(|error| (field(&error.path), error.code, error.message)).collect()
+}
+
+/// Compiles one task.
+pub(crate) fn compile(engine: &Engine, function: &str, input: &Value) -> Result<Flow, String> {
+    let workflow = svc_model::Workflow {
+        workflow_id: "w".into(),
+        version: 1,
+        content: content(function, input),
+        status: Status::Active,
+        rollout_percentage: 100,
+        created_at: Timestamp::now(),
+        updated_at: Timestamp::now(),
+    };
+    engine.compile(&workflow).map(Flow::single).map_err(|error| error.to_string())
+}
+
+/// Runs one task over a message that has `data`, everything recorded.
+pub(crate) fn run_in(engine: &Engine, function: &str, input: &Value, data: Value) -> RunOutcome {
+    let flow = compile(engine, function, input).unwrap_or_else(|why| panic!("{why}"));
+    let mut message = Message::new(json!(null), Map::new());
+    message.data = data;
+    let options = RunOptions { trace: Some(TraceOptions::default()), ..RunOptions::default() };
+    block_on(engine.run(&flow, message, options))
+}
+
+/// The result of one task, which is written to `data.out`, or its error.
+pub(crate) fn call_in(
+    engine: &Engine,
+    function: &str,
+    mut input: Value,
+    data: Value,
+) -> Result<Value, TaskError> {
+    input["output"] = json!("data.out");
+    let outcome = run_in(engine, function, &input, data);
+    match outcome.failure {
+        Some(failure) => Err(failure.error),
+        None => Ok(outcome.message.data["out"].clone()),
+    }
+}
+
+pub(crate) fn call(function: &str, input: Value, data: Value) -> Result<Value, TaskError> {
+    call_in(&engine(), function, input, data)
+}
+
+/// The code and text of the error of one task.
+pub(crate) fn error(function: &str, input: Value, data: Value) -> (ErrorCode, String) {
+    let error = call(function, input, data).unwrap_err();
+    (error.code, error.message)
+}
+
+pub(crate) fn invalid(text: &str) -> (ErrorCode, String) {
+    (ErrorCode::Validation, text.to_owned())
+}
+
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap().block_on(future)
+}
