@@ -32,6 +32,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-auth",
             "svc-channels",
             "svc-engine",
+            "svc-functions",
             "svc-housekeeping",
             "svc-keysets",
             "svc-model",

@@ -11,6 +11,7 @@ use actix_supervision::{Fault, Tree, TreeExit, TreeView};
 use actix_web::web;
 use serde_json::Value;
 use slog::{Discard, Logger, info, o, warn};
+use svc_auth::KeySets;
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
 use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
@@ -123,7 +124,7 @@ impl Service {
         let log = options.log.clone();
         let io = Io::start()?;
         let opened = Store::open(&settings::store(&config), io.handle().clone(), log.clone()).await?;
-        let engine = Arc::new(settings::engine(&config, &options)?);
+        let engine = settings::engine(&config, &options)?;
         let mut metrics = Metrics::new();
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
         let (traced, succeeded) = (TraceMetrics::default(), JobMetrics::default());
@@ -144,12 +145,16 @@ impl Service {
         let Roots { store, key_sets, traces } =
             ground.roots(opened, settings::key_sets(&config, &log)?, recording, traced).await?;
         store.metrics().register(metrics.registry_mut());
+        let resolver = settings::resolver(&options.environment);
+        let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
+        let engine = svc_functions::register(engine, Arc::clone(&resolver), Arc::clone(&key_sets));
+        let engine = Arc::new(engine.build());
         let tools = Toolbox {
             engine: Arc::clone(&engine),
             settings: Arc::new(settings::channels(&config)),
             metrics: channels,
-            resolver: settings::resolver(&options.environment),
-            key_sets: Arc::new(key_sets),
+            resolver,
+            key_sets,
             traces: Some(traces.clone()),
             memory_entries: settings::memory_entries(&config),
             log: log.clone(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, Settings};
-use svc_engine::{Engine, Limits};
+use svc_engine::{Engine, EngineBuilder, Limits};
 use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
@@ -108,7 +108,8 @@ pub(crate) fn memory_entries(config: &Config) -> u64 {
     }
 }
 
-pub(crate) fn engine(config: &Config, options: &Options) -> Result<Engine, StartError> {
+/// The engine but for the functions, which need what is started later.
+pub(crate) fn engine(config: &Config, options: &Options) -> Result<EngineBuilder, StartError> {
     let environment = &options.environment;
     let lookup =
         |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
@@ -124,8 +125,7 @@ pub(crate) fn engine(config: &Config, options: &Options) -> Result<Engine, Start
         .secrets::<String>(secrets)
         .limits(Limits { max_loop_iterations })
         .logger(options.log.clone())
-        .version(crate::VERSION)
-        .build())
+        .version(crate::VERSION))
 }
 
 pub(crate) fn channels(config: &Config) -> Settings {

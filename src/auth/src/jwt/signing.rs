@@ -119,9 +119,11 @@ fn boxed(signer: impl JwsSigner + 'static) -> Box<dyn JwsSigner> {
 }
 
 fn private_from_pem(algorithm: JwtAlgorithm, text: &str) -> Result<PKey<Private>, KeyError> {
-    let text = text.trim();
-    if !PRIVATE.iter().any(|header| text.starts_with(header)) {
-        return Err(KeyError::NotPrivatePem(algorithm));
+    // Parameters of a curve may stand beside the key.
+    match PRIVATE.iter().map(|header| text.matches(header).count()).sum() {
+        0 => return Err(KeyError::NotPrivatePem(algorithm)),
+        1 => {}
+        _ => return Err(KeyError::Several),
     }
     // Without a callback of ours an encrypted key would be asked for at the terminal.
     PKey::private_key_from_pem_callback(text.as_bytes(), |_| Ok(0))

@@ -114,7 +114,7 @@ fn bcrypt_takes(password: &str) -> Result<(), TaskError> {
 /// A password hash from a store.
 #[derive(Debug)]
 pub(super) enum Stored {
-    Argon2(PasswordHash),
+    Argon2(Box<PasswordHash>),
     Bcrypt(String),
 }
 
@@ -137,7 +137,7 @@ impl Stored {
             let fits = params.m_cost() <= MAX_MEMORY_KIB
                 && params.t_cost() <= MAX_ITERATIONS
                 && params.p_cost() <= MAX_PARALLELISM;
-            (Self::Argon2(hash), fits)
+            (Self::Argon2(Box::new(hash)), fits)
         } else if text.starts_with("$2") {
             let parts: bcrypt::HashParts = text.parse().map_err(|_| malformed())?;
             if !(4..=31).contains(&parts.get_cost()) {
@@ -159,7 +159,8 @@ impl Stored {
         use argon2::password_hash::Error;
         let failed = || TaskError::new(ErrorCode::Function, "the password hash could not be computed");
         match self {
-            Self::Argon2(hash) => match Argon2::default().verify_password(password.as_bytes(), hash) {
+            Self::Argon2(hash) => match Argon2::default().verify_password(password.as_bytes(), hash.as_ref())
+            {
                 Ok(()) => Ok(true),
                 Err(Error::PasswordInvalid) => Ok(false),
                 Err(_) => Err(failed()),

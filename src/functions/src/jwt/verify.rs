@@ -35,7 +35,7 @@ impl Verify {
     }
 
     fn verifier(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Loaded<TokenVerifier>, String> {
-        let algorithms = items(input.get("algorithms")).iter().filter_map(|name| algorithm(name)).collect();
+        let algorithms = items(input.get("algorithms")).iter().filter_map(algorithm).collect();
         let key_set = text(input, "jwks_url").map(|url| self.key_sets.at(url)).transpose();
         let key_set = key_set.map_err(|why| format!("jwks_url: {why}"))?;
         let keys = items(input.get("keys")).iter().enumerate().map(|(n, entry)| {

@@ -140,6 +140,15 @@ fn a_signing_key_that_is_written_out_is_inspected() {
     let vectors: Value = serde_json::from_str(include_str!("../vectors/keys.json")).unwrap();
     let sign = |algorithm: &str, key: Value| json!({"algorithm": algorithm, "key": key, "expires_in": "1h"});
     reports("jwt_sign", sign("HS256", json!(&SHARED[..32])), &[]);
+    let text = |name: &str, form: usize| vectors[name]["private"][form].as_str().unwrap().to_owned();
+    let parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n";
+    reports("jwt_sign", sign("ES256", json!(format!("{parameters}{}", text("ES256", 1)))), &[]);
+    let several = text("ES256", 0) + &text("ES256", 1);
+    let old = text("RS256", 1).replacen(
+        "-----\n",
+        "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00112233445566778899AABBCCDDEEFF\n\n",
+        1,
+    );
     let encrypted = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nMIIB\n-----END ENCRYPTED PRIVATE KEY-----";
     let broken = "-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY-----";
     for (algorithm, key) in [
@@ -150,7 +159,9 @@ fn a_signing_key_that_is_written_out_is_inspected() {
         ("RS256", json!(SHARED)),
         ("RS256", vectors["RS256"]["public"].clone()),
         ("RS256", json!(encrypted)),
+        ("RS256", json!(old)),
         ("RS256", json!(broken)),
+        ("ES256", json!(several)),
         ("RS256", vectors["ES256"]["private"][0].clone()),
         ("PS256", vectors["EdDSA"]["private"][0].clone()),
         ("ES256", vectors["ES384"]["private"][0].clone()),
