@@ -108,7 +108,7 @@ fn a_workflow_nothing_can_dispatch_quarantines_its_channel() {
     let mut client = server.client();
     echo(&mut client, "fine", json!({}));
     let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [{"id": "call", "name": "", "function":
-        {"name": "cache_read", "input": {"connector": "c", "key": "k"}}}]});
+        {"name": "channel_call", "input": {"channel": "fine"}}}]});
     client.json("POST", "/api/v1/admin/workflows", &workflow).unwrap();
     client.json("PATCH", "/api/v1/admin/workflows/w/status", &json!({"status": "active"})).unwrap();
     client.json("POST", BASE, &channel("w", "w", json!({}))).unwrap();

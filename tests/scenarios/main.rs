@@ -13,6 +13,7 @@ mod auth_config;
 mod channels;
 mod data;
 mod dead_letters;
+mod functions;
 mod import;
 mod operations;
 mod rate_limit;

@@ -1,0 +1,62 @@
+//! Functions that need no connector, in a served workflow.
+
+use serde_json::json;
+
+use crate::support::{details, error, launch, serve, start};
+
+/// A shared secret that is recognisable anywhere.
+const KEY: &str = "canary-signing-key-0123456789-0123456789";
+
+#[test]
+fn a_token_signed_by_one_task_is_verified_by_the_next() {
+    let server = launch().env("SIGNING_KEY", KEY).start().unwrap();
+    let mut client = server.client();
+    let key = json!("env://SIGNING_KEY");
+    serve(
+        &mut client,
+        "tokens",
+        json!([
+            {"id": "sign", "name": "", "function": {"name": "jwt_sign", "input": {"algorithm": "HS256", "key": key,
+                "claims": {"sub": {"var": "payload.user"}}, "expires_in": "5m", "output": "temp_data.token"}}},
+            {"id": "verify", "name": "", "function": {"name": "jwt_verify", "input": {"token": {"var": "temp_data.token"},
+                "algorithms": ["HS256"], "keys": [{"algorithm": "HS256", "key": key}], "output": "data.claims"}}},
+            {"id": "hash", "name": "", "function": {"name": "crypto", "input": {"op": "password_hash",
+                "password": {"var": "payload.user"}, "output": "temp_data.hash"}}},
+            {"id": "check", "name": "", "function": {"name": "crypto", "input": {"op": "password_verify",
+                "password": "u1", "hash": {"var": "temp_data.hash"}, "output": "data.known"}}}
+        ]),
+    );
+    let answer = client.json("POST", "/api/v1/data/tokens", &json!({"user": "u1"})).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let data = answer.json()["data"].clone();
+    assert_eq!((&data["claims"]["sub"], &data["known"]), (&json!("u1"), &json!(true)), "{data}");
+    assert!(!answer.text().contains("canary"));
+}
+
+#[test]
+fn an_unset_reference_fails_its_task_and_leaves_the_channel_in_service() {
+    let server = start();
+    let mut client = server.client();
+    let input =
+        json!({"op": "hmac", "data": "d", "key": "env://SVC_TEST_NOT_SET_ANYWHERE", "output": "data.code"});
+    serve(
+        &mut client,
+        "unset",
+        json!([{"id": "t", "name": "", "function": {"name": "crypto", "input": input}}]),
+    );
+    let refused =
+        error(&client.json("POST", "/api/v1/data/unset", &json!({})).unwrap(), 400, "VALIDATION_ERROR");
+    assert!(refused["message"].as_str().unwrap().starts_with("key: "), "{refused}");
+    assert!(!refused.to_string().contains("NOT_SET_ANYWHERE"), "{refused}");
+}
+
+#[test]
+fn a_key_that_cannot_be_used_is_refused_at_its_place() {
+    let server = start();
+    let workflow = json!({"name": "w", "tasks": [{"id": "t", "name": "t", "function": {"name": "jwt_sign",
+        "input": {"algorithm": "HS256", "key": "swordfish", "expires_in": 60}}}]});
+    let refused = server.client().json("POST", "/api/v1/admin/workflows", &workflow).unwrap();
+    let refused = error(&refused, 400, "VALIDATION_ERROR");
+    assert_eq!(details(&refused), [("tasks[0].function.input.key".to_owned(), "INVALID".to_owned())]);
+    assert!(!refused.to_string().contains("swordfish"));
+}
