@@ -18,7 +18,7 @@ use crate::queue::{Entrance, Queue, Queued, Shed, Slots, Waiting};
 use crate::record::Record;
 use crate::recorder::{Lanes, Recorder, Rows};
 use crate::settings::Settings;
-use crate::worker::{Desk, Worker};
+use crate::worker::{Desk, Jobs, Worker};
 use crate::{input, token};
 
 /// What an actor gets beyond the time it allows itself to finish, before it is ended by force.
@@ -110,7 +110,9 @@ impl Traces {
         let mut queue = shared.spec();
         for number in 1..=shared.settings.queue.workers.max(1) {
             let (desk, name) = (Arc::clone(&desk), format!("worker-{number}"));
-            let worker = move |_| std::future::ready(Ok(Worker::new(Arc::clone(&desk), patience)));
+            let jobs = Jobs::new();
+            let worker =
+                move |_| std::future::ready(Ok(Worker::new(Arc::clone(&desk), jobs.clone(), patience)));
             let spec = shared.spec().needs(needs.iter().copied());
             tree.spawn(&shared.path_of(&name), spec, at.clone(), worker).await?;
             queue = queue.needs([name]);

@@ -1,9 +1,11 @@
 //! A worker of the queue.
 //!
-//! Owns the job it runs and the ends it still has to write; no messages. It takes the next job while ends are being
-//! written, but none while too many are: a database that is away stops the work instead of filling the memory. When it
-//! is ordered to end it takes nothing more, finishes its job and its writes within the time allowed, and leaves the
-//! rest to the rows, from which the next process takes it up. It never runs two jobs at once.
+//! Owns the pace at which jobs are taken; no messages. A job is a task of its own from its first step until its end is
+//! written, so no restart of the actor loses one. The next is taken while ends are being written, but none while too
+//! many are: a database that is away stops the work instead of filling the memory. When it is ordered to end it takes
+//! nothing more and waits, within the time allowed, for its jobs and their ends, those of earlier instances included;
+//! what the process does not live to see is left to the rows, from which the next one takes it up. One instance never
+//! runs two jobs at once.
 
 mod desk;
 mod state;
@@ -13,36 +15,54 @@ use std::time::Duration;
 
 use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
-use futures_util::StreamExt;
-use futures_util::future::{BoxFuture, LocalBoxFuture};
-use futures_util::stream::FuturesUnordered;
+use futures_util::future::LocalBoxFuture;
 use slog::warn;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::timeout;
+
+use crate::queue::Queued;
 
 pub(crate) use desk::Desk;
 pub(crate) use state::retry_delay;
 
-/// Ends that one worker may have to write at the same time.
-const MOST_WRITES: usize = 64;
+/// Jobs that one worker may have begun and not written the ends of.
+const MOST_JOBS: u32 = 64;
 
-type Writes = FuturesUnordered<BoxFuture<'static, ()>>;
+/// The jobs of a worker, whichever instance began them.
+#[derive(Clone)]
+pub(crate) struct Jobs(Arc<Semaphore>);
+
+impl Jobs {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(MOST_JOBS as usize)))
+    }
+
+    /// The next job, when there is room for one more. Dropping the future loses none.
+    async fn next(&self, desk: &Desk) -> (Queued, Option<OwnedSemaphorePermit>) {
+        // It is never closed, so there is a permit.
+        let permit = Arc::clone(&self.0).acquire_owned().await.ok();
+        (desk.waiting.take().await, permit)
+    }
+
+    /// Until the end of each is written.
+    async fn written(&self) {
+        let _all = self.0.acquire_many(MOST_JOBS).await;
+    }
+}
 
 /// The actor.
 pub(crate) struct Worker {
     desk: Arc<Desk>,
+    jobs: Jobs,
     patience: Duration,
     stop: watch::Sender<bool>,
-    ended: watch::Receiver<bool>,
-    end: Option<watch::Sender<bool>>,
 }
 
 impl Worker {
     /// `patience`: what it gets to finish when it is to end.
-    pub(crate) fn new(desk: Arc<Desk>, patience: Duration) -> Self {
-        let (end, ended) = watch::channel(false);
+    pub(crate) fn new(desk: Arc<Desk>, jobs: Jobs, patience: Duration) -> Self {
         desk.metrics.workers_total.inc();
-        Self { desk, patience, stop: watch::Sender::new(false), ended, end: Some(end) }
+        Self { desk, jobs, patience, stop: watch::Sender::new(false) }
     }
 }
 
@@ -56,12 +76,7 @@ impl Actor for Worker {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let (desk, stop, end) = (Arc::clone(&self.desk), self.stop.subscribe(), self.end.take());
-        let work = async move {
-            work(desk, stop).await;
-            // Dropped or sent, whoever waits for it learns it.
-            let _ended = end.map(|end| end.send(true));
-        };
+        let work = work(Arc::clone(&self.desk), self.jobs.clone(), self.stop.subscribe());
         ctx.spawn(work.into_actor(self));
     }
 }
@@ -69,42 +84,34 @@ impl Actor for Worker {
 impl Supervised for Worker {
     fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         self.stop.send_replace(true);
-        let (mut ended, patience) = (self.ended.clone(), self.patience);
+        let (jobs, patience) = (self.jobs.clone(), self.patience);
         let (log, path) = (self.desk.log.clone(), ctx.path().to_string());
         Box::pin(async move {
-            if timeout(patience, ended.wait_for(|ended| *ended)).await.is_err() {
-                warn!(log, "a job is left to the next start"; "worker" => path);
+            if timeout(patience, jobs.written()).await.is_err() {
+                warn!(log, "a worker ends before its jobs"; "worker" => path);
             }
         })
     }
 }
 
-/// Takes job after job until told to stop, then finishes what it has.
-async fn work(desk: Arc<Desk>, mut stop: watch::Receiver<bool>) {
-    let mut writes = Writes::new();
+/// Takes job after job until told to stop, each when the one before has run.
+async fn work(desk: Arc<Desk>, jobs: Jobs, mut stop: watch::Receiver<bool>) {
     loop {
-        let queued = tokio::select! {
+        let (queued, permit) = tokio::select! {
             biased;
-            _ = stop.wait_for(|stop| *stop) => break,
-            Some(()) = writes.next() => continue,
-            queued = desk.waiting.take(), if writes.len() < MOST_WRITES => queued,
+            _ = stop.wait_for(|stop| *stop) => return,
+            next = jobs.next(&desk) => next,
         };
-        if let Some(finished) = beside(&mut writes, desk.run(queued)).await {
-            let desk = Arc::clone(&desk);
-            writes.push(Box::pin(async move { desk.write(finished).await }));
-        }
-    }
-    while writes.next().await.is_some() {}
-}
-
-/// Lets the writes go on until `run` is over.
-async fn beside<T>(writes: &mut Writes, run: impl Future<Output = T>) -> T {
-    tokio::pin!(run);
-    loop {
-        tokio::select! {
-            biased;
-            done = &mut run => return done,
-            Some(()) = writes.next() => {}
-        }
+        let (runs, has_run) = oneshot::channel::<()>();
+        let desk = Arc::clone(&desk);
+        tokio::spawn(async move {
+            let finished = desk.run(queued).await;
+            drop(runs);
+            if let Some(finished) = finished {
+                desk.write(finished).await;
+            }
+            drop(permit);
+        });
+        let _dropped = has_run.await;
     }
 }

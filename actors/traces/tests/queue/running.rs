@@ -102,3 +102,24 @@ fn a_busy_channel_holds_nobody_up() {
         assert!(process.letters().await.is_empty());
     });
 }
+
+#[test]
+fn a_restart_of_a_worker_loses_no_job_and_no_end() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.workers = 1;
+                settings.queue.shutdown_timeout = Duration::from_millis(50);
+            })
+            .await;
+        let id = process.submit(json!({ "do": "wait" })).await.unwrap();
+        process.ends(id, "running").await;
+        process.tree.restart("traces/worker-1").await.unwrap();
+        let other = process.submit(json!({})).await.unwrap();
+        process.ends(other, "completed").await;
+        assert_eq!(process.metric("trace_workers_total"), 1.0);
+        process.runner.open();
+        process.ends(id, "completed").await;
+        assert_eq!(process.runner.runs_of(id), 1);
+    });
+}
