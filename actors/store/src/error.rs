@@ -56,19 +56,40 @@ pub enum StoreError {
     /// A rule said no: not found, a conflict, invalid. Nothing was written.
     #[error(transparent)]
     Refused(#[from] ServiceError),
-    /// The database is away or locked; worth another try. The text is for the log.
+    /// The database is away or locked; worth another try. Nothing was written. The text is for the log.
     #[error("database unavailable: {0}")]
     Unavailable(String),
+    /// No answer came: it may or may not have been written. The text is for the log.
+    #[error("database did not answer: {0}")]
+    Unanswered(String),
     /// The database refused a statement that should have worked. The text is for the log.
     #[error("database error: {0}")]
     Database(String),
+}
+
+impl StoreError {
+    /// What a commit that failed comes to: a database that answered has undone the transaction.
+    pub(crate) fn at_commit(self) -> Self {
+        match self {
+            Self::Unavailable(detail) => Self::Unanswered(detail),
+            answered => answered,
+        }
+    }
+
+    /// What the failure of a whole transaction is to one of those who wrote in it: not its own fault.
+    pub(crate) fn of_others(self) -> Self {
+        match self {
+            Self::Refused(_) | Self::Database(_) => Self::Unavailable(self.to_string()),
+            away => away,
+        }
+    }
 }
 
 impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Refused(error) => error,
-            StoreError::Unavailable(detail) => Self::storage_unavailable(detail),
+            StoreError::Unavailable(detail) | StoreError::Unanswered(detail) => Self::storage_unavailable(detail),
             StoreError::Database(detail) => Self::storage(detail),
         }
     }
@@ -84,6 +105,7 @@ impl From<DieselError> for StoreError {
                     DatabaseErrorKind::ClosedConnection
                         | DatabaseErrorKind::UnableToSendCommand
                         | DatabaseErrorKind::ReadOnlyTransaction
+                        | DatabaseErrorKind::SerializationFailure
                 ) || is_away(information.message())
             }
             _ => false,
@@ -92,22 +114,29 @@ impl From<DieselError> for StoreError {
     }
 }
 
-/// Neither driver hands the result code on, so the message has to tell. These are fixed texts of SQLite's result
-/// codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR` and `FULL`, and of PostgreSQL's classes 57P and 53.
+/// Beyond a few kinds neither driver hands the result code on, so the message has to tell. These are texts of SQLite's
+/// result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR`, `FULL` and `NOMEM`, and of PostgreSQL's classes 53
+/// (insufficient resources) and 57 (operator intervention) and its code 40P01 (deadlock).
 fn is_away(message: &str) -> bool {
-    const AWAY: [&str; 12] = [
+    const AWAY: [&str; 18] = [
         "database is locked",
         "database table is locked",
         "readonly database",
         "unable to open database file",
         "disk I/O error",
         "database or disk is full",
-        "terminating connection due to",
+        "out of memory",
+        "out of shared memory",
+        "No space left on device",
+        "could not extend file",
+        "terminating connection",
         "the database system is",
         "too many clients already",
+        "too many connections for",
         "remaining connection slots are reserved",
         "server closed the connection",
-        "canceling statement due to lock timeout",
+        "canceling statement due to",
+        "deadlock detected",
     ];
     AWAY.iter().any(|text| message.contains(text))
 }
@@ -137,6 +166,9 @@ mod tests {
             "database is locked",
             "attempt to write a readonly database",
             "the database system is starting up",
+            "could not extend file \"base/1/2\": No space left on device",
+            "canceling statement due to statement timeout",
+            "deadlock detected",
         ] {
             let error = raised(DatabaseErrorKind::Unknown, message);
             assert!(matches!(error, StoreError::Unavailable(_)), "{message}");
@@ -145,6 +177,7 @@ mod tests {
             raised(DatabaseErrorKind::UnableToSendCommand, "closed"),
             StoreError::Unavailable(_)
         ));
+        assert!(matches!(raised(DatabaseErrorKind::SerializationFailure, "x"), StoreError::Unavailable(_)));
         assert!(matches!(raised(DatabaseErrorKind::Unknown, "no such table: x"), StoreError::Database(_)));
         assert!(matches!(raised(DatabaseErrorKind::UniqueViolation, "x"), StoreError::Database(_)));
     }

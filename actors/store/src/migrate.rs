@@ -165,7 +165,7 @@ where
 /// The driver's words; the target is named beside them.
 pub(crate) fn detail(error: StoreError) -> String {
     match error {
-        StoreError::Unavailable(text) | StoreError::Database(text) => text,
+        StoreError::Unavailable(text) | StoreError::Unanswered(text) | StoreError::Database(text) => text,
         StoreError::Refused(error) => error.to_string(),
     }
 }

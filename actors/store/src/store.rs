@@ -223,9 +223,8 @@ impl Store {
 
 /// What a caller is told that got no answer from the writer.
 fn unanswered<M>(error: &CallError<M>) -> StoreError {
-    let outcome =
-        if error.message.is_some() { "nothing was written" } else { "it may or may not have been written" };
-    StoreError::Unavailable(format!("the writer did not answer ({error}); {outcome}"))
+    let detail = format!("the writer: {error}");
+    if error.message.is_some() { StoreError::Unavailable(detail) } else { StoreError::Unanswered(detail) }
 }
 
 async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, OpenError> {

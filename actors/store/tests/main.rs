@@ -106,6 +106,11 @@ fn a_server_that_starts_late_is_waited_for() {
 }
 
 #[test]
+fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours() {
+    suite::database::on_sqlite(suite::traces::a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours);
+}
+
+#[test]
 fn a_locked_file_is_unavailable_and_then_fine() {
     suite::database::on_sqlite(suite::outages::a_locked_file_is_unavailable_and_then_fine);
 }

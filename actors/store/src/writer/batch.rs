@@ -17,7 +17,7 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    /// What follows a begin, the commit included. An error means that nothing is known to be kept.
+    /// What follows a begin, the commit included. An error is nobody's own: nothing is known to be kept.
     pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
         self.rows.run(conn).await?;
         for unit in &mut self.units {
@@ -32,7 +32,7 @@ impl Batch {
                 conn.rollback().await?;
             }
         }
-        conn.commit().await
+        conn.commit().await.map_err(StoreError::at_commit)
     }
 
     /// Answers every caller.

@@ -80,7 +80,7 @@ impl Link {
                     *slot = conn;
                     drop(slot);
                     self.learn(&outcome);
-                    batch.settle(&outcome);
+                    batch.settle(&outcome.map_err(StoreError::of_others));
                     return Ok(());
                 }
                 Attempt::NotBegun { batch: back, error, is_broken } => {
@@ -94,6 +94,7 @@ impl Link {
         drop(slot);
         let outcome = Err(away);
         self.learn(&outcome);
+        let outcome = outcome.map_err(StoreError::of_others);
         batch.settle(&outcome);
         outcome
     }
@@ -123,7 +124,7 @@ impl Link {
                     info!(self.log, "the database answers again");
                 }
             }
-            Err(StoreError::Unavailable(detail)) => {
+            Err(StoreError::Unavailable(detail) | StoreError::Unanswered(detail)) => {
                 if self.status.down(detail) {
                     warn!(self.log, "the database is away"; "detail" => detail);
                 }
@@ -155,7 +156,8 @@ async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
         Ok(Err(error)) => return Attempt::NotBegun { batch, error, is_broken: conn.is_broken() },
         Err(_) => return Attempt::NotBegun { batch, error: late(), is_broken: false },
     }
-    let outcome = timeout(BATCH_LIMIT, batch.run(&mut conn)).await.unwrap_or_else(|_| Err(late()));
+    let outcome = timeout(BATCH_LIMIT, batch.run(&mut conn)).await;
+    let outcome = outcome.unwrap_or_else(|_| Err(late().at_commit()));
     // After a failure the state of the connection is not known for sure, and a new one is cheap.
     let conn = (outcome.is_ok() && !conn.is_broken()).then_some(conn);
     Attempt::Ended { conn, batch, outcome }

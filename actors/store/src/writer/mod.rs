@@ -66,7 +66,7 @@ impl Writer {
             }
             if let Ok(Err(away)) = ended {
                 // The link has waited as long as a caller may: nobody behind should wait for that again.
-                let outcome = Err(away);
+                let outcome = Err(away.of_others());
                 batch_of(writer.queue.take()).settle(&outcome);
             }
             writer.start_batch(ctx);
@@ -112,7 +112,5 @@ impl Handler<WriteRow> for Writer {
 
 /// The batch ended without an answer: its task died with the unit inside.
 fn abandoned() -> StoreError {
-    StoreError::Unavailable(
-        "the transaction ended without an answer; it may or may not have been committed".into(),
-    )
+    StoreError::Unanswered("the transaction ended without an answer".into())
 }

@@ -44,6 +44,7 @@ impl Rows {
         for change in self.changes.iter() {
             conn.savepoint().await?;
             let outcome = change.apply(conn).await;
+            // Where that fails the transaction is gone, and whose fault that is nobody knows.
             match outcome {
                 Ok(_) => conn.commit().await?,
                 Err(_) => conn.rollback().await?,

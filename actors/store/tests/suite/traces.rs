@@ -183,12 +183,27 @@ pub(crate) async fn a_failed_commit_fails_every_row_of_it(db: Database) {
     };
     db.execute(broken).await.unwrap();
     for answer in join_all((0..20).map(|_| traces.insert(pending("orders")))).await {
-        assert!(matches!(answer, Err(StoreError::Database(_))), "{answer:?}");
+        assert!(matches!(answer, Err(StoreError::Unavailable(_))), "nobody knows whose fault: {answer:?}");
     }
     assert_eq!(stored(&traces).await, 0);
     let mended = if db.is_sqlite() { "DROP TRIGGER no_commit" } else { "DROP TRIGGER no_commit ON traces" };
     db.execute(mended).await.unwrap();
     traces.insert(pending("orders")).await.expect("the next commit holds");
+}
+
+pub(crate) async fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbours(db: Database) {
+    let traces = db.store().await.traces();
+    db.execute(
+        "CREATE TRIGGER poison BEFORE INSERT ON traces WHEN NEW.channel = 'poison'
+         BEGIN SELECT RAISE(ROLLBACK, 'poison'); END;",
+    )
+    .await
+    .unwrap();
+    let rows = (0..20).map(|n| pending(if n == 7 { "poison" } else { "orders" }));
+    for answer in join_all(rows.map(|row| traces.insert(row))).await {
+        assert!(!matches!(answer, Err(StoreError::Database(_))), "{answer:?}");
+    }
+    traces.insert(pending("orders")).await.expect("the next transaction holds");
 }
 
 pub(crate) async fn a_crash_of_the_writer_loses_no_promised_row(db: Database) {
@@ -202,7 +217,7 @@ pub(crate) async fn a_crash_of_the_writer_loses_no_promised_row(db: Database) {
     for (row, answer) in rows.iter().zip(answers) {
         match answer {
             Ok(()) => assert!(status(&traces, row.id).await.is_some(), "it was promised"),
-            Err(error) => assert!(matches!(error, StoreError::Unavailable(_)), "{error}"),
+            Err(error) => assert!(matches!(error, StoreError::Unanswered(_)), "{error}"),
         }
     }
 }

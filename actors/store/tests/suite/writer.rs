@@ -29,7 +29,7 @@ pub(crate) async fn a_crash_of_the_writer_is_told_and_survived(db: Database) {
         match answer {
             Ok(_) => assert!(stored, "w{n} was promised"),
             // Begun and not answered: it may or may not be there, and the caller was told so.
-            Err(StoreError::Unavailable(_)) => {}
+            Err(StoreError::Unanswered(_)) => {}
             Err(other) => panic!("w{n}: {other}"),
         }
     }
@@ -59,7 +59,7 @@ pub(crate) async fn a_failed_commit_fails_every_unit_of_it(db: Database) {
     db.execute(broken).await.unwrap();
     let writes = (0..20).map(|n| workflows.create(Some(format!("w{n}")), workflow("w"), any()));
     for answer in join_all(writes).await {
-        assert!(matches!(answer, Err(StoreError::Database(_))), "{answer:?}");
+        assert!(matches!(answer, Err(StoreError::Unavailable(_))), "nobody knows whose fault: {answer:?}");
     }
     assert_eq!(workflows.list(Default::default(), Default::default()).await.unwrap().1, 0);
     let mended =

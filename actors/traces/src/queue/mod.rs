@@ -143,7 +143,7 @@ impl Entrance {
         let mut backoff = Backoff::of_database();
         while let Err(error) = self.store.fail_to_dead_letters(failure.clone()).await {
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
-            if !matches!(error, StoreError::Unavailable(_)) {
+            if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
                 return;
             }
             sleep(backoff.pause()).await;

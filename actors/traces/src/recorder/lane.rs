@@ -127,7 +127,7 @@ impl Rows {
             for (row, written) in rows.into_iter().zip(written) {
                 match written {
                     Ok(()) => {}
-                    Err(StoreError::Unavailable(_)) if attempt < ATTEMPTS => away.push(row),
+                    Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)) if attempt < ATTEMPTS => away.push(row),
                     Err(error) => self.lost(&row, &error),
                 }
             }

@@ -103,7 +103,8 @@ impl Desk {
         std::future::pending().await
     }
 
-    /// Writes how a run ended; waits as long as the database is away.
+    /// Writes how a run ended; tries until it is written, while its worker has room for fewer others. A result that the
+    /// database refuses becomes a failure.
     pub(crate) async fn write(&self, finished: Finished) {
         let Finished { attempt, mut verdict, slot } = finished;
         let mut backoff = Backoff::of_database();
@@ -111,16 +112,11 @@ impl Desk {
             let id = attempt.id;
             self.errors.tell("trace_status_write");
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
-            match (&verdict, error) {
-                (_, StoreError::Unavailable(_)) => sleep(backoff.pause()).await,
-                (Verdict::Over(_), _) => {
-                    let failure = attempt.failure("The result could not be stored".to_owned(), None, None);
-                    verdict = Verdict::Failed(failure);
-                }
-                _ => {
-                    error!(self.log, "the end of a job is not stored"; "trace_id" => %id);
-                    return;
-                }
+            if let (Verdict::Over(_), StoreError::Database(_) | StoreError::Refused(_)) = (&verdict, error) {
+                let failure = attempt.failure("The result could not be stored".to_owned(), None, None);
+                verdict = Verdict::Failed(failure);
+            } else {
+                sleep(backoff.pause()).await;
             }
         }
         if matches!(verdict, Verdict::Failed(_)) {

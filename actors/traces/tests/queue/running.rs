@@ -123,3 +123,19 @@ fn a_restart_of_a_worker_loses_no_job_and_no_end() {
         assert_eq!(process.runner.runs_of(id), 1);
     });
 }
+
+#[test]
+fn an_end_the_database_refuses_is_tried_until_it_is_written() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        world.execute(
+            "CREATE TRIGGER no_end BEFORE UPDATE ON traces WHEN NEW.status IN ('completed', 'failed')
+             BEGIN SELECT RAISE(ABORT, 'no end'); END;",
+        );
+        let id = process.submit(json!({})).await.unwrap();
+        until(async || process.told("trace_status_write") > 2).await;
+        world.execute("DROP TRIGGER no_end");
+        let row = process.ends(id, "failed").await;
+        assert_eq!(row.row.error_message.as_deref(), Some("The result could not be stored"));
+    });
+}

@@ -123,6 +123,19 @@ impl Traces {
         self.0.read(operation("get"), move |conn| Box::pin(async move { read::get(conn, &id).await })).await
     }
 
+    /// Whether there is a trace of that id, for who got no answer to a write of it: asked in the order of writes, so
+    /// that none of before is still under way.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn is_stored(&self, id: Uuid) -> Result<bool, StoreError> {
+        self.0
+            .write(operation("is_stored"), move |conn| {
+                Box::pin(async move { read::exists(conn, id).await.map(Outcome::Discard) })
+            })
+            .await
+    }
+
     /// Deletes what has ended and is older than `hours`, and what has not ended and is twice as old; answers how many.
     /// Works in steps of at most `chunk` rows, between which others write.
     ///

@@ -117,6 +117,11 @@ pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>
     Ok(Some(TraceRecord { row, input_json, result_json, task_trace_json, access_token_hash }))
 }
 
+pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {
+    let found = diesel::select(diesel::dsl::exists(traces::table.find(id.to_string())));
+    Ok(on!(conn, c => found.get_result(c).await)?)
+}
+
 type Left = (String, Option<String>, String, Option<String>, Instant);
 
 /// A row whose id or time is unreadable was not written here, and is left alone.
