@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use svc_engine::{AuditEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::ServiceError;
-use svc_traces::{Completed, Ended, Hold, Job};
+use svc_traces::{Completed, Ended, Hold, Job, SubmitError};
 use uuid::Uuid;
 
 use crate::answer::Answer;
@@ -21,8 +21,8 @@ use crate::shape::Control;
 const DESCRIBED: usize = 8;
 
 impl Definition {
-    /// Hands an admitted message to the queue. It keeps its permit until it has run. What the queue does not take was
-    /// not accepted: its idempotency key is free again.
+    /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is free again
+    /// only when the queue shed the message; whatever else became of it may have been written.
     pub(crate) async fn enqueue(&self, admitted: Admitted) -> Result<Answer, ServiceError> {
         let Admitted { payload, metadata, bucket, claim, permit, .. } = admitted;
         let job = Job {
@@ -36,17 +36,17 @@ impl Definition {
         };
         let accepted = match &self.tools.traces {
             Some(traces) => traces.submit(job).await,
-            None => Err(ServiceError::unavailable("This service accepts no asynchronous submissions")),
-        };
-        let accepted = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                if let Some(claim) = claim {
-                    claim.release();
-                }
-                return Err(error);
+            None => {
+                let what = "This service accepts no asynchronous submissions";
+                Err(SubmitError::Shed(ServiceError::unavailable(what)))
             }
         };
+        let accepted = accepted.map_err(|error| {
+            if let (SubmitError::Shed(_), Some(claim)) = (&error, claim) {
+                claim.release();
+            }
+            ServiceError::from(error)
+        })?;
         let body = json!({"trace_id": accepted.trace_id.to_string(), "trace_token": accepted.trace_token});
         Ok(Answer::json(202, body.to_string()))
     }

@@ -15,6 +15,7 @@
 //! └ dead-letters    puts failed jobs back in line                                    needs the queue
 //! ```
 
+mod ambiguity;
 mod backoff;
 mod dead_letters;
 mod input;
@@ -34,4 +35,4 @@ pub use metrics::TraceMetrics;
 pub use policy::{Policy, Tracing};
 pub use record::Record;
 pub use settings::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Settings};
-pub use traces::{Accepted, Traces};
+pub use traces::{Accepted, SubmitError, Traces};

@@ -4,12 +4,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
-use slog::Logger;
-use svc_model::ServiceError;
+use slog::{Logger, warn};
 use svc_model::config::{TracingConfig, TracingMode};
-use svc_store::{NewTrace, Store, TraceMode, TraceStatus};
+use svc_model::{Code, ServiceError};
+use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
 use uuid::Uuid;
 
+use crate::ambiguity::is_stored;
 use crate::dead_letters::{DeadLetters, Retries};
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
@@ -31,6 +32,25 @@ pub struct Accepted {
     pub trace_id: Uuid,
     /// Opens it: 32 hexadecimal digits, of which only the SHA-256 is stored.
     pub trace_token: String,
+}
+
+/// Why a job was not accepted.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// There is no room for it, or the queue is closed: nothing was tried.
+    #[error(transparent)]
+    Shed(ServiceError),
+    /// Its row could not be made or written. Where the database did not tell, the job may be run all the same.
+    #[error(transparent)]
+    Failed(ServiceError),
+}
+
+impl From<SubmitError> for ServiceError {
+    fn from(error: SubmitError) -> Self {
+        match error {
+            SubmitError::Shed(error) | SubmitError::Failed(error) => error,
+        }
+    }
 }
 
 /// Traces and the queue, to be used from any thread. Cheap to clone.
@@ -176,31 +196,61 @@ impl Traces {
     /// waits for room. Is not to be dropped half way: a row may be on disk that only the next process takes up.
     ///
     /// # Errors
-    /// 503 when the queue is full (worth another try) or closed; the error of the database.
-    pub async fn submit(&self, job: Job) -> Result<Accepted, ServiceError> {
+    /// [`SubmitError::Shed`], 503, when the queue is full (worth another try) or closed; [`SubmitError::Failed`] with
+    /// the error of the database.
+    pub async fn submit(&self, job: Job) -> Result<Accepted, SubmitError> {
         let Shared { waiting, traces, .. } = &*self.shared;
         // A place before the work of writing the job down: refusals have to be cheap.
         let mut slot = waiting.slots.place().map_err(|shed| self.refuse(&job, shed))?;
         let input = input::write(&job, 0).map_err(|error| {
-            ServiceError::from_code(svc_model::Code::SerializationError).with_internal(error)
+            SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
         })?;
         slot.weigh(input.len()).map_err(|shed| self.refuse(&job, shed))?;
-        let token = token::make()
-            .map_err(|error| ServiceError::from_code(svc_model::Code::InternalError).with_internal(error))?;
+        let token = token::make().map_err(|error| {
+            SubmitError::Failed(ServiceError::from_code(Code::InternalError).with_internal(error))
+        })?;
+        let id = job.trace_id;
         let row = NewTrace {
             channel_id: job.channel_id.clone(),
             input_json: Some(input),
             access_token_hash: Some(token::hash(&token)),
-            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
+            ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
-        traces.insert(row).await?;
-        let accepted = Accepted { trace_id: job.trace_id, trace_token: token };
-        waiting.push(Queued::new(job, slot, 0));
-        Ok(accepted)
+        let written = traces.insert(row).await;
+        let queued = Queued::new(job, slot, 0);
+        match written {
+            Ok(()) => waiting.push(queued),
+            Err(StoreError::Unanswered(detail)) => self.settle(queued, detail).await?,
+            Err(refused) => return Err(SubmitError::Failed(refused.into())),
+        }
+        Ok(Accepted { trace_id: id, trace_token: token })
+    }
+
+    /// The answer to a write was lost: what is on disk is accepted. While nobody can tell, the job keeps its room.
+    async fn settle(&self, queued: Queued, detail: String) -> Result<(), SubmitError> {
+        let id = queued.job.trace_id;
+        let failed = SubmitError::Failed(StoreError::Unanswered(detail).into());
+        match self.shared.traces.is_stored(id).await {
+            Ok(true) => {
+                self.shared.waiting.push(queued);
+                return Ok(());
+            }
+            Ok(false) => {}
+            Err(error) => {
+                warn!(self.shared.log, "a job may have been accepted"; "trace_id" => %id, "error" => %error);
+                let shared = Arc::clone(&self.shared);
+                tokio::spawn(async move {
+                    if is_stored(&shared.traces, id, &shared.log).await {
+                        shared.waiting.push(queued);
+                    }
+                });
+            }
+        }
+        Err(failed)
     }
 
     /// What a refused caller is told; the row of it is written behind the answer, if there is room for that.
-    fn refuse(&self, job: &Job, shed: Shed) -> ServiceError {
+    fn refuse(&self, job: &Job, shed: Shed) -> SubmitError {
         let Shared { metrics, lanes, .. } = &*self.shared;
         let error = match shed {
             Shed::Full => {
@@ -218,7 +268,7 @@ impl Traces {
             error_message: Some(error.message().to_owned()),
             ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Failed)
         });
-        error
+        SubmitError::Shed(error)
     }
 }
 

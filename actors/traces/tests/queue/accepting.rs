@@ -1,6 +1,9 @@
 //! What is accepted, and what is not.
 
+use actix_supervision::{Fault, FaultKind, Tree};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
+use svc_traces::SubmitError;
 
 use crate::kit::{job, run, until};
 
@@ -96,5 +99,26 @@ fn what_could_not_be_written_is_not_accepted_and_holds_no_room() {
         drop(lock);
         until(async || process.submit(json!({})).await.is_ok()).await;
         until(async || process.count("completed").await == 1).await;
+    });
+}
+
+#[test]
+fn a_row_whose_answer_was_lost_is_accepted_where_it_is_there() {
+    run(async |world| {
+        let fault =
+            Fault { path: "store/writer".into(), message: "*".into(), nth: 20, kind: FaultKind::Panic };
+        let tree = Tree::builder("test").faults(vec![fault]).build();
+        let process = world.boot_in(tree, |_| {}).await;
+        process.begin().await;
+        // The writer dies with a transaction under way and others behind it.
+        let answers = join_all((0..40).map(|n| process.traces.submit(job(json!({ "n": n }))))).await;
+        let accepted: Vec<_> = answers.iter().flatten().map(|accepted| accepted.trace_id).collect();
+        assert!(answers.iter().flatten().count() >= 20, "{answers:?}");
+        assert!(!answers.iter().any(|answer| matches!(answer, Err(SubmitError::Shed(_)))), "{answers:?}");
+        until(async || process.count("completed").await == process.count("").await).await;
+        for id in accepted {
+            assert_eq!(process.runner.runs_of(id), 1);
+        }
+        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
     });
 }

@@ -71,7 +71,10 @@ pub(crate) struct Process {
 impl World {
     /// A process that does not take anything yet.
     pub(crate) async fn boot(&self, change: impl FnOnce(&mut Settings)) -> Process {
-        let tree = Tree::builder("test").seed(1).build();
+        self.boot_in(Tree::builder("test").seed(1).build(), change).await
+    }
+
+    pub(crate) async fn boot_in(&self, tree: Tree, change: impl FnOnce(&mut Settings)) -> Process {
         let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
         let words: Arc<Mutex<Vec<&'static str>>> = Arc::default();
@@ -166,7 +169,7 @@ impl Process {
     }
 
     pub(crate) async fn submit(&self, payload: Value) -> Result<Uuid, svc_model::ServiceError> {
-        self.traces.submit(job(payload)).await.map(|accepted| accepted.trace_id)
+        Ok(self.traces.submit(job(payload)).await?.trace_id)
     }
 
     pub(crate) async fn trace(&self, id: Uuid) -> TraceRecord {

@@ -1,0 +1,19 @@
+//! Rows of which nobody knows whether they were written, because the answer was lost.
+
+use slog::{Logger, warn};
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use crate::backoff::Backoff;
+
+/// Whether a row is there; asks until the database says.
+pub(crate) async fn is_stored(store: &svc_store::Traces, id: Uuid, log: &Logger) -> bool {
+    let mut backoff = Backoff::of_database();
+    loop {
+        match store.is_stored(id).await {
+            Ok(is_stored) => return is_stored,
+            Err(error) => warn!(log, "cannot look for a row"; "trace_id" => %id, "error" => %error),
+        }
+        sleep(backoff.pause()).await;
+    }
+}
