@@ -142,7 +142,7 @@ impl Traces {
         let factory = move |_| std::future::ready(Ok(Queue(Arc::clone(&entrance))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
         let retries = shared.retries();
-        let factory = move |_| std::future::ready(Ok(DeadLetters(Arc::clone(&retries))));
+        let factory = move |_| std::future::ready(Ok(DeadLetters::new(Arc::clone(&retries))));
         tree.spawn(&shared.path_of("dead-letters"), shared.spec().needs(["queue"]), at.clone(), factory)
             .await?;
         Ok(())
@@ -315,6 +315,8 @@ impl Shared {
             traces: self.traces.clone(),
             settings: self.settings.dead_letters.clone(),
             holder: svc_model::id::new_ordered_id().to_string(),
+            moving: Arc::default(),
+            patience: self.patience(),
             metrics: self.metrics.clone(),
             jobs: self.settings.jobs.clone(),
             log: self.log.clone(),

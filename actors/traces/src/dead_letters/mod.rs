@@ -2,31 +2,29 @@
 //!
 //! Owns the rhythm; no messages. At each look it takes the letters that are due under a lease of its own, makes a trace
 //! of each, which ends the letter, and queues it like any submission. A letter the queue has no room for goes back and
-//! waits longer; one whose holder died is due again when the lease is over. Nothing of it survives a restart but the
-//! letters. It never runs anything itself.
+//! waits longer; one whose holder died is due again when the lease is over. The way of a letter into the line is a task
+//! of its own, which survives a restart and is awaited at the end. It never runs anything itself.
 
 mod state;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Actor, AsyncContext, WrapFuture};
+use actix::{Actor, AsyncContext, SpawnHandle, WrapFuture};
 use actix_supervision::{Context, Supervised};
+use futures_util::future::LocalBoxFuture;
 use slog::{Logger, warn};
 use svc_model::id::new_ordered_id;
 use svc_store::{ClaimedLetter, NewTrace, StoreError, TraceMode, TraceStatus};
-use tokio::time::sleep;
-use uuid::Uuid;
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
 
-use crate::backoff::Backoff;
+use crate::ambiguity::is_stored;
 use crate::input;
 use crate::metrics::TraceMetrics;
 use crate::queue::{Queued, Shed, Waiting};
 use crate::settings::{Callback, DeadLetterSettings};
 use crate::worker::retry_delay;
-
-/// How often it is asked whether a letter was taken, when the answer to the taking was lost.
-const QUESTIONS: usize = 10;
 
 /// What every instance shares.
 pub(crate) struct Retries {
@@ -36,33 +34,59 @@ pub(crate) struct Retries {
     pub(crate) settings: DeadLetterSettings,
     /// Names this process among those that may hold a letter.
     pub(crate) holder: String,
+    /// Held while a letter is on its way into the line.
+    pub(crate) moving: Arc<Mutex<()>>,
+    /// How long the end waits for one.
+    pub(crate) patience: Duration,
     pub(crate) metrics: TraceMetrics,
     pub(crate) jobs: Callback,
     pub(crate) log: Logger,
 }
 
 /// The actor.
-pub(crate) struct DeadLetters(pub(crate) Arc<Retries>);
+pub(crate) struct DeadLetters {
+    retries: Arc<Retries>,
+    looks: Option<SpawnHandle>,
+}
+
+impl DeadLetters {
+    pub(crate) const fn new(retries: Arc<Retries>) -> Self {
+        Self { retries, looks: None }
+    }
+}
 
 impl Actor for DeadLetters {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let retries = Arc::clone(&self.0);
+        let retries = Arc::clone(&self.retries);
         let looks = async move {
             loop {
                 match retries.look().await {
-                    Ok(()) => retries.jobs.tell("dlq_retry"),
+                    Ok(()) if retries.settings.retry_enabled => retries.jobs.tell("dlq_retry"),
+                    Ok(()) => {}
                     Err(error) => warn!(retries.log, "cannot retry dead letters"; "error" => %error),
                 }
                 sleep(retries.settings.poll_interval).await;
             }
         };
-        ctx.spawn(looks.into_actor(self));
+        self.looks = Some(ctx.spawn(looks.into_actor(self)));
     }
 }
 
-impl Supervised for DeadLetters {}
+impl Supervised for DeadLetters {
+    fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
+        if let Some(looks) = self.looks.take() {
+            ctx.cancel_future(looks);
+        }
+        let retries = Arc::clone(&self.retries);
+        Box::pin(async move {
+            if timeout(retries.patience, retries.moving.lock()).await.is_err() {
+                warn!(retries.log, "a dead letter may have been taken; it is left to the next start");
+            }
+        })
+    }
+}
 
 /// What became of a letter that was held.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,7 +97,7 @@ enum Fate {
 
 impl Retries {
     /// Retries what is due, as far as there is room.
-    async fn look(&self) -> Result<(), StoreError> {
+    async fn look(self: &Arc<Self>) -> Result<(), StoreError> {
         let batch = i64::from(self.settings.batch_size);
         let mut room = self.settings.retry_enabled;
         while room {
@@ -88,7 +112,7 @@ impl Retries {
     }
 
     /// Room first, then the row: what is taken out of the letters is in line.
-    async fn retry(&self, letter: &ClaimedLetter) -> Result<Fate, StoreError> {
+    async fn retry(self: &Arc<Self>, letter: &ClaimedLetter) -> Result<Fate, StoreError> {
         let (job, retry) = state::job(letter, new_ordered_id());
         let input = input::write(&job, retry).map_err(|error| StoreError::Database(error.to_string()))?;
         let slot = self.waiting.slots.place().and_then(|mut slot| slot.weigh(input.len()).map(|()| slot));
@@ -100,11 +124,31 @@ impl Retries {
             input_json: Some(input),
             ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
-        if self.take(letter, row).await? {
-            self.metrics.dlq_retry("retried");
-            self.waiting.push(Queued::new(job, slot, retry));
-        }
+        let (retries, letter, queued) = (Arc::clone(self), letter.id.clone(), Queued::new(job, slot, retry));
+        let moving = Arc::clone(&self.moving).lock_owned().await;
+        let moved = tokio::spawn(async move {
+            let _moving = moving;
+            retries.enqueue(&letter, row, queued).await
+        });
+        moved.await.map_err(|error| StoreError::Unanswered(error.to_string()))??;
         Ok(Fate::Queued)
+    }
+
+    /// Ends a letter and puts its job in line, where it was held still.
+    async fn enqueue(&self, letter: &str, row: NewTrace, queued: Queued) -> Result<(), StoreError> {
+        let id = row.id;
+        let taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
+            Err(StoreError::Unanswered(detail)) => {
+                warn!(self.log, "a dead letter may have been taken"; "trace_id" => %id, "detail" => detail);
+                is_stored(&self.traces, id, &self.log).await
+            }
+            told => told?,
+        };
+        if taken {
+            self.metrics.dlq_retry("retried");
+            self.waiting.push(queued);
+        }
+        Ok(())
     }
 
     async fn put_back(&self, letter: &ClaimedLetter, shed: Shed) -> Result<Fate, StoreError> {
@@ -114,31 +158,5 @@ impl Retries {
         let delay = retry_delay(state::retries(letter));
         self.letters.put_back(&letter.id, &self.holder, delay).await?;
         Ok(Fate::PutBack)
-    }
-
-    /// Ends the letter; `false` when it was not held any more.
-    async fn take(&self, letter: &ClaimedLetter, row: NewTrace) -> Result<bool, StoreError> {
-        let id = row.id;
-        match self.letters.take_into_trace(&letter.id, row, &self.holder).await {
-            Err(StoreError::Unavailable(detail)) => {
-                warn!(self.log, "a dead letter may have been taken"; "trace_id" => %id, "detail" => detail);
-                self.was_taken(id).await
-            }
-            told => told,
-        }
-    }
-
-    /// Whether the trace is there after all.
-    async fn was_taken(&self, id: Uuid) -> Result<bool, StoreError> {
-        let mut backoff = Backoff::new(Duration::from_millis(100), self.settings.poll_interval);
-        let mut asked = self.traces.get(&id.to_string()).await;
-        for _ in 0..QUESTIONS {
-            if !matches!(asked, Err(StoreError::Unavailable(_))) {
-                break;
-            }
-            sleep(backoff.pause()).await;
-            asked = self.traces.get(&id.to_string()).await;
-        }
-        asked.map(|trace| trace.is_some())
     }
 }

@@ -1,9 +1,11 @@
 //! The way of failed jobs.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_traces::Settings;
+use svc_traces::{Callback, Settings};
 
 use crate::kit::{HOUR, run, until};
 
@@ -165,5 +167,53 @@ fn many_letters_are_retried_at_one_look_as_room_permits() {
         until(async || process.count("completed").await == 20).await;
         assert!(process.letters().await.is_empty());
         assert_eq!(process.runner.count(), 40, "each was retried once");
+    });
+}
+
+#[test]
+fn a_restart_loses_no_letter_on_its_way() {
+    run(async |world| {
+        let process = world.start(|settings| settings.dead_letters.poll_interval = Duration::from_millis(1)).await;
+        for n in 0..30 {
+            process.submit(json!({ "do": "fail once", "n": n })).await.unwrap();
+        }
+        until(async || process.count("failed").await == 30).await;
+        until(async || {
+            world.execute(DUE);
+            process.tree.restart("traces/dead-letters").await.unwrap();
+            process.tree.running("traces/dead-letters").await.unwrap();
+            // What an instance held when it ended is not to wait for the end of its lease.
+            world.execute("UPDATE trace_dlq SET claimed_until = NULL, claimed_by = NULL");
+            process.count("completed").await == 30
+        })
+        .await;
+        assert_eq!((process.runner.count(), process.letters().await.len()), (60, 0));
+        assert_eq!(process.count("pending").await, 0);
+    });
+}
+
+#[test]
+fn a_look_is_a_success_only_where_letters_are_retried() {
+    run(async |world| {
+        for enabled in [false, true] {
+            let looks = Arc::new(AtomicUsize::new(0));
+            let seen = Arc::clone(&looks);
+            let process = world
+                .start(|settings| {
+                    settings.dead_letters.retry_enabled = enabled;
+                    settings.jobs = Callback::new(move |_| {
+                        seen.fetch_add(1, Ordering::SeqCst);
+                    });
+                })
+                .await;
+            if enabled {
+                until(async || looks.load(Ordering::SeqCst) > 0).await;
+            } else {
+                process.submit(json!({ "do": "fail" })).await.unwrap();
+                until(async || process.metric("trace_dlq_depth") == 1.0).await;
+                assert_eq!(looks.load(Ordering::SeqCst), 0);
+            }
+            process.crash().await;
+        }
     });
 }
