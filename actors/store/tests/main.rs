@@ -66,6 +66,7 @@ on_both! {
     traces::a_failed_commit_fails_every_row_of_it,
     traces::a_crash_of_the_writer_loses_no_promised_row,
     traces::what_an_earlier_process_left_is_found_in_order,
+    traces::a_page_of_foreign_rows_hides_none_behind_it,
     traces::what_is_expired_is_deleted_in_steps,
     trace_lists::traces_are_filtered_and_sorted,
     trace_lists::a_cursor_goes_with_the_default_order_only,

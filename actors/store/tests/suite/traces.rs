@@ -238,15 +238,34 @@ pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: Database)
     let mut found = Vec::new();
     let mut after: Option<TraceKey> = None;
     loop {
-        let page = traces.unfinished_async(after.clone(), 4).await.unwrap();
-        let Some(last) = page.last() else { break };
-        after = Some(last.key.clone());
+        let (page, last) = traces.unfinished_async(after, 4).await.unwrap();
         found.extend(page);
+        after = last;
+        if after.is_none() {
+            break;
+        }
     }
     let ids = |rows: &[NewTrace]| rows.iter().map(|row| row.id).collect::<Vec<_>>();
     assert_eq!(found.iter().map(|row| row.id).collect::<Vec<_>>(), ids(&left), "and not {ended}");
     assert_eq!((found[0].channel.as_str(), found[0].channel_id.as_deref()), ("orders", Some("c1")));
     assert_eq!(found[0].input_json, left[0].input_json);
+}
+
+pub(crate) async fn a_page_of_foreign_rows_hides_none_behind_it(db: Database) {
+    let before = db.store().await.traces();
+    let insert = |id: &str| {
+        format!("INSERT INTO traces (id, channel, mode, status) VALUES ('{id}', 'c', 'async', 'pending');")
+    };
+    let foreign: String = ["a", "b", "c"].into_iter().map(insert).collect();
+    db.execute(&foreign).await.unwrap();
+    let row = pending("orders");
+    before.insert(row.clone()).await.unwrap();
+    let traces = db.store().await.traces();
+    let (page, last) = traces.unfinished_async(None, 3).await.unwrap();
+    assert!(page.is_empty(), "not ours: {page:?}");
+    let (page, last) = traces.unfinished_async(last, 3).await.unwrap();
+    assert_eq!((page.len(), page[0].id), (1, row.id));
+    assert!(traces.unfinished_async(last, 3).await.unwrap().1.is_none());
 }
 
 pub(crate) async fn what_is_expired_is_deleted_in_steps(db: Database) {

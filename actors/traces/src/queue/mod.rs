@@ -78,9 +78,10 @@ impl Entrance {
         let mut backoff = Backoff::of_database();
         while !self.resumed().done {
             match self.store.unfinished_async(self.resumed().after, PAGE).await {
-                Ok(page) => {
+                Ok((page, last)) => {
                     backoff = Backoff::of_database();
                     self.take_up(page).await;
+                    self.proceed(last);
                 }
                 Err(error) => {
                     warn!(self.log, "cannot read what an earlier process left"; "error" => %error);
@@ -91,15 +92,6 @@ impl Entrance {
     }
 
     async fn take_up(&self, page: Vec<Unfinished>) {
-        if page.is_empty() {
-            let jobs = self.change(|resumed| {
-                resumed.done = true;
-                resumed.jobs
-            });
-            if jobs > 0 {
-                info!(self.log, "took up what an earlier process left"; "jobs" => jobs);
-            }
-        }
         for row in page {
             let Unfinished { key, id, channel_id, channel, input_json } = row;
             let text = input_json.unwrap_or_default();
@@ -126,6 +118,18 @@ impl Entrance {
                 resumed.after = Some(key);
                 resumed.jobs += 1;
             });
+        }
+    }
+
+    /// Behind a page, to the next; there is none behind one that ends nowhere.
+    fn proceed(&self, last: Option<TraceKey>) {
+        let resumed = self.change(|resumed| {
+            resumed.done = last.is_none();
+            resumed.after = last.or(resumed.after.take());
+            resumed.clone()
+        });
+        if resumed.done && resumed.jobs > 0 {
+            info!(self.log, "took up what an earlier process left"; "jobs" => resumed.jobs);
         }
     }
 

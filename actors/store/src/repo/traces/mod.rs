@@ -87,7 +87,8 @@ impl Traces {
     }
 
     /// The asynchronous runs that were accepted before this process began and have not ended, oldest first: at most
-    /// `limit` of those behind `after`.
+    /// `limit` of those behind `after`, and behind what the next ones are. `None`: there are no more. A page may be
+    /// shorter than that, even empty: rows that were not written here are passed over.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -95,7 +96,7 @@ impl Traces {
         &self,
         after: Option<TraceKey>,
         limit: i64,
-    ) -> Result<Vec<Unfinished>, StoreError> {
+    ) -> Result<(Vec<Unfinished>, Option<TraceKey>), StoreError> {
         let opened_at = self.0.opened_at();
         self.0
             .read(operation("unfinished_async"), move |conn| {

@@ -124,13 +124,14 @@ pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError
 
 type Left = (String, Option<String>, String, Option<String>, Instant);
 
-/// A row whose id or time is unreadable was not written here, and is left alone.
+/// A row whose id or time is unreadable was not written here, and is left alone. One without a readable time has no
+/// place of its own in the order: the page ends behind the last row that has.
 pub(super) async fn unfinished(
     conn: &mut Conn,
     before: NaiveDateTime,
     after: Option<TraceKey>,
     limit: i64,
-) -> Result<Vec<Unfinished>, StoreError> {
+) -> Result<(Vec<Unfinished>, Option<TraceKey>), StoreError> {
     let rows: Vec<Left> = on!(conn, c: Db => {
         let mut query = traces::table
             .select((traces::id, traces::channel_id, traces::channel, traces::input_json, traces::created_at))
@@ -143,9 +144,12 @@ pub(super) async fn unfinished(
         }
         query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
     })?;
+    let last = rows.iter().rev().find_map(|(id, .., created_at)| {
+        Some(TraceKey { created_at: created_at.0?, id: id.clone() })
+    });
     let left = |(id, channel_id, channel, input_json, created_at): Left| {
         let key = TraceKey { created_at: created_at.0?, id };
         Some(Unfinished { id: Uuid::try_parse(&key.id).ok()?, key, channel_id, channel, input_json })
     };
-    Ok(rows.into_iter().filter_map(left).collect())
+    Ok((rows.into_iter().filter_map(left).collect(), last))
 }
