@@ -74,9 +74,12 @@ impl Definition {
         let message = Message { id: job.trace_id, ..Message::new(job.payload, job.metadata) };
         let mut outcome = self.execute(message, options).await;
         drop(job.hold);
-        let (ending, ended) = self.conclude(&mut outcome, policy.is_some_and(|policy| policy.errors_only));
+        let errors_only = policy.is_some_and(|policy| policy.errors_only);
+        let (ending, ended) = self.conclude(&mut outcome, errors_only);
         tally.ending = Some(ending);
-        Completed { ended, task_trace: self.task_trace(outcome.trace.take()), took: tally.started.elapsed() }
+        let kept = !(errors_only && matches!(ended, Ended::Completed { .. }));
+        let task_trace = outcome.trace.take().filter(|_| kept);
+        Completed { ended, task_trace: self.task_trace(task_trace), took: tally.started.elapsed() }
     }
 
     fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (Ending, Ended) {
@@ -95,7 +98,6 @@ impl Definition {
             Err(error) => return (Ending::Error, Ended::Failed { message: error.to_string() }),
         };
         if let Some(limit) = self.tools.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
-            self.tools.metrics.error("result_size_exceeded");
             let message = format!("The result has {} bytes, the limit is {limit}", result.len());
             return (Ending::Error, Ended::TooLarge { message });
         }

@@ -188,6 +188,29 @@ fn the_trace_of_a_shaped_answer_is_its_envelope() {
     });
 }
 
+#[test]
+fn of_a_clean_job_errors_only_keeps_no_steps_either() {
+    run(Settings::default(), 10, async |world| {
+        let mut fail = task("fail", json!({}));
+        fail["condition"] = json!({"var": "payload.fail"});
+        let config = json!({"tracing": {"errors_only": true, "task_details": true}});
+        let orders = world.kit.serve(&world.tree, config, &json!([copy("payload.n", "data.n"), fail])).await;
+        for (payload, kept) in [(json!({"n": 1}), false), (json!({"fail": true}), true)] {
+            let job = Job {
+                trace_id: uuid::Uuid::now_v7(),
+                channel_id: None,
+                channel: "orders".into(),
+                payload,
+                metadata: serde_json::Map::new(),
+                bucket: None,
+                hold: None,
+            };
+            let completed = orders.0.ask(Run { job, limit: SECOND }).await.unwrap();
+            assert_eq!(completed.task_trace.is_some(), kept, "{completed:?}");
+        }
+    });
+}
+
 /// Takes jobs and keeps them.
 #[derive(Default)]
 struct Keeper(Mutex<Vec<Job>>);
