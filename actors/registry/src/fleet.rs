@@ -28,6 +28,8 @@ pub struct ChannelPolicy {
     pub mailbox: usize,
     /// How long a retired or replaced actor may finish what it began.
     pub drain: Duration,
+    /// Paths of the nodes that runs use: started before the channels and drained after them.
+    pub needs: Vec<String>,
 }
 
 impl Default for ChannelPolicy {
@@ -37,6 +39,7 @@ impl Default for ChannelPolicy {
             budget: Policy::default(),
             mailbox: 8192,
             drain: Duration::from_secs(30),
+            needs: Vec::new(),
         }
     }
 }
@@ -114,6 +117,7 @@ impl Fleet {
     ) -> Result<(usize, Address<ChannelActor>), SpawnError> {
         let spec = ChildSpec::new()
             .mailbox(self.policy.mailbox)
+            .needs(&self.policy.needs)
             .drain_deadline(self.policy.drain)
             .fingerprint(fingerprint(definition))
             .shared_budget();

@@ -6,7 +6,8 @@
 //! ├ keysets       one actor                              fetches the keys of token issuers
 //! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store, its workers the channels
 //! ├ registry      one actor, essential, needs store     prepares and commits what serves
-//! ├ channels      {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined
+//! ├ channels      {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined;
+//! │                                                      need store, key sets and recorder
 //! └ housekeeping  one actor per job, scheduler           removes what is old
 //! ```
 //!
@@ -60,7 +61,8 @@ fn channel_policy() -> ChannelPolicy {
         backoff,
         exhausted: Exhausted::Quarantine,
     };
-    ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN }
+    let needs = [STORE, KEY_SETS, RECORDER].map(str::to_owned).to_vec();
+    ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, needs }
 }
 
 /// Where things are planted, and what they share.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_supervision::{Placement, Tree};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use svc_channels::{DataRequest, Delivery, Settings};
+use svc_channels::{DataRequest, Delivery, Run, Settings};
 use svc_model::config::TracingMode;
 use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{

@@ -88,7 +88,7 @@ impl World {
             store: self.store.clone(),
             tools,
             filter,
-            channels: ChannelPolicy { budget, ..ChannelPolicy::default() },
+            channels: ChannelPolicy { budget, needs: vec!["store".to_owned()], ..ChannelPolicy::default() },
             metrics: RegistryMetrics::default(),
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };

@@ -266,3 +266,16 @@ fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archiva
         arbiter.join().unwrap();
     });
 }
+
+#[test]
+fn what_channels_use_outlives_them() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("a", &["POST"], "/a")).await;
+        let _running = world.start().await;
+        let nodes = world.tree.snapshot().nodes;
+        let mut actors = nodes.iter().filter(|node| node.path.as_str().starts_with("channels/a/"));
+        let actor = actors.next().expect("it is deployed");
+        assert_eq!(actor.needs.iter().map(|need| need.as_str()).collect::<Vec<_>>(), ["store"]);
+    });
+}

@@ -174,5 +174,5 @@ pub(crate) async fn a_foreign_row_spoils_no_list(db: Database) {
         assert!(traces.get("no time").await.is_err());
         assert_eq!(traces.get("odd time").await.unwrap().unwrap().row.started_at, None);
     }
-    assert!(traces.unfinished_async(None, 10).await.unwrap().is_empty());
+    assert!(traces.unfinished_async(None, 10).await.unwrap().0.is_empty());
 }
