@@ -104,7 +104,8 @@ impl Handler<WriteRow> for Writer {
 
     fn handle(&mut self, message: WriteRow, ctx: &mut Context<Self>) -> Self::Result {
         let (caller, answer) = oneshot::channel();
-        self.queue.push_row((message.change, caller));
+        let bytes = message.change.bytes();
+        self.queue.push_row((message.change, caller), bytes);
         self.start_batch(ctx);
         Box::pin(answer.into_actor(self).map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned()))))
     }

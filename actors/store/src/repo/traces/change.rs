@@ -22,6 +22,15 @@ pub(crate) enum Change {
 }
 
 impl Change {
+    /// Roughly what it carries.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Insert(trace) => trace.bytes(),
+            Self::Start(_) => 0,
+            Self::Finish(end) => end.bytes(),
+        }
+    }
+
     /// Makes it; answers whether a row was changed.
     pub(crate) async fn apply(&self, conn: &mut Conn) -> Result<bool, StoreError> {
         let changed = match self {

@@ -120,6 +120,15 @@ impl NewTrace {
             access_token_hash: None,
         }
     }
+
+    /// Roughly what it takes in memory: the length of its texts.
+    pub fn bytes(&self) -> usize {
+        lengths([&self.input_json, &self.result_json, &self.error_message, &self.task_trace_json])
+    }
+}
+
+fn lengths<const N: usize>(texts: [&Option<String>; N]) -> usize {
+    texts.into_iter().flatten().map(String::len).sum()
 }
 
 /// How a run that has a trace ended. When is the database's clock.
@@ -137,6 +146,13 @@ pub struct TraceEnd {
     pub duration_ms: Option<f64>,
     /// What its tasks did, JSON.
     pub task_trace_json: Option<String>,
+}
+
+impl TraceEnd {
+    /// Roughly what it takes in memory: the length of its texts.
+    pub(crate) fn bytes(&self) -> usize {
+        lengths([&self.result_json, &self.error_message, &self.task_trace_json])
+    }
 }
 
 /// How an asynchronous run failed, and when to try again.
