@@ -263,11 +263,14 @@ impl Traces {
             }
             Shed::Closed => ServiceError::unavailable("The queue is closed"),
         };
-        lanes.refused.try_put(NewTrace {
+        let row = NewTrace {
             channel_id: job.channel_id.clone(),
             error_message: Some(error.message().to_owned()),
             ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Failed)
-        });
+        };
+        if !lanes.refused.try_put(row) {
+            metrics.dropped("overflow");
+        }
         SubmitError::Shed(error)
     }
 }

@@ -1,14 +1,15 @@
 //! A bounded line of rows that are written behind the answer. Lives as long as the process: no restart of an actor
 //! loses a row that waits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use prometheus_client::metrics::gauge::Gauge;
 use slog::{Logger, warn};
 use svc_store::{NewTrace, StoreError};
-use tokio::sync::{Mutex, mpsc, watch};
-use tokio::time::sleep;
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::time::{sleep, timeout};
 
 use crate::backoff::Backoff;
 use crate::metrics::TraceMetrics;
@@ -28,44 +29,78 @@ pub(crate) struct Pace {
     pub(crate) writers: usize,
 }
 
+/// What may wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) rows: usize,
+    /// Of rows that wait or are being written; a larger row is alone.
+    pub(crate) bytes: u32,
+}
+
 /// The lane.
 #[derive(Debug)]
 pub(crate) struct Lane {
-    into: mpsc::Sender<NewTrace>,
-    line: Mutex<mpsc::Receiver<NewTrace>>,
+    into: mpsc::Sender<Waiting>,
+    line: Mutex<mpsc::Receiver<Waiting>>,
+    most_bytes: u32,
+    bytes: Arc<Semaphore>,
     overflow: Overflow,
     pub(crate) pace: Pace,
     depth: Gauge,
 }
 
+/// A row in line.
+#[derive(Debug)]
+struct Waiting {
+    row: NewTrace,
+    place: Place,
+}
+
+/// What a row takes of the lane, until it is written or dropped.
+#[derive(Debug)]
+struct Place {
+    depth: Gauge,
+    #[expect(dead_code, reason = "held for its drop")]
+    bytes: OwnedSemaphorePermit,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.depth.dec();
+    }
+}
+
 impl Lane {
-    pub(crate) fn new(most: usize, overflow: Overflow, pace: Pace, depth: Gauge) -> Self {
-        let (into, line) = mpsc::channel(most.max(1));
-        Self { into, line: Mutex::new(line), overflow, pace, depth }
+    pub(crate) fn new(room: Room, overflow: Overflow, pace: Pace, depth: Gauge) -> Self {
+        let (into, line) = mpsc::channel(room.rows.max(1));
+        let bytes = Arc::new(Semaphore::new(room.bytes as usize));
+        Self { into, line: Mutex::new(line), most_bytes: room.bytes, bytes, overflow, pace, depth }
     }
 
     /// Puts a row in line; `false` when it was dropped, because too many wait.
     pub(crate) async fn put(&self, row: NewTrace) -> bool {
-        // Counted first, so that the depth never shows less than nothing.
-        self.depth.inc();
-        let taken = match self.overflow {
-            Overflow::Drop => self.into.try_send(row).is_ok(),
-            Overflow::Block(limit) => self.into.send_timeout(row, limit).await.is_ok(),
+        let Overflow::Block(limit) = self.overflow else { return self.try_put(row) };
+        let waits = async {
+            let bytes = Arc::clone(&self.bytes).acquire_many_owned(self.bytes_of(&row)).await.ok()?;
+            self.into.send(self.waiting(row, bytes)).await.ok()
         };
-        if !taken {
-            self.depth.dec();
-        }
-        taken
+        timeout(limit, waits).await.is_ok_and(|put| put.is_some())
     }
 
     /// Puts a row in line if there is room this very moment.
     pub(crate) fn try_put(&self, row: NewTrace) -> bool {
+        let bytes = Arc::clone(&self.bytes).try_acquire_many_owned(self.bytes_of(&row));
+        bytes.is_ok_and(|bytes| self.into.try_send(self.waiting(row, bytes)).is_ok())
+    }
+
+    fn bytes_of(&self, row: &NewTrace) -> u32 {
+        u32::try_from(row.bytes()).unwrap_or(u32::MAX).min(self.most_bytes)
+    }
+
+    /// Counts a row, so that the depth never shows less than nothing.
+    fn waiting(&self, row: NewTrace, bytes: OwnedSemaphorePermit) -> Waiting {
         self.depth.inc();
-        let taken = self.into.try_send(row).is_ok();
-        if !taken {
-            self.depth.dec();
-        }
-        taken
+        Waiting { row, place: Place { depth: self.depth.clone(), bytes } }
     }
 
     /// Writes row after row until told to stop, then what is in line.
@@ -75,14 +110,15 @@ impl Lane {
             if batch.is_empty() {
                 return;
             }
-            let size = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+            let (batch, places): (Vec<_>, Vec<_>) =
+                batch.into_iter().map(|Waiting { row, place }| (row, place)).unzip();
             rows.write(batch).await;
-            self.depth.dec_by(size);
+            drop(places);
         }
     }
 
     /// The next batch: full, or what came until it had to be written. Empty when there is to be none.
-    async fn collect(&self, stop: &mut watch::Receiver<bool>) -> Vec<NewTrace> {
+    async fn collect(&self, stop: &mut watch::Receiver<bool>) -> Vec<Waiting> {
         let Pace { batch, flush, .. } = self.pace;
         // One writer collects at a time; the others write.
         let mut line = self.line.lock().await;
@@ -128,6 +164,8 @@ impl Rows {
                 match written {
                     Ok(()) => {}
                     Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)) if attempt < ATTEMPTS => away.push(row),
+                    // The answer to an earlier attempt may have been lost, not the row.
+                    Err(_) if attempt > 1 && self.store.is_stored(row.id).await.unwrap_or(false) => {}
                     Err(error) => self.lost(&row, &error),
                 }
             }
@@ -142,5 +180,48 @@ impl Rows {
     fn lost(&self, row: &NewTrace, error: &StoreError) {
         self.metrics.persistence_failures.inc();
         warn!(self.log, "a trace was not stored"; "trace_id" => %row.id, "error" => %error);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_store::{TraceMode, TraceStatus};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn row(bytes: usize) -> NewTrace {
+        NewTrace {
+            result_json: Some("x".repeat(bytes)),
+            ..NewTrace::new(Uuid::nil(), "c".into(), TraceMode::Sync, TraceStatus::Completed)
+        }
+    }
+
+    fn lane(overflow: Overflow) -> Lane {
+        let pace = Pace { batch: 10, flush: Duration::ZERO, writers: 1 };
+        Lane::new(Room { rows: 10, bytes: 1000 }, overflow, pace, Gauge::default())
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_bounded_by_bytes_and_a_larger_row_waits_alone() {
+        let lane = lane(Overflow::Drop);
+        assert!(lane.put(row(600)).await && !lane.put(row(600)).await && lane.put(row(400)).await);
+        assert_eq!(lane.depth.get(), 2);
+        let (_go_on, mut stop) = watch::channel(false);
+        let taken = lane.collect(&mut stop).await;
+        assert_eq!((taken.len(), lane.depth.get()), (2, 2));
+        assert!(!lane.try_put(row(1)), "what is being written counts");
+        drop(taken);
+        assert_eq!(lane.depth.get(), 0, "it counts no more, written or not");
+        assert!(lane.try_put(row(5000)) && !lane.try_put(row(1)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_gives_up_counts_for_nothing() {
+        let lane = lane(Overflow::Block(Duration::from_secs(5)));
+        assert!(lane.put(row(1000)).await);
+        assert!(timeout(Duration::from_secs(1), lane.put(row(1))).await.is_err(), "it waits");
+        assert!(!lane.put(row(1)).await, "as long as it may");
+        assert_eq!(lane.depth.get(), 1);
     }
 }

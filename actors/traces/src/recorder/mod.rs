@@ -20,11 +20,13 @@ use tokio::time::timeout;
 use crate::metrics::TraceMetrics;
 use crate::settings::{Overflow, RecorderSettings};
 
-use lane::Pace;
+use lane::{Pace, Room};
 pub(crate) use lane::{Lane, Rows};
 
 /// Refused submissions whose rows may wait; under a flood the others leave no row.
 const REFUSED: usize = 256;
+/// Bytes that may wait in each lane: 64 MiB.
+const MOST_BYTES: u32 = 64 << 20;
 
 /// The lanes.
 #[derive(Debug)]
@@ -36,7 +38,10 @@ pub(crate) struct Lanes {
 
 impl Lanes {
     pub(crate) fn new(settings: &RecorderSettings, metrics: &TraceMetrics) -> Self {
-        let lane = |most, overflow, pace| Lane::new(most, overflow, pace, metrics.persistence_depth.clone());
+        let lane = |rows, overflow, pace| {
+            let room = Room { rows, bytes: MOST_BYTES };
+            Lane::new(room, overflow, pace, metrics.persistence_depth.clone())
+        };
         let one_by_one = Pace { batch: 1, flush: Duration::ZERO, writers: settings.async_workers.max(1) };
         let batched = Pace {
             batch: settings.batch_size.max(1),

@@ -51,6 +51,13 @@ fn a_full_queue_refuses_at_once_and_leaves_a_failed_row() {
         assert_eq!(process.metric(r#"trace_queue_rejected_total{reason="full"}"#), 1.0);
         assert_eq!(process.metric("trace_queue_depth"), 2.0);
         until(async || process.count("failed").await == 1).await;
+        for _ in 0..600 {
+            process.submit(json!({})).await.unwrap_err();
+        }
+        let dropped = process.metric(r#"trace_dropped_total{reason="overflow"}"#);
+        assert!(dropped > 0.0, "under a flood not every refusal leaves a row, and that is counted");
+        let written = async || f64::from(i32::try_from(process.count("failed").await).unwrap());
+        until(async || written().await + dropped == 601.0).await;
         process.runner.open();
         until(async || process.count("completed").await == 3).await;
         process.submit(json!({})).await.expect("there is room again");

@@ -120,6 +120,14 @@ impl World {
 
 pub(crate) struct Lock(SqliteConnection);
 
+impl Lock {
+    /// Runs SQL under the lock and keeps what it did.
+    pub(crate) fn commit(mut self, sql: &str) {
+        self.0.batch_execute(sql).unwrap();
+        self.0.batch_execute("COMMIT; BEGIN").unwrap();
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         self.0.batch_execute("ROLLBACK").unwrap();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_model::config::TracingMode;
 use svc_model::{Timestamp, id::new_ordered_id};
+use svc_store::DatabaseStatus;
 use svc_traces::{Overflow, Policy, Record, Settings};
 use tokio::time::Instant;
 
@@ -165,5 +166,20 @@ fn what_waits_is_written_at_the_end() {
         assert_eq!(process.count("").await, 0);
         process.tree.shutdown(Duration::from_secs(30)).await;
         assert_eq!(world.boot(|_| {}).await.count("").await, 20);
+    });
+}
+
+#[test]
+fn a_row_that_is_there_at_a_second_attempt_was_written() {
+    run(async |world| {
+        let process = world.boot(|_| {}).await;
+        let lock = world.lock();
+        let record = record(true);
+        let id = record.trace_id;
+        process.traces.record(&policy(TracingMode::Async), record).await.unwrap();
+        until(async || process.store.status() != DatabaseStatus::Ok).await;
+        lock.commit(&format!("INSERT INTO traces (id, channel, mode, status) VALUES ('{id}', 'c', 'sync', 'completed')"));
+        until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
+        assert_eq!((process.metric("trace_persistence_failures_total"), process.count("").await), (0.0, 1));
     });
 }
