@@ -89,7 +89,9 @@ impl From<StoreError> for ServiceError {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Refused(error) => error,
-            StoreError::Unavailable(detail) | StoreError::Unanswered(detail) => Self::storage_unavailable(detail),
+            StoreError::Unavailable(detail) | StoreError::Unanswered(detail) => {
+                Self::storage_unavailable(detail)
+            }
             StoreError::Database(detail) => Self::storage(detail),
         }
     }

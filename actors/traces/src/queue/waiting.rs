@@ -19,11 +19,13 @@ pub(crate) struct Queued {
     pub(crate) retry: u32,
     /// How often its channel had no permit for it.
     pub(crate) refusals: u32,
+    /// Since when.
+    pub(crate) refused_since: Option<Instant>,
 }
 
 impl Queued {
     pub(crate) const fn new(job: Job, slot: Slot, retry: u32) -> Self {
-        Self { job, slot, retry, refusals: 0 }
+        Self { job, slot, retry, refusals: 0, refused_since: None }
     }
 }
 

@@ -163,9 +163,11 @@ impl Rows {
             for (row, written) in rows.into_iter().zip(written) {
                 match written {
                     Ok(()) => {}
-                    Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)) if attempt < ATTEMPTS => away.push(row),
-                    // The answer to an earlier attempt may have been lost, not the row.
-                    Err(_) if attempt > 1 && self.store.is_stored(row.id).await.unwrap_or(false) => {}
+                    Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)) if attempt < ATTEMPTS => {
+                        away.push(row)
+                    }
+                    // The answer to an earlier attempt may have been lost, and not the row.
+                    Err(_) if self.store.is_stored(row.id).await.unwrap_or(false) => {}
                     Err(error) => self.lost(&row, &error),
                 }
             }

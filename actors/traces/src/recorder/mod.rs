@@ -20,8 +20,8 @@ use tokio::time::timeout;
 use crate::metrics::TraceMetrics;
 use crate::settings::{Overflow, RecorderSettings};
 
-use lane::{Pace, Room};
 pub(crate) use lane::{Lane, Rows};
+use lane::{Pace, Room};
 
 /// Refused submissions whose rows may wait; under a flood the others leave no row.
 const REFUSED: usize = 256;

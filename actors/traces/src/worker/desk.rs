@@ -47,9 +47,10 @@ pub(crate) struct Finished {
 }
 
 impl Desk {
-    /// Runs a job; `None` when its channel had no permit and it is back in line.
+    /// Runs a job; `None` when its channel had no permit and it is back in line. It fails when its channel had none for
+    /// as long as it might have run.
     pub(crate) async fn run(&self, queued: Queued) -> Option<Finished> {
-        let Queued { job, slot, retry, refusals } = queued;
+        let Queued { job, slot, retry, refusals, refused_since } = queued;
         let attempt = Attempt { id: job.trace_id, retry, max_retries: self.max_retries };
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
@@ -59,10 +60,22 @@ impl Desk {
         };
         drop(active);
         match attempt.verdict(completed) {
+            Err(_) if refused_since.is_some_and(|since| since.elapsed() >= self.limit) => {
+                self.errors.tell("timeout");
+                let message =
+                    format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
+                Some(Finished {
+                    attempt,
+                    verdict: Verdict::Failed(attempt.failure(message, None, None)),
+                    slot,
+                })
+            }
             Err(job) => {
+                let now = Instant::now();
                 let pause = FIRST_REFUSAL * 2_u32.pow(refusals.min(MOST_REFUSALS));
-                let queued = Queued { job: *job, slot, retry, refusals: refusals.saturating_add(1) };
-                self.waiting.push_later(Instant::now() + pause, queued);
+                let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
+                let queued = Queued { job: *job, slot, retry, refusals, refused_since };
+                self.waiting.push_later(now + pause, queued);
                 None
             }
             Ok(verdict) => Some(Finished { attempt, verdict, slot }),

@@ -173,7 +173,8 @@ fn many_letters_are_retried_at_one_look_as_room_permits() {
 #[test]
 fn a_restart_loses_no_letter_on_its_way() {
     run(async |world| {
-        let process = world.start(|settings| settings.dead_letters.poll_interval = Duration::from_millis(1)).await;
+        let process =
+            world.start(|settings| settings.dead_letters.poll_interval = Duration::from_millis(1)).await;
         for n in 0..30 {
             process.submit(json!({ "do": "fail once", "n": n })).await.unwrap();
         }

@@ -294,6 +294,7 @@ impl Runner for Script {
                 "fail" => failed(),
                 "fail once" if earlier == 0 => failed(),
                 "be busy" if earlier < 3 => Ended::Busy(Box::new(job)),
+                "stay busy" => Ended::Busy(Box::new(job)),
                 "panic" => panic!("planned"),
                 "hang" => std::future::pending().await,
                 "grow" => Ended::TooLarge { message: "too large".to_owned() },

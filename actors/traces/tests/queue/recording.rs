@@ -170,7 +170,7 @@ fn what_waits_is_written_at_the_end() {
 }
 
 #[test]
-fn a_row_that_is_there_at_a_second_attempt_was_written() {
+fn a_row_that_is_there_when_it_is_tried_again_was_written() {
     run(async |world| {
         let process = world.boot(|_| {}).await;
         let lock = world.lock();
@@ -178,7 +178,9 @@ fn a_row_that_is_there_at_a_second_attempt_was_written() {
         let id = record.trace_id;
         process.traces.record(&policy(TracingMode::Async), record).await.unwrap();
         until(async || process.store.status() != DatabaseStatus::Ok).await;
-        lock.commit(&format!("INSERT INTO traces (id, channel, mode, status) VALUES ('{id}', 'c', 'sync', 'completed')"));
+        lock.commit(&format!(
+            "INSERT INTO traces (id, channel, mode, status) VALUES ('{id}', 'c', 'sync', 'completed')"
+        ));
         until(async || process.metric("trace_persistence_queue_depth") == 0.0).await;
         assert_eq!((process.metric("trace_persistence_failures_total"), process.count("").await), (0.0, 1));
     });

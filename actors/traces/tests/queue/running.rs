@@ -139,3 +139,20 @@ fn an_end_the_database_refuses_is_tried_until_it_is_written() {
         assert_eq!(row.row.error_message.as_deref(), Some("The result could not be stored"));
     });
 }
+
+#[test]
+fn a_channel_that_stays_busy_fails_its_job_in_the_end() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.processing_timeout = Duration::from_millis(200);
+                settings.dead_letters.retry_enabled = false;
+            })
+            .await;
+        let id = process.submit(json!({ "do": "stay busy" })).await.unwrap();
+        let row = process.ends(id, "failed").await;
+        assert_eq!(row.row.error_message.as_deref(), Some("the channel had no capacity for it within 200ms"));
+        assert_eq!((process.letters().await.len(), process.told("timeout")), (1, 1));
+        until(async || process.metric("trace_queue_memory_bytes") == 0.0).await;
+    });
+}

@@ -144,9 +144,10 @@ pub(super) async fn unfinished(
         }
         query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
     })?;
-    let last = rows.iter().rev().find_map(|(id, .., created_at)| {
-        Some(TraceKey { created_at: created_at.0?, id: id.clone() })
-    });
+    let last = rows
+        .iter()
+        .rev()
+        .find_map(|(id, .., created_at)| Some(TraceKey { created_at: created_at.0?, id: id.clone() }));
     let left = |(id, channel_id, channel, input_json, created_at): Left| {
         let key = TraceKey { created_at: created_at.0?, id };
         Some(Unfinished { id: Uuid::try_parse(&key.id).ok()?, key, channel_id, channel, input_json })
