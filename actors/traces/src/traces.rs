@@ -239,6 +239,10 @@ impl Traces {
             Err(error) => {
                 warn!(self.shared.log, "a job may have been accepted"; "trace_id" => %id, "error" => %error);
                 let shared = Arc::clone(&self.shared);
+                #[expect(
+                    clippy::disallowed_methods,
+                    reason = "the caller is told at once; the row is the truth"
+                )]
                 tokio::spawn(async move {
                     if is_stored(&shared.traces, id, &shared.log).await {
                         shared.waiting.push(queued);

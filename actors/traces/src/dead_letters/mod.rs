@@ -126,6 +126,7 @@ impl Retries {
         };
         let (retries, letter, queued) = (Arc::clone(self), letter.id.clone(), Queued::new(job, slot, retry));
         let moving = Arc::clone(&self.moving).lock_owned().await;
+        #[expect(clippy::disallowed_methods, reason = "awaited by the look, and by `drain` through `moving`")]
         let moved = tokio::spawn(async move {
             let _moving = moving;
             retries.enqueue(&letter, row, queued).await

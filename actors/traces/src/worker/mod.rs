@@ -104,6 +104,10 @@ async fn work(desk: Arc<Desk>, jobs: Jobs, mut stop: watch::Receiver<bool>) {
         };
         let (runs, has_run) = oneshot::channel::<()>();
         let desk = Arc::clone(&desk);
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "outlives the actor; awaited by `drain` through the permit"
+        )]
         tokio::spawn(async move {
             let finished = desk.run(queued).await;
             drop(runs);
