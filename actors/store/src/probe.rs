@@ -10,6 +10,7 @@ use actix_supervision::{Context, Supervised};
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
+use crate::conn::on_io;
 use crate::writer::Link;
 
 const PERIOD: Duration = Duration::from_secs(1);
@@ -28,8 +29,9 @@ impl Actor for Probe {
         let rounds = async move {
             loop {
                 let link = Arc::clone(&link);
+                let backend = link.backend();
                 // A probe that panics has learnt nothing; the next one may.
-                let _ended = io.spawn(async move { link.probe().await }).await;
+                let _ended = on_io(&io, backend, async move { link.probe().await }).await;
                 sleep(PERIOD).await;
             }
         };

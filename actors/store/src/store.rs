@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix::{Handler, Message};
 use actix_supervision::{
     Address, CallError, CallErrorKind, ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree,
 };
@@ -11,6 +10,7 @@ use chrono::NaiveDateTime;
 use futures_util::future::BoxFuture;
 use slog::Logger;
 use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
 use crate::clock;
@@ -26,7 +26,7 @@ use svc_model::{Channel, Workflow};
 
 use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Repository, Traces};
 use crate::status::{DatabaseStatus, StatusLevel};
-use crate::writer::{Link, Outcome, Write, WriteRow, Writer};
+use crate::writer::{Link, Outcome, Write, WriteRow, Writer, abandoned};
 
 /// First pause between attempts to reach a server at start; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
@@ -194,30 +194,40 @@ impl Store {
 
     /// Makes a change of one row in the next transaction, together with those of others; answers after the commit.
     pub(crate) async fn change(&self, operation: Operation, change: Change) -> Result<bool, StoreError> {
-        self.timed(operation, self.commit(WriteRow { change })).await
+        self.timed(operation, self.commit_row(change)).await
     }
 
-    async fn commit<M, T>(&self, mut message: M) -> Result<T, StoreError>
-    where
-        M: Message<Result = Result<T, StoreError>> + Send + 'static,
-        T: Send + 'static,
-        Writer: Handler<M>,
-    {
+    async fn commit_row(&self, change: Change) -> Result<bool, StoreError> {
+        let deadline = Instant::now() + self.shared.patience;
+        let (caller, answer) = oneshot::channel();
+        let mut message = WriteRow { change, caller };
+        while let Err(error) = self.shared.writer.cast(message) {
+            message = between_lives(error, deadline).await?;
+        }
+        answer.await.unwrap_or_else(|_| Err(abandoned()))
+    }
+
+    async fn commit<T: Send + 'static>(&self, mut message: Write<T>) -> Result<T, StoreError> {
         let deadline = Instant::now() + self.shared.patience;
         loop {
-            message = match self.shared.writer.call(message).await {
+            match self.shared.writer.call(message).await {
                 Ok(answer) => return answer,
-                // Never handled, so it may be sent again when the writer is back.
-                Err(CallError {
-                    kind: CallErrorKind::Restarting { retry_after },
-                    message: Some(message),
-                }) if Instant::now() + retry_after < deadline => {
-                    sleep(retry_after).await;
-                    message
-                }
-                Err(error) => return Err(unanswered(&error)),
-            };
+                Err(error) => message = between_lives(error, deadline).await?,
+            }
         }
+    }
+}
+
+/// Waits for a writer between two lives and gives the message back: it was never handled, so it may be sent again.
+async fn between_lives<M>(error: CallError<M>, deadline: Instant) -> Result<M, StoreError> {
+    match error {
+        CallError { kind: CallErrorKind::Restarting { retry_after }, message: Some(message) }
+            if Instant::now() + retry_after < deadline =>
+        {
+            sleep(retry_after).await;
+            Ok(message)
+        }
+        error => Err(unanswered(&error)),
     }
 }
 
@@ -233,7 +243,7 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, O
     let status = Arc::new(StatusLevel::new());
     let readers = Readers::open(config, connector.clone(), io.clone()).await?;
     let (backend, target) = (connector.target.backend(), connector.target.to_string());
-    let link = Arc::new(Link::new(connector, io.clone(), config.acquire_timeout, Arc::clone(&status), log));
+    let link = Arc::new(Link::new(connector, config.acquire_timeout, Arc::clone(&status), log));
     let opened_at = readers
         .read(|conn| Box::pin(clock::now(conn)))
         .await

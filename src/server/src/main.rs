@@ -5,9 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser;
+use mimalloc::MiMalloc;
 use svc::cli::{self, Cli, Command, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use svc::serve::{Ending, serve};
 use svc::{Options, config, logging, settings};
+
+/// Requests are made of small pieces that one thread allocates and another frees, which the C library does slowly.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();

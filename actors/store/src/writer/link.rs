@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, info, warn};
-use tokio::runtime::Handle;
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::conn::{Conn, on_io};
+use crate::config::Backend;
+use crate::conn::Conn;
 use crate::connector::{Connector, Purpose};
 use crate::error::StoreError;
 use crate::status::StatusLevel;
@@ -21,11 +21,10 @@ const FIRST_RETRY: Duration = Duration::from_millis(50);
 const SLOWEST_RETRY: Duration = Duration::from_secs(1);
 
 /// The one connection that writes. Its lock orders batches, also those of an instance of the actor that is gone.
-/// Everything here must run on the io runtime, which drives the connection.
+/// Everything here must run where that backend's work belongs ([`on_io`](crate::conn::on_io)).
 pub(crate) struct Link {
     conn: Mutex<Option<Conn>>,
     connector: Connector,
-    io: Handle,
     patience: Duration,
     status: Arc<StatusLevel>,
     log: Logger,
@@ -34,12 +33,16 @@ pub(crate) struct Link {
 impl Link {
     pub(crate) fn new(
         connector: Connector,
-        io: Handle,
         patience: Duration,
         status: Arc<StatusLevel>,
         log: Logger,
     ) -> Self {
-        Self { conn: Mutex::new(None), connector, io, patience, status, log }
+        Self { conn: Mutex::new(None), connector, patience, status, log }
+    }
+
+    /// The kind of database.
+    pub(crate) fn backend(&self) -> Backend {
+        self.connector.target.backend()
     }
 
     /// Writes the batch in one transaction and answers every caller after the commit. What fails of it is undone alone;
@@ -74,8 +77,7 @@ impl Link {
                     Err(away) => break away,
                 },
             };
-            // A task that dies takes the batch along: its callers learn it from the dropped channels.
-            match on_io(&self.io, conn.backend(), attempt(conn, batch)).await? {
+            match attempt(conn, batch).await {
                 Attempt::Ended { conn, batch, outcome } => {
                     *slot = conn;
                     drop(slot);

@@ -3,8 +3,8 @@
 //! Owns the queue of units and rows; the connection is lent to it by [`Link`], which outlives it. Messages in:
 //! [`Write`] for a unit, whatever it does; [`WriteRow`] for one of the many rows on the way of requests. Out: nothing
 //! but answers. While one transaction runs on the io runtime the next units and rows queue, and together make up the
-//! next one. A unit or row that fails is undone alone. Nothing of the queue survives a restart: its callers are told
-//! that the writer crashed, and what of theirs was committed stays committed. It never waits inside a turn.
+//! next one, which follows without coming back here. A unit or row that fails is undone alone. What was taken into the
+//! queue is written even when the actor is restarted meanwhile. It never waits inside a turn.
 
 mod batch;
 mod link;
@@ -13,15 +13,16 @@ mod rows;
 mod state;
 mod unit;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Handler, ResponseActFuture, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use tokio::runtime::Handle;
-use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep};
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{Instant, timeout};
 
+use crate::conn::on_io;
 use crate::error::StoreError;
 use crate::repo::Change;
 
@@ -29,7 +30,7 @@ use batch::Batch;
 pub(crate) use link::Link;
 pub(crate) use msg::{Write, WriteRow};
 use rows::{Changed, Rows};
-use state::Queue;
+use state::{Queue, Wake};
 pub(crate) use unit::Outcome;
 use unit::{Pending, Unit};
 
@@ -40,42 +41,73 @@ const MOMENT: Duration = Duration::from_millis(1);
 
 /// The actor.
 pub(crate) struct Writer {
-    queue: Queue<Box<dyn Unit>, Row>,
+    queue: Arc<Shared>,
     link: Arc<Link>,
     io: Handle,
 }
 
-impl Writer {
-    pub(crate) fn new(link: Arc<Link>, io: Handle) -> Self {
-        Self { queue: Queue::new(), link, io }
-    }
-
-    fn start_batch(&mut self, ctx: &mut Context<Self>) {
-        let Some(waiting) = self.queue.start() else { return };
-        let batch = batch_of(waiting);
-        let link = Arc::clone(&self.link);
-        let begun = Instant::now();
-        let run = self.io.spawn(async move { link.run(batch).await });
-        ctx.spawn(run.into_actor(self).map(move |ended, writer, ctx| {
-            if writer.queue.finished(begun.elapsed() >= SLOW) {
-                let moment = sleep(MOMENT).into_actor(writer);
-                ctx.spawn(moment.map(|(), writer, ctx| {
-                    writer.queue.gathered();
-                    writer.start_batch(ctx);
-                }));
-            }
-            if let Ok(Err(away)) = ended {
-                // The link has waited as long as a caller may: nobody behind should wait for that again.
-                let outcome = Err(away.of_others());
-                batch_of(writer.queue.take()).settle(&outcome);
-            }
-            writer.start_batch(ctx);
-        }));
-    }
+/// The queue, seen by the actor that fills it and by the task that empties it.
+struct Shared {
+    queue: Mutex<Queue<Box<dyn Unit>, Row>>,
+    /// As many wait as the next batch waits for.
+    gathered: Notify,
 }
 
 /// A row that waits, and who waits for it.
 type Row = (Change, oneshot::Sender<Changed>);
+
+impl Writer {
+    pub(crate) fn new(link: Arc<Link>, io: Handle) -> Self {
+        let queue = Arc::new(Shared { queue: Mutex::new(Queue::new()), gathered: Notify::new() });
+        Self { queue, link, io }
+    }
+
+    /// Sees to it that what waits is being written.
+    fn write(&self, ctx: &mut Context<Self>) {
+        match self.queue.lock().wake() {
+            Wake::Nothing => {}
+            Wake::Gathered => self.queue.gathered.notify_one(),
+            Wake::Start => {
+                let (link, queue) = (Arc::clone(&self.link), Arc::clone(&self.queue));
+                let (io, backend) = (self.io.clone(), link.backend());
+                let writing =
+                    async move { on_io(&io, backend, async move { write_out(&link, &queue).await }).await };
+                ctx.spawn(writing.into_actor(self).map(|ended, writer, ctx| {
+                    if ended.is_err() {
+                        // It died with its batch, whose callers learn it from the dropped channels.
+                        writer.queue.lock().died();
+                        writer.write(ctx);
+                    }
+                }));
+            }
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue<Box<dyn Unit>, Row>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Writes batch after batch until nothing waits.
+async fn write_out(link: &Link, shared: &Shared) {
+    loop {
+        let Some(waiting) = shared.lock().start() else { return };
+        let begun = Instant::now();
+        let ended = link.run(batch_of(waiting)).await;
+        if shared.lock().finished(begun.elapsed() >= SLOW) {
+            // Either way the next batch takes whoever has come back.
+            let _company = timeout(MOMENT, shared.gathered.notified()).await;
+            shared.lock().gathered();
+        }
+        if let Err(away) = ended {
+            // The link has waited as long as a caller may: nobody behind should wait for that again.
+            let left = shared.lock().take();
+            batch_of(left).settle(&Err(away.of_others()));
+        }
+    }
+}
 
 fn batch_of((units, rows): (Vec<Box<dyn Unit>>, Vec<Row>)) -> Batch {
     Batch { units, rows: Rows::new(rows.into_iter()) }
@@ -85,7 +117,7 @@ impl Actor for Writer {
     type Context = Context<Self>;
 }
 
-/// Answers of admitted units are awaited before the instance is dropped, so there is nothing left to drain.
+/// What was taken in is written by a task of its own, so there is nothing left to drain.
 impl Supervised for Writer {}
 
 impl<T: Send + 'static> Handler<Write<T>> for Writer {
@@ -93,25 +125,32 @@ impl<T: Send + 'static> Handler<Write<T>> for Writer {
 
     fn handle(&mut self, message: Write<T>, ctx: &mut Context<Self>) -> Self::Result {
         let (unit, answer) = Pending::boxed(message.work);
-        self.queue.push_unit(unit);
-        self.start_batch(ctx);
+        self.queue.lock().push_unit(unit);
+        self.write(ctx);
         Box::pin(answer.into_actor(self).map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned()))))
     }
 }
 
 impl Handler<WriteRow> for Writer {
-    type Result = ResponseActFuture<Self, Changed>;
+    type Result = ();
 
-    fn handle(&mut self, message: WriteRow, ctx: &mut Context<Self>) -> Self::Result {
-        let (caller, answer) = oneshot::channel();
-        let bytes = message.change.bytes();
-        self.queue.push_row((message.change, caller), bytes);
-        self.start_batch(ctx);
-        Box::pin(answer.into_actor(self).map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned()))))
+    fn handle(&mut self, WriteRow { change, caller }: WriteRow, ctx: &mut Context<Self>) {
+        let bytes = change.bytes();
+        let refused = self.queue.lock().push_row((change, caller), bytes);
+        if let Err((_, caller)) = refused {
+            // A caller that went away has nobody to tell.
+            let _gone = caller.send(Err(crowded()));
+            return;
+        }
+        self.write(ctx);
     }
 }
 
 /// The batch ended without an answer: its task died with the unit inside.
-fn abandoned() -> StoreError {
+pub(crate) fn abandoned() -> StoreError {
     StoreError::Unanswered("the transaction ended without an answer".into())
+}
+
+fn crowded() -> StoreError {
+    StoreError::Unavailable("too many rows wait to be written; nothing was written".into())
 }

@@ -1,6 +1,7 @@
 //! What the writer is asked.
 
 use actix::Message;
+use tokio::sync::oneshot;
 
 use crate::error::StoreError;
 use crate::repo::Change;
@@ -16,11 +17,12 @@ impl<T: Send + 'static> Message for Write<T> {
     type Result = Result<T, StoreError>;
 }
 
-/// Make this change in the next transaction, together with those of others, and answer after the commit.
+/// Make this change in the next transaction, together with those of others, and tell the caller after the commit.
+///
+/// It carries its caller, so that an answer goes straight to the thread that waits for it: there are many of these.
+#[derive(Message)]
+#[rtype(result = "()")]
 pub(crate) struct WriteRow {
     pub(crate) change: Change,
-}
-
-impl Message for WriteRow {
-    type Result = Changed;
+    pub(crate) caller: oneshot::Sender<Changed>,
 }

@@ -8,6 +8,8 @@ pub(crate) const MOST_UNITS: usize = 256;
 pub(crate) const MOST_ROWS: usize = 1024;
 /// Bytes of the rows in one transaction, at most; a larger row is alone.
 pub(crate) const MOST_BYTES: usize = 16 * 1024 * 1024;
+/// Rows that wait, at most.
+const MOST_WAITING: usize = 8192;
 
 /// Natural group commit: whatever arrives while a transaction runs makes up the next one.
 ///
@@ -22,11 +24,25 @@ pub(crate) struct Queue<U, R> {
 
 #[derive(Clone, Copy)]
 enum Stage {
+    /// Nobody writes.
     Idle,
+    /// Somebody writes and is about to take the next batch.
+    Between,
     /// A batch of that size is under way.
     Running(usize),
-    /// Until that many wait.
+    /// Whoever writes waits until that many wait.
     Gathering(usize),
+}
+
+/// What whoever added something is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// It is written without further ado.
+    Nothing,
+    /// As many wait as were waited for: say so.
+    Gathered,
+    /// Nobody writes: begin to.
+    Start,
 }
 
 impl<U, R> Queue<U, R> {
@@ -38,17 +54,32 @@ impl<U, R> Queue<U, R> {
         self.units.push_back(unit);
     }
 
-    pub(crate) fn push_row(&mut self, row: R, bytes: usize) {
+    /// Takes a row in, or gives it back when too many wait.
+    pub(crate) fn push_row(&mut self, row: R, bytes: usize) -> Result<(), R> {
+        if self.rows.len() >= MOST_WAITING {
+            return Err(row);
+        }
         self.rows.push_back((row, bytes));
+        Ok(())
     }
 
-    /// The next batch, in the order of arrival; none while one runs, more are expected or nothing waits.
-    pub(crate) fn start(&mut self) -> Option<(Vec<U>, Vec<R>)> {
+    /// What is to be done now that something was added.
+    pub(crate) fn wake(&mut self) -> Wake {
         match self.stage {
-            Stage::Running(_) => return None,
-            Stage::Gathering(wanted) if self.waiting() < wanted => return None,
-            Stage::Idle | Stage::Gathering(_) if self.waiting() == 0 => return None,
-            Stage::Idle | Stage::Gathering(_) => {}
+            Stage::Idle if self.waiting() > 0 => {
+                self.stage = Stage::Between;
+                Wake::Start
+            }
+            Stage::Gathering(wanted) if self.waiting() >= wanted => Wake::Gathered,
+            _ => Wake::Nothing,
+        }
+    }
+
+    /// The next batch for whoever writes, in the order of arrival; with none, nobody writes any more.
+    pub(crate) fn start(&mut self) -> Option<(Vec<U>, Vec<R>)> {
+        if self.waiting() == 0 {
+            self.stage = Stage::Idle;
+            return None;
         }
         let batch = (first(&mut self.units, MOST_UNITS), self.first_rows(MOST_ROWS, MOST_BYTES));
         self.stage = Stage::Running(batch.0.len() + batch.1.len());
@@ -64,19 +95,22 @@ impl<U, R> Queue<U, R> {
             Stage::Running(size) if slow && size > 1 => {
                 Stage::Gathering((size + self.waiting()).min(MOST_UNITS))
             }
-            _ => Stage::Idle,
+            _ => Stage::Between,
         };
         matches!(self.stage, Stage::Gathering(_))
     }
 
     /// Who has not come back by now is not waited for.
-    pub(crate) fn gathered(&mut self) {
-        if let Stage::Gathering(_) = self.stage {
-            self.stage = Stage::Idle;
-        }
+    pub(crate) const fn gathered(&mut self) {
+        self.stage = Stage::Between;
     }
 
-    /// Everything that waits, for a writer that ends.
+    /// Whoever wrote is gone.
+    pub(crate) const fn died(&mut self) {
+        self.stage = Stage::Idle;
+    }
+
+    /// Everything that waits.
     pub(crate) fn take(&mut self) -> (Vec<U>, Vec<R>) {
         (first(&mut self.units, usize::MAX), self.first_rows(usize::MAX, usize::MAX))
     }
@@ -107,34 +141,43 @@ mod tests {
     #[test]
     fn what_arrives_while_a_batch_runs_leaves_in_order_with_the_next() {
         let mut queue = Queue::new();
-        assert!(queue.start().is_none());
+        assert_eq!(queue.wake(), Wake::Nothing);
         queue.push_unit(1);
+        assert_eq!(queue.wake(), Wake::Start);
         assert_eq!(queue.start(), Some((vec![1], vec![])));
         queue.push_unit(2);
-        queue.push_row('a', 1);
+        queue.push_row('a', 1).unwrap();
         queue.push_unit(3);
-        queue.push_row('b', 1);
-        assert_eq!(queue.start(), None);
+        queue.push_row('b', 1).unwrap();
+        assert_eq!(queue.wake(), Wake::Nothing, "somebody writes");
         assert!(!queue.finished(false));
         assert_eq!(queue.start(), Some((vec![2, 3], vec!['a', 'b'])));
+        assert!(!queue.finished(false));
+        assert_eq!(queue.wake(), Wake::Nothing, "the writer looks once more");
+        assert_eq!(queue.start(), None);
+        queue.push_unit(4);
+        assert_eq!(queue.wake(), Wake::Start);
+        assert_eq!(queue.wake(), Wake::Nothing, "once is enough");
     }
 
     #[test]
-    fn a_batch_is_bounded() {
+    fn a_batch_is_bounded_and_so_is_what_waits() {
         let mut queue = Queue::new();
         (0..MOST_UNITS + 1).for_each(|unit| queue.push_unit(unit));
-        (0..MOST_ROWS + 2).for_each(|row| queue.push_row(row, 1));
+        (0..MOST_WAITING).for_each(|row| queue.push_row(row, 1).unwrap());
+        assert_eq!(queue.push_row(7, 1), Err(7));
         let sizes = |(units, rows): (Vec<usize>, Vec<usize>)| (units.len(), rows.len());
         assert_eq!(queue.start().map(sizes), Some((MOST_UNITS, MOST_ROWS)));
         queue.finished(false);
-        assert_eq!(queue.start().map(sizes), Some((1, 2)));
+        assert_eq!(queue.start().map(sizes), Some((1, MOST_ROWS)));
+        assert_eq!(queue.push_row(7, 1), Ok(()));
     }
 
     #[test]
     fn a_batch_is_bounded_by_bytes_and_a_row_beyond_them_is_alone() {
         let mut queue: Queue<(), u8> = Queue::new();
         for (row, bytes) in [(1, MOST_BYTES / 2), (2, MOST_BYTES / 2), (3, 1), (4, MOST_BYTES + 1), (5, 0)] {
-            queue.push_row(row, bytes);
+            queue.push_row(row, bytes).unwrap();
         }
         for expected in [vec![1, 2], vec![3], vec![4], vec![5]] {
             assert_eq!(queue.start(), Some((vec![], expected)));
@@ -145,21 +188,34 @@ mod tests {
     #[test]
     fn callers_of_a_slow_commit_come_back_into_one_batch() {
         let mut queue: Queue<(), u8> = Queue::new();
-        queue.push_row(1, 1);
-        queue.push_row(2, 1);
+        queue.push_row(1, 1).unwrap();
+        queue.push_row(2, 1).unwrap();
+        assert_eq!(queue.wake(), Wake::Start);
         assert!(queue.start().is_some());
-        queue.push_row(3, 1);
+        queue.push_row(3, 1).unwrap();
         assert!(queue.finished(true));
-        assert!(queue.start().is_none(), "two more are expected");
-        queue.push_row(1, 1);
-        assert!(queue.start().is_none());
-        queue.push_row(2, 1);
+        assert_eq!(queue.wake(), Wake::Nothing, "two more are expected");
+        queue.push_row(1, 1).unwrap();
+        assert_eq!(queue.wake(), Wake::Nothing);
+        queue.push_row(2, 1).unwrap();
+        assert_eq!(queue.wake(), Wake::Gathered);
+        queue.gathered();
         assert_eq!(queue.start(), Some((vec![], vec![3, 1, 2])));
         assert!(queue.finished(true));
-        queue.push_row(1, 1);
-        assert!(queue.start().is_none());
+        queue.push_row(1, 1).unwrap();
         queue.gathered();
         assert_eq!(queue.start(), Some((vec![], vec![1])), "the others did not come back");
         assert!(!queue.finished(true), "one alone is not waited for");
+    }
+
+    #[test]
+    fn what_waited_when_the_writing_task_died_is_written_by_the_next() {
+        let mut queue: Queue<u8, ()> = Queue::new();
+        queue.push_unit(1);
+        assert_eq!(queue.wake(), Wake::Start);
+        queue.push_unit(2);
+        queue.died();
+        assert_eq!(queue.wake(), Wake::Start);
+        assert_eq!(queue.start(), Some((vec![1, 2], vec![])));
     }
 }
