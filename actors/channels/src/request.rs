@@ -35,7 +35,7 @@ pub struct DataRequest {
     pub params: Map<String, Value>,
     /// The query string, the last value of a repeated key; values are strings.
     pub query: Map<String, Value>,
-    /// Header names in lower case with their raw values, in the order received.
+    /// Header names in lower case with their raw values; those of one name in the order received.
     pub headers: Vec<(String, Vec<u8>)>,
     /// The body as received, for signatures over its bytes.
     pub raw: Bytes,

@@ -7,7 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use moka::sync::Cache;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
 
@@ -47,20 +47,12 @@ impl KeyMaker {
         Self { channel: channel.to_owned(), fields }
     }
 
-    /// The key of a request; `None` when the payload has none of the declared fields, and then nothing is looked up or
+    /// The key of a request with this method, these parameters and this query; `None` when the payload has none of the declared fields, and then nothing is looked up or
     /// kept.
-    pub(crate) fn key(
-        &self,
-        method: &str,
-        params: &Map<String, Value>,
-        query: &Map<String, Value>,
-        payload: &Value,
-    ) -> Option<CacheKey> {
+    pub(crate) fn key(&self, facts: [Option<&Value>; 3], payload: &Value) -> Option<CacheKey> {
         let mut hash = Hash::default();
         hash.text(&self.channel);
-        hash.text(method);
-        hash.members(params);
-        hash.members(query);
+        facts.into_iter().for_each(|fact| hash.optional(fact));
         match &self.fields {
             None => hash.json(payload),
             Some(fields) => {

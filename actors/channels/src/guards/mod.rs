@@ -172,6 +172,8 @@ impl Definition {
     /// Leads a message past the guards.
     pub(crate) async fn admit(&self, mut request: DataRequest) -> Result<Admitted, Stop> {
         let (guards, tools, ingress) = (&self.guards, &self.tools, request.ingress);
+        // They come in any order; what is made of them, keys and stored rows, is to look the same each time.
+        request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
         if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
             limit.check(&self.name, &request, None, tools)?;
         }
@@ -195,10 +197,6 @@ impl Definition {
             .and_then(|guard| Some((guard, guard.key(&request)?)));
         let envelope = self.envelope && ingress == Ingress::Http;
         let (payload, caller) = metadata::open(request.body.take(), envelope);
-        let reuse = Guard::Cache
-            .of(&guards.reuse, ingress)
-            .filter(|_| request.delivery == Delivery::Sync)
-            .and_then(|reuse| Some((reuse, reuse.key(&request, &payload)?)));
         let stamps = metadata::Stamps {
             channel: &self.name,
             vars: tools.settings.vars.as_ref(),
@@ -207,6 +205,10 @@ impl Definition {
             claims,
         };
         let mut metadata = metadata::stamp(caller, &mut request, stamps);
+        let reuse = Guard::Cache
+            .of(&guards.reuse, ingress)
+            .filter(|_| request.delivery == Delivery::Sync)
+            .and_then(|reuse| Some((reuse, reuse.key(&metadata, &payload)?)));
         if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
             metadata = validation.check(&payload, metadata, tools)?;
         }

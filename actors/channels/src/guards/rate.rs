@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use svc_engine::Expression;
-use svc_model::ServiceError;
 use svc_model::config::{KEY_HEADERS, PrincipalRateLimit, RateLimit};
+use svc_model::{ServiceError, canonical_json};
 
 use super::expression;
 use super::limiter::Limiter;
@@ -127,7 +127,8 @@ impl Rate {
         match evaluated.ok()? {
             Value::Null => None,
             Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()).map(Cow::Owned),
-            other => Some(Cow::Owned(other.to_string())),
+            // Equal values are one bucket, in whatever order their members come.
+            other => Some(Cow::Owned(canonical_json(&other))),
         }
     }
 }

@@ -3,12 +3,11 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_model::config;
 
 use super::cache::{CacheKey, KeyMaker, ResponseCache};
 use crate::answer::Answer;
-use crate::request::DataRequest;
 use crate::toolbox::Toolbox;
 
 /// Answers a request as an equal one was answered a short time ago.
@@ -40,8 +39,10 @@ impl Reuse {
     }
 
     /// What tells equal requests; `None` for one whose answer is never kept.
-    pub(super) fn key(&self, request: &DataRequest, payload: &Value) -> Option<CacheKey> {
-        self.keys.key(&request.method, &request.params, &request.query, payload)
+    /// Its facts are read where the workflow reads them: an envelope may bring parameters that the route does not have.
+    pub(super) fn key(&self, metadata: &Map<String, Value>, payload: &Value) -> Option<CacheKey> {
+        let facts = ["http_method", "params", "query"].map(|fact| metadata.get(fact));
+        self.keys.key(facts, payload)
     }
 
     pub(super) fn look_up(&self, channel: &str, key: &CacheKey, tools: &Toolbox) -> Option<Answer> {

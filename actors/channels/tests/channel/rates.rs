@@ -66,6 +66,37 @@ fn an_expression_names_the_bucket_from_address_channel_and_listed_headers() {
 }
 
 #[test]
+fn equal_callers_share_a_bucket_in_whatever_order_their_headers_come() {
+    for logic in [json!({"var": "headers"}), json!({"cat": [{"var": "headers"}]})] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings::default());
+            let mut config = limit(logic.clone());
+            config["auth"] = token_auth();
+            config["principal_rate_limit"] =
+                json!({"requests_per_second": 1, "burst": 2, "key_logic": logic.clone()});
+            config["rate_limit"]["burst"] = json!(3);
+            let orders = kit.serve(&tree, config, &nothing()).await;
+            let token = token(json!({"sub": "u-1"}));
+            let mut headers = vec![
+                ("authorization", token.as_str()),
+                ("user-agent", "a"),
+                ("origin", "https://a"),
+                ("x-tenant-id", "t"),
+            ];
+            let mut allowed = Vec::new();
+            for _ in 0..4 {
+                allowed.push(from(&orders, "192.0.2.1", &headers).await.is_ok());
+                headers.rotate_left(1);
+            }
+            assert_eq!(allowed, [true, true, false, false], "{logic}");
+            let page = kit.counted();
+            let counted = r#"svc_rate_limit_rejections_total{scope="orders"} 2"#;
+            assert!(page.contains(counted), "the quota refused one, the limit the other: {page}");
+        });
+    }
+}
+
+#[test]
 fn a_caller_without_a_key_is_refused_and_shares_no_bucket() {
     for logic in [
         json!({"var": "headers.x-tenant-id"}),

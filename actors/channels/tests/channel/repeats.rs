@@ -98,6 +98,30 @@ fn an_equal_request_gets_the_very_same_answer_until_it_is_too_old() {
 }
 
 #[test]
+fn parameters_an_envelope_brings_tell_requests_apart_where_the_route_has_none() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let orders = kit.serve(&tree, keeping(), &nothing()).await;
+        let ask = async |fact: &str, value: &str| {
+            let envelope = json!({"data": {}, "metadata": {fact: {"id": value}}});
+            orders.submit(http(envelope, &[])).await.unwrap()
+        };
+        for fact in ["params", "query"] {
+            let first = ask(fact, "1").await;
+            assert_eq!(ask(fact, "1").await, first, "{fact}");
+            assert_ne!(ask(fact, "2").await, first, "{fact}");
+        }
+        let stamped = async |claimed: &str| {
+            let envelope = json!({"data": {}, "metadata": {"query": {"q": claimed}}});
+            let mut request = http(envelope, &[]);
+            request.query.insert("q".into(), json!("z"));
+            orders.submit(request).await.unwrap()
+        };
+        assert_eq!(stamped("1").await, stamped("2").await, "what the service stamps over is not seen");
+    });
+}
+
+#[test]
 fn a_kept_answer_needs_no_permit_and_keeps_its_key_claimed() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());

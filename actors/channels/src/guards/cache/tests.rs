@@ -7,7 +7,7 @@ use super::*;
 fn key(fields: Option<&[&str]>, payload: &Value) -> Option<CacheKey> {
     let fields: Option<Vec<String>> = fields.map(|names| names.iter().map(|&name| name.to_owned()).collect());
     let keys = KeyMaker::new("orders", fields.as_deref());
-    keys.key("POST", &Map::new(), &Map::new(), payload)
+    keys.key([None; 3], payload)
 }
 
 fn whole(payload: &Value) -> CacheKey {
@@ -59,25 +59,27 @@ proptest! {
 
 #[test]
 fn every_part_of_the_request_takes_part() {
-    let map = |value: Value| value.as_object().unwrap().clone();
-    let (none, id) = (Map::new(), map(json!({"id": "1"})));
     let channel = |name| KeyMaker::new(name, None);
-    let payload = json!({"a": 1});
+    let key = |method: &str, params: Value, query: Value, payload: Value| {
+        channel("a").key([Some(&json!(method)), Some(&params), Some(&query)], &payload)
+    };
+    let (none, id, payload) = (json!({}), json!({"id": "1"}), json!({"a": 1}));
     let keys = [
-        channel("a").key("POST", &none, &none, &payload),
-        channel("b").key("POST", &none, &none, &payload),
-        channel("a").key("PUT", &none, &none, &payload),
-        channel("a").key("POST", &id, &none, &payload),
-        channel("a").key("POST", &none, &id, &payload),
-        channel("a").key("POST", &none, &none, &json!({"a": 2})),
-        channel("a").key("POST", &none, &none, &json!({"a": 1.0})),
-        channel("aPOST").key("", &none, &none, &payload),
+        key("POST", none.clone(), none.clone(), payload.clone()),
+        key("PUT", none.clone(), none.clone(), payload.clone()),
+        key("POST", id.clone(), none.clone(), payload.clone()),
+        key("POST", none.clone(), id.clone(), payload.clone()),
+        key("POST", none.clone(), json!("id"), payload.clone()),
+        key("POST", none.clone(), none.clone(), json!({"a": 2})),
+        key("POST", none.clone(), none.clone(), json!({"a": 1.0})),
+        channel("a").key([None; 3], &payload),
+        channel("b").key([None; 3], &payload),
+        channel("aPOST").key([Some(&json!("")), None, None], &payload),
     ];
     let distinct: std::collections::HashSet<_> = keys.iter().map(|key| key.unwrap()).collect();
     assert_eq!(distinct.len(), keys.len());
-    let (one, other) = (map(json!({"x": "1", "y": "2"})), map(json!({"y": "2", "x": "1"})));
-    let (first, second) = (channel("a"), channel("a"));
-    assert_eq!(first.key("GET", &one, &one, &payload), second.key("GET", &other, &other, &payload));
+    let (one, other) = (json!({"x": "1", "y": "2"}), json!({"y": "2", "x": "1"}));
+    assert_eq!(key("GET", one.clone(), one, payload.clone()), key("GET", other.clone(), other, payload));
 }
 
 #[test]
