@@ -94,3 +94,23 @@ fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
     let audit = client.get("/api/v1/admin/audit-logs?resource_type=trace_dlq&action=purge").unwrap().json();
     assert_eq!(audit["total"], 1, "{audit}");
 }
+
+#[test]
+fn the_gauge_of_letters_follows_the_table_between_two_looks_for_due_ones() {
+    let server = launch()
+        .env("SVC_METRICS__ENABLED", "true")
+        .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    broken(&mut client);
+    let mut shown = |count: usize| {
+        let page = client.get("/metrics").unwrap().text();
+        page.lines().any(|line| line == format!("svc_trace_dlq_depth {count}"))
+    };
+    let mut submitter = server.client();
+    for count in 1..=3 {
+        failed(&mut submitter);
+        eventually(|| shown(count));
+    }
+}

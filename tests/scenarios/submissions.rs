@@ -1,9 +1,10 @@
 //! Asynchronous submissions: a 202, a token, and a trace that tells how it ended.
 
 use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{Answer, Client};
 
-use crate::support::{echo, error, launch, settled, start};
+use crate::support::{channel, echo, error, eventually, launch, settled, start};
 
 const TRACES: &str = "/api/v1/admin/traces";
 
@@ -109,4 +110,31 @@ fn what_a_kill_interrupts_is_run_by_the_next_process() {
         let done = settled(|| with_token(&mut client, &id, &token).json()["data"].clone());
         assert_eq!(done["status"], "completed", "{done}");
     }
+}
+
+#[test]
+fn a_submission_that_finds_no_room_is_soon_listed_as_failed() {
+    let server = launch()
+        .env("SVC_TRACE_QUEUE__WORKERS", "1")
+        .env("SVC_TRACE_QUEUE__BUFFER_SIZE", "3")
+        .env("SVC_TRACE_QUEUE__PROCESSING_TIMEOUT_MS", "3000")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    let spin = json!({"workflow_id": "slow", "name": "slow", "loop": {"max": 10000}, "tasks": [
+        {"id": "spin", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.list", "logic": {"merge": [{"var": "data.list"}, [1, 2, 3, 4, 5, 6, 7, 8]]}}]}}}]});
+    create_and_activate(&mut client, "workflows", "workflow_id", &spin).unwrap();
+    create_and_activate(&mut client, "channels", "channel_id", &channel("slow", "slow", json!({}))).unwrap();
+    let answers: Vec<_> =
+        (0..12).map(|_| client.json("POST", "/api/v1/data/slow/async", &json!({})).unwrap()).collect();
+    let shed: Vec<_> = answers.iter().filter(|answer| answer.status == 503).collect();
+    assert!(shed.len() >= 6, "{} of 12 found no room", shed.len());
+    assert!(shed.iter().all(|answer| answer.header("retry-after").is_some()));
+    let listed = format!("{TRACES}?status=failed&channel=slow&limit=100");
+    eventually(|| {
+        let page = client.get(&listed).unwrap().json();
+        let full = |row: &&Value| row["error_message"] == "The queue is full";
+        page["data"].as_array().unwrap().iter().filter(full).count() == shed.len()
+    });
 }

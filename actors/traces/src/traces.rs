@@ -8,6 +8,7 @@ use slog::{Logger, warn};
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ServiceError};
 use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::ambiguity::is_stored;
@@ -71,6 +72,7 @@ struct Shared {
     draws: Draws,
     lanes: Arc<Lanes>,
     waiting: Arc<Waiting>,
+    letters_changed: Arc<Notify>,
 }
 
 impl Traces {
@@ -98,6 +100,7 @@ impl Traces {
             draws: Draws::new(seed()),
             lanes: Arc::new(Lanes::new(&settings.recorder, &metrics)),
             waiting: Arc::new(Waiting::new(Arc::new(slots))),
+            letters_changed: Arc::default(),
             store,
             settings,
             metrics,
@@ -300,6 +303,7 @@ impl Shared {
             limit: self.settings.queue.processing_timeout,
             max_retries: self.settings.dead_letters.max_retries,
             metrics: self.metrics.clone(),
+            letters_changed: Arc::clone(&self.letters_changed),
             errors: self.settings.errors.clone(),
             log: self.log.clone(),
         })
@@ -325,6 +329,7 @@ impl Shared {
             moving: Arc::default(),
             patience: self.patience(),
             metrics: self.metrics.clone(),
+            changed: Arc::clone(&self.letters_changed),
             jobs: self.settings.jobs.clone(),
             log: self.log.clone(),
         })

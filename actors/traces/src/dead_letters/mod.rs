@@ -3,7 +3,8 @@
 //! Owns the rhythm; no messages. At each look it takes the letters that are due under a lease of its own, makes a trace
 //! of each, which ends the letter, and queues it like any submission. A letter the queue has no room for goes back and
 //! waits longer; one whose holder died is due again when the lease is over. The way of a letter into the line is a task
-//! of its own, which survives a restart and is awaited at the end. It never runs anything itself.
+//! of its own, which survives a restart and is awaited at the end. It also keeps the gauge of letters. It never runs
+//! anything itself.
 
 mod state;
 
@@ -16,7 +17,7 @@ use futures_util::future::LocalBoxFuture;
 use slog::{Logger, warn};
 use svc_model::id::new_ordered_id;
 use svc_store::{ClaimedLetter, NewTrace, StoreError, TraceMode, TraceStatus};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};
 
 use crate::ambiguity::is_stored;
@@ -25,6 +26,9 @@ use crate::metrics::TraceMetrics;
 use crate::queue::{Queued, Shed, Waiting};
 use crate::settings::{Callback, DeadLetterSettings};
 use crate::worker::retry_delay;
+
+/// Time between two counts of the letters, at least.
+const COUNTING: Duration = Duration::from_millis(250);
 
 /// What every instance shares.
 pub(crate) struct Retries {
@@ -39,6 +43,8 @@ pub(crate) struct Retries {
     /// How long the end waits for one.
     pub(crate) patience: Duration,
     pub(crate) metrics: TraceMetrics,
+    /// Told when this process added or took a letter.
+    pub(crate) changed: Arc<Notify>,
     pub(crate) jobs: Callback,
     pub(crate) log: Logger,
 }
@@ -71,6 +77,8 @@ impl Actor for DeadLetters {
             }
         };
         self.looks = Some(ctx.spawn(looks.into_actor(self)));
+        let retries = Arc::clone(&self.retries);
+        ctx.spawn(async move { retries.show_depth().await }.into_actor(self));
     }
 }
 
@@ -107,8 +115,21 @@ impl Retries {
                 room &= self.retry(&letter).await? == Fate::Queued;
             }
         }
-        self.metrics.dlq_depth.set(self.letters.depth().await?);
         Ok(())
+    }
+
+    /// Shows how many letters there are: soon after a change of this process, else at the rhythm of the looks, because
+    /// others change them too. A look itself is a bad moment: what it takes is out for as long as the retry runs.
+    async fn show_depth(&self) {
+        loop {
+            match self.letters.depth().await {
+                Ok(depth) => drop(self.metrics.dlq_depth.set(depth)),
+                Err(error) => warn!(self.log, "cannot count dead letters"; "error" => %error),
+            }
+            // An elapsed interval is as good a reason to count as a change.
+            let _ = timeout(self.settings.poll_interval, self.changed.notified()).await;
+            sleep(COUNTING).await;
+        }
     }
 
     /// Room first, then the row: what is taken out of the letters is in line.
@@ -147,6 +168,7 @@ impl Retries {
         };
         if taken {
             self.metrics.dlq_retry("retried");
+            self.changed.notify_one();
             self.waiting.push(queued);
         }
         Ok(())

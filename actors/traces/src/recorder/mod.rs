@@ -27,6 +27,8 @@ use lane::{Pace, Room};
 const REFUSED: usize = 256;
 /// Bytes that may wait in each lane: 64 MiB.
 const MOST_BYTES: u32 = 64 << 20;
+/// How long such a row waits for others: it is to be seen soon, a flood is to be written in few batches.
+const REFUSED_FLUSH: Duration = Duration::from_millis(100);
 
 /// The lanes.
 #[derive(Debug)]
@@ -48,7 +50,7 @@ impl Lanes {
             flush: settings.batch_flush_interval,
             writers: settings.batch_workers.max(1),
         };
-        let refused = Pace { batch: REFUSED, flush: Duration::from_secs(1), writers: 1 };
+        let refused = Pace { batch: REFUSED, flush: REFUSED_FLUSH, writers: 1 };
         Self {
             one_by_one: lane(settings.max_pending, settings.overflow, one_by_one),
             batched: lane(settings.max_pending, settings.overflow, batched),

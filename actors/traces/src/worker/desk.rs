@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use slog::{Logger, error, warn};
 use svc_store::StoreError;
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
@@ -34,6 +35,8 @@ pub(crate) struct Desk {
     pub(crate) limit: Duration,
     pub(crate) max_retries: u32,
     pub(crate) metrics: TraceMetrics,
+    /// Told of every dead letter that was written.
+    pub(crate) letters_changed: Arc<Notify>,
     pub(crate) errors: Callback,
     pub(crate) log: Logger,
 }
@@ -133,6 +136,7 @@ impl Desk {
             }
         }
         if matches!(verdict, Verdict::Failed(_)) {
+            self.letters_changed.notify_one();
             self.count_failure(attempt);
         }
         drop(slot);
