@@ -115,6 +115,7 @@ fn a_cursor_goes_with_the_default_order_alone() {
     for query in [
         "cursor=nonsense".to_owned(),
         format!("cursor={cursor}&offset=1"),
+        format!("cursor={cursor}&offset=0"),
         format!("cursor={cursor}&sort_by=status"),
         format!("cursor={cursor}&sort_order=asc"),
         "limit=ten".to_owned(),

@@ -14,6 +14,10 @@ use crate::state::AppState;
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResponse, Error> {
     let asked = query.page()?;
+    if query.text("cursor").is_some() && query.get("offset").is_some() {
+        let why = "query parameters 'cursor' and 'offset' exclude each other";
+        return Err(ServiceError::validation(why).into());
+    }
     let query = TraceQuery {
         status: query.text("status"),
         channel: query.text("channel"),
