@@ -26,7 +26,7 @@ impl<'a> Block<'a> {
     fn open(path: String, value: &'a Value) -> Result<Self, FieldError> {
         match value {
             Value::Object(object) => Ok(Self { path, object, asked: HashSet::new() }),
-            other => Err(FieldError::type_mismatch(path, "object", other)),
+            other => Err(mismatch(path, "object", other)),
         }
     }
 
@@ -75,7 +75,7 @@ impl<'a> Block<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
-            Some(other) => Err(FieldError::type_mismatch(self.field(name), "object", other)),
+            Some(other) => Err(mismatch(self.field(name), "object", other)),
         }
     }
 
@@ -102,7 +102,7 @@ impl<'a> Block<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(FieldError::type_mismatch(self.field(name), "string", other)),
+            Some(other) => Err(mismatch(self.field(name), "string", other)),
         }
     }
 
@@ -114,13 +114,13 @@ impl<'a> Block<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
-            Some(other) => Err(FieldError::type_mismatch(self.field(name), "boolean", other)),
+            Some(other) => Err(mismatch(self.field(name), "boolean", other)),
         }
     }
 
     pub(in crate::config) fn signed(&mut self, name: &'static str) -> Read<i64> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        value.as_i64().map(Some).ok_or_else(|| FieldError::type_mismatch(self.field(name), "integer", value))
+        value.as_i64().map(Some).ok_or_else(|| mismatch(self.field(name), "integer", value))
     }
 
     pub(in crate::config) fn unsigned(&mut self, name: &'static str) -> Read<u64> {
@@ -142,14 +142,14 @@ impl<'a> Block<'a> {
 
     pub(in crate::config) fn number(&mut self, name: &'static str) -> Read<f64> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        value.as_f64().map(Some).ok_or_else(|| FieldError::type_mismatch(self.field(name), "number", value))
+        value.as_f64().map(Some).ok_or_else(|| mismatch(self.field(name), "number", value))
     }
 
     fn array(&mut self, name: &'static str) -> Read<&'a Vec<Value>> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items)),
-            Some(other) => Err(FieldError::type_mismatch(self.field(name), "array", other)),
+            Some(other) => Err(mismatch(self.field(name), "array", other)),
         }
     }
 
@@ -157,9 +157,7 @@ impl<'a> Block<'a> {
         let Some(items) = self.array(name)? else { return Ok(None) };
         let text = |(index, item): (usize, &Value)| match item {
             Value::String(text) => Ok(text.clone()),
-            other => {
-                Err(FieldError::type_mismatch(format!("{}[{index}]", self.field(name)), "string", other))
-            }
+            other => Err(mismatch(format!("{}[{index}]", self.field(name)), "string", other)),
         };
         items.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
     }
@@ -169,7 +167,7 @@ impl<'a> Block<'a> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(Some(vec![text.clone()])),
             Some(other) if !other.is_array() => {
-                Err(FieldError::type_mismatch(self.field(name), "string or an array of strings", other))
+                Err(mismatch(self.field(name), "string or an array of strings", other))
             }
             _ => self.strings(name),
         }
@@ -186,7 +184,8 @@ impl<'a> Block<'a> {
             Some((_, value)) => Ok(Some(*value)),
             None => {
                 let known: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
-                Err(self.invalid(name, format!("use one of {}", known.join(", "))).with_expected(known))
+                let why = unlike_schema(format!("use one of {}", known.join(", ")));
+                Err(self.invalid(name, why).with_expected(known))
             }
         }
     }
@@ -216,7 +215,19 @@ impl<'a> Block<'a> {
                 Some(near) => format!("did you mean '{near}'?"),
                 None => format!("known: {}", known.join(", ")),
             };
-            FieldError::new(self.field(key), FieldCode::UnknownField, format!("unknown field, {hint}"))
+            let why = unlike_schema(format!("unknown field, {hint}"));
+            FieldError::new(self.field(key), FieldCode::UnknownField, why)
         })
     }
+}
+
+/// A value of the wrong type.
+fn mismatch(path: impl Into<String>, expected: &str, got: &Value) -> FieldError {
+    let error = FieldError::type_mismatch(path, expected, got);
+    FieldError { message: unlike_schema(error.message), ..error }
+}
+
+/// Says that the document does not even have the shape of a config, and why.
+fn unlike_schema(why: String) -> String {
+    format!("config does not match the channel schema: {why}")
 }
