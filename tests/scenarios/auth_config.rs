@@ -39,14 +39,22 @@ fn faults() -> Vec<Fault> {
     let logic = |value: Value| jwt(json!({"authorization_logic": value}));
     vec![
         (json!({}), "channel.config.auth.mode", ""),
-        (json!({"mode": "basic"}), "channel.config.auth.mode", "api_key"),
-        (json!("api_key"), AUTH, "object"),
+        (
+            json!({"mode": "basic"}),
+            "channel.config.auth.mode",
+            "config does not match the channel schema: use one of api_key",
+        ),
+        (json!("api_key"), AUTH, "config does not match the channel schema: expected object"),
         (json!({"mode": "api_key"}), AUTH, "api_key mode needs at least one entry in auth.keys"),
         (api_key(json!({"keys": []})), AUTH, "needs at least one entry"),
         (api_key(json!({"keys": ["k", " "]})), AUTH, "auth.keys has a blank entry"),
         (api_key(json!({"keys": "k"})), "channel.config.auth.keys", "array"),
         (api_key(json!({"scheme": "two words"})), AUTH, "auth.scheme"),
-        (api_key(json!({"secret": "s"})), "channel.config.auth.secret", "unknown field"),
+        (
+            api_key(json!({"secret": "s"})),
+            "channel.config.auth.secret",
+            "config does not match the channel schema: unknown field",
+        ),
         (json!({"mode": "hmac"}), AUTH, "hmac mode needs auth.secret or auth.secrets"),
         (hmac(json!({"secrets": [""]})), AUTH, "auth.secrets has a blank entry"),
         (hmac(json!({"preset": "acme"})), AUTH, "known: zoom, slack, stripe, github, shopify, webex"),
@@ -182,10 +190,42 @@ fn an_expression_that_reads_a_secret_or_is_always_true_is_not_stored() {
             assert_eq!(found, [(path.to_owned(), "INVALID".to_owned())], "{logic}");
         }
     }
-    let misspelled = json!({"validation_logic": {"equals": [{"var": "data.a"}, 1]}});
-    let refused = client.json("POST", BASE, &channel("wrong", "w", misspelled)).unwrap();
-    let error = error(&refused, 400, "VALIDATION_ERROR");
-    assert_eq!(error["details"][0]["path"], "channel.config.validation_logic", "{error}");
+    let misspelled = json!({"equals": [{"var": "data.a"}, 1]});
+    for (path, config) in [
+        ("channel.config.validation_logic", json!({"validation_logic": misspelled})),
+        ("channel.config.rate_limit.key_logic", json!({"rate_limit": limit(&misspelled)})),
+        ("channel.config.rate_limit.key_logic", json!({"rate_limit": limit(&json!({}))})),
+    ] {
+        let refused = client.json("POST", BASE, &channel("wrong", "w", config)).unwrap();
+        let found = details(&error(&refused, 400, "VALIDATION_ERROR"));
+        assert_eq!(found, [(path.to_owned(), "INVALID".to_owned())]);
+    }
+    let parts = limit(&json!({"ip": {"var": "client_ip"}, "tenant": {"var": "headers.x-tenant-id"}}));
+    let composed = client.json("POST", BASE, &channel("parts", "w", json!({"rate_limit": parts}))).unwrap();
+    assert_eq!(composed.status, 201, "a key may have several parts: {}", composed.text());
+}
+
+#[test]
+fn a_call_of_no_operator_inside_an_expression_is_pointed_out_and_not_refused() {
+    let server = start();
+    let mut client = server.client();
+    let config = json!({
+        "auth": jwt(json!({"authorization_logic": {"!": {"vra": "claims.blocked"}}})),
+        "rate_limit": {"requests_per_second": 1, "key_logic": {"cat": [{"var": "client_ip"}, {"hedder": "x"}]}},
+        "validation_logic": {"and": [{"==": [{"var": "data.a"}, 1]}, {"if": [{"is_email": [{"vra": "b"}]}, 1]}]},
+    });
+    let report = client.json("POST", &format!("{BASE}/validate"), &channel("c", "w", config)).unwrap().json();
+    assert_eq!(report["data"]["valid"], true, "{report}");
+    let warnings = report["data"]["warnings"].as_array().unwrap();
+    let mut fields: Vec<_> = warnings.iter().map(|warning| warning["field"].as_str().unwrap()).collect();
+    fields.retain(|field| field.starts_with("channel.config"));
+    let expected = [
+        "channel.config.auth.authorization_logic.!.vra",
+        "channel.config.rate_limit.key_logic.cat[1].hedder",
+        "channel.config.validation_logic.and[1].if[0].is_email",
+        "channel.config.validation_logic.and[1].if[0].is_email[0].vra",
+    ];
+    assert_eq!(fields, expected, "{report}");
 }
 
 #[test]

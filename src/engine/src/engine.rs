@@ -77,6 +77,44 @@ impl Engine {
         members.len() != 1 || !members.keys().all(|name| self.evaluator.knows(name))
     }
 
+    /// Whether an expression is an object of one member, or none, that calls no operator: likely a misspelled one. With
+    /// more members it is a template.
+    pub fn is_unknown_call(&self, source: &Value) -> bool {
+        source.as_object().is_some_and(|members| members.len() < 2) && self.is_template(source)
+    }
+
+    /// Where, inside the operators it calls, an expression has an object of one member that calls none: likely a
+    /// misspelled operator, which is taken for data. Paths begin at `at`.
+    pub fn unknown_calls(&self, at: &str, source: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        self.find_unknown_calls(at, source, &mut found);
+        found
+    }
+
+    fn find_unknown_calls(&self, at: &str, source: &Value, found: &mut Vec<String>) {
+        match source {
+            Value::Array(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    self.find_unknown_calls(&format!("{at}[{n}]"), item, found);
+                }
+            }
+            Value::Object(members) => {
+                for (name, argument) in members {
+                    let at = format!("{at}.{name}");
+                    let is_call = members.len() == 1;
+                    if is_call && LITERAL.contains(&name.as_str()) {
+                        continue;
+                    }
+                    if is_call && !self.evaluator.knows(name) {
+                        found.push(at.clone());
+                    }
+                    self.find_unknown_calls(&at, argument, found);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// Evaluates an expression over named roots.
     ///
     /// # Errors
@@ -90,6 +128,9 @@ impl Engine {
         crate::builtin::NAMES.contains(&function) || self.functions.contains_key(function)
     }
 }
+
+/// Operators that take any object for what it is.
+const LITERAL: [&str; 2] = ["preserve", "throw"];
 
 fn holds_reference(source: &Value) -> bool {
     match source {

@@ -52,6 +52,9 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> Validation 
         None => "activation needs a workflow with an active version".to_owned(),
     };
     report.warnings.push(Issue::new("channel.workflow_id", reminder));
+    if let Some(config) = body.get("config").and_then(|config| ChannelConfig::parse(config).ok()) {
+        report.warnings.extend(checks.suspicions(&config));
+    }
     report
 }
 

@@ -52,6 +52,12 @@ pub trait ChannelChecks {
         let _ = config;
         Vec::new()
     }
+
+    /// What a config is likely not meant to say, although it could be served.
+    fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
+        let _ = config;
+        Vec::new()
+    }
 }
 
 /// Drops a problem that was found twice, by the model and by an implementation of the checks.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_auth::jwt::check_literal_keys;
 use svc_engine::Engine;
-use svc_model::config::AuthConfig;
-use svc_model::{ChannelChecks, ChannelConfig, FieldError};
+use svc_model::config::{AuthConfig, GuardExpression};
+use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue};
 use svc_outbound::check_url;
 
 use crate::state::AppState;
@@ -34,15 +34,10 @@ impl ChannelChecks for ChannelRules {
     }
 
     fn config(&self, config: &ChannelConfig) -> Vec<FieldError> {
-        let templates = config.expressions().into_iter().filter(|expression| {
-            let is_condition = !expression.name.ends_with("key_logic");
-            is_condition && self.engine.is_template(expression.logic)
-        });
-        let mut errors: Vec<_> = templates
-            .map(|expression| {
-                let why = format!("{} calls no operator, so it would let everything pass", expression.name);
-                FieldError::invalid(expression.path, why)
-            })
+        let mut errors: Vec<_> = config
+            .expressions()
+            .into_iter()
+            .filter_map(|expression| self.calls_nothing(expression))
             .collect();
         let Some(AuthConfig::Jwt(jwt)) = &config.auth else { return errors };
         let keys = check_literal_keys(jwt)
@@ -54,5 +49,26 @@ impl ChannelChecks for ChannelRules {
             .map(|why| FieldError::invalid("channel.config.auth.jwks_url", format!("auth.jwks_url: {why}")));
         errors.extend(keys.chain(address));
         errors
+    }
+
+    fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
+        let unknown = |expression: GuardExpression<'_>| {
+            self.engine.unknown_calls(&format!("channel.config.{}", expression.name), expression.logic)
+        };
+        let why = "no operator has this name, so the object is taken for data";
+        config.expressions().into_iter().flat_map(unknown).map(|path| Issue::new(path, why)).collect()
+    }
+}
+
+impl ChannelRules {
+    /// Refuses an expression that is most likely a misspelled operator. A key may be made of several parts.
+    fn calls_nothing(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
+        let GuardExpression { path, name, logic } = expression;
+        let (refused, meaning) = if name.ends_with("key_logic") {
+            (self.engine.is_unknown_call(logic), "every caller would have the same key")
+        } else {
+            (self.engine.is_template(logic), "it would let everything pass")
+        };
+        refused.then(|| FieldError::invalid(path, format!("{name} calls no operator, so {meaning}")))
     }
 }
