@@ -29,8 +29,8 @@ lint: ## rustfmt, clippy, rustdoc: all without a warning
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run on this machine
-	@bench/run
+bench: ## measure beside a bare actix-web handler, in one run on this machine (PART=soak: only that part)
+	@bench/run $(PART)
 
 doc: ## the API documentation of every crate
 	$(CARGO) doc --workspace --no-deps

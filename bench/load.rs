@@ -3,13 +3,57 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
+
+/// One request, sent over and over.
+#[derive(Debug, Clone)]
+pub(crate) struct Load {
+    /// Where to.
+    pub(crate) path: String,
+    /// Headers beside the content type.
+    pub(crate) headers: Vec<(String, String)>,
+    /// What is posted.
+    pub(crate) body: String,
+}
+
+impl Load {
+    /// A body posted to a path, without a credential.
+    pub(crate) fn post(path: &str, body: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), headers: Vec::new(), body: body.into() }
+    }
+
+    /// The same with one more header.
+    pub(crate) fn with_header(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.headers.push((name.to_owned(), value.into()));
+        self
+    }
+
+    fn script(&self) -> String {
+        let mut lua = String::from("wrk.method = 'POST'\nwrk.headers['content-type'] = 'application/json'\n");
+        for (name, value) in &self.headers {
+            lua.push_str(&format!("wrk.headers['{}'] = '{}'\n", quoted(name), quoted(value)));
+        }
+        lua.push_str(&format!("wrk.body = '{}'\n", quoted(&self.body)));
+        lua.push_str(
+            "done = function(s, l) io.write(string.format('FIGURES %d %f %f %f %d\\n', s.requests, \
+             s.requests / (s.duration / 1e6), l:percentile(50) / 1000, l:percentile(99) / 1000, \
+             s.errors.status + s.errors.connect + s.errors.read + s.errors.write + s.errors.timeout)) end\n",
+        );
+        lua
+    }
+}
+
+/// A text between the single quotes of Lua.
+fn quoted(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\'', "\\'").replace('\n', "\\n")
+}
 
 /// The figures of one round.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Round {
+    /// Requests answered in it.
+    pub(crate) requests: u64,
     /// Answered requests in a second.
     pub(crate) requests_per_second: f64,
     /// Median latency in milliseconds.
@@ -28,25 +72,19 @@ impl Round {
 
 impl fmt::Display for Round {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:>12.0} {:>7.2} ms {:>7.2} ms", self.requests_per_second, self.p50, self.p99)
+        write!(f, "{:>10.0} {:>8.2} ms {:>8.2} ms", self.requests_per_second, self.p50, self.p99)
     }
 }
 
-/// Posts the file's content over `connections` for `length`; an answer other than 2xx fails the round.
-pub(crate) fn wrk(to: SocketAddr, body: &Path, connections: usize, length: Duration) -> io::Result<Round> {
+/// Sends the request over `connections` for `length`, each connection the next one when the last was answered. An answer
+/// other than 2xx fails the round.
+pub(crate) fn wrk(to: SocketAddr, load: &Load, connections: usize, length: Duration) -> io::Result<Round> {
     let script = tempfile::NamedTempFile::with_suffix(".lua")?;
-    let body = std::fs::read_to_string(body)?.trim().replace('\\', "\\\\").replace('\'', "\\'");
-    let lua = format!(
-        "wrk.method = 'POST'\nwrk.headers['content-type'] = 'application/json'\nwrk.body = '{body}'\n\
-         done = function(s, l) io.write(string.format('FIGURES %f %f %f %d\\n', \
-         s.requests / (s.duration / 1e6), l:percentile(50) / 1000, l:percentile(99) / 1000, \
-         s.errors.status + s.errors.connect + s.errors.read + s.errors.write + s.errors.timeout)) end\n"
-    );
-    std::fs::write(script.path(), lua)?;
+    std::fs::write(script.path(), load.script())?;
     let output = Command::new("wrk")
         .args(["-t1", &format!("-c{connections}"), &format!("-d{}s", length.as_secs()), "-s"])
         .arg(script.path())
-        .arg(format!("http://{to}/api/v1/data/orders"))
+        .arg(format!("http://{to}{}", load.path))
         .output()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let figures = text
@@ -55,7 +93,9 @@ pub(crate) fn wrk(to: SocketAddr, body: &Path, connections: usize, length: Durat
         .ok_or_else(|| io::Error::other(format!("wrk gave no figures: {text}")))?;
     let figures: Vec<f64> = figures.split(' ').filter_map(|figure| figure.parse().ok()).collect();
     match figures[..] {
-        [requests_per_second, p50, p99, 0.0] => Ok(Round { requests_per_second, p50, p99 }),
+        [requests, requests_per_second, p50, p99, 0.0] => {
+            Ok(Round { requests: requests as u64, requests_per_second, p50, p99 })
+        }
         _ => Err(io::Error::other(format!("requests failed during the round: {text}"))),
     }
 }

@@ -1,92 +1,120 @@
 //! `make bench`: the service beside a bare actix-web handler, in one run on one machine.
 //!
 //! Closed loop (`wrk`): each of the connections sends its next request when the last was answered, so latencies are those
-//! of a saturated server. Rounds of both sides alternate, so that what else the machine does falls on both.
+//! of a saturated server. Rounds of all sides alternate, so that what else the machine does falls on all of them. With
+//! names of parts as arguments only those are measured.
 
+mod credentials;
 mod load;
 mod population;
 mod process;
+mod soak;
+mod submissions;
+mod traces;
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use svc_testkit::example;
-use svc_testkit::server::{Launch, free_port};
+use svc_testkit::server::{Launch, Server, free_port};
 
-use crate::load::{Round, wrk};
-use crate::population::{create_channels, median_change};
-use crate::process::{Bare, resident_mib, started_in};
+use crate::load::{Load, Round, wrk};
+use crate::process::Bare;
 
+/// Rounds of each side; the median counts.
 const ROUNDS: usize = 5;
+/// Length of one round.
 const ROUND: Duration = Duration::from_secs(4);
+/// Connections of a round.
 const CONNECTIONS: usize = 50;
-const MANY: usize = 5_000;
-const FEW: usize = 10;
+/// The bare handler and the quickstart channel listen on the same path.
+const ORDERS: &str = "/api/v1/data/orders";
+
+/// A part of the report.
+type Part = fn(&Setting) -> io::Result<()>;
+
+/// What can be measured; a soak takes minutes and has to be asked for.
+const PARTS: [(&str, Part); 5] = [
+    ("traces", traces::measure),
+    ("submissions", submissions::measure),
+    ("credentials", credentials::measure),
+    ("population", population::measure),
+    ("soak", soak::measure),
+];
+const ON_DEMAND: &str = "soak";
+
+/// Where everything is.
+struct Setting {
+    binaries: PathBuf,
+    quickstart: PathBuf,
+}
+
+impl Setting {
+    /// A server without logs, not yet started.
+    fn launch(&self) -> io::Result<Launch> {
+        Ok(Launch::new(self.binaries.join("svc-server"))?.env("RUST_LOG", "warn"))
+    }
+
+    /// A server that stores traces in this mode, with the quickstart loaded.
+    fn serve(&self, traces: &str) -> io::Result<Server> {
+        let server = self.launch()?.env("SVC_TRACE_STORAGE__MODE", traces).start()?;
+        example::load(&mut server.client(), &self.quickstart)?;
+        Ok(server)
+    }
+
+    /// The yardstick.
+    fn bare(&self) -> io::Result<Bare> {
+        Bare::start(&self.binaries.join("bare"), free_port()?)
+    }
+
+    /// The quickstart order.
+    fn order(&self) -> io::Result<Load> {
+        let body = std::fs::read_to_string(self.quickstart.join("order.json"))?;
+        Ok(Load::post(ORDERS, body.trim()))
+    }
+}
 
 fn main() -> io::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
     let (Some(binaries), Some(quickstart)) = (args.next(), args.next()) else {
-        return Err(io::Error::other("usage: bench DIRECTORY_OF_RELEASE_BINARIES QUICKSTART_DIRECTORY"));
+        return Err(io::Error::other(
+            "usage: bench DIRECTORY_OF_RELEASE_BINARIES QUICKSTART_DIRECTORY [PART…]",
+        ));
     };
-    throughput(&binaries, &quickstart)?;
-    populations(&binaries, &quickstart)
-}
-
-fn launch(binaries: &Path) -> io::Result<Launch> {
-    let launch = Launch::new(binaries.join("svc-server"))?;
-    Ok(launch.env("SVC_TRACE_STORAGE__MODE", "off").env("RUST_LOG", "warn"))
-}
-
-#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-fn throughput(binaries: &Path, quickstart: &Path) -> io::Result<()> {
-    let server = launch(binaries)?.start()?;
-    example::load(&mut server.client(), quickstart)?;
-    let bare = Bare::start(&binaries.join("bare"), free_port()?)?;
-    let order = quickstart.join("order.json");
-    let (mut ours, mut yardstick) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        yardstick.push(wrk(bare.address(), &order, CONNECTIONS, ROUND)?);
-        ours.push(wrk(server.address(), &order, CONNECTIONS, ROUND)?);
+    let setting = Setting { binaries, quickstart };
+    let wanted: Vec<PathBuf> = args.collect();
+    if let Some(unknown) = wanted.iter().find(|name| !PARTS.iter().any(|(part, _)| Path::new(part) == *name))
+    {
+        let known: Vec<_> = PARTS.iter().map(|(part, _)| *part).collect();
+        let text = format!("no part is named {}; there are {}", unknown.display(), known.join(", "));
+        return Err(io::Error::other(text));
     }
-    let (yardstick, ours) = (Round::median(yardstick), Round::median(ours));
-    println!(
-        "The quickstart order, {CONNECTIONS} connections, closed loop, median of {ROUNDS} alternating rounds"
-    );
-    println!("  {:<28} {:>12} {:>10} {:>10}", "", "requests/s", "p50", "p99");
-    println!("  {:<28} {yardstick}", "bare actix-web handler");
-    println!("  {:<28} {ours}", "the service, traces off");
-    println!("  ratio {:.2}", ours.requests_per_second / yardstick.requests_per_second);
-    println!("  resident memory after it     {:.1} MiB", resident_mib(server.pid())?);
-    Ok(())
-}
-
-#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-fn populations(binaries: &Path, quickstart: &Path) -> io::Result<()> {
-    let mut changes = Vec::new();
-    for count in [0, FEW, MANY] {
-        let (server, empty_start) = started_in(launch(binaries)?)?;
-        if count == 0 {
-            println!("An empty service");
-            println!("  start until ready            {empty_start:?}");
-            println!("  resident memory              {:.1} MiB", resident_mib(server.pid())?);
-            continue;
+    for (name, measure) in PARTS {
+        let asked = wanted.iter().any(|part| part == Path::new(name));
+        if asked || (wanted.is_empty() && name != ON_DEMAND) {
+            measure(&setting)?;
         }
-        let mut client = server.client().keep_alive();
-        example::load(&mut client, quickstart)?;
-        create_channels(&mut client, count)?;
-        let change = median_change(&mut client)?;
-        changes.push(change);
-        println!("{count} channels");
-        println!("  one changed channel live in  {change:?}");
-        println!("  resident memory              {:.1} MiB", resident_mib(server.pid())?);
-        let (server, start) = process::restarted_in(server)?;
-        println!("  start until ready            {start:?}");
-        println!("  resident memory after start  {:.1} MiB", resident_mib(server.pid())?);
-    }
-    if let [few, many] = changes[..] {
-        let ratio = many.as_secs_f64() / few.as_secs_f64();
-        println!("One changed channel: {MANY} against {FEW} channels  {ratio:.2}");
     }
     Ok(())
+}
+
+/// Sides measured in alternating rounds, the first being the yardstick.
+#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
+fn compare(title: &str, sides: &[(&str, SocketAddr, Load)]) -> io::Result<Vec<Round>> {
+    let mut rounds = vec![Vec::new(); sides.len()];
+    for _ in 0..ROUNDS {
+        for ((_, to, load), rounds) in sides.iter().zip(&mut rounds) {
+            rounds.push(wrk(*to, load, CONNECTIONS, ROUND)?);
+        }
+    }
+    let medians: Vec<Round> = rounds.into_iter().map(Round::median).collect();
+    println!("{title}, {CONNECTIONS} connections, closed loop, median of {ROUNDS} alternating rounds");
+    println!("  {:<34} {:>10} {:>11} {:>11} {:>6}", "", "requests/s", "p50", "p99", "ratio");
+    for ((name, ..), median) in sides.iter().zip(&medians) {
+        let ratio = median.requests_per_second / medians[0].requests_per_second;
+        println!("  {name:<34} {median} {ratio:>6.2}");
+    }
+    Ok(medians)
 }

@@ -4,14 +4,50 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use svc_testkit::example;
 use svc_testkit::http::{Answer, Client};
 
-use crate::process::timed;
+use crate::Setting;
+use crate::process::{resident_mib, restarted_in, started_in, timed};
 
 /// Items of one import request.
 const IMPORT_BATCH: usize = 1_000;
 /// Changes measured; the median is reported.
 const CHANGES: usize = 21;
+const MANY: usize = 5_000;
+const FEW: usize = 10;
+
+/// What a start, a change and the memory of a service cost, by the number of its channels.
+#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
+pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+    let mut changes = Vec::new();
+    for count in [0, FEW, MANY] {
+        let launch = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off");
+        let (server, empty_start) = started_in(launch)?;
+        if count == 0 {
+            println!("An empty service");
+            println!("  start until ready            {empty_start:?}");
+            println!("  resident memory              {:.1} MiB", resident_mib(server.pid())?);
+            continue;
+        }
+        let mut client = server.client().keep_alive();
+        example::load(&mut client, &setting.quickstart)?;
+        create_channels(&mut client, count)?;
+        let change = median_change(&mut client)?;
+        changes.push(change);
+        println!("{count} channels");
+        println!("  one changed channel live in  {change:?}");
+        println!("  resident memory              {:.1} MiB", resident_mib(server.pid())?);
+        let (server, start) = restarted_in(server)?;
+        println!("  start until ready            {start:?}");
+        println!("  resident memory after start  {:.1} MiB", resident_mib(server.pid())?);
+    }
+    if let [few, many] = changes[..] {
+        let ratio = many.as_secs_f64() / few.as_secs_f64();
+        println!("One changed channel: {MANY} against {FEW} channels  {ratio:.2}");
+    }
+    Ok(())
+}
 
 fn channel(number: usize) -> Value {
     json!({
@@ -29,7 +65,7 @@ fn expect(answer: Answer, status: u16) -> io::Result<Answer> {
 }
 
 /// Imports and activates this many channels, with one engine reload at the end.
-pub(crate) fn create_channels(client: &mut Client, count: usize) -> io::Result<()> {
+fn create_channels(client: &mut Client, count: usize) -> io::Result<()> {
     let numbers: Vec<usize> = (0..count).collect();
     for batch in numbers.chunks(IMPORT_BATCH) {
         let items: Vec<_> = batch.iter().copied().map(channel).collect();
@@ -50,7 +86,7 @@ fn order(client: &mut Client, number: usize) -> io::Result<Answer> {
 }
 
 /// The median time from asking for a new version's activation until the new version has answered a request.
-pub(crate) fn median_change(client: &mut Client) -> io::Result<Duration> {
+fn median_change(client: &mut Client) -> io::Result<Duration> {
     let mut times = Vec::new();
     for change in 0..CHANGES {
         let id = format!("/api/v1/admin/channels/bench-{}", change % 10);

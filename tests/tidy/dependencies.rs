@@ -55,7 +55,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("actix-web", &["src/server", "bench"]),
     ("datalogic-rs", &["src/engine"]),
     ("reqwest", &["src/outbound"]),
-    ("josekit", &["src/auth"]),
+    ("josekit", &["src/auth", "bench"]),
     ("tokio-cron-scheduler", &["actors/housekeeping"]),
     ("clap", &["src/server"]),
     ("toml", &["src/server", "tests"]),

@@ -1,0 +1,33 @@
+//! Five minutes of load, and whether memory stays where it was.
+
+use std::io;
+use std::time::Duration;
+
+use crate::load::wrk;
+use crate::process::resident_mib;
+use crate::{CONNECTIONS, Setting};
+
+/// Length of one slice; memory is read after each.
+const SLICE: Duration = Duration::from_secs(10);
+const SLICES: usize = 15;
+
+/// Stored traces and submissions, half of the time each, on one server.
+#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
+pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+    let server = setting.serve("sync")?;
+    let order = setting.order()?;
+    let mut submission = order.clone();
+    submission.path.push_str("/async");
+    println!("Five minutes of load, {CONNECTIONS} connections: resident memory in MiB after each slice");
+    for slice in 0..SLICES {
+        let sync = wrk(server.address(), &order, CONNECTIONS, SLICE)?;
+        let submitted = wrk(server.address(), &submission, CONNECTIONS, SLICE)?;
+        println!(
+            "  {slice:>2}  {:>8.1} MiB   {:>8.0} sync/s   {:>8.0} async/s",
+            resident_mib(server.pid())?,
+            sync.requests_per_second,
+            submitted.requests_per_second
+        );
+    }
+    Ok(())
+}

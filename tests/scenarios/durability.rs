@@ -1,0 +1,163 @@
+//! What was accepted is not lost: a 202 survives `kill -9`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::server::{Server, wait_until};
+
+use crate::support::{launch, serve};
+
+const SUBMISSIONS: usize = 20_000;
+const KILLS: usize = 4;
+const CLIENTS: usize = 16;
+/// One submission in so many fails its workflow.
+const FAILING: usize = 100;
+
+/// What the clients were told, from threads that outlive servers.
+#[derive(Default)]
+struct Told {
+    accepted: Mutex<Vec<String>>,
+    sent: AtomicUsize,
+    stop: AtomicBool,
+}
+
+/// Submits until enough was accepted; a connection that breaks is opened again.
+fn submit(told: &Told, address: std::net::SocketAddr) {
+    let mut client = Client::new(address).keep_alive();
+    while !told.stop.load(Ordering::Relaxed) {
+        let number = told.sent.fetch_add(1, Ordering::Relaxed);
+        let body = json!({"n": number, "bad": number % FAILING == 0});
+        match client.json("POST", "/api/v1/data/work/async", &body) {
+            Ok(answer) if answer.status == 202 => {
+                let id = answer.json()["trace_id"].as_str().unwrap().to_owned();
+                let mut accepted = told.accepted.lock().unwrap();
+                accepted.push(id);
+                if accepted.len() >= SUBMISSIONS {
+                    told.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            Ok(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
+            // The server is away: it was killed.
+            Err(_) => client = Client::new(address).keep_alive(),
+        }
+    }
+}
+
+/// Every trace by id with its status, page after page.
+fn traces(client: &mut Client) -> BTreeMap<String, String> {
+    pages(client, "/api/v1/admin/traces?mode=async&limit=1000", |row| {
+        (text(&row["id"]), text(&row["status"]))
+    })
+}
+
+fn pages<K: Ord, V>(client: &mut Client, path: &str, of: impl Fn(&Value) -> (K, V)) -> BTreeMap<K, V> {
+    let (mut all, mut cursor) = (BTreeMap::new(), String::new());
+    loop {
+        let page = client.get(&format!("{path}{cursor}")).unwrap();
+        assert_eq!(page.status, 200, "{}", page.text());
+        let page = page.json();
+        all.extend(page["data"].as_array().unwrap().iter().map(&of));
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return all,
+        }
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Ids of the traces that have a dead letter.
+fn dead_letters(client: &mut Client) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    loop {
+        let path = format!("/api/v1/admin/trace-dlq?limit=1000&offset={}", ids.len());
+        let page = client.get(&path).unwrap().json();
+        let rows = page["data"].as_array().unwrap();
+        if rows.is_empty() {
+            return ids;
+        }
+        ids.extend(rows.iter().map(|row| text(&row["trace_id"])));
+    }
+}
+
+fn is_settled(client: &mut Client) -> bool {
+    ["pending", "running"].iter().all(|status| {
+        let page = client.get(&format!("/api/v1/admin/traces?status={status}&limit=1")).unwrap();
+        page.json()["data"].as_array().is_some_and(Vec::is_empty)
+    })
+}
+
+#[test]
+fn every_202_ends_completed_or_dead_lettered_after_kill_9() {
+    let mut server: Server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
+    let rule = json!({"rules": [{"logic": {"!": {"var": "payload.bad"}}, "message": "bad"}]});
+    let tasks = json!([
+        {"id": "check", "name": "Check", "function": {"name": "validation", "input": rule}},
+        {"id": "take", "name": "Take",
+            "function": {"name": "parse_json", "input": {"source": "payload", "target": "input"}}},
+    ]);
+    serve(&mut server.client(), "work", tasks);
+    let (told, address) = (Arc::new(Told::default()), server.address());
+    let clients: Vec<_> = (0..CLIENTS)
+        .map(|_| {
+            let told = Arc::clone(&told);
+            std::thread::spawn(move || submit(&told, address))
+        })
+        .collect();
+    for kill in 1..=KILLS {
+        let due = SUBMISSIONS * kill / (KILLS + 1);
+        let reached = wait_until(Duration::from_secs(300), || {
+            Ok(told.accepted.lock().unwrap().len() >= due
+                || clients.iter().any(|client| client.is_finished()))
+        });
+        assert!(reached.unwrap(), "submissions go on");
+        server = server.crash_and_restart().unwrap();
+    }
+    clients.into_iter().for_each(|client| client.join().unwrap());
+
+    let mut client = server.client().keep_alive();
+    assert!(wait_until(Duration::from_secs(120), || Ok(is_settled(&mut client))).unwrap(), "all runs end");
+    let accepted = told.accepted.lock().unwrap();
+    let (traces, dead) = (traces(&mut client), dead_letters(&mut client));
+    assert!(accepted.len() >= SUBMISSIONS);
+    assert_eq!(accepted.iter().collect::<BTreeSet<_>>().len(), accepted.len(), "ids are unique");
+    let mut failed = 0;
+    for id in accepted.iter() {
+        match traces.get(id).map(String::as_str) {
+            Some("completed") => {}
+            Some("failed") => {
+                failed += 1;
+                assert!(dead.contains(id), "{id} failed without a dead letter");
+            }
+            other => panic!("{id} was accepted and is {other:?}"),
+        }
+    }
+    assert!(failed >= SUBMISSIONS / FAILING / 2, "failures were among them: {failed}");
+}
+
+#[test]
+fn the_trace_of_an_answered_request_is_there_after_kill_9() {
+    let server = launch().start().unwrap();
+    crate::support::echo(&mut server.client(), "kept", json!({}));
+    let mut client = server.client().keep_alive();
+    let answered: Vec<String> = (0..200)
+        .map(|n| {
+            let answer = client.json("POST", "/api/v1/data/kept", &json!({"n": n})).unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            text(&answer.json()["id"])
+        })
+        .collect();
+    let server = server.crash_and_restart().unwrap();
+    let stored = pages(&mut server.client(), "/api/v1/admin/traces?mode=sync&limit=1000", |row| {
+        (text(&row["id"]), text(&row["status"]))
+    });
+    for id in &answered {
+        assert_eq!(stored.get(id).map(String::as_str), Some("completed"), "{id}");
+    }
+}
