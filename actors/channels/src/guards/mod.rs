@@ -16,7 +16,7 @@ mod rate;
 mod reuse;
 
 use serde_json::{Map, Value, json};
-use svc_model::config::ChannelConfig;
+use svc_model::config::{AuthConfig, ChannelConfig};
 use svc_model::{Channel, ServiceError, rollout};
 
 use crate::answer::Answer;
@@ -119,7 +119,7 @@ impl Guards {
             }),
             reuse: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
                 let before = previous.and_then(|previous| previous.reuse.as_ref()).filter(|_| unchanged);
-                Reuse::build(name, block, tools, before)
+                Reuse::build(name, block, personal(config), tools, before)
             }),
             permits: config
                 .backpressure
@@ -137,6 +137,15 @@ impl Guards {
         if let Some(reuse) = &self.reuse {
             reuse.keep(key, answer);
         }
+    }
+}
+
+/// The setting that lets a workflow answer one caller other than the next, which no cache knows.
+fn personal(config: &ChannelConfig) -> Option<&'static str> {
+    match config.auth {
+        Some(AuthConfig::Jwt(_)) => Some("auth.mode"),
+        _ if !config.request.cookies_to_metadata.is_empty() => Some("request.cookies_to_metadata"),
+        _ => None,
     }
 }
 

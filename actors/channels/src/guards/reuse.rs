@@ -20,12 +20,18 @@ pub(crate) struct Reuse {
 }
 
 impl Reuse {
+    /// `personal` names a setting of the channel by which its workflow may tell callers apart.
     pub(super) fn build(
         channel: &str,
         block: &config::Cache,
+        personal: Option<&str>,
         tools: &Toolbox,
         previous: Option<&Self>,
     ) -> Self {
+        if let Some(setting) = personal {
+            slog::warn!(tools.log, "cached answers are shared by callers the workflow can tell apart";
+                "channel" => channel, "setting" => setting);
+        }
         if let Some(connector) = &block.connector {
             slog::warn!(tools.log, "one node keeps answers in its own memory, not in a connector";
                 "channel" => channel, "connector" => connector);

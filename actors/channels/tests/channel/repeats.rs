@@ -1,20 +1,22 @@
 //! Messages that came before: refused by their key, or answered as before.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_supervision::{Tree, Universe};
 use serde_json::{Value, json};
+use slog::{Drain, Logger, Never, OwnedKVList, Record, o};
 use svc_channels::{Answer, ChannelActor, DataRequest, Definition, Settings};
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task};
+use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task, token_auth};
 
 async fn keyed(orders: &Orders, key: &str) -> Result<Answer, ServiceError> {
     orders.submit(http(json!({}), &[("idempotency-key", key)])).await
 }
 
 async fn replace(tree: &Tree, orders: &Orders, definition: Definition) {
-    let factory = ChannelActor::factory(&std::sync::Arc::new(definition));
+    let factory = ChannelActor::factory(&Arc::new(definition));
     tree.replace(&orders.0, None, factory).await.unwrap().commit().await.unwrap();
 }
 
@@ -181,4 +183,40 @@ fn answers_of_a_changed_channel_or_workflow_are_forgotten() {
             assert_ne!(orders.post(json!({})).await.unwrap(), before);
         }
     });
+}
+
+/// Keeps the texts of log lines.
+struct Texts(Arc<Mutex<Vec<String>>>);
+
+impl Drain for Texts {
+    type Ok = ();
+    type Err = Never;
+
+    fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), Never> {
+        self.0.lock().unwrap().push(record.msg().to_string());
+        Ok(())
+    }
+}
+
+#[test]
+fn the_log_warns_of_a_cache_in_front_of_a_workflow_that_can_tell_callers_apart() {
+    let warnings = |config: Value| {
+        let texts = Arc::default();
+        let mut kit = Kit::new(Settings::default());
+        kit.tools.log = Logger::root(Texts(Arc::clone(&texts)), o!());
+        kit.build(config, &nothing()).unwrap();
+        let texts = texts.lock().unwrap();
+        texts.iter().filter(|text| text.contains("shared by callers")).count()
+    };
+    let with = |key: &str, value: Value| {
+        let mut config = keeping();
+        config[key] = value;
+        config
+    };
+    assert_eq!(warnings(keeping()), 0);
+    assert_eq!(warnings(with("auth", json!({"mode": "api_key", "keys": ["k"]}))), 0);
+    assert_eq!(warnings(with("auth", token_auth())), 1);
+    assert_eq!(warnings(with("request", json!({"cookies_to_metadata": ["sid"]}))), 1);
+    let unkept = json!({"auth": token_auth(), "cache": {"enabled": false}});
+    assert_eq!(warnings(unkept), 0);
 }
