@@ -96,13 +96,13 @@ impl Rate {
     ) -> Result<(), ServiceError> {
         let Some(key) = self.key(channel, request, auth, tools) else {
             tools.metrics.rate_key_unavailable(channel);
-            return Err(too_many());
+            return Err(ServiceError::rate_limited());
         };
         if self.limiter.check(&key) {
             return Ok(());
         }
         tools.metrics.rate_limited(channel);
-        Err(too_many())
+        Err(ServiceError::rate_limited())
     }
 
     fn key<'r>(
@@ -148,10 +148,6 @@ impl Settings {
         }
         Value::Object(visible)
     }
-}
-
-fn too_many() -> ServiceError {
-    ServiceError::new(svc_model::Code::RateLimited, "Too many requests").with_retry_after(1)
 }
 
 /// The headers an expression names in a literal path.
