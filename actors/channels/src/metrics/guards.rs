@@ -24,6 +24,9 @@ struct CredentialLabels {
     reason: &'static str,
 }
 
+/// Scopes of the platform's own rate limits. A channel of such a name shares the series and does not take it along.
+const PLATFORM_SCOPES: [&str; 3] = ["admin", "data", "operational"];
+
 /// How a channel knows its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credential {
@@ -94,7 +97,9 @@ impl GuardMetrics {
     }
 
     pub(super) fn forget(&self, channel: &str) {
-        self.rate_limited.remove(&ScopeLabels { scope: channel.to_owned() });
+        if !PLATFORM_SCOPES.contains(&channel) {
+            self.rate_limited.remove(&ScopeLabels { scope: channel.to_owned() });
+        }
         for family in [&self.keys_unavailable, &self.hits, &self.misses] {
             family.remove(&labels(channel));
         }
@@ -103,4 +108,27 @@ impl GuardMetrics {
 
 fn labels(channel: &str) -> ChannelLabels {
     ChannelLabels { channel: channel.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use prometheus_client::encoding::text::encode;
+
+    use super::*;
+
+    #[test]
+    fn a_channel_that_goes_takes_its_own_series_and_none_of_the_platform() {
+        let (metrics, mut registry) = (GuardMetrics::default(), Registry::default());
+        metrics.register(&mut registry);
+        for scope in ["admin", "data", "operational", "orders"] {
+            metrics.rate_limited(scope);
+            metrics.forget(scope);
+        }
+        let mut page = String::new();
+        encode(&mut page, &registry).unwrap();
+        for (scope, counted) in [("admin", true), ("data", true), ("operational", true), ("orders", false)] {
+            let series = format!("rate_limit_rejections_total{{scope=\"{scope}\"}} 1");
+            assert_eq!(page.contains(&series), counted, "{scope}: {page}");
+        }
+    }
 }

@@ -117,7 +117,7 @@ impl ChannelMetrics {
     }
 
     /// Counts a request over a rate limit. `scope` is the name of the channel, or `admin`, `data` or `operational` for
-    /// the platform's own limits.
+    /// the platform's own limits; a channel named like one of these is counted with it.
     pub fn rate_limited(&self, scope: &str) {
         self.guards.rate_limited(scope);
     }
