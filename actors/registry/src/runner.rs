@@ -35,7 +35,9 @@ impl Registry {
             if let Some(quarantine) = entry.quarantine() {
                 metrics.error("channel_quarantined");
                 metrics.lost(Some(entry.name()));
-                return failed(refusal::quarantined(entry.name(), &quarantine.reason).message());
+                slog::warn!(self.shared.tools.log, "job of a quarantined channel failed";
+                    "channel" => entry.name(), "trace_id" => %run.job.trace_id, "reason" => &*quarantine.reason);
+                return failed(refusal::quarantined(entry.name(), quarantine.public_reason()).message());
             }
             let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy(run.job) };
             let error = match actor.ask(run).await {

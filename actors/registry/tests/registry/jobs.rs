@@ -7,11 +7,13 @@ use actix_supervision::{Fault, FaultKind};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
+use svc_channels::refusal::FAILED_TOO_OFTEN;
 use svc_model::ChannelContent;
 use svc_registry::Scope;
 use svc_traces::{Completed, Ended, Job, Runner};
 
 use crate::kit::{Running, channel, run};
+use crate::supervision::exhaust;
 
 fn job(id: Option<&str>, name: &str) -> Job {
     Job {
@@ -94,6 +96,23 @@ fn a_job_whose_run_crashes_fails_and_says_so() {
         let completed = perform(&running, job(Some("orders"), "orders")).await;
         assert_eq!(failure(&completed), "Internal server error");
         assert_eq!(mark(&perform(&running, job(Some("orders"), "orders")).await), "w");
+    });
+}
+
+#[test]
+fn a_job_of_a_channel_that_failed_too_often_fails_without_the_detail() {
+    let kind = FaultKind::Panic;
+    let fault =
+        |nth| Fault { path: "channels/orders/*".into(), message: "Probe".into(), nth, kind: kind.clone() };
+    run((1..=3).map(fault).collect(), async |world| {
+        world.workflow("w", "w").await;
+        world.channel(channel("orders", &["POST"], "/orders")).await;
+        let running = world.start().await;
+        exhaust(&running, "orders").await;
+        let completed = perform(&running, job(Some("orders"), "orders")).await;
+        let told = failure(&completed);
+        assert!(told.ends_with(FAILED_TOO_OFTEN), "{told}");
+        assert!(!told.contains(&*running.reason("orders").unwrap()), "{told}");
     });
 }
 

@@ -17,7 +17,7 @@ fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Ve
 }
 
 /// Keeps asking until the channel's budget is used up.
-async fn exhaust(running: &Running, name: &str) {
+pub(crate) async fn exhaust(running: &Running, name: &str) {
     while !running.is_quarantined(name) {
         let actor = running.registry.snapshot().by_name(name).map(|entry| entry.actor(None).cloned());
         if let Some(Ok(actor)) = actor {
