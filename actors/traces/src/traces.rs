@@ -26,6 +26,9 @@ use crate::{input, token};
 /// What an actor gets beyond the time it allows itself to finish, before it is ended by force.
 const MARGIN: Duration = Duration::from_secs(5);
 
+/// The word for a message whose caller is refused because the database did not take its row.
+const STORAGE: &str = "storage";
+
 /// What a caller is told about accepted work, which is on disk by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
@@ -173,7 +176,7 @@ impl Traces {
     /// # Errors
     /// In mode `sync`: the database is away or refused the row.
     pub async fn record(&self, policy: &Policy, record: Record) -> Result<(), ServiceError> {
-        let Shared { metrics, lanes, traces, .. } = &*self.shared;
+        let Shared { metrics, lanes, traces, settings, .. } = &*self.shared;
         if policy.errors_only && record.clean {
             metrics.dropped("errors_only");
             return Ok(());
@@ -182,6 +185,7 @@ impl Traces {
             TracingMode::Sync => {
                 return traces.insert(record.into_row()).await.map_err(|error| {
                     metrics.persistence_failures.inc();
+                    settings.errors.tell(STORAGE);
                     error.into()
                 });
             }
@@ -202,7 +206,7 @@ impl Traces {
     /// [`SubmitError::Shed`], 503, when the queue is full (worth another try) or closed; [`SubmitError::Failed`] with
     /// the error of the database.
     pub async fn submit(&self, job: Job) -> Result<Accepted, SubmitError> {
-        let Shared { waiting, traces, .. } = &*self.shared;
+        let Shared { waiting, traces, settings, .. } = &*self.shared;
         // A place before the work of writing the job down: refusals have to be cheap.
         let mut slot = waiting.slots.place().map_err(|shed| self.refuse(&job, shed))?;
         let input = input::write(&job, 0).map_err(|error| {
@@ -219,7 +223,7 @@ impl Traces {
             access_token_hash: Some(token::hash(&token)),
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
-        let written = traces.insert(row).await;
+        let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(STORAGE));
         let queued = Queued::new(job, slot, 0);
         match written {
             Ok(()) => waiting.push(queued),

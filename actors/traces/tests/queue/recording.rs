@@ -57,6 +57,7 @@ fn in_mode_sync_a_trace_that_is_not_stored_is_the_callers_error() {
         let failed = process.traces.record(&policy(TracingMode::Sync), record(true)).await.unwrap_err();
         assert_eq!((failed.status(), failed.retry_after()), (503, Some(5)));
         assert_eq!(process.metric("trace_persistence_failures_total"), 1.0);
+        assert_eq!(process.told("storage"), 1);
         drop(lock);
         let policy = policy(TracingMode::Sync);
         until(async || process.traces.record(&policy, record(true)).await.is_ok()).await;
