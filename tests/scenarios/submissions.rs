@@ -138,3 +138,29 @@ fn a_submission_that_finds_no_room_is_soon_listed_as_failed() {
         page["data"].as_array().unwrap().iter().filter(full).count() == shed.len()
     });
 }
+
+#[test]
+fn an_empty_token_header_does_not_hide_the_token_of_the_query() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    let (id, token) = submit(&mut client, "jobs", &json!({}));
+    let read = |client: &mut Client, header: &str| {
+        let path = format!("{TRACES}/{id}?token={token}");
+        client.send("GET", &path, &[("x-trace-token", header)], b"").unwrap()
+    };
+    assert_eq!(read(&mut client, "").status, 200);
+    error(&read(&mut client, "wrong"), 401, "UNAUTHORIZED");
+}
+
+#[test]
+fn a_client_that_guessed_too_often_learns_nothing_of_traces() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "jobs", json!({}));
+    let (id, _) = submit(&mut client, "jobs", &json!({}));
+    for _ in 0..10 {
+        error(&with_token(&mut client, &id, "wrong"), 401, "UNAUTHORIZED");
+    }
+    error(&client.get(&format!("{TRACES}/no-such-trace")).unwrap(), 401, "UNAUTHORIZED");
+}

@@ -37,4 +37,5 @@ pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
 pub use request::{DataRequest, Delivery, Ingress};
 pub use settings::Settings;
+pub use shape::remove_control;
 pub use toolbox::Toolbox;

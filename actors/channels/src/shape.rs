@@ -57,6 +57,11 @@ impl Control {
     }
 }
 
+/// Removes the control document from the `data` of a message, as it is removed from every answer.
+pub fn remove_control(data: &mut Value) {
+    Control::take(data);
+}
+
 /// What a shaped answer had to leave out; for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Dropped {

@@ -29,8 +29,9 @@ pub use metrics::StoreMetrics;
 pub use repo::{
     Audit, AuditEntry, AuditFilter, ChannelGates, ClaimedLetter, ConnectorNeed, Connectors, DeadLetter,
     DeadLetterFilter, DeadLetterRow, DeadLetters, Epoch, Filter, ImportAction, Imported, Merge, Mutation,
-    NewTrace, OnConflict, PlatformRoute, Repository, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage,
-    TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
+    NewTrace, OnConflict, PlatformRoute, Repository, TraceAccess, TraceEnd, TraceFailure, TraceKey,
+    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces, Unfinished, Versioned,
+    WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

@@ -26,8 +26,8 @@ pub use mutation::{AuditEntry, Mutation};
 pub use repository::Repository;
 pub(crate) use traces::Change;
 pub use traces::{
-    NewTrace, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
-    TraceStatus, Traces, Unfinished,
+    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord,
+    TraceRow, TraceStatus, Traces, Unfinished,
 };
 pub use versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
 

@@ -6,7 +6,8 @@ use actix_supervision::{Fault, FaultKind, Tree};
 use chrono::{NaiveDate, NaiveDateTime};
 use futures_util::future::{join, join_all};
 use svc_store::{
-    NewTrace, StoreError, TraceEnd, TraceFailure, TraceKey, TraceMode, TraceQuery, TraceStatus, Traces,
+    NewTrace, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TraceQuery, TraceStatus,
+    Traces,
 };
 use uuid::Uuid;
 
@@ -85,12 +86,10 @@ pub(crate) async fn a_trace_is_stored_whole(db: Database) {
     let (first, second) = join(traces.insert(whole.clone()), traces.insert(bare.clone())).await;
     first.unwrap();
     second.unwrap();
-    let read = traces.get(&whole.id.to_string()).await.unwrap().unwrap();
-    assert_eq!((read.input_json, read.result_json), (whole.input_json, whole.result_json));
-    assert_eq!(
-        (read.task_trace_json, read.access_token_hash),
-        (whole.task_trace_json, whole.access_token_hash)
-    );
+    let id = whole.id.to_string();
+    let read = traces.get(&id).await.unwrap().unwrap();
+    assert_eq!((read.result_json, read.task_trace_json), (whole.result_json, whole.task_trace_json));
+    assert_eq!(traces.access(&id).await.unwrap().unwrap().token_hash, whole.access_token_hash);
     let row = read.row;
     assert_eq!((row.channel.as_str(), row.channel_id.as_deref()), ("orders", Some("c1")));
     assert_eq!((row.mode.as_str(), row.status.as_str()), ("kafka", "failed"));
@@ -101,10 +100,15 @@ pub(crate) async fn a_trace_is_stored_whole(db: Database) {
     assert!(row.created_at <= row.updated_at);
     let read = traces.get(&bare.id.to_string()).await.unwrap().unwrap();
     assert_eq!((read.row.channel.as_str(), read.row.channel_id, read.row.started_at), ("é", None, None));
-    assert_eq!((read.input_json, read.result_json, read.access_token_hash), (None, None, None));
+    assert_eq!((read.result_json, read.task_trace_json), (None, None));
+    assert_eq!(traces.access(&bare.id.to_string()).await.unwrap(), Some(TraceAccess { token_hash: None }));
     for absent in ["", "a\0", &Uuid::now_v7().to_string()] {
         assert_eq!(traces.get(absent).await.unwrap(), None);
+        assert_eq!(traces.access(absent).await.unwrap(), None);
     }
+    // What came in is not read with the rest.
+    db.execute("UPDATE traces SET result_json = input_json").await.unwrap();
+    assert_eq!(traces.get(&id).await.unwrap().unwrap().result_json, whole.input_json);
 }
 
 pub(crate) async fn a_run_begins_and_ends_once(db: Database) {

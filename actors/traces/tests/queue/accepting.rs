@@ -15,11 +15,15 @@ fn what_is_accepted_is_on_disk_before_the_answer_and_runs_once() {
         let row = process.trace(accepted.trace_id).await;
         assert_eq!((&*row.row.status, &*row.row.mode, &*row.row.channel), ("pending", "async", "orders"));
         assert_eq!(row.row.channel_id.as_deref(), Some("orders-id"));
-        let input: Value = serde_json::from_str(&row.input_json.unwrap()).unwrap();
+        // What came in is not read with the rest.
+        world.execute("UPDATE traces SET result_json = input_json");
+        let stored = process.trace(accepted.trace_id).await.result_json.unwrap();
+        let input: Value = serde_json::from_str(&stored).unwrap();
         let expected =
             json!({ "data": { "do": "wait", "n": 1 }, "metadata": { "ip": "192.0.2.1" }, "bucket": 7 });
         assert_eq!(input, expected);
-        let hash = row.access_token_hash.unwrap();
+        let access = process.store.traces().access(&accepted.trace_id.to_string()).await.unwrap();
+        let hash = access.unwrap().token_hash.unwrap();
         assert_eq!((accepted.trace_token.len(), hash.len()), (32, 64));
         assert!(!hash.contains(&accepted.trace_token));
         process.runner.open();
@@ -101,6 +105,7 @@ fn what_could_not_be_written_is_not_accepted_and_holds_no_room() {
         let lock = world.lock();
         let refused = process.submit(json!({})).await.unwrap_err();
         assert_eq!((refused.status(), refused.retry_after()), (503, Some(5)));
+        assert_eq!(process.told("storage"), 1);
         assert_eq!(process.metric("trace_queue_depth"), 0.0);
         assert_eq!(process.metric("trace_queue_memory_bytes"), 0.0);
         drop(lock);

@@ -46,15 +46,18 @@ pub(super) async fn read(
     id: Path<String>,
     reader: TraceReader,
 ) -> Result<HttpResponse, Error> {
-    let found = state.store.traces().get(&id).await?;
-    let trace = found.ok_or_else(|| ServiceError::not_found(format!("trace '{id}' does not exist")))?;
-    reader.admit(&state, trace.access_token_hash.as_deref())?;
+    reader.refuse_locked_out(&state)?;
+    let (traces, unknown) =
+        (state.store.traces(), || ServiceError::not_found(format!("trace '{id}' does not exist")));
+    let access = traces.access(&id).await?.ok_or_else(unknown)?;
+    reader.admit(&state, access.token_hash.as_deref())?;
+    let trace = traces.get(&id).await?.ok_or_else(unknown)?;
     Ok(data(shown(trace)))
 }
 
 /// A trace as it is answered: its metadata, which holds what the caller sent about itself, stays behind.
 fn shown(trace: TraceRecord) -> Value {
-    let TraceRecord { row, result_json, task_trace_json, .. } = trace;
+    let TraceRecord { row, result_json, task_trace_json } = trace;
     let mut shown = json!({
         "id": row.id,
         "status": row.status,
@@ -150,10 +153,8 @@ mod tests {
         };
         TraceRecord {
             row,
-            input_json: Some("{\"secret\": 1}".into()),
             result_json: result.map(str::to_owned),
             task_trace_json: task_trace.map(str::to_owned),
-            access_token_hash: Some("hash".into()),
         }
     }
 

@@ -154,6 +154,14 @@ impl AdminAuth {
         Ok(Principal::of_key(key))
     }
 
+    /// Refuses a client that has to wait the read of any trace, before one is looked up for it.
+    pub(crate) fn refuse_locked_out(&self, client: IpAddr) -> Result<(), Refusal> {
+        if self.lockout.is_locked(client, Instant::now()) {
+            return Err(Refusal::trace(Reason::LockedOut));
+        }
+        Ok(())
+    }
+
     /// Decides over the read of one trace: whoever presents the token with that SHA-256, or an admin credential. `None`
     /// for a trace without a token, which is open where no key is asked for. A good token does not clear the client's
     /// failures: anyone who may submit something obtains one.
@@ -165,10 +173,7 @@ impl AdminAuth {
         token_hash: Option<&str>,
     ) -> Result<(), Refusal> {
         let Some(hash) = token_hash else { return self.authorize(&Method::GET, headers, client).map(drop) };
-        let now = Instant::now();
-        if self.lockout.is_locked(client, now) {
-            return Err(Refusal::trace(Reason::LockedOut));
-        }
+        self.refuse_locked_out(client)?;
         if token.is_some_and(|token| {
             bool::from(hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()))
         }) {
@@ -183,7 +188,7 @@ impl AdminAuth {
         if token.is_none() {
             return Err(Refusal::trace(Reason::MissingOrMalformed));
         }
-        self.lockout.failed(client, now);
+        self.lockout.failed(client, Instant::now());
         Err(Refusal::trace(Reason::InvalidKey))
     }
 

@@ -6,11 +6,12 @@
 use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
-use actix_web::http::header::{HeaderMap, HeaderName};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::{FromRequest, HttpRequest};
 use serde_json::Value;
 use svc_model::ServiceError;
 
+use super::auth::Refusal;
 use super::{Error, RequestContext, query};
 use crate::state::AppState;
 
@@ -27,6 +28,14 @@ pub(crate) struct TraceReader {
 }
 
 impl TraceReader {
+    /// Refuses a client that has to wait after wrong guesses, before the database is asked.
+    ///
+    /// # Errors
+    /// 401, counted and logged.
+    pub(crate) fn refuse_locked_out(&self, state: &AppState) -> Result<(), ServiceError> {
+        self.decided(state, state.auth.refuse_locked_out(self.context.client_ip))
+    }
+
     /// Lets the request read a trace whose token has this SHA-256 in hexadecimal digits; `None` for a trace that has no
     /// token, which only operators read.
     ///
@@ -35,8 +44,12 @@ impl TraceReader {
     pub(crate) fn admit(&self, state: &AppState, token_hash: Option<&str>) -> Result<(), ServiceError> {
         let client = self.context.client_ip;
         let decided = state.auth.authorize_trace(&self.headers, client, self.token.as_deref(), token_hash);
+        self.decided(state, decided)
+    }
+
+    fn decided(&self, state: &AppState, decided: Result<(), Refusal>) -> Result<(), ServiceError> {
         decided.map_err(|refusal| {
-            state.count_refusal(refusal.reason, client, &self.context.id);
+            state.count_refusal(refusal.reason, self.context.client_ip, &self.context.id);
             refusal.error
         })
     }
@@ -50,9 +63,10 @@ impl FromRequest for TraceReader {
         let context = RequestContext::from_request(request, payload).into_inner();
         ready(context.and_then(|context| {
             let by_query = query::parse(request.query_string())?.remove(TOKEN);
-            let by_query = by_query.as_ref().and_then(Value::as_str).map(|token| token.as_bytes().to_vec());
-            let by_header = request.headers().get(X_TRACE_TOKEN).map(|value| value.as_bytes().to_vec());
-            let token = by_header.or(by_query).filter(|token| !token.is_empty());
+            let by_query = by_query.as_ref().and_then(Value::as_str).map(str::as_bytes);
+            let by_header = request.headers().get(X_TRACE_TOKEN).map(HeaderValue::as_bytes);
+            let token = [by_header, by_query].into_iter().flatten().find(|token| !token.is_empty());
+            let token = token.map(<[u8]>::to_vec);
             Ok(Self { context, headers: request.headers().clone(), token })
         }))
     }

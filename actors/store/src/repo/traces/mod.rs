@@ -22,8 +22,8 @@ use crate::writer::Outcome;
 
 pub(crate) use change::Change;
 pub use model::{
-    NewTrace, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
-    TraceStatus, Unfinished,
+    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord,
+    TraceRow, TraceStatus, Unfinished,
 };
 pub(super) use read::Instant;
 
@@ -113,6 +113,17 @@ impl Traces {
     pub async fn list(&self, query: TraceQuery) -> Result<TracePage, StoreError> {
         let listing = list::Listing::new(query)?;
         self.0.read(operation("list"), move |conn| Box::pin(async move { listing.load(conn).await })).await
+    }
+
+    /// Whether there is a trace of that id, and who may read it. Cheap, whatever the trace carries.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn access(&self, id: &str) -> Result<Option<TraceAccess>, StoreError> {
+        let id = key(id);
+        self.0
+            .read(operation("access"), move |conn| Box::pin(async move { read::access(conn, &id).await }))
+            .await
     }
 
     /// The trace of that id.

@@ -257,17 +257,20 @@ pub struct TraceRow {
     pub updated_at: Timestamp,
 }
 
-/// A trace with all there is.
+/// A trace with what came out of it. What came in is for the run alone and never read again.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TraceRecord {
     /// What lists show.
     pub row: TraceRow,
-    /// What came in, JSON.
-    pub input_json: Option<String>,
     /// What came out, JSON.
     pub result_json: Option<String>,
     /// What its tasks did, JSON.
     pub task_trace_json: Option<String>,
-    /// SHA-256 of the token that reads it, in hex; to be compared in constant time.
-    pub access_token_hash: Option<String>,
+}
+
+/// Who may read a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceAccess {
+    /// SHA-256 of the token that reads it, in hex, to be compared in constant time; `None` where there is no token.
+    pub token_hash: Option<String>,
 }

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::cursor::Beyond;
-use crate::repo::traces::{TraceKey, TraceMode, TraceRecord, TraceRow, TraceStatus, Unfinished};
+use crate::repo::traces::{TraceAccess, TraceKey, TraceMode, TraceRecord, TraceRow, TraceStatus, Unfinished};
 use crate::schema::traces;
 
 /// A time that may not be one: SQLite keeps any text. It must not fail the rows around it.
@@ -100,21 +100,25 @@ impl Columns {
     }
 }
 
-type Carried = (Option<String>, Option<String>, Option<String>, Option<String>);
+pub(super) async fn access(conn: &mut Conn, id: &str) -> Result<Option<TraceAccess>, StoreError> {
+    let found: Option<Option<String>> = on!(conn, c => {
+        traces::table.find(id).select(traces::access_token_hash).first(c).await.optional()
+    })?;
+    Ok(found.map(|token_hash| TraceAccess { token_hash }))
+}
+
+type Carried = (Option<String>, Option<String>);
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>, StoreError> {
-    let carried =
-        (traces::input_json, traces::result_json, traces::task_trace_json, traces::access_token_hash);
+    let carried = (traces::result_json, traces::task_trace_json);
     let found: Option<(Columns, Carried)> = on!(conn, c => {
         traces::table.find(id).select((COLUMNS, carried)).first(c).await.optional()
     })?;
-    let Some((columns, (input_json, result_json, task_trace_json, access_token_hash))) = found else {
-        return Ok(None);
-    };
+    let Some((columns, (result_json, task_trace_json))) = found else { return Ok(None) };
     let row = columns
         .into_row()
         .ok_or_else(|| StoreError::Database(format!("trace '{id}' has no readable time")))?;
-    Ok(Some(TraceRecord { row, input_json, result_json, task_trace_json, access_token_hash }))
+    Ok(Some(TraceRecord { row, result_json, task_trace_json }))
 }
 
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {
