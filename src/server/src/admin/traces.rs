@@ -2,7 +2,8 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use svc_channels::remove_control;
 use svc_model::ServiceError;
 use svc_store::{TraceQuery, TraceRecord, TraceStatus};
 
@@ -55,7 +56,8 @@ pub(super) async fn read(
     Ok(data(shown(trace)))
 }
 
-/// A trace as it is answered: its metadata, which holds what the caller sent about itself, stays behind.
+/// A trace as it is answered: its metadata, which holds what the caller sent about itself, stays behind, and so does
+/// what a workflow wrote to shape its answer.
 fn shown(trace: TraceRecord) -> Value {
     let TraceRecord { row, result_json, task_trace_json } = trace;
     let mut shown = json!({
@@ -72,7 +74,7 @@ fn shown(trace: TraceRecord) -> Value {
         }
     };
     if row.status == TraceStatus::Completed.name() {
-        put("message", parsed(result_json).map(without_metadata));
+        put("message", parsed(result_json).map(message));
     }
     if row.status == TraceStatus::Failed.name() {
         put("error", row.error_message.map(Value::from));
@@ -80,7 +82,7 @@ fn shown(trace: TraceRecord) -> Value {
     put("started_at", row.started_at.map(|instant| json!(instant)));
     put("completed_at", row.completed_at.map(|instant| json!(instant)));
     put("duration_ms", row.duration_ms.map(Value::from));
-    put("task_trace_json", parsed(task_trace_json).map(steps_without_metadata));
+    put("task_trace_json", parsed(task_trace_json).map(steps));
     shown
 }
 
@@ -88,8 +90,8 @@ fn parsed(text: Option<String>) -> Option<Value> {
     serde_json::from_str(&text?).ok()
 }
 
-/// The result of a run without `context.metadata` and without the audited writes to it.
-fn without_metadata(mut message: Value) -> Value {
+/// The result of a run with what may be shown of it.
+fn message(mut message: Value) -> Value {
     if let Some(context) = message.get_mut("context") {
         strip(context);
     }
@@ -99,8 +101,8 @@ fn without_metadata(mut message: Value) -> Value {
     message
 }
 
-/// An execution trace whose snapshots have no metadata.
-fn steps_without_metadata(mut trace: Value) -> Value {
+/// An execution trace with what may be shown of its snapshots.
+fn steps(mut trace: Value) -> Value {
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
             strip(snapshot);
@@ -116,16 +118,43 @@ fn members(array: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
 }
 
 fn strip(context: &mut Value) {
-    context.as_object_mut().and_then(|context: &mut Map<String, Value>| context.remove("metadata"));
+    if let Some(context) = context.as_object_mut() {
+        context.remove("metadata");
+        if let Some(data) = context.get_mut("data") {
+            remove_control(data);
+        }
+    }
 }
 
-/// A recorded write to the metadata would tell what stood there.
+/// A recorded write would tell what stood there.
 fn strip_changes(entry: &mut Value) {
     if let Some(changes) = entry.get_mut("changes").and_then(Value::as_array_mut) {
-        changes.retain(|change| {
-            let path = change.get("path").and_then(Value::as_str).unwrap_or_default();
-            path != "metadata" && !path.starts_with("metadata.")
-        });
+        changes.retain_mut(strip_change);
+    }
+}
+
+/// Whether anything of a recorded write may be shown; what may not is taken out.
+fn strip_change(change: &mut Value) -> bool {
+    let path = change.get("path").and_then(Value::as_str).unwrap_or_default().to_owned();
+    // A leading `#` only says that a key is one.
+    let keys: Vec<_> = path.split('.').map(|key| key.strip_prefix('#').unwrap_or(key)).collect();
+    let hide: fn(&mut Value) = match *keys {
+        ["metadata", ..] | ["data", "_svc", "response", ..] => return false,
+        ["data", "_svc"] => remove_response,
+        ["data"] => remove_control,
+        _ => return true,
+    };
+    for side in ["old_value", "new_value"] {
+        if let Some(value) = change.get_mut(side) {
+            hide(value);
+        }
+    }
+    true
+}
+
+fn remove_response(platform: &mut Value) {
+    if let Some(platform) = platform.as_object_mut() {
+        platform.remove("response");
     }
 }
 
@@ -176,6 +205,34 @@ mod tests {
         assert_eq!((&shown["completed_at"], shown.get("error")), (&json!("2026-01-01T00:00:00"), None));
         assert_eq!((&shown["channel_id"], &shown["duration_ms"]), (&Value::Null, &json!(1.5)));
         assert_eq!(shown.get("started_at"), None, "what is not known is absent");
+    }
+
+    #[test]
+    fn what_a_workflow_wrote_to_shape_its_answer_is_shown_nowhere() {
+        let written = json!({"a": 1, "_svc": {"response": {"headers": {"location": "canary"}}}});
+        let (bare, platform) = (json!({"a": 1}), &written["_svc"]);
+        let change =
+            |path: &str, value: &Value| json!({"path": path, "old_value": value, "new_value": value});
+        let changes = json!([
+            change("data", &written),
+            change("data._svc", platform),
+            change("data.a", &json!(1)),
+            change("data._svc.response", &platform["response"]),
+            change("data.#_svc.#response.status", &json!("canary")),
+            change("metadata.#cookies", &json!("canary"))
+        ]);
+        let result = json!({"context": {"data": written}, "audit_trail": [{"changes": changes}]});
+        let snapshot = json!({"data": written, "metadata": {}, "temp_data": {}});
+        let steps =
+            json!({"steps": [{"message": snapshot, "mapping_contexts": [snapshot], "changes": changes}]});
+        let shown = shown(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
+        assert!(!shown.to_string().contains("canary"), "{shown}");
+        let seen =
+            json!([change("data", &bare), change("data._svc", &json!({})), change("data.a", &json!(1))]);
+        assert_eq!(shown["message"]["audit_trail"][0]["changes"], seen);
+        let step = &shown["task_trace_json"]["steps"][0];
+        assert_eq!((&step["message"]["data"], &step["mapping_contexts"][0]["data"]), (&bare, &bare));
+        assert_eq!(step["changes"], seen);
     }
 
     #[test]
