@@ -100,10 +100,22 @@ fn a_submission_leaves_its_row_even_where_nothing_else_is_traced() {
 
 #[test]
 fn what_a_kill_interrupts_is_run_by_the_next_process() {
-    let server = start();
+    let server = launch().env("SVC_TRACE_QUEUE__WORKERS", "1").start().unwrap();
     let mut client = server.client();
-    echo(&mut client, "jobs", json!({}));
-    let taken: Vec<_> = (0..50).map(|n| submit(&mut client, "jobs", &json!({"n": n}))).collect();
+    // Long, and with little to write down: conditions that do not hold.
+    let skipped = |n: i32| {
+        json!({"id": n.to_string(), "name": "", "condition": {"==": [{"var": "data.x"}, n]},
+        "function": {"name": "log", "input": {"message": "never"}}})
+    };
+    let tasks: Vec<_> = (0..20).map(skipped).collect();
+    let workflow = json!({"workflow_id": "long", "name": "long", "loop": {"counter": "n", "max": 4000},
+        "tasks": tasks});
+    create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+    create_and_activate(&mut client, "channels", "channel_id", &channel("long", "long", json!({}))).unwrap();
+    let taken: Vec<_> = (0..10).map(|n| submit(&mut client, "long", &json!({"n": n}))).collect();
+    let (id, token) = taken.last().unwrap();
+    let last = with_token(&mut client, id, token).json()["data"].clone();
+    assert_eq!(last["status"], "pending", "many runs stand before it");
     let server = server.crash_and_restart().unwrap();
     let mut client = server.client();
     for (id, token) in taken {
