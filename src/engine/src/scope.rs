@@ -233,7 +233,7 @@ fn put<'r>(
     DataValue::Array(copy.into_bump_slice())
 }
 
-/// Keys stay in the order the JSON map keeps them in, so that iterating gives the same answer after a rebuild.
+/// Keys stay in the order they came in, as in the JSON map, so that iterating gives the same answer after a rebuild.
 fn insert<'r>(
     bump: &'r Bump,
     pairs: &'r [(&'r str, DataValue<'r>)],
@@ -243,13 +243,9 @@ fn insert<'r>(
 ) -> DataValue<'r> {
     let mut copy = BumpVec::with_capacity_in(pairs.len() + 1, bump);
     copy.extend_from_slice(pairs);
-    // Linear: the map is sorted or not by a feature of its crate that any dependency may switch.
     match pairs.iter().position(|(name, _)| *name == key) {
         Some(found) => copy[found].1 = replaced(bump, copy[found].1, rest, new),
-        None => {
-            let place = pairs.iter().position(|(name, _)| *name > key).unwrap_or(pairs.len());
-            copy.insert(place, (&*bump.alloc_str(key), replaced(bump, DataValue::Null, rest, new)));
-        }
+        None => copy.push((&*bump.alloc_str(key), replaced(bump, DataValue::Null, rest, new))),
     }
     DataValue::Object(copy.into_bump_slice())
 }

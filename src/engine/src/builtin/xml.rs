@@ -234,7 +234,7 @@ mod tests {
         let value = json!({"@id": 7, "tags": ["a", 2], "1st name": "x & y", "none": null, "$text": "t"});
         assert_eq!(
             write("order", &value),
-            r#"<order id="7">t<_1st_name>x &amp; y</_1st_name><none/><tags><item>a</item><item>2</item></tags></order>"#
+            r#"<order id="7"><tags><item>a</item><item>2</item></tags><_1st_name>x &amp; y</_1st_name><none/>t</order>"#
         );
         assert_eq!(write("root", &json!([])), "<root/>");
     }
