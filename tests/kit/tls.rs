@@ -1,7 +1,7 @@
 //! A small HTTPS server that does as it is told: answers, redirects, hangs, never ends, is down.
 //!
-//! Its certificate comes from an authority of its own, for `localhost`, `127.0.0.1` and `::1`. Clients in the test trust
-//! [`HttpsServer::authority`]; a service under test is started with `SSL_CERT_FILE` naming a file that holds it.
+//! Its certificate comes from an authority of its own, for `localhost`, `127.0.0.1` and `::1`. Clients in the test
+//! trust [`HttpsServer::authority`]; a service under test is started with `SSL_CERT_FILE` naming a file that holds it.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

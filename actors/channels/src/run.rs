@@ -12,7 +12,7 @@ use crate::definition::Definition;
 use crate::guards::Admitted;
 
 impl Definition {
-    /// Runs an admitted message and answers it. Where its trace is stored before the answer, an answer tells that it is.
+    /// Runs an admitted message and answers it. Where its trace is stored before the answer, an answer says so.
     pub(crate) async fn run(
         &self,
         admitted: Admitted,

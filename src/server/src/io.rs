@@ -61,8 +61,8 @@ impl Io {
 }
 
 impl Drop for Io {
-    /// Waits for nothing: a service is usually dropped where blocking is forbidden. While an actor thread still runs, the
-    /// runtime ends with that thread, which may block.
+    /// Waits for nothing: a service is usually dropped where blocking is forbidden. While an actor thread still runs,
+    /// the runtime ends with that thread, which may block.
     fn drop(&mut self) {
         self.stop();
         if let Some(runtime) = self.runtime.take().and_then(Arc::into_inner) {

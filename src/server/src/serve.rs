@@ -2,7 +2,8 @@
 //!
 //! The end, in order: readiness turns red at once; for `server.shutdown_drain_secs` everything is still accepted, so
 //! that a balancer has time to notice; then nothing new is accepted, no connection the kernel had taken is
-//! lost, and what is in flight has `server.shutdown_force_timeout_secs`; then the tree ends. A second signal ends the process at once.
+//! lost, and what is in flight has `server.shutdown_force_timeout_secs`; then the tree ends. A second signal ends the
+//! process at once.
 
 use std::net::TcpListener;
 use std::time::Duration;

@@ -107,8 +107,8 @@ impl From<PlantError> for StartError {
     }
 }
 
-/// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is mounted serving;
-/// the actor threads end with the last holder.
+/// A running service. Cheap to clone; ends with [`shutdown`](Self::shutdown). Dropping it leaves what is mounted
+/// serving; the actor threads end with the last holder.
 #[derive(Clone, Debug)]
 pub struct Service {
     state: web::Data<AppState>,

@@ -41,7 +41,7 @@ pub(crate) fn resolver(environment: &[(String, String)]) -> Arc<dyn Resolver + S
     Arc::new(svc_secrets::Environment(move |wanted: &str| environment.get(wanted).cloned()))
 }
 
-/// How key sets are fetched. What is wrong with the trust anchors is logged: it shows again only when a peer is refused.
+/// How key sets are fetched. What is wrong with the trust anchors is logged: it shows only when a peer is refused.
 pub(crate) fn key_sets(config: &Config, log: &Logger) -> Result<svc_keysets::Settings, StartError> {
     let outbound = Outbound::new(&Trust::System).map_err(|error| StartError::Tree(error.to_string()))?;
     for warning in outbound.warnings() {

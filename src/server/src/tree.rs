@@ -11,9 +11,9 @@
 //! └ housekeeping  one actor per job, scheduler           removes what is old
 //! ```
 //!
-//! An essential child that exhausts its budget ends the tree, and with it the process: without the store or the registry
-//! nothing could be promised. A channel never does; it is refused with the reason until it changes, the configuration is
-//! reloaded, or an operator orders a restart.
+//! An essential child that exhausts its budget ends the tree, and with it the process: without the store or the
+//! registry nothing could be promised. A channel never does; it is refused with the reason until it changes, the
+//! configuration is reloaded, or an operator orders a restart.
 //!
 //! What needs something is drained before it. At the end of the process that makes this order: the edge waits for its
 //! requests, the queue closes, the workers finish, channels and registry end, the recorder writes what waits, the store

@@ -14,9 +14,9 @@ pub use msg::{Probe, Run, Submit};
 /// Serves one channel on one thread.
 ///
 /// Owns nothing but a share of its [`Definition`]: what must outlive it, such as permits, lives there. Takes
-/// [`Submit`], [`Run`] and [`Probe`]; of others it uses the recorder and the queue of traces. A restart builds it from the same definition; a changed definition comes
-/// as a new generation, and the old one finishes what it began. It never blocks its thread and never calls another
-/// actor from within a turn.
+/// [`Submit`], [`Run`] and [`Probe`]; of others it uses the recorder and the queue of traces. A restart builds it from
+/// the same definition; a changed definition comes as a new generation, and the old one finishes what it began. It
+/// never blocks its thread and never calls another actor from within a turn.
 #[derive(Debug)]
 pub struct ChannelActor {
     definition: Arc<Definition>,

@@ -1,8 +1,8 @@
 //! The guards of a channel, in the one order every message meets them.
 //!
 //! The first refusal answers. What an earlier guard took is not given back because a later one refuses: a token of a
-//! rate stays spent, an idempotency key stays claimed. Only a message that finds no capacity gives its key back, because
-//! its caller is told to come again.
+//! rate stays spent, an idempotency key stays claimed. Only a message that finds no capacity gives its key back,
+//! because its caller is told to come again.
 
 mod backpressure;
 pub(crate) mod cache;

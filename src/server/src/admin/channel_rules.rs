@@ -1,6 +1,6 @@
 //! What a channel is checked for before it is stored, beyond its document: expressions are compiled, keys that are
-//! written out are parsed, an address of a key set that could never be dialled is refused. References to secrets are not
-//! looked up: the process that serves may not be the one that stores.
+//! written out are parsed, an address of a key set that could never be dialled is refused. References to secrets are
+//! not looked up: the process that serves may not be the one that stores.
 
 use std::sync::Arc;
 

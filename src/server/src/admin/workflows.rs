@@ -61,7 +61,7 @@ impl Authored for Workflow {
         Box::new(move |current| parse_workflow_update(&body, current, &*engine))
     }
 
-    /// Beside what the document shows by itself: a connector that is not there yet. Activation needs it, create does not.
+    /// Beside what the document shows by itself: a connector that is not there yet. Only activation needs it.
     async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
         let uses = match Self::parse(state, body) {

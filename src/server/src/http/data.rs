@@ -1,7 +1,7 @@
 //! The data plane: a request becomes a message for the channel's actor on this thread, its answer becomes the response.
 //!
-//! Checks in this order, the first failure answers: method, query string, body size, path, content type, JSON, quarantine and
-//! kind of the channel. Everything after that is the channel's to decide.
+//! Checks in this order, the first failure answers: method, query string, body size, path, content type, JSON,
+//! quarantine and kind of the channel. Everything after that is the channel's to decide.
 
 use std::cell::Cell;
 use std::rc::Rc;

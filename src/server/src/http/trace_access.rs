@@ -1,7 +1,7 @@
 //! Who may read one trace: whoever holds the token that its submission was answered with, or an operator.
 //!
-//! The edge lets such a read pass unasked, because the rule depends on the trace. Failures count into the same budget as
-//! those of admin keys.
+//! The edge lets such a read pass unasked, because the rule depends on the trace. Failures count into the same budget
+//! as those of admin keys.
 
 use std::future::{Ready, ready};
 
