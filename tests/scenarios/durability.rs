@@ -30,7 +30,7 @@ fn submit(told: &Told, address: std::net::SocketAddr) {
     let mut client = Client::new(address).keep_alive();
     while !told.stop.load(Ordering::Relaxed) {
         let number = told.sent.fetch_add(1, Ordering::Relaxed);
-        let body = json!({"n": number, "bad": number % FAILING == 0});
+        let body = json!({"n": number, "bad": number.is_multiple_of(FAILING)});
         match client.json("POST", "/api/v1/data/work/async", &body) {
             Ok(answer) if answer.status == 202 => {
                 let id = answer.json()["trace_id"].as_str().unwrap().to_owned();
