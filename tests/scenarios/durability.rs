@@ -31,7 +31,7 @@ fn submit(told: &Told, address: std::net::SocketAddr) {
     while !told.stop.load(Ordering::Relaxed) {
         let number = told.sent.fetch_add(1, Ordering::Relaxed);
         let body = json!({"n": number, "bad": number.is_multiple_of(FAILING)});
-        match client.json("POST", "/api/v1/data/work/async", &body) {
+        match client.json("POST", "/api/v1/data/jobs/async", &body) {
             Ok(answer) if answer.status == 202 => {
                 let id = answer.json()["trace_id"].as_str().unwrap().to_owned();
                 let mut accepted = told.accepted.lock().unwrap();
@@ -102,7 +102,7 @@ fn every_202_ends_completed_or_dead_lettered_after_kill_9() {
         {"id": "take", "name": "Take",
             "function": {"name": "parse_json", "input": {"source": "payload", "target": "input"}}},
     ]);
-    serve(&mut server.client(), "work", tasks);
+    serve(&mut server.client(), "jobs", tasks);
     let (told, address) = (Arc::new(Told::default()), server.address());
     let clients: Vec<_> = (0..CLIENTS)
         .map(|_| {
