@@ -106,7 +106,7 @@ fn compare(title: &str, sides: &[(&str, SocketAddr, Load)]) -> io::Result<Vec<Ro
     let mut rounds = vec![Vec::new(); sides.len()];
     for _ in 0..ROUNDS {
         for ((_, to, load), rounds) in sides.iter().zip(&mut rounds) {
-            rounds.push(wrk(*to, load, CONNECTIONS, ROUND)?);
+            rounds.push(wrk(*to, load, CONNECTIONS, ROUND)?.clean()?);
         }
     }
     let medians: Vec<Round> = rounds.into_iter().map(Round::median).collect();

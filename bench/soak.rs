@@ -20,7 +20,7 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
     submission.path.push_str("/async");
     println!("Five minutes of load, {CONNECTIONS} connections: resident memory in MiB after each slice");
     for slice in 0..SLICES {
-        let sync = wrk(server.address(), &order, CONNECTIONS, SLICE)?;
+        let sync = wrk(server.address(), &order, CONNECTIONS, SLICE)?.clean()?;
         let submitted = wrk(server.address(), &submission, CONNECTIONS, SLICE)?;
         println!(
             "  {slice:>2}  {:>8.1} MiB   {:>8.0} sync/s   {:>8.0} async/s",
