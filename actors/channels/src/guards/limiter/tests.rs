@@ -137,31 +137,3 @@ fn threads_share_one_bucket() {
     // A slow machine may earn a token or some more while it runs.
     assert!((1_000..1_100).contains(&admitted), "{admitted}");
 }
-
-/// Prints what a check costs: `cargo test --release -p svc-channels -- --ignored --nocapture a_check_is_cheap`.
-#[test]
-#[ignore = "measures"]
-fn a_check_is_cheap() {
-    const ROUNDS: u32 = 2_000_000;
-    fn report(name: &str, mut work: impl FnMut(u32)) {
-        let start = Instant::now();
-        (0..ROUNDS).for_each(&mut work);
-        println!("{name}: {} ns", start.elapsed().as_nanos() / u128::from(ROUNDS));
-    }
-    let keys: Vec<String> = (0..50_000).map(|n| format!("203.0.113.{n}")).collect();
-    let one = Limiter::new(u64::MAX, u64::MAX);
-    report("one key", |_| assert!(one.check("203.0.113.7")));
-    report("many keys", |n| assert!(one.check(&keys[n as usize % keys.len()])));
-    let flooded = Limiter::new(1, 1);
-    report("a flood of keys", |n| {
-        flooded.buckets.check_key(&flooded.hasher.hash_one(n)).ok();
-    });
-    let tokio = Ticks(Instant::now());
-    report("tokio clock", |_| {
-        std::hint::black_box(tokio.now());
-    });
-    let std = governor::clock::MonotonicClock;
-    report("std clock", |_| {
-        std::hint::black_box(std.now());
-    });
-}
