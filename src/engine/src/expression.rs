@@ -269,4 +269,6 @@ fn is_literal(value: &Value) -> bool {
 }
 
 #[cfg(test)]
+mod suites;
+#[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Dotted paths into a message: how tasks name what they read and where they write.
 //!
 //! Segments are separated by dots. An all-digit segment is an array index, unless what it meets is an object; a
-//! leading `#` forces an object key and is dropped (`#20` is the key `20`, `##x` the key `#x`).
+//! leading `#` forces an object key and is dropped (`#20` is the key `20`, `##x` the key `#x`); alone it is the key `#`.
 //! Reading never fails: what is missing is `None`. Writing creates missing containers, pads arrays with null, and
 //! silently does nothing where the path would have to walk through a scalar. What a write builds is bounded: in
 //! depth, and in the nulls it pads arrays with.
@@ -58,7 +58,7 @@ pub enum Segment {
 
 impl Segment {
     fn parse(text: &str) -> Result<Self, PathError> {
-        if let Some(key) = text.strip_prefix('#') {
+        if let Some(key) = forced_key(text) {
             return Ok(Self::Key(key.into()));
         }
         if text.is_empty() {
@@ -87,6 +87,11 @@ impl Segment {
             Self::Index(index, _) => Some(*index),
         }
     }
+}
+
+/// The object key a segment forces, if it does.
+pub(crate) fn forced_key(segment: &str) -> Option<&str> {
+    segment.strip_prefix('#').filter(|key| !key.is_empty())
 }
 
 /// Why a text is not a path.

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::operators::SHALLOW;
-use crate::path::Path;
+use crate::path::{Path, forced_key};
 
 /// Operators whose result has no depth, whatever they are given.
 const FLAT: [&str; 20] = [
@@ -61,10 +61,10 @@ fn forced_read(argument: &Value) -> Option<Value> {
         },
         _ => return None,
     };
-    if !path.split('.').any(|segment| segment.starts_with('#')) {
+    if !path.split('.').any(|segment| forced_key(segment).is_some()) {
         return None;
     }
-    let keys: Vec<_> = path.split('.').map(|segment| segment.strip_prefix('#').unwrap_or(segment)).collect();
+    let keys: Vec<_> = path.split('.').map(|segment| forced_key(segment).unwrap_or(segment)).collect();
     let read = json!({ "val": keys });
     Some(match default {
         None => read,

@@ -20,6 +20,7 @@ fn a_missing_container_is_created_as_the_next_segment_needs_it() {
 fn a_hash_forces_an_object_key() {
     assert_eq!(written(json!({}), "#20", json!(1)), json!({"20": 1}));
     assert_eq!(written(json!({}), "##x", json!(1)), json!({"#x": 1}));
+    assert_eq!(written(json!({}), "#.0", json!(1)), json!({"#": [1]}));
     let value = json!({"20": "key"});
     assert_eq!(read(&value, &segments("#20").unwrap()), Some(&json!("key")));
 }
