@@ -1,6 +1,7 @@
 //! From a stored workflow to a program.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use svc_model::{FieldError, WorkflowContent};
@@ -145,9 +146,7 @@ impl Assembly<'_> {
             return Err(self.invalid(&format!("{at}.function.name"), "a task names a function"));
         };
         let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
-        let empty = Value::Object(serde_json::Map::new());
-        let input = function.get("input").unwrap_or(&empty);
-        let action = self.action(&id, name, input, &format!("{at}.function.input"))?;
+        let action = self.action(&id, name, authored_input(function), &format!("{at}.function.input"))?;
         let step = Step {
             position: self.steps.len(),
             id: id.into(),
@@ -192,6 +191,12 @@ impl Assembly<'_> {
         let looping = parse_loop(block, self.engine.limits.max_loop_iterations, &mut errors);
         looping.ok_or_else(|| self.problems(&errors))
     }
+}
+
+/// The input of a function as it was written; absent and null are an empty one.
+pub(crate) fn authored_input(function: &Value) -> &Value {
+    static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(serde_json::Map::new()));
+    function.get("input").filter(|input| !input.is_null()).unwrap_or(&EMPTY)
 }
 
 /// The place of a counter, which must be writable where nothing stands yet.

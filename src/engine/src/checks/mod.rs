@@ -11,7 +11,7 @@ use svc_model::{ChannelChecks, FieldCode, FieldError, Issue, WorkflowChecks, Wor
 
 use crate::builtin::{self, Builtin, Compiler};
 use crate::catalogue;
-use crate::compile::parse_loop;
+use crate::compile::{authored_input, parse_loop};
 use crate::engine::Engine;
 
 impl WorkflowChecks for Engine {
@@ -80,9 +80,9 @@ impl Check<'_, '_> {
     }
 
     fn function(&mut self, at: &str, function: Option<&Value>) {
-        let Some(name) = function.and_then(|function| function.get("name")?.as_str()) else { return };
-        let empty = Value::Object(Map::new());
-        let input = function.and_then(|function| function.get("input")).unwrap_or(&empty);
+        let Some(function) = function else { return };
+        let Some(name) = function.get("name").and_then(Value::as_str) else { return };
+        let input = authored_input(function);
         let Some(fields) = input.as_object() else { return };
         let input_at = format!("{at}.input");
         if builtin::NAMES.contains(&name) {

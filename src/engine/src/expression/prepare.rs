@@ -1,11 +1,11 @@
 //! What becomes of an authored expression before it is compiled.
 //!
-//! A `var` whose path forces an object key with `#` becomes a `val` of that key. The body of a `reduce` is guarded:
-//! it is the only place where a value can grow deeper with every element.
+//! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is guarded: it is
+//! the only place where a value can grow deeper with every element.
 
 use serde_json::{Map, Value, json};
 
-use crate::operators::SHALLOW;
+use crate::operators::{FORCED, SHALLOW};
 use crate::path::{Path, forced_key};
 
 /// Operators whose result has no depth, whatever they are given.
@@ -50,7 +50,8 @@ fn is_flat(body: &Value) -> bool {
     }
 }
 
-/// The read of a path with a forced key, if the argument of `var` is one.
+/// The read of a path that names more than the library underneath understands, if the argument of `var` is one: what
+/// leads there is read as ever, and from there on by the rules of this crate.
 fn forced_read(argument: &Value) -> Option<Value> {
     let (path, default) = match argument {
         Value::String(path) => (path, None),
@@ -61,11 +62,11 @@ fn forced_read(argument: &Value) -> Option<Value> {
         },
         _ => return None,
     };
-    if !path.split('.').any(|segment| forced_key(segment).is_some()) {
-        return None;
-    }
-    let keys: Vec<_> = path.split('.').map(|segment| forced_key(segment).unwrap_or(segment)).collect();
-    let read = json!({ "val": keys });
+    let segments: Vec<_> = path.split('.').collect();
+    // The library takes `+1` for an index.
+    let odd = |segment: &&str| forced_key(segment).is_some() || segment.starts_with('+');
+    let (plain, forced) = segments.split_at(segments.iter().position(odd)?);
+    let read = json!({ FORCED: [{"var": plain.join(".")}, forced.join(".")] });
     Some(match default {
         None => read,
         Some(default) => json!({ "??": [read, prepared(default)] }),

@@ -1,6 +1,7 @@
 //! The operators the service adds to JSONLogic.
 
 mod encoding;
+mod forced;
 mod random;
 mod secret;
 mod shallow;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use datalogic_rs::datavalue::NumberValue;
 use datalogic_rs::{DataValue, Engine, Error};
 
+pub(crate) use forced::FORCED;
 pub use secret::Secrets;
 pub(crate) use shallow::SHALLOW;
 
@@ -31,6 +33,7 @@ pub(crate) fn engine(secrets: &Arc<Secrets>) -> Engine {
         .add_operator("join", text::Join)
         .add_operator("random", random::Random)
         .add_operator(SHALLOW, shallow::Shallow)
+        .add_operator(FORCED, forced::Forced)
         .build()
 }
 

@@ -5,8 +5,11 @@
 mod bounds;
 mod checks;
 mod flow;
+mod groups;
+mod loads;
 mod log;
 mod operators;
+mod paths;
 mod robust;
 mod secrets;
 mod support;

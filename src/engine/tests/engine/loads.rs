@@ -1,0 +1,200 @@
+//! What a create accepts, loads.
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+use svc_engine::{CompileError, Engine};
+use svc_model::{Status, Timestamp, Workflow, WorkflowContent, parse_new_workflow};
+
+/// What stands in the place of something right.
+fn odd() -> Vec<Value> {
+    vec![
+        json!(null),
+        json!(true),
+        json!(0),
+        json!(-1),
+        json!(1.5),
+        json!(u64::MAX),
+        json!(""),
+        json!(" "),
+        json!("x"),
+        json!("data..x"),
+        json!("data.100000"),
+        json!("payload.x"),
+        json!("\u{feff}\u{202e}"),
+        json!([]),
+        json!([null]),
+        json!({}),
+        json!({"a": 1, "b": {"+": []}}),
+        json!({"tasks": null}),
+        json!({"var": ["a", {"var": "b"}, 1]}),
+        json!({"val": [[1], "x"]}),
+        json!({"switch": 1}),
+        json!({"random": "uuid"}),
+        json!({"#shallow": 1}),
+    ]
+}
+
+fn expression() -> BoxedStrategy<Value> {
+    let operators = [
+        "var", "if", "+", "map", "reduce", "cat", "!", "??", "missing", "try", "throw", "sort", "group_by",
+        "unknown",
+    ];
+    let leaf = select(odd());
+    let inner = leaf.prop_recursive(3, 8, 3, move |inner| {
+        let call = (select(operators.to_vec()), prop::collection::vec(inner, 0..3));
+        call.prop_map(|(operator, arguments)| json!({ operator: arguments }))
+    });
+    prop_oneof![1 => Just(json!(true)), 2 => inner].boxed()
+}
+
+fn word(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
+    select(words).prop_map(Value::from)
+}
+
+fn function() -> impl Strategy<Value = Value> {
+    let path = || word(&["data.x", "data.#1", "metadata", "other.0", "temp_data.a.b", "data", "data.#"]);
+    let target = || word(&["x", "x.0", "#1", "a.#.b"]);
+    let mapping = (path(), expression()).prop_map(|(path, logic)| json!({"path": path, "logic": logic}));
+    let rule = expression().prop_map(|logic| json!({"logic": logic, "message": "m"}));
+    let moves = word(&["parse_json", "parse_xml", "publish_json", "publish_xml"]);
+    prop_oneof![
+        prop::collection::vec(mapping, 0..3)
+            .prop_map(|mappings| json!({"name": "map", "input": {"mappings": mappings}})),
+        prop::collection::vec(rule, 0..3).prop_map(|rules| json!({"name": "validate", "input": {"rules": rules}})),
+        (expression(), word(&["halt", "skip"]))
+            .prop_map(|(condition, then)| json!({"name": "filter", "input": {"condition": condition, "on_reject": then}})),
+        (expression(), expression(), word(&["trace", "error"])).prop_map(
+            |(message, field, level)| json!({"name": "log", "input": {"level": level, "message": message, "fields": {"k": field}}})
+        ),
+        (moves, path(), target(), any::<bool>()).prop_map(|(name, source, target, pretty)| {
+            json!({"name": name, "input": {"source": source, "target": target, "pretty": pretty, "root_element": "1 r"}})
+        }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Value> {
+    let task = (expression(), function(), any::<bool>(), any::<bool>()).prop_map(
+        |(condition, function, goes_on, terminal)| {
+            json!({"id": "", "name": "", "description": "d", "condition": condition, "function": function,
+            "continue_on_error": goes_on, "terminal": terminal})
+        },
+    );
+    task.prop_recursive(8, 12, 2, |inner| {
+        let members = prop::collection::vec(inner, 1..3);
+        (expression(), any::<bool>(), members)
+            .prop_map(|(condition, terminal, tasks)| json!({"id": "", "condition": condition, "terminal": terminal, "tasks": tasks}))
+    })
+}
+
+fn looping() -> impl Strategy<Value = Value> {
+    let block = (word(&["n", "a.0", "#"]), -3..3i64, 1..3i64, 3..9i64)
+        .prop_map(|(counter, init, increment, max)| json!({"counter": counter, "init": init, "increment": increment, "max": max}));
+    prop_oneof![Just(Value::Null), block]
+}
+
+/// Gives every task and group an id of its own.
+fn number(steps: &mut Value, next: &mut usize) {
+    for step in steps.as_array_mut().into_iter().flatten() {
+        step["id"] = json!(format!("t{next}"));
+        *next += 1;
+        if let Some(members) = step.get_mut("tasks") {
+            number(members, next);
+        }
+    }
+}
+
+fn right_body() -> impl Strategy<Value = Value> {
+    let steps = prop::collection::vec(step(), 1..4).prop_map(Value::from);
+    (expression(), steps, looping(), any::<bool>()).prop_map(|(condition, mut tasks, looping, goes_on)| {
+        number(&mut tasks, &mut 0);
+        json!({"workflow_id": "w", "name": "n", "condition": condition, "tasks": tasks, "loop": looping,
+            "priority": 1, "continue_on_error": goes_on, "tags": ["t"]})
+    })
+}
+
+/// Visits the values of a document until `left` are passed over.
+fn nth<'v>(value: &'v mut Value, left: &mut usize) -> Option<&'v mut Value> {
+    if *left == 0 {
+        return Some(value);
+    }
+    *left -= 1;
+    match value {
+        Value::Array(items) => items.iter_mut().find_map(|item| nth(item, left)),
+        Value::Object(members) => members.values_mut().find_map(|member| nth(member, left)),
+        _ => None,
+    }
+}
+
+fn size(value: &Value) -> usize {
+    1 + match value {
+        Value::Array(items) => items.iter().map(size).sum(),
+        Value::Object(members) => members.values().map(size).sum(),
+        _ => 0,
+    }
+}
+
+/// A right body with up to three values replaced.
+fn body() -> impl Strategy<Value = Value> {
+    let replaced = prop::collection::vec((any::<Index>(), select(odd())), 0..4);
+    (right_body(), replaced).prop_map(|(mut body, replaced)| {
+        for (place, value) in replaced {
+            let mut left = place.index(size(&body));
+            *nth(&mut body, &mut left).unwrap() = value;
+        }
+        body
+    })
+}
+
+/// As the database gives it back.
+fn stored(content: WorkflowContent) -> Workflow {
+    let again = |value: &Value| serde_json::from_str(&value.to_string()).unwrap();
+    Workflow {
+        workflow_id: "w".into(),
+        version: 1,
+        content: WorkflowContent {
+            condition: again(&content.condition),
+            tasks: content.tasks.iter().map(again).collect(),
+            loop_: content.loop_.as_ref().map(again),
+            ..content
+        },
+        status: Status::Active,
+        rollout_percentage: 100,
+        created_at: Timestamp::now(),
+        updated_at: Timestamp::now(),
+    }
+}
+
+/// `None` = a create refuses the body.
+fn loads(body: &Value) -> Option<Result<(), CompileError>> {
+    let engine = Engine::builder().build();
+    let (_, content) = parse_new_workflow(body, &engine).ok()?;
+    Some(engine.compile(&stored(content)).map(drop))
+}
+
+#[test]
+fn what_a_create_accepts_loads() {
+    const CASES: u32 = 3000;
+    let config = ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() };
+    let accepted = Cell::new(0);
+    let found = TestRunner::new(config).run(&body(), |body| {
+        if let Some(loaded) = loads(&body) {
+            accepted.set(accepted.get() + 1);
+            prop_assert_eq!(loaded, Ok(()), "{}", body);
+        }
+        Ok(())
+    });
+    found.unwrap();
+    assert!(accepted.get() > CASES / 5, "only {} bodies were accepted", accepted.get());
+    assert!(accepted.get() < CASES, "no body was refused");
+}
+
+#[test]
+fn an_input_of_null_is_an_absent_one() {
+    let body = |function: &str| json!({"name": "n", "tasks": [{"id": "t", "name": "", "function": {"name": function, "input": null}}]});
+    assert_eq!(loads(&body("log")), Some(Ok(())));
+    assert_eq!(loads(&body("map")), None, "mappings are required");
+}
