@@ -5,6 +5,7 @@
 mod authoring;
 mod claims;
 mod hashes;
+mod loads;
 mod makers;
 mod passwords;
 mod secrets;
