@@ -1,11 +1,13 @@
 //! What a cron channel must set, and what it may not.
 
 use serde_json::{Map, Value};
+use svc_schedule::{Schedule, ScheduleError};
 
 use super::scan::each_string;
 use crate::entity::{ChannelContent, ChannelType};
 use crate::field::{FieldCode, FieldError};
 use crate::suggest::nearest;
+use crate::time::Timestamp;
 
 /// Blocks of the config that need a caller, which a schedule does not have.
 pub(super) const REFUSED_BLOCKS: [&str; 8] = [
@@ -22,8 +24,8 @@ pub(super) const REFUSED_BLOCKS: [&str; 8] = [
 const ROOT: &str = "channel.transport_config";
 const KEYS: [&str; 6] = ["schedule", "timezone", "payload", "misfire_policy", "max_catch_up", "concurrency"];
 const CONCURRENCY_KEYS: [&str; 3] = ["policy", "key", "slots"];
-/// Short names of schedules.
-const MACROS: [&str; 5] = ["@hourly", "@daily", "@weekly", "@monthly", "@yearly"];
+/// A schedule without a fault, to check a zone with whose own schedule is missing.
+const ANY: &str = "@hourly";
 /// Largest payload of a run, in bytes of JSON.
 const MAX_PAYLOAD: usize = 1_048_576;
 const MAX_CATCH_UP: u64 = 1000;
@@ -74,18 +76,15 @@ struct Transport<'e> {
 impl Transport<'_> {
     fn check(mut self, transport: &Map<String, Value>) {
         self.unknown(ROOT, transport, &KEYS);
+        let zone = self.text(ROOT, transport, "timezone").unwrap_or_default();
         match self.text(ROOT, transport, "schedule") {
-            Some(schedule) if !schedule.trim().is_empty() => {
-                if !has_schedule_shape(schedule.trim()) {
-                    let rule = format!("use five or six fields, or one of {}", MACROS.join(", "));
-                    self.errors
-                        .push(FieldError::invalid(format!("{ROOT}.schedule"), rule).with_got(schedule));
-                }
+            None if present(transport, "schedule").is_some() => self.schedule(ANY, zone),
+            Some(schedule) if !schedule.trim().is_empty() => self.schedule(schedule, zone),
+            _ => {
+                self.errors.push(FieldError::required(format!("{ROOT}.schedule")));
+                self.schedule(ANY, zone);
             }
-            None if present(transport, "schedule").is_some() => {}
-            _ => self.errors.push(FieldError::required(format!("{ROOT}.schedule"))),
         }
-        self.text(ROOT, transport, "timezone");
         self.choice(ROOT, transport, "misfire_policy", &["skip", "latest", "catch_up"]);
         self.range(ROOT, transport, "max_catch_up", MAX_CATCH_UP);
         let catches_up = transport.get("misfire_policy").and_then(Value::as_str) == Some("catch_up");
@@ -99,6 +98,22 @@ impl Transport<'_> {
             None => {}
             Some(Value::Object(concurrency)) => self.concurrency(concurrency),
             Some(other) => self.mismatch(ROOT, "concurrency", "object", other),
+        }
+    }
+
+    fn schedule(&mut self, expression: &str, zone: &str) {
+        // A schedule is new when its document is checked, and new ones must fire within years: nothing here hangs on
+        // how well the clock is set.
+        let now = Timestamp::now().naive().and_utc();
+        for problem in Schedule::problems(expression, zone, now) {
+            let (name, got) = match problem {
+                ScheduleError::Zone { .. } => ("timezone", zone),
+                ScheduleError::Expression { .. } | ScheduleError::NeverFires { .. } => {
+                    ("schedule", expression)
+                }
+            };
+            let error = FieldError::invalid(format!("{ROOT}.{name}"), problem.to_string());
+            self.errors.push(error.with_got(got));
         }
     }
 
@@ -192,14 +207,6 @@ impl Transport<'_> {
 /// A member that is set; `null` is not.
 fn present<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     object.get(name).filter(|value| !value.is_null())
-}
-
-/// Whether a schedule has the number of fields of one; what the fields say is for the scheduler to judge.
-fn has_schedule_shape(schedule: &str) -> bool {
-    match schedule.starts_with('@') {
-        true => MACROS.contains(&schedule),
-        false => matches!(schedule.split_whitespace().count(), 5 | 6),
-    }
 }
 
 fn is_key(key: &str) -> bool {

@@ -51,6 +51,39 @@ fn a_schedule_has_five_or_six_fields_or_a_known_short_name() {
 }
 
 #[test]
+fn a_schedule_and_its_zone_are_read_in_full() {
+    for (transport, paths) in [
+        (json!({"schedule": "0 0 24 * * *"}), vec!["schedule"]),
+        (json!({"schedule": "0 0 0 31 2 *"}), vec!["schedule"]),
+        (json!({"schedule": "* * * * *", "timezone": "EST"}), vec!["timezone"]),
+        (json!({"schedule": "? * * * *", "timezone": "Europe/Berln"}), vec!["schedule", "timezone"]),
+    ] {
+        let due: Vec<_> = paths.into_iter().map(|path| (path.to_owned(), Invalid)).collect();
+        assert_eq!(transport_refused(transport), due);
+    }
+    let missing = transport_refused(json!({"timezone": "CET"}));
+    assert_eq!(missing, [("schedule".to_owned(), Required), ("timezone".to_owned(), Invalid)]);
+    for blank in [json!(""), json!(" "), Value::Null] {
+        assert!(parse_new_channel(&cron(json!({"schedule": "@daily", "timezone": blank})), &Marked).is_ok());
+    }
+}
+
+#[test]
+fn a_refused_schedule_says_where_and_what_to_write() {
+    let body = cron(json!({"schedule": "0 25 24 * * 0", "timezone": "europe/berlin"}));
+    let errors = parse_new_channel(&body, &Marked).unwrap_err();
+    let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "hour (field 3, character 6): '24' is out of range; use 0 to 23. day of week (field 6, character 13): '0' is out \
+             of range; use 1 to 7 (with six fields Sunday is 1 and Saturday 7)",
+            "'europe/berlin' is no time zone; did you mean 'Europe/Berlin'?",
+        ]
+    );
+}
+
+#[test]
 fn all_problems_of_a_schedule_are_reported_together() {
     let errors =
         transport_refused(json!({"shedule": "x", "timezone": 1, "payload": [], "misfire_policy": "never",

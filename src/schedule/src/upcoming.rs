@@ -1,0 +1,87 @@
+//! The walk from instant to instant.
+
+use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta, Utc};
+
+use crate::Schedule;
+use crate::zone::Local;
+
+/// The last year with instants, which is as far as the library enumerates.
+const LAST_YEAR: i32 = 2100;
+
+/// The instants of a schedule after a given one, rising, each once.
+#[derive(Clone, Debug)]
+pub struct Upcoming<'s> {
+    schedule: &'s Schedule,
+    after: DateTime<Utc>,
+    probes: u64,
+}
+
+impl<'s> Upcoming<'s> {
+    pub(crate) fn new(schedule: &'s Schedule, after: DateTime<Utc>) -> Self {
+        Self { schedule, after, probes: 0 }
+    }
+
+    /// How many local times were looked at so far: the measure of the work done.
+    pub const fn probes(&self) -> u64 {
+        self.probes
+    }
+
+    fn next_local(&mut self, local: NaiveDateTime) -> Option<NaiveDateTime> {
+        self.probes += 1;
+        self.schedule.parts().expression.next_local(local)
+    }
+
+    /// Hours that are named: each local time once. The instant of a local time never falls as the local time rises, so
+    /// those that a gap pushes to one instant follow each other and count once.
+    fn next_of_named_hours(&mut self) -> Option<DateTime<Utc>> {
+        let zone = self.schedule.parts().zone;
+        let mut local = zone.furthest(self.after);
+        loop {
+            local = self.next_local(local)?;
+            let at = match zone.resolve(local)? {
+                Local::At(at) => at,
+                Local::Skipped(end, clock) => {
+                    // The rest of the gap would come to the same instant.
+                    local = clock - TimeDelta::nanoseconds(1);
+                    end
+                }
+            };
+            if at > self.after {
+                return Some(at);
+            }
+        }
+    }
+
+    /// A wildcard or stepped hour: every instant whose local time matches, so that no change of the clock makes a hole or a
+    /// crowd.
+    fn next_of_elapsed_time(&mut self) -> Option<DateTime<Utc>> {
+        let zone = self.schedule.parts().zone;
+        let mut from = self.after;
+        let mut local = zone.clock(from);
+        loop {
+            let at = self.next_local(local)?.and_utc() - zone.offset(from);
+            let Some(change) = zone.change(from, at) else { return Some(at) };
+            from = change;
+            local = zone.clock(from) - TimeDelta::nanoseconds(1);
+        }
+    }
+}
+
+impl Iterator for Upcoming<'_> {
+    type Item = DateTime<Utc>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.after.year() > LAST_YEAR {
+            return None;
+        }
+        self.after = self.after.max(DateTime::UNIX_EPOCH - TimeDelta::seconds(1));
+        let next = match self.schedule.parts().expression.follows_elapsed_time {
+            true => self.next_of_elapsed_time(),
+            false => self.next_of_named_hours(),
+        };
+        self.after = next.unwrap_or(DateTime::<Utc>::MAX_UTC);
+        next
+    }
+}
+
+impl std::iter::FusedIterator for Upcoming<'_> {}
