@@ -23,10 +23,11 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
         let sync = wrk(server.address(), &order, CONNECTIONS, SLICE)?.clean()?;
         let submitted = wrk(server.address(), &submission, CONNECTIONS, SLICE)?;
         println!(
-            "  {slice:>2}  {:>8.1} MiB   {:>8.0} sync/s   {:>8.0} async/s",
+            "  {slice:>2}  {:>8.1} MiB   {:>8.0} sync/s   {:>8.0} async/s   {:>4} shed",
             resident_mib(server.pid())?,
             sync.requests_per_second,
-            submitted.requests_per_second
+            submitted.requests_per_second,
+            submitted.refused
         );
     }
     Ok(())

@@ -1,4 +1,5 @@
-//! Several times more work than fits: refused at once, in bounded memory, and over when the load is.
+//! More work than is done: clients that wait for each answer are slowed down; what is several times more than fits is
+//! refused at once, in bounded memory, and over when the load is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -68,6 +69,24 @@ fn resident_kib(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn submissions_of_fifty_clients_that_wait_for_each_answer_are_not_shed() {
+    let server = launch().start().unwrap();
+    busy(&server, json!({}));
+    let clients: Vec<_> = (0..50)
+        .map(|_| {
+            let mut client = server.client().keep_alive();
+            std::thread::spawn(move || {
+                for _ in 0..30 {
+                    let answer = client.json("POST", "/api/v1/data/busy/async", &json!({})).unwrap();
+                    assert_eq!(answer.status, 202, "{}", answer.text());
+                }
+            })
+        })
+        .collect();
+    clients.into_iter().for_each(|client| client.join().unwrap());
 }
 
 #[test]

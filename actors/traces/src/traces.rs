@@ -9,6 +9,7 @@ use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ServiceError};
 use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::ambiguity::is_stored;
@@ -25,6 +26,9 @@ use crate::{input, token};
 
 /// What an actor gets beyond the time it allows itself to finish, before it is ended by force.
 const MARGIN: Duration = Duration::from_secs(5);
+
+/// How long the answer to a submission is held back at most, while much is waiting.
+const HOLD_BACK: Duration = Duration::from_millis(500);
 
 /// The word for a message whose caller is refused because the database did not take its row.
 const STORAGE: &str = "storage";
@@ -200,7 +204,9 @@ impl Traces {
     }
 
     /// Accepts a job: when this returns, its row is on disk and it will be run, by this process or the next. Never
-    /// waits for room. Is not to be dropped half way: a row may be on disk that only the next process takes up.
+    /// waits for room; but while more than half of it is taken this returns late, within half a second, so that clients
+    /// who wait for their answers submit no faster than work is done. Is not to be dropped half way: a row may be on
+    /// disk that only the next process takes up.
     ///
     /// # Errors
     /// [`SubmitError::Shed`], 503, when the queue is full (worth another try) or closed; [`SubmitError::Failed`] with
@@ -230,6 +236,8 @@ impl Traces {
             Err(StoreError::Unanswered(detail)) => self.settle(queued, detail).await?,
             Err(refused) => return Err(SubmitError::Failed(refused.into())),
         }
+        // Whether it became calm or the time is up: it is accepted.
+        let _calm = timeout(HOLD_BACK, waiting.slots.calm()).await;
         Ok(Accepted { trace_id: id, trace_token: token })
     }
 

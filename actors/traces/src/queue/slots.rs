@@ -1,5 +1,9 @@
 //! Room in the queue: places and bytes, reserved before anything is written.
 //!
+//! Half of it is for work that comes faster than it is done for a while. Who submits while more than half is taken is
+//! accepted, but told only when some of the work is done ([`Slots::calm`]): clients that wait for each answer so come
+//! to the pace of the workers instead of being refused.
+//!
 //! Who frees room and who waits for it each write one counter and then read the other's, so every access is ordered
 //! with every other.
 
@@ -34,6 +38,8 @@ pub(crate) struct Slots {
     owed_bytes: AtomicUsize,
     open: AtomicBool,
     freed: Notify,
+    /// Told when no more than half of the places, or of the bytes, are taken any more.
+    calmed: Notify,
     depth: Gauge,
     memory: Gauge,
 }
@@ -58,6 +64,7 @@ impl Slots {
             owed_bytes: AtomicUsize::new(0),
             open: AtomicBool::new(false),
             freed: Notify::new(),
+            calmed: Notify::new(),
             depth,
             memory,
         }
@@ -107,13 +114,31 @@ impl Slots {
         Some(slot)
     }
 
+    /// Until no more than half of the room is taken, or was for a moment.
+    pub(crate) async fn calm(&self) {
+        let calmed = self.calmed.notified();
+        if !self.is_calm() {
+            calmed.await;
+        }
+    }
+
+    fn is_calm(&self) -> bool {
+        self.jobs.load(Ordering::SeqCst) <= self.most_jobs / 2
+            && self.bytes.load(Ordering::SeqCst) <= self.most_bytes / 2
+    }
+
     /// Wraps a place that has been counted.
     fn slot(self: &Arc<Self>) -> Slot {
         self.depth.inc();
         Slot { slots: Arc::clone(self), waits: true, bytes: 0 }
     }
 
-    fn freed(&self) {
+    /// Takes from a counter of which there may be `most`.
+    fn free(&self, counter: &AtomicUsize, by: usize, most: usize) {
+        let before = counter.fetch_sub(by, Ordering::SeqCst);
+        if before > most / 2 && before - by <= most / 2 && self.is_calm() {
+            self.calmed.notify_waiters();
+        }
         if self.owed.load(Ordering::SeqCst) > 0 {
             self.freed.notify_waiters();
         }
@@ -134,9 +159,8 @@ impl Slot {
     /// Gives the place back: the job waits no more.
     pub(crate) fn begin(&mut self) {
         if std::mem::take(&mut self.waits) {
-            self.slots.jobs.fetch_sub(1, Ordering::SeqCst);
             self.slots.depth.dec();
-            self.slots.freed();
+            self.slots.free(&self.slots.jobs, 1, self.slots.most_jobs);
         }
     }
 
@@ -158,9 +182,8 @@ impl Slot {
 impl Drop for Slot {
     fn drop(&mut self) {
         self.begin();
-        self.slots.bytes.fetch_sub(self.bytes, Ordering::SeqCst);
         self.slots.memory.dec_by(signed(self.bytes));
-        self.slots.freed();
+        self.slots.free(&self.slots.bytes, self.bytes, self.slots.most_bytes);
     }
 }
 
@@ -245,6 +268,26 @@ mod tests {
         assert_eq!(used(&slots), (1, 4, 1, 4));
         drop((slot, waiting));
         assert!(slots.place().is_ok());
+    }
+
+    #[test]
+    fn it_is_calm_again_when_half_of_the_room_is_free() {
+        let slots = slots(4, 10);
+        let mut taken: Vec<_> = (0..3).map(|_| slots.place().unwrap()).collect();
+        let mut held = Box::pin(slots.calm());
+        assert!((&mut held).now_or_never().is_none());
+        taken.pop();
+        taken.push(slots.place().unwrap());
+        assert!(held.now_or_never().is_some(), "it was calm for a moment");
+        taken[0].weigh(6).unwrap();
+        taken.truncate(1);
+        let mut held = Box::pin(slots.calm());
+        assert!((&mut held).now_or_never().is_none(), "one job, but too many bytes");
+        taken[0].begin();
+        assert!((&mut held).now_or_never().is_none(), "a job that runs has its bytes still");
+        taken.clear();
+        assert!(held.now_or_never().is_some());
+        assert!(slots.calm().now_or_never().is_some());
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What is accepted, and what is not.
 
+use std::cell::Cell;
+
 use actix_supervision::{Fault, FaultKind, Tree};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -65,6 +67,38 @@ fn a_full_queue_refuses_at_once_and_leaves_a_failed_row() {
         process.runner.open();
         until(async || process.count("completed").await == 3).await;
         process.submit(json!({})).await.expect("there is room again");
+    });
+}
+
+#[test]
+fn clients_that_wait_for_each_answer_are_slowed_down_and_not_refused() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.workers = 4;
+                settings.queue.buffer_size = 1000;
+            })
+            .await;
+        let answered = Cell::new(0);
+        let clients = join_all((0..50).map(async |_| {
+            for _ in 0..30 {
+                process.submit(json!({ "do": "wait" })).await.unwrap();
+                answered.set(answered.get() + 1);
+            }
+        }));
+        let workers = async {
+            // Nothing is done: half of the queue fills, and then everybody waits for an answer.
+            let (mut known, mut looks) = (0, 0);
+            until(async || {
+                let quiet = process.metric("trace_queue_depth") >= 550.0 && answered.get() == known;
+                (known, looks) = (answered.get(), if quiet { looks + 1 } else { 0 });
+                looks == 10
+            })
+            .await;
+            process.runner.open();
+        };
+        tokio::join!(clients, workers);
+        until(async || process.count("completed").await == 1500).await;
     });
 }
 
