@@ -1,11 +1,12 @@
 //! The test kit: what black-box tests, the demo and the benches share.
 //!
 //! Owns a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), an HTTPS
-//! server that does as it is told ([`tls`]) and the loading of an example directory through the admin API
-//! ([`example`]). It never links the service: everything goes over a socket, as a user's client would.
+//! server that does as it is told ([`tls`]), a secret store ([`vault`]) and the loading of an example directory through
+//! the admin API ([`example`]). It never links the service: everything goes over a socket, as a user's client would.
 
 pub mod example;
 pub mod http;
 pub mod peer;
 pub mod server;
 pub mod tls;
+pub mod vault;

@@ -27,4 +27,5 @@ mod status;
 mod submissions;
 mod support;
 mod traces;
+mod vault_by_wire_contract;
 mod workflows;

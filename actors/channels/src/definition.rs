@@ -7,6 +7,7 @@ use std::time::Duration;
 use svc_engine::Flow;
 use svc_model::config::{BodyMode, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, is_unreadable};
+use svc_secrets::Resolver;
 use svc_traces::Policy;
 
 use crate::guards::Guards;
@@ -44,6 +45,8 @@ impl Definition {
     /// `previous` is what served until now: what its guards remember is carried over where their own settings are the
     /// same. Kept answers are so only where neither the channel nor its workflow changed.
     ///
+    /// `references` are the secrets read for this load; without them the credentials of `previous` are kept.
+    ///
     /// # Errors
     /// The reason to quarantine the channel: a config that does not parse, a credential that cannot be verified with
     /// what is configured, an expression that does not compile. A channel is never served without a guard it was given.
@@ -51,6 +54,7 @@ impl Definition {
         row: &Channel,
         flow: Flow,
         tools: &Toolbox,
+        references: Option<&dyn Resolver>,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
         let config = ChannelConfig::parse(&row.content.config).map_err(|errors| {
@@ -65,8 +69,14 @@ impl Definition {
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });
-        let guards =
-            Guards::build(row, &config, tools, previous.map(|previous| &previous.guards), unchanged)?;
+        let guards = Guards::build(
+            row,
+            &config,
+            tools,
+            references,
+            previous.map(|previous| &previous.guards),
+            unchanged,
+        )?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         Ok(Self {
             id: row.channel_id.as_str().into(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use svc_auth::KeySets;
 use svc_engine::Engine;
-use svc_secrets::Resolver;
+use svc_secrets::Keyring;
 use svc_traces::Traces;
 
 use crate::metrics::ChannelMetrics;
@@ -19,8 +19,8 @@ pub struct Toolbox {
     pub settings: Arc<Settings>,
     /// What is counted.
     pub metrics: ChannelMetrics,
-    /// Looks secret references up.
-    pub resolver: Arc<dyn Resolver + Send + Sync>,
+    /// Where the values of secret references are read.
+    pub secrets: Keyring,
     /// Where the keys of token issuers come from.
     pub key_sets: Arc<dyn KeySets>,
     /// Where runs leave traces and accepted work waits; without one nothing is recorded and nothing accepted.

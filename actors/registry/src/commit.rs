@@ -24,6 +24,8 @@ pub(crate) struct Changes {
     pub(crate) channels: Vec<(Arc<str>, Option<Arc<Entry>>)>,
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
     pub(crate) workers: Option<Arc<[Worker]>>,
+    /// The declared secrets, where they were read anew.
+    pub(crate) declared: Option<Arc<svc_engine::Secrets>>,
     /// A worker that leaves; its actors are withdrawn after the swap.
     pub(crate) left: Option<usize>,
     /// Workers whose threads were found to have ended.
@@ -39,7 +41,12 @@ pub(crate) struct Changes {
 impl Changes {
     /// Puts the actors of a plan in place, beside what serves.
     pub(crate) async fn deploy(fleet: &Fleet, base: &Snapshot, plan: Plan) -> Self {
-        let mut changes = Self { workflows: plan.workflows, compiled: plan.compiled, ..Self::default() };
+        let mut changes = Self {
+            workflows: plan.workflows,
+            declared: plan.declared,
+            compiled: plan.compiled,
+            ..Self::default()
+        };
         // Found once, a blocked thread is not waited for again.
         let blocked = &Cell::new(false);
         let mut deployed = futures_util::stream::iter(plan.channels)
@@ -101,14 +108,14 @@ async fn place(
     planned: Planned,
     blocked: &Cell<bool>,
 ) -> (Option<Arc<Entry>>, Vec<usize>) {
-    let (row, definition) = match planned {
+    let (row, definition, taken) = match planned {
         Planned::Remove => return (None, Vec::new()),
         Planned::Quarantine(row, reason) => return (Some(entry(row, refused(reason))), Vec::new()),
-        Planned::Serve(row, definition) => (row, definition),
+        Planned::Serve(row, definition, taken) => (row, definition, taken),
     };
     match deploy(fleet, base, id, &definition, blocked).await {
         Ok(Deployed { actors, gone }) => {
-            (Some(entry(row, ChannelState::Serving(Serving { definition, actors }))), gone)
+            (Some(entry(row, ChannelState::Serving(Serving { definition, actors, taken }))), gone)
         }
         Err(error) => {
             let reason = format!("its actors could not be started: {error}");

@@ -5,12 +5,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use svc_channels::{Definition, Toolbox};
 use svc_engine::{CompileError, CompiledWorkflow, Engine, Flow};
 use svc_model::{Channel, Protocol, Workflow, rollout};
+use svc_secrets::Resolver;
 
+use crate::secrets::Secrets;
 use crate::snapshot::LoadedWorkflow;
 
 /// Compiles one version of a workflow. A row that makes the compiler panic is a row that does not compile.
-pub(crate) fn compile(engine: &Engine, row: &Workflow) -> Result<CompiledWorkflow, CompileError> {
-    catch_unwind(AssertUnwindSafe(|| engine.compile(row))).unwrap_or_else(|_| {
+pub(crate) fn compile(
+    engine: &Engine,
+    row: &Workflow,
+    secrets: &Secrets,
+) -> Result<CompiledWorkflow, CompileError> {
+    catch_unwind(AssertUnwindSafe(|| engine.compile(row, secrets.material()))).unwrap_or_else(|_| {
         Err(CompileError::Invalid {
             workflow: row.workflow_id.clone(),
             at: format!("version {}", row.version),
@@ -19,7 +25,8 @@ pub(crate) fn compile(engine: &Engine, row: &Workflow) -> Result<CompiledWorkflo
     })
 }
 
-/// Builds a channel over the workflow it names. This version runs no schedules, so it quarantines them.
+/// Builds a channel over the workflow it names. Without `secrets` it keeps the credentials of `previous`. This version
+/// runs no schedules, so it quarantines them.
 ///
 /// # Errors
 /// The reason to quarantine it.
@@ -27,6 +34,7 @@ pub(crate) fn definition(
     row: &Channel,
     workflow: Option<&LoadedWorkflow>,
     tools: &Toolbox,
+    secrets: Option<&Secrets>,
     previous: Option<&Definition>,
 ) -> Result<Definition, String> {
     if row.content.protocol == Protocol::Cron {
@@ -34,7 +42,8 @@ pub(crate) fn definition(
     }
     let Some(id) = row.content.workflow_id.as_deref() else { return Err("it names no workflow".to_owned()) };
     let flow = flow(id, workflow)?;
-    catch_unwind(AssertUnwindSafe(|| Definition::build(row, flow, tools, previous)))
+    let references = secrets.map(|secrets| &secrets.readings as &dyn Resolver);
+    catch_unwind(AssertUnwindSafe(|| Definition::build(row, flow, tools, references, previous)))
         .unwrap_or_else(|_| Err("building it failed unexpectedly".to_owned()))
 }
 

@@ -24,6 +24,7 @@ mod resolve;
 mod routes;
 mod runner;
 mod scope;
+mod secrets;
 mod sharded;
 mod snapshot;
 mod worker;

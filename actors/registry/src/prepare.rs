@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use svc_channels::{Definition, Toolbox};
-use svc_engine::CompileError;
+use svc_engine::{CompileError, Intake};
 use svc_model::{Channel, ServiceError, Workflow};
 use svc_store::Store;
 
 use crate::compile::{self, compile};
 use crate::filter::ChannelFilter;
 use crate::scope::{ReloadError, Scope};
+use crate::secrets::{self, Secrets, Taken};
 use crate::snapshot::{Entry, LoadedVersion, LoadedWorkflow, Snapshot};
 
 /// More changed rows than this are read with everything else in one query.
@@ -26,6 +27,8 @@ pub(crate) struct Plan {
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
     /// Channels to change.
     pub(crate) channels: Vec<(Arc<str>, Planned)>,
+    /// The declared secrets, where they were read anew.
+    pub(crate) declared: Option<Arc<svc_engine::Secrets>>,
     /// Workflow versions compiled on the way.
     pub(crate) compiled: usize,
 }
@@ -33,7 +36,7 @@ pub(crate) struct Plan {
 /// What becomes of one channel.
 #[derive(Debug)]
 pub(crate) enum Planned {
-    Serve(Arc<Channel>, Arc<Definition>),
+    Serve(Arc<Channel>, Arc<Definition>, Taken),
     Quarantine(Arc<Channel>, Arc<str>),
     Remove,
 }
@@ -65,16 +68,24 @@ struct Found {
 impl Loader<'_> {
     /// Builds the plan of a scope. `users` are the channels that name a workflow of the scope.
     pub(crate) async fn plan(&self, scope: Scope, users: Vec<Arc<str>>) -> Result<Plan, ReloadError> {
-        let retry = scope == Scope::All;
+        let full = scope == Scope::All;
         let mut found = match scope {
             Scope::All => self.find_all().await?,
             Scope::Changed { workflows, channels } => self.find_changed(workflows, channels, users).await?,
         };
+        let rows = self.stored_workflows(&found).await?;
+        let suspects = self.suspects(&found).await?;
+        let candidates = self.candidates(&found, rows);
+        let secrets = self.secrets(&found, &candidates, &suspects, full).await;
         let mut plan = Plan::default();
-        let changed = self.load_workflows(&found, &mut plan).await?;
-        let broken = self.broken(&found).await?;
-        if retry {
-            self.add_affected(&changed, &mut found);
+        if full && !self.boot {
+            plan.declared = Some(Arc::clone(&secrets.declared));
+        }
+        let mut build = Build { secrets, full, changed: HashMap::new() };
+        self.load_workflows(candidates, &found, &mut build, &mut plan).await?;
+        let broken = self.broken(suspects, &build.secrets);
+        if full {
+            self.add_affected(&build, &mut found);
         }
         plan.channels.extend(found.gone.into_iter().map(|id| (id, Planned::Remove)));
         for (count, (id, row)) in found.rows.into_iter().enumerate() {
@@ -85,7 +96,7 @@ impl Loader<'_> {
                 Some(reason) if self.begins_to_use(&row) => {
                     Some(Planned::Quarantine(row, Arc::clone(reason)))
                 }
-                _ => self.build(row, &changed, retry),
+                _ => self.build(row, &build),
             };
             plan.channels.extend(planned.map(|planned| (id.into(), planned)));
         }
@@ -145,83 +156,152 @@ impl Loader<'_> {
         found.rows.extend(rows.map(|row| (row.channel_id.clone(), Arc::new(row))));
     }
 
-    /// A reload of everything also builds what uses a changed workflow and tries again what is quarantined.
-    fn add_affected(&self, changed: &HashMap<String, Option<Arc<LoadedWorkflow>>>, found: &mut Found) {
-        let gone: HashSet<&str> = found.gone.iter().map(|id| &**id).collect();
-        for entry in self.base.channels().filter(|entry| !gone.contains(entry.id())) {
+    /// A reload of everything also builds what uses a changed workflow or a changed secret, and tries again what is
+    /// quarantined.
+    fn add_affected(&self, build: &Build, found: &mut Found) {
+        for entry in self.kept(found) {
             let workflow = entry.row.content.workflow_id.as_deref();
-            if entry.quarantine().is_some() || workflow.is_some_and(|id| changed.contains_key(id)) {
+            let has_changed = workflow.is_some_and(|id| build.changed.contains_key(id))
+                || entry.serving().is_some_and(|serving| !build.secrets.are(&serving.taken));
+            if entry.quarantine().is_some() || has_changed {
                 found.rows.entry(entry.id().to_owned()).or_insert_with(|| Arc::clone(&entry.row));
             }
         }
     }
 
-    /// Reads and compiles workflows into the plan. Returns those that now run differently.
-    async fn load_workflows(
+    /// Channels that were loaded and still are active.
+    fn kept(&self, found: &Found) -> Vec<&Arc<Entry>> {
+        let gone: HashSet<&str> = found.gone.iter().map(|id| &**id).collect();
+        self.base.channels().filter(|entry| !gone.contains(entry.id())).collect()
+    }
+
+    /// The active versions of the workflows of a scope.
+    async fn stored_workflows(&self, found: &Found) -> Result<Vec<Workflow>, ReloadError> {
+        let ids = &found.workflows;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        if ids.len() > MANY {
+            let rows = self.store.workflows().active().await.map_err(storage)?;
+            return Ok(rows.into_iter().filter(|row| ids.contains(&row.workflow_id)).collect());
+        }
+        let ids: Vec<String> = ids.iter().cloned().collect();
+        self.store.workflows().active_of(&ids).await.map_err(storage)
+    }
+
+    /// Versions to load by workflow, newest first, each with the load of equal content that there is.
+    fn candidates(&self, found: &Found, rows: Vec<Workflow>) -> BTreeMap<String, Vec<Candidate>> {
+        let mut by_id: BTreeMap<String, Vec<Candidate>> =
+            found.workflows.iter().map(|id| (id.clone(), Vec::new())).collect();
+        for row in rows {
+            let hash = row.content.content_hash();
+            let old = self.base.workflows.get(row.workflow_id.as_str());
+            let known = old.and_then(|old| {
+                old.versions
+                    .iter()
+                    .find(|old| old.version == row.version && old.hash == hash && old.compiled.is_ok())
+            });
+            let known = known.cloned();
+            let intake = match &known {
+                Some(known) => known.taken.intake.clone(),
+                None => svc_engine::intake(&row.content),
+            };
+            by_id.entry(row.workflow_id.clone()).or_default().push(Candidate { row, hash, known, intake });
+        }
+        for versions in by_id.values_mut() {
+            versions.sort_by_key(|candidate| std::cmp::Reverse(candidate.row.version));
+        }
+        by_id
+    }
+
+    /// Reads the secrets of what is to be built. A reload of everything reads those of everything that serves.
+    async fn secrets(
         &self,
         found: &Found,
+        candidates: &BTreeMap<String, Vec<Candidate>>,
+        suspects: &[Workflow],
+        full: bool,
+    ) -> Secrets {
+        let mut wanted = BTreeSet::new();
+        for candidate in candidates.values().flatten().filter(|candidate| full || candidate.known.is_none()) {
+            wanted.extend(candidate.intake.references.iter().cloned());
+        }
+        for row in suspects {
+            wanted.extend(svc_engine::intake(&row.content).references);
+        }
+        for row in found.rows.values().filter(|row| full || self.reads_credentials(row)) {
+            wanted.extend(secrets::intake(row).references);
+        }
+        let (keyring, engine) = (&self.tools.secrets, &self.tools.engine);
+        if !full || self.boot {
+            return Secrets::read(keyring, engine, wanted).await;
+        }
+        for entry in self.kept(found) {
+            match entry.serving() {
+                Some(serving) => wanted.extend(serving.taken.intake.references.iter().cloned()),
+                None => wanted.extend(secrets::intake(&entry.row).references),
+            }
+        }
+        Secrets::reread(keyring, engine, wanted, &self.tools.log).await
+    }
+
+    /// Whether a load of less than everything reads the secrets of a channel: only where its own config is new. A
+    /// store that cannot be reached then takes nothing out of service that nobody touched.
+    fn reads_credentials(&self, row: &Channel) -> bool {
+        let old = self.base.by_id(&row.channel_id);
+        let serves = old.filter(|old| old.quarantine().is_none());
+        serves.is_none_or(|old| old.row.content.config != row.content.config)
+    }
+
+    /// Compiles workflows into the plan, and notes those that now run differently.
+    async fn load_workflows(
+        &self,
+        candidates: BTreeMap<String, Vec<Candidate>>,
+        found: &Found,
+        build: &mut Build,
         plan: &mut Plan,
-    ) -> Result<HashMap<String, Option<Arc<LoadedWorkflow>>>, ReloadError> {
-        let ids = &found.workflows;
-        let mut changed = HashMap::new();
-        if ids.is_empty() {
-            return Ok(changed);
-        }
-        let rows = if ids.len() > MANY {
-            let rows = self.store.workflows().active().await.map_err(storage)?;
-            rows.into_iter().filter(|row| ids.contains(&row.workflow_id)).collect()
-        } else {
-            let ids: Vec<String> = ids.iter().cloned().collect();
-            self.store.workflows().active_of(&ids).await.map_err(storage)?
-        };
-        let mut by_id: BTreeMap<String, Vec<Workflow>> = BTreeMap::new();
-        for row in rows {
-            by_id.entry(row.workflow_id.clone()).or_default().push(row);
-        }
-        for id in ids {
+    ) -> Result<(), ReloadError> {
+        for (id, versions) in candidates {
             let old = self.base.workflows.get(id.as_str());
-            let loaded = match by_id.remove(id) {
-                Some(rows) => {
-                    let whole = !self.boot && !found.incidental.contains(id);
-                    Some(Arc::new(self.load(rows, old.map(Arc::as_ref), whole, &mut plan.compiled).await?))
-                }
-                None => None,
+            let loaded = if versions.is_empty() {
+                None
+            } else {
+                let whole = !self.boot && !found.incidental.contains(&id);
+                Some(Arc::new(self.load(versions, build, whole, &mut plan.compiled).await?))
             };
             let same = match (&loaded, old) {
                 (Some(new), Some(old)) => new.runs_as(old),
                 (new, old) => new.is_none() && old.is_none(),
             };
             if !same {
-                changed.insert(id.clone(), loaded.clone());
+                build.changed.insert(id.clone(), loaded.clone());
             }
-            plan.workflows.push((id.as_str().into(), loaded));
+            plan.workflows.push((id.into(), loaded));
         }
-        Ok(changed)
+        Ok(())
     }
 
-    /// Compiles the active versions of one workflow, newest first; what was compiled before is taken over. A duplicate
-    /// task id fails the reload as a `whole`, or else counts as a version that does not compile.
+    /// Compiles the active versions of one workflow; what was compiled before, with the same secrets where they were
+    /// read anew, is taken over. A duplicate task id fails the reload as a `whole`, or else counts as a version that
+    /// does not compile.
     async fn load(
         &self,
-        mut rows: Vec<Workflow>,
-        old: Option<&LoadedWorkflow>,
+        candidates: Vec<Candidate>,
+        build: &Build,
         whole: bool,
         compiled: &mut usize,
     ) -> Result<LoadedWorkflow, ReloadError> {
-        rows.sort_by_key(|row| std::cmp::Reverse(row.version));
-        let mut versions = Vec::with_capacity(rows.len());
-        for row in rows {
-            let hash = row.content.content_hash();
-            let known =
-                old.and_then(|old| old.versions.iter().find(|v| v.version == row.version && v.hash == hash));
-            let result = match known.filter(|known| known.compiled.is_ok()) {
-                Some(known) => known.compiled.clone(),
+        let mut versions = Vec::with_capacity(candidates.len());
+        for Candidate { row, hash, known, intake } in candidates {
+            let known = known.filter(|known| !build.full || build.secrets.are(&known.taken));
+            let (result, taken) = match known {
+                Some(known) => (known.compiled, known.taken),
                 None => {
                     *compiled += 1;
                     if compiled.is_multiple_of(BUILDS_PER_TURN) {
                         tokio::task::yield_now().await;
                     }
-                    match compile(&self.tools.engine, &row) {
+                    let result = match compile(&self.tools.engine, &row, &build.secrets) {
                         Err(CompileError::DuplicateTaskId { workflow, task }) if whole => {
                             return Err(ReloadError::DuplicateTaskId {
                                 workflow,
@@ -230,7 +310,8 @@ impl Loader<'_> {
                             });
                         }
                         result => result.map(Arc::new).map_err(|error| error.to_string().into()),
-                    }
+                    };
+                    (result, build.secrets.taken(intake))
                 }
             };
             versions.push(LoadedVersion {
@@ -238,36 +319,41 @@ impl Loader<'_> {
                 rollout: row.rollout_percentage,
                 updated_at: row.updated_at,
                 hash,
+                taken,
                 compiled: result,
             });
         }
         Ok(LoadedWorkflow { versions })
     }
 
-    /// Workflows that serve from before and whose stored rows no longer compile, with the reason. Who uses one already
-    /// goes on with what is loaded; nobody may begin to.
-    async fn broken(&self, found: &Found) -> Result<HashMap<String, Arc<str>>, ReloadError> {
+    /// Versions of workflows that serve from before whose stored rows are not those that were loaded.
+    async fn suspects(&self, found: &Found) -> Result<Vec<Workflow>, ReloadError> {
         let starting = found.rows.values().filter(|row| self.begins_to_use(row));
         let ids: BTreeSet<String> = starting
             .filter_map(|row| row.content.workflow_id.clone())
             .filter(|id| found.incidental.contains(id) && !found.workflows.contains(id))
             .collect();
-        let mut broken = HashMap::new();
         if ids.is_empty() {
-            return Ok(broken);
+            return Ok(Vec::new());
         }
         let ids: Vec<String> = ids.into_iter().collect();
-        for row in self.store.workflows().active_of(&ids).await.map_err(storage)? {
+        let mut rows = self.store.workflows().active_of(&ids).await.map_err(storage)?;
+        rows.retain(|row| {
             let loaded = self.base.workflows.get(row.workflow_id.as_str());
             let mark = (row.version, row.rollout_percentage, row.updated_at);
-            if loaded.is_some_and(|loaded| loaded.versions.iter().any(|version| version.mark() == mark)) {
-                continue;
-            }
-            if let Err(error) = compile(&self.tools.engine, &row) {
-                broken.insert(row.workflow_id, error.to_string().into());
-            }
-        }
-        Ok(broken)
+            !loaded.is_some_and(|loaded| loaded.versions.iter().any(|version| version.mark() == mark))
+        });
+        Ok(rows)
+    }
+
+    /// The suspects that no longer compile, with the reason. Who uses one already goes on with what is loaded; nobody
+    /// may begin to.
+    fn broken(&self, suspects: Vec<Workflow>, secrets: &Secrets) -> HashMap<String, Arc<str>> {
+        let reason = |row: Workflow| {
+            let error = compile(&self.tools.engine, &row, secrets).err()?;
+            Some((row.workflow_id, error.to_string().into()))
+        };
+        suspects.into_iter().filter_map(reason).collect()
     }
 
     /// Whether nothing that serves runs this channel over the workflow it names.
@@ -277,31 +363,51 @@ impl Loader<'_> {
     }
 
     /// Builds a channel; `None` when what serves is what would be built.
-    fn build(
-        &self,
-        row: Arc<Channel>,
-        changed: &HashMap<String, Option<Arc<LoadedWorkflow>>>,
-        retry: bool,
-    ) -> Option<Planned> {
+    fn build(&self, row: Arc<Channel>, build: &Build) -> Option<Planned> {
         let workflow = row.content.workflow_id.as_deref();
         let old = self.base.by_id(&row.channel_id);
+        let serving = old.and_then(|entry| entry.serving());
+        let same_secrets = || serving.is_none_or(|serving| !build.full || build.secrets.are(&serving.taken));
         let is_current = |entry: &&Arc<Entry>| {
             let same_row = entry.row.version == row.version && entry.row.content == row.content;
-            same_row && !workflow.is_some_and(|id| changed.contains_key(id))
+            same_row && !workflow.is_some_and(|id| build.changed.contains_key(id)) && same_secrets()
         };
-        if old.filter(is_current).is_some_and(|entry| entry.quarantine().is_none() || !retry) {
+        if old.filter(is_current).is_some_and(|entry| entry.quarantine().is_none() || !build.full) {
             return None;
         }
-        let loaded = workflow.and_then(|id| match changed.get(id) {
+        let loaded = workflow.and_then(|id| match build.changed.get(id) {
             Some(loaded) => loaded.as_ref(),
             None => self.base.workflows.get(id),
         });
-        let previous = old.and_then(|entry| entry.serving()).map(|serving| serving.definition.as_ref());
-        Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.tools, previous) {
-            Ok(definition) => Planned::Serve(row, Arc::new(definition)),
+        let secrets = Some(&build.secrets).filter(|_| build.full || self.reads_credentials(&row));
+        let taken = match (secrets, serving) {
+            (None, Some(serving)) => serving.taken.clone(),
+            _ => build.secrets.taken(secrets::intake(&row)),
+        };
+        let previous = serving.map(|serving| serving.definition.as_ref());
+        Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.tools, secrets, previous) {
+            Ok(definition) => Planned::Serve(row, Arc::new(definition), taken),
             Err(reason) => Planned::Quarantine(row, reason.into()),
         })
     }
+}
+
+/// What a load builds with.
+struct Build {
+    secrets: Secrets,
+    /// Everything is looked at, and every secret was read anew.
+    full: bool,
+    /// Workflows that now run differently.
+    changed: HashMap<String, Option<Arc<LoadedWorkflow>>>,
+}
+
+/// A stored version of a workflow that is to be loaded.
+struct Candidate {
+    row: Workflow,
+    hash: String,
+    /// The load of equal content, if it compiled.
+    known: Option<LoadedVersion>,
+    intake: Intake,
 }
 
 fn storage(error: svc_store::StoreError) -> ReloadError {

@@ -8,6 +8,7 @@ use svc_engine::CompiledWorkflow;
 use svc_model::{Channel, Protocol, ServiceError, Timestamp};
 
 use crate::routes::RouteTable;
+use crate::secrets::Taken;
 use crate::sharded::Sharded;
 use crate::worker::{Worker, WorkerId};
 
@@ -40,6 +41,8 @@ pub struct Serving {
     pub definition: Arc<Definition>,
     /// Its actor on every worker.
     pub(crate) actors: Actors,
+    /// The secrets it was built with.
+    pub(crate) taken: Taken,
 }
 
 /// Why a channel is refused.
@@ -155,6 +158,8 @@ pub(crate) struct LoadedVersion {
     pub(crate) updated_at: Timestamp,
     /// Hash of the content: equal content is never compiled twice.
     pub(crate) hash: String,
+    /// The secrets it was compiled with.
+    pub(crate) taken: Taken,
     /// The compiled version, or why there is none.
     pub(crate) compiled: Result<Arc<CompiledWorkflow>, Arc<str>>,
 }
@@ -174,7 +179,9 @@ impl LoadedWorkflow {
 
     /// Whether a message would run the same way.
     pub(crate) fn runs_as(&self, other: &Self) -> bool {
-        let parts = |version: &LoadedVersion| (version.version, version.rollout, version.hash.clone());
+        let parts = |version: &LoadedVersion| {
+            (version.version, version.rollout, version.hash.clone(), version.taken.clone())
+        };
         self.is_sound()
             && other.is_sound()
             && self.versions.iter().map(parts).eq(other.versions.iter().map(parts))

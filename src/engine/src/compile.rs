@@ -11,7 +11,7 @@ use crate::checks;
 use crate::engine::Engine;
 use crate::error::CompileError;
 use crate::expression::Condition;
-use crate::function::CompileCx;
+use crate::function::{CompileCx, Material};
 use crate::path::{self, Path};
 use crate::program::{Action, CompiledWorkflow, Loop, Span, Step};
 
@@ -21,12 +21,19 @@ pub(crate) const MAX_GROUP_DEPTH: usize = 8;
 /// Compiles one version of a workflow.
 pub(crate) fn compile(
     engine: &Engine,
+    material: Material<'_>,
     id: &str,
     version: i64,
     content: &WorkflowContent,
 ) -> Result<CompiledWorkflow, CompileError> {
-    let mut assembly =
-        Assembly { engine, workflow: id, ids: HashSet::new(), steps: Vec::new(), spans: Vec::new() };
+    let mut assembly = Assembly {
+        engine,
+        material,
+        workflow: id,
+        ids: HashSet::new(),
+        steps: Vec::new(),
+        spans: Vec::new(),
+    };
     assembly.readable(content)?;
     let condition = assembly.condition(Some(&content.condition), "condition")?;
     assembly.elements(&content.tasks, "tasks", 0)?;
@@ -51,6 +58,7 @@ pub(crate) fn compile(
 
 struct Assembly<'e> {
     engine: &'e Engine,
+    material: Material<'e>,
     workflow: &'e str,
     ids: HashSet<String>,
     steps: Vec<Step>,
@@ -182,7 +190,7 @@ impl Assembly<'_> {
         if !errors.is_empty() {
             return Err(self.problems(&errors));
         }
-        let task = function.compile(input, &CompileCx { evaluator });
+        let task = function.compile(input, &CompileCx { evaluator, material: self.material });
         task.map(Action::Task).map_err(|message| self.invalid(at, message))
     }
 

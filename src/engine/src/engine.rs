@@ -12,7 +12,7 @@ use svc_model::mask::is_secret_reference;
 use crate::compile;
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretUse};
-use crate::function::Function;
+use crate::function::{Function, Material};
 use crate::operators::Secrets;
 use crate::program::CompiledWorkflow;
 
@@ -49,13 +49,28 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    /// Compiles one version of a workflow.
+    /// Compiles one version of a workflow with the secrets it [takes](crate::intake).
     ///
     /// # Errors
     /// Why its channels cannot serve: two tasks of one id, a function without a handler, anything malformed, a
     /// secret that is undeclared or would be recorded.
-    pub fn compile(&self, workflow: &Workflow) -> Result<CompiledWorkflow, CompileError> {
-        compile::compile(self, &workflow.workflow_id, workflow.version, &workflow.content)
+    pub fn compile(
+        &self,
+        workflow: &Workflow,
+        material: Material<'_>,
+    ) -> Result<CompiledWorkflow, CompileError> {
+        compile::compile(self, material, &workflow.workflow_id, workflow.version, &workflow.content)
+    }
+
+    /// The declared secrets that expressions read now.
+    pub fn declared(&self) -> Arc<Secrets> {
+        self.evaluator.secrets()
+    }
+
+    /// Lets expressions read these values from now on. The names must be those the engine was built with: they were
+    /// checked when workflows were compiled.
+    pub fn declare(&self, secrets: Arc<Secrets>) {
+        self.evaluator.declare(secrets);
     }
 
     /// Compiles an expression that stands outside a workflow; it may not read secrets, nor hold a reference to one, which

@@ -9,12 +9,13 @@ mod prepare;
 use std::fmt;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
 use serde_json::Value;
 
 use crate::depth::{self, MAX_DEPTH};
-use crate::operators::{self, Secrets};
+use crate::operators::{self, Declared, Secrets};
 use crate::path::Path;
 use crate::scope::{Arena, Reads};
 
@@ -76,12 +77,12 @@ pub(crate) enum Condition {
 /// The JSONLogic engine with the service's operators.
 pub(crate) struct Evaluator {
     engine: datalogic_rs::Engine,
-    secrets: Arc<Secrets>,
+    secrets: Declared,
 }
 
 impl Evaluator {
     pub(crate) fn new(secrets: Secrets) -> Self {
-        let secrets = Arc::new(secrets);
+        let secrets: Declared = Arc::new(ArcSwap::from_pointee(secrets));
         Self { engine: operators::engine(&secrets), secrets }
     }
 
@@ -98,7 +99,7 @@ impl Evaluator {
             }
             match name {
                 None => return Err("a secret is read by a literal name, so that it can be checked".into()),
-                Some(name) if !self.secrets.declares(name) => {
+                Some(name) if !self.secrets.load().declares(name) => {
                     return Err(format!("the secret \"{name}\" is not declared"));
                 }
                 Some(_) => {}
@@ -173,8 +174,13 @@ impl Evaluator {
         self.evaluate(expression, context, bump).map(DataValue::to_serde_value)
     }
 
-    pub(crate) fn secrets(&self) -> &Secrets {
-        &self.secrets
+    /// The declared secrets that serve now.
+    pub(crate) fn secrets(&self) -> Arc<Secrets> {
+        self.secrets.load_full()
+    }
+
+    pub(crate) fn declare(&self, secrets: Arc<Secrets>) {
+        self.secrets.store(secrets);
     }
 
     /// Whether an expression may call an operator of this name.

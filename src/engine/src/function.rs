@@ -10,6 +10,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use slog::Logger;
 use svc_model::FieldError;
+use svc_secrets::Resolver;
 
 use crate::engine::Clock;
 use crate::error::{ErrorCode, TaskError};
@@ -62,6 +63,16 @@ pub trait Task: Send + Sync {
 /// What a function may use while its task is compiled.
 pub struct CompileCx<'e> {
     pub(crate) evaluator: &'e Evaluator,
+    pub(crate) material: Material<'e>,
+}
+
+/// The secrets a workflow is compiled with.
+#[derive(Clone, Copy)]
+pub struct Material<'m> {
+    /// What the references in its secret fields stand for.
+    pub references: &'m dyn Resolver,
+    /// What the declared names stand for.
+    pub declared: &'m Secrets,
 }
 
 impl CompileCx<'_> {
@@ -78,9 +89,9 @@ impl CompileCx<'_> {
         Template::compile(source)
     }
 
-    /// The declared secrets, for the inputs that take `{"secret": name}`.
-    pub fn secrets(&self) -> &Secrets {
-        self.evaluator.secrets()
+    /// The secrets, for the inputs that take a reference or `{"secret": name}`.
+    pub fn material(&self) -> Material<'_> {
+        self.material
     }
 }
 

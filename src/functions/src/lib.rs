@@ -22,17 +22,12 @@ use std::sync::Arc;
 
 use svc_auth::KeySets;
 use svc_engine::EngineBuilder;
-use svc_secrets::Resolver;
 
-/// Registers the functions. References are looked up through `resolver` whenever a workflow is compiled.
+/// Registers the functions.
 #[must_use]
-pub fn register(
-    builder: EngineBuilder,
-    resolver: Arc<dyn Resolver + Send + Sync>,
-    key_sets: Arc<dyn KeySets>,
-) -> EngineBuilder {
+pub fn register(builder: EngineBuilder, key_sets: Arc<dyn KeySets>) -> EngineBuilder {
     builder
-        .function("crypto", Arc::new(crypto::Crypto::new(Arc::clone(&resolver))))
-        .function("jwt_sign", Arc::new(jwt::Sign::new(Arc::clone(&resolver))))
-        .function("jwt_verify", Arc::new(jwt::Verify::new(resolver, key_sets)))
+        .function("crypto", Arc::new(crypto::Crypto::new()))
+        .function("jwt_sign", Arc::new(jwt::Sign))
+        .function("jwt_verify", Arc::new(jwt::Verify::new(key_sets)))
 }

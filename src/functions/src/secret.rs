@@ -1,10 +1,8 @@
 //! Secret fields: from what an author writes to what a task uses.
 
-use std::sync::Arc;
-
 use serde_json::Value;
-use svc_engine::{Secrets, TaskError};
-use svc_secrets::{ReferenceError, Resolver, Secret, parse};
+use svc_engine::{Material, Secrets, TaskError};
+use svc_secrets::{ReferenceError, Secret, parse};
 
 /// A reference that had no value when the workflow was loaded.
 #[derive(Clone, Debug)]
@@ -25,49 +23,38 @@ impl Unset {
 /// What a task made of a secret, or why it has none.
 pub(crate) type Loaded<T> = Result<T, Unset>;
 
-/// Where the values of secret fields come from.
-#[derive(Clone)]
-pub(crate) struct Vaults(Arc<dyn Resolver + Send + Sync>);
-
-impl Vaults {
-    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>) -> Self {
-        Self(resolver)
-    }
-
-    /// Reads a secret field and makes of it what the task uses.
-    ///
-    /// # Errors
-    /// The field is malformed, names an undeclared secret, or its value is not what `make` needs.
-    pub(crate) fn load<T, E: ToString>(
-        &self,
-        field: &str,
-        source: &Value,
-        declared: &Secrets,
-        make: impl FnOnce(&str) -> Result<T, E>,
-    ) -> Result<Loaded<T>, String> {
-        let refuse = |why: String| format!("{field}: {why}");
-        let secret = match source {
-            Value::String(text) => match parse(text) {
-                Ok(None) => Secret::new(text.as_str()),
-                Ok(Some(reference)) => {
-                    let unset = |detail| Ok(Err(Unset { field: field.to_owned(), detail }));
-                    match self.0.resolve(&reference) {
-                        Ok(secret) if is_blank(&secret) => {
-                            return unset(format!("{reference}: the value is blank"));
-                        }
-                        Ok(secret) => secret,
-                        Err(error) => return unset(error.to_string()),
+/// Reads a secret field and makes of it what the task uses.
+///
+/// # Errors
+/// The field is malformed, names an undeclared secret, or its value is not what `make` needs.
+pub(crate) fn load<T, E: ToString>(
+    field: &str,
+    source: &Value,
+    material: Material<'_>,
+    make: impl FnOnce(&str) -> Result<T, E>,
+) -> Result<Loaded<T>, String> {
+    let refuse = |why: String| format!("{field}: {why}");
+    let secret = match source {
+        Value::String(text) => match parse(text) {
+            Ok(None) => Secret::new(text.as_str()),
+            Ok(Some(reference)) => {
+                let unset = |detail| Ok(Err(Unset { field: field.to_owned(), detail }));
+                match material.references.resolve(&reference) {
+                    Ok(secret) if is_blank(&secret) => {
+                        return unset(format!("{reference}: the value is blank"));
                     }
+                    Ok(secret) => secret,
+                    Err(error) => return unset(error.to_string()),
                 }
-                Err(error) => return Err(refuse(malformed(&error))),
-            },
-            node => declared_secret(node, declared).map_err(refuse)?,
-        };
-        if is_blank(&secret) {
-            return Err(refuse(BLANK.to_owned()));
-        }
-        make(secret.expose()).map(Ok).map_err(|why| refuse(why.to_string()))
+            }
+            Err(error) => return Err(refuse(malformed(&error))),
+        },
+        node => declared_secret(node, material.declared).map_err(refuse)?,
+    };
+    if is_blank(&secret) {
+        return Err(refuse(BLANK.to_owned()));
     }
+    make(secret.expose()).map(Ok).map_err(|why| refuse(why.to_string()))
 }
 
 const BLANK: &str = "the value is blank";

@@ -119,12 +119,21 @@ impl Client {
     /// # Errors
     /// Why there is no whole answer.
     pub async fn get(&self, url: &Url, cap: usize) -> Result<Answer, FetchError> {
+        self.get_with(url, HeaderMap::new(), cap).await
+    }
+
+    /// As [`get`](Self::get), with headers.
+    ///
+    /// # Errors
+    /// Why there is no whole answer. Headers are in none of the texts.
+    pub async fn get_with(&self, url: &Url, headers: HeaderMap, cap: usize) -> Result<Answer, FetchError> {
         // A literal address never comes to the resolver.
         check(url, self.options.allow_private)?;
         let failed =
             |error: &reqwest::Error| FetchError::from_reqwest(error, host_of(url), self.options.timeout);
         let too_large = || FetchError::TooLarge { host: host_of(url), cap };
-        let mut response = self.inner.get(url.clone()).send().await.map_err(|error| failed(&error))?;
+        let mut response =
+            self.inner.get(url.clone()).headers(headers).send().await.map_err(|error| failed(&error))?;
         if response.content_length().is_some_and(|announced| announced > cap as u64) {
             return Err(too_large());
         }

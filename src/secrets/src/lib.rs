@@ -1,7 +1,7 @@
 //! Secrets: how they are written, read and kept from being shown.
 //!
 //! - [`substitute()`]: `${VAR}` in a text, before it is parsed.
-//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, resolved by a [`Resolver`].
+//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`Source`], looked up through a [`Resolver`].
 //! - [`Secret`]: a value that cannot be printed.
 //! - [`mask`]: what a configuration may show of itself.
 //!
@@ -12,9 +12,11 @@ pub mod mask;
 mod reference;
 mod resolve;
 mod secret;
+mod source;
 mod substitute;
 
-pub use reference::{Reference, ReferenceError, is_reference, parse};
-pub use resolve::{DeclaredError, Environment, ResolveError, Resolver, resolve_declared};
+pub use reference::{Reference, ReferenceError, collect, is_reference, parse};
+pub use resolve::{Environment, ResolveError, Resolver};
 pub use secret::Secret;
+pub use source::{Fingerprint, Keyring, Reading, Readings, Source};
 pub use substitute::{PlaceholderError, SubstituteError, Substituted, Syntax, substitute};

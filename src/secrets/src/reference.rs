@@ -1,6 +1,9 @@
 //! Secret references: a whole string that names where a secret is kept.
 
+use std::collections::BTreeSet;
 use std::fmt;
+
+use serde_json::Value;
 
 /// Schemes that are taken but have no backend: refused rather than passed on as text.
 const RESERVED: [&str; 3] = ["aws-sm", "gcp-sm", "azure-kv"];
@@ -83,6 +86,16 @@ pub fn is_reference(text: &str) -> bool {
     !matches!(parse(text), Ok(None))
 }
 
+/// Adds every reference that stands in a document, at any depth.
+pub fn collect(document: &Value, found: &mut BTreeSet<Reference>) {
+    match document {
+        Value::String(text) => found.extend(parse(text).ok().flatten()),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(members) => members.values().for_each(|member| collect(member, found)),
+        _ => {}
+    }
+}
+
 /// `[A-Za-z0-9_]+`
 pub(crate) fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
@@ -117,6 +130,15 @@ mod tests {
             assert!(parse(text).is_err(), "{text:?}");
             assert!(is_reference(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn references_are_found_at_every_depth_and_once() {
+        let mut found = BTreeSet::new();
+        let document =
+            serde_json::json!({"a": ["env://A", {"b": "env://B", "env://C": "text"}], "c": "env://A"});
+        collect(&document, &mut found);
+        assert_eq!(found, BTreeSet::from([env("A"), env("B")]));
     }
 
     #[test]

@@ -37,7 +37,7 @@ use crate::workers::Workers;
 pub struct Options {
     /// Where the service logs; nowhere by default.
     pub log: Logger,
-    /// The environment that `env://` references read.
+    /// The environment that `env://` references read, and that names the secret store of `vault://` references.
     pub environment: Vec<(String, String)>,
     /// Faults to happen as planned, for tests and drills.
     pub faults: Vec<Fault>,
@@ -124,7 +124,9 @@ impl Service {
         let log = options.log.clone();
         let io = Io::start()?;
         let opened = Store::open(&settings::store(&config), io.handle().clone(), log.clone()).await?;
-        let engine = settings::engine(&config, &options)?;
+        let outbound = settings::outbound(&log)?;
+        let secrets = settings::keyring(&config, &options.environment, &outbound, io.handle().clone())?;
+        let engine = settings::engine(&config, &secrets, &log).await?;
         let mut metrics = Metrics::new();
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
         let (traced, succeeded) = (TraceMetrics::default(), JobMetrics::default());
@@ -143,17 +145,16 @@ impl Service {
         let ground = Ground { tree: &tree, io: io.arbiter()?, log: log.clone() };
         let recording = settings::traces(&config, channels.clone(), succeeded.clone());
         let Roots { store, key_sets, traces } =
-            ground.roots(opened, settings::key_sets(&config, &log)?, recording, traced).await?;
+            ground.roots(opened, settings::key_sets(&config, outbound), recording, traced).await?;
         store.metrics().register(metrics.registry_mut());
-        let resolver = settings::resolver(&options.environment);
         let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
-        let engine = svc_functions::register(engine, Arc::clone(&resolver), Arc::clone(&key_sets));
+        let engine = svc_functions::register(engine, Arc::clone(&key_sets));
         let engine = Arc::new(engine.build());
         let tools = Toolbox {
             engine: Arc::clone(&engine),
             settings: Arc::new(settings::channels(&config)),
             metrics: channels,
-            resolver,
+            secrets: secrets.clone(),
             key_sets,
             traces: Some(traces.clone()),
             memory_entries: settings::memory_entries(&config),
@@ -179,6 +180,7 @@ impl Service {
             store,
             registry,
             engine,
+            secrets,
             tree,
             metrics,
             lifecycle: Lifecycle::default(),

@@ -12,12 +12,14 @@ use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
 use svc_registry::ChannelFilter;
-use svc_secrets::Resolver;
+use svc_secrets::Keyring;
 use svc_store::StoreConfig;
 use svc_traces::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Tracing};
+use svc_vault::SecretStore;
+use tokio::runtime::Handle;
 
 use crate::config::{self, Config};
-use crate::service::{Options, StartError};
+use crate::service::StartError;
 use crate::tree;
 
 /// The database settings, as the store takes them.
@@ -35,14 +37,26 @@ pub fn store(config: &Config) -> StoreConfig {
     }
 }
 
-/// Looks `env://` references up in the environment the service was started with.
-pub(crate) fn resolver(environment: &[(String, String)]) -> Arc<dyn Resolver + Send + Sync> {
+/// The secrets of the service: references are read in the environment it was started with, and in the secret store that
+/// environment names.
+pub(crate) fn keyring(
+    config: &Config,
+    environment: &[(String, String)],
+    outbound: &Outbound,
+    runtime: Handle,
+) -> Result<Keyring, StartError> {
     let environment: HashMap<String, String> = environment.iter().cloned().collect();
-    Arc::new(svc_secrets::Environment(move |wanted: &str| environment.get(wanted).cloned()))
+    let lookup = Arc::new(move |wanted: &str| environment.get(wanted).cloned());
+    let store =
+        SecretStore::new(lookup, outbound, runtime).map_err(|error| StartError::Tree(error.to_string()))?;
+    // What is no reference was refused with the rest of the configuration.
+    let reference = |text: &str| svc_secrets::parse(text).ok().flatten();
+    let declared = config.secrets.0.iter().filter_map(|(name, text)| Some((name.clone(), reference(text)?)));
+    Ok(Keyring::new(Arc::new(store), declared.collect()))
 }
 
-/// How key sets are fetched. What is wrong with the trust anchors is logged: it shows only when a peer is refused.
-pub(crate) fn key_sets(config: &Config, log: &Logger) -> Result<svc_keysets::Settings, StartError> {
+/// The way out. What is wrong with the trust anchors is logged: it shows only when a peer is refused.
+pub(crate) fn outbound(log: &Logger) -> Result<Outbound, StartError> {
     let outbound = Outbound::new(&Trust::System).map_err(|error| StartError::Tree(error.to_string()))?;
     for warning in outbound.warnings() {
         warn!(log, "trust anchors are missing"; "error" => warning);
@@ -50,7 +64,12 @@ pub(crate) fn key_sets(config: &Config, log: &Logger) -> Result<svc_keysets::Set
     if outbound.anchors() == 0 {
         warn!(log, "there are no trust anchors, so no https peer is trusted"; "remedy" => "SSL_CERT_FILE");
     }
-    Ok(svc_keysets::Settings { outbound, allow_private: config.jwt.allow_private_jwks_urls })
+    Ok(outbound)
+}
+
+/// How key sets are fetched.
+pub(crate) fn key_sets(config: &Config, outbound: Outbound) -> svc_keysets::Settings {
+    svc_keysets::Settings { outbound, allow_private: config.jwt.allow_private_jwks_urls }
 }
 
 /// How traces are stored and accepted work is run.
@@ -109,22 +128,29 @@ pub(crate) fn memory_entries(config: &Config) -> u64 {
 }
 
 /// The engine but for the functions, which need what is started later.
-pub(crate) fn engine(config: &Config, options: &Options) -> Result<EngineBuilder, StartError> {
-    let environment = &options.environment;
-    let lookup =
-        |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
-    let resolver = svc_secrets::Environment(lookup);
-    let secrets = svc_secrets::resolve_declared(&config.secrets.0, &resolver).map_err(|failed| {
-        let lines: Vec<String> = failed.iter().map(ToString::to_string).collect();
-        StartError::Config(lines.join("; "))
-    })?;
-    let secrets = secrets.into_iter().map(|(name, secret)| (name, secret.expose().into()));
+pub(crate) async fn engine(
+    config: &Config,
+    keyring: &Keyring,
+    log: &Logger,
+) -> Result<EngineBuilder, StartError> {
+    let readings = keyring.read(keyring.declared()).await;
+    let mut secrets: Vec<(&str, Value)> = Vec::new();
+    let mut failed = Vec::new();
+    for (name, value) in keyring.named(&readings) {
+        match value {
+            Ok(secret) => secrets.push((name, secret.expose().into())),
+            Err(error) => failed.push(format!("secret {name}: {error}")),
+        }
+    }
+    if !failed.is_empty() {
+        return Err(StartError::Config(failed.join("; ")));
+    }
     let max_loop_iterations = i64::try_from(config.engine.max_loop_iterations).unwrap_or(i64::MAX);
     Ok(Engine::builder()
         .vars(vars(config))
-        .secrets::<String>(secrets)
+        .secrets(secrets)
         .limits(Limits { max_loop_iterations })
-        .logger(options.log.clone())
+        .logger(log.clone())
         .version(crate::VERSION))
 }
 

@@ -8,6 +8,7 @@ use actix_supervision::Tree;
 use slog::{Logger, info};
 use svc_engine::Engine;
 use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
+use svc_secrets::Keyring;
 use svc_store::Store;
 use tokio::time::Instant;
 
@@ -27,6 +28,8 @@ pub struct AppState {
     pub registry: Registry,
     /// What compiles and runs workflows.
     pub engine: Arc<Engine>,
+    /// Where secret references are read.
+    pub secrets: Keyring,
     /// What runs, and how it fares.
     pub tree: Tree,
     /// What is counted.

@@ -6,6 +6,7 @@ use svc_engine::Expression;
 use svc_model::config::AuthConfig;
 use svc_model::config::auth::TokenSource;
 use svc_model::{Code, ServiceError, Timestamp};
+use svc_secrets::Resolver;
 
 use super::expression;
 use crate::metrics::Credential;
@@ -26,7 +27,11 @@ pub(crate) struct Credentials {
 }
 
 impl Credentials {
-    pub(super) fn build(config: &AuthConfig, tools: &Toolbox) -> Result<Self, String> {
+    pub(super) fn build(
+        config: &AuthConfig,
+        references: &dyn Resolver,
+        tools: &Toolbox,
+    ) -> Result<Self, String> {
         let (kind, header, logic) = match config {
             AuthConfig::ApiKey(auth) => (Credential::ApiKey, Some(&auth.header), None),
             AuthConfig::Hmac(_) => (Credential::Signature, None, None),
@@ -40,7 +45,7 @@ impl Credentials {
         };
         let authorization =
             logic.map(|logic| expression::compile("auth.authorization_logic", logic, tools)).transpose()?;
-        let authenticator = Authenticator::build(config, &*tools.resolver, &*tools.key_sets)?;
+        let authenticator = Authenticator::build(config, references, &*tools.key_sets)?;
         let header = header.map(|name| name.to_ascii_lowercase());
         Ok(Self { authenticator, kind, header, authorization })
     }

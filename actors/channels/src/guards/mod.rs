@@ -15,9 +15,12 @@ mod origin;
 mod rate;
 mod reuse;
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 use svc_model::config::{AuthConfig, ChannelConfig};
 use svc_model::{Channel, ServiceError, rollout};
+use svc_secrets::Resolver;
 
 use crate::answer::Answer;
 use crate::definition::Definition;
@@ -75,7 +78,7 @@ impl Guard {
 /// The guards a channel has.
 pub(crate) struct Guards {
     rate_limit: Option<Rate>,
-    credentials: Option<Credentials>,
+    credentials: Option<Arc<Credentials>>,
     quota: Option<Rate>,
     origins: Option<Origins>,
     validation: Option<Validation>,
@@ -86,7 +89,8 @@ pub(crate) struct Guards {
 
 impl Guards {
     /// Makes the guards of a channel ready. What they remember is taken over from `previous` where their own settings
-    /// are the same. `unchanged` tells that an equal message would still be answered as before.
+    /// are the same. `unchanged` tells that an equal message would still be answered as before. Without `references`
+    /// the credentials of `previous` are kept, for a channel whose config is the same.
     ///
     /// # Errors
     /// The reason to quarantine the channel.
@@ -94,6 +98,7 @@ impl Guards {
         row: &Channel,
         config: &ChannelConfig,
         tools: &Toolbox,
+        references: Option<&dyn Resolver>,
         previous: Option<&Self>,
         unchanged: bool,
     ) -> Result<Self, String> {
@@ -106,10 +111,17 @@ impl Guards {
             let before = previous.and_then(|previous| previous.quota.as_ref());
             Rate::quota(name, block, tools, before)
         });
+        let credentials = config.auth.as_ref().map(|auth| match references {
+            Some(references) => Credentials::build(auth, references, tools).map(Arc::new),
+            None => {
+                let kept = previous.and_then(|previous| previous.credentials.clone());
+                kept.ok_or_else(|| "auth: its secrets were not read".to_owned())
+            }
+        });
         let logic = config.validation_logic.as_ref();
         Ok(Self {
             rate_limit: rate_limit.transpose()?,
-            credentials: config.auth.as_ref().map(|auth| Credentials::build(auth, tools)).transpose()?,
+            credentials: credentials.transpose()?,
             quota: quota.transpose()?,
             origins: config.origin_allow_list.clone().map(Origins::new),
             validation: logic.map(|logic| Validation::build(logic, tools)).transpose()?,
@@ -210,7 +222,7 @@ impl Definition {
             channel: &self.name,
             vars: tools.settings.vars.as_ref(),
             cookies: &self.cookies,
-            credential: guards.credentials.as_ref().and_then(Credentials::header),
+            credential: guards.credentials.as_ref().and_then(|credentials| credentials.header()),
             claims,
         };
         let mut metadata = metadata::stamp(caller, &mut request, stamps);

@@ -1,7 +1,7 @@
 //! What is built, and what is refused rather than served weakened.
 
 use serde_json::json;
-use svc_channels::{Definition, Settings};
+use svc_channels::Settings;
 
 use crate::kit::{Kit, nothing, row, token_auth};
 
@@ -57,7 +57,7 @@ fn a_row_whose_json_cannot_be_read_is_refused() {
     assert!(kit.build(svc_model::unreadable(), &nothing()).unwrap_err().contains("config_json"));
     let mut row = row(json!({}));
     row.content.transport_config = svc_model::unreadable();
-    let refused = Definition::build(&row, kit.flow(&nothing()), &kit.tools, None);
+    let refused = kit.definition(&row, kit.flow(&nothing()), None);
     assert_eq!(refused.unwrap_err(), "transport_config_json does not parse");
 }
 

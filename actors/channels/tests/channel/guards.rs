@@ -2,7 +2,7 @@
 
 use actix_supervision::Universe;
 use serde_json::{Value, json};
-use svc_channels::{DataRequest, Definition, Settings};
+use svc_channels::{DataRequest, Settings};
 use svc_engine::Flow;
 use svc_model::Code;
 
@@ -94,10 +94,8 @@ fn taken_permits_outlive_a_rebuild_that_leaves_their_number_alone() {
         let tasks = json!([task("hold", json!({}))]);
         let config = |permits| json!({"backpressure": {"max_concurrent_per_node": permits}, "timeout_ms": 5});
         let first = kit.build(json!({"backpressure": {"max_concurrent_per_node": 1}}), &tasks).unwrap();
-        let same =
-            Definition::build(&row(config(1)), kit.flow(&nothing()), &kit.tools, Some(&first)).unwrap();
-        let more =
-            Definition::build(&row(config(2)), kit.flow(&nothing()), &kit.tools, Some(&first)).unwrap();
+        let same = kit.definition(&row(config(1)), kit.flow(&nothing()), Some(&first)).unwrap();
+        let more = kit.definition(&row(config(2)), kit.flow(&nothing()), Some(&first)).unwrap();
         let orders = Orders::start(&tree, first).await;
         let running = orders.clone();
         let running = actix_rt::spawn(async move { running.post(json!({})).await });
@@ -167,11 +165,10 @@ fn the_same_caller_meets_the_same_version() {
         let version = |number: i64| {
             let tasks =
                 json!([task("map", json!({"mappings": [{"path": "data.version", "logic": number}]}))]);
-            std::sync::Arc::new(kit.tools.engine.compile(&workflow(number, &tasks)).unwrap())
+            std::sync::Arc::new(kit.compile(&workflow(number, &tasks)))
         };
         let flow = Flow { versions: vec![(version(2), 20), (version(1), 80)] };
-        let orders =
-            Orders::start(&tree, Definition::build(&row(json!({})), flow, &kit.tools, None).unwrap()).await;
+        let orders = Orders::start(&tree, kit.definition(&row(json!({})), flow, None).unwrap()).await;
         let mut served = [0, 0];
         for user in 0..100 {
             let user = format!("user-{user}");

@@ -1,5 +1,6 @@
 //! Channels without a database: rows from JSON, functions that hold, hang and crash.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -15,13 +16,21 @@ use svc_channels::{
     Answer, ChannelActor, ChannelMetrics, DataRequest, Definition, Ingress, Settings, Submit, Toolbox,
     refusal,
 };
-use svc_engine::{CompileCx, Engine, ErrorCode, Flow, Function, Outcome, Task, TaskCx, TaskError};
+use svc_engine::{
+    CompileCx, CompiledWorkflow, Engine, ErrorCode, Flow, Function, Material, Outcome, Task, TaskCx,
+    TaskError,
+};
 use svc_model::{
     Channel, ChannelContent, ChannelType, Protocol, ServiceError, Status, Timestamp, Workflow,
     WorkflowContent,
 };
-use svc_secrets::Environment;
+use svc_secrets::{Environment, Keyring};
 use tokio::sync::Semaphore;
+
+/// The environment of the tests.
+fn variable(name: &str) -> Option<String> {
+    (name == "ORDERS_KEY").then(|| "k-from-env".to_owned())
+}
 
 /// A function made of a closure.
 struct Stub<F>(Arc<F>);
@@ -112,9 +121,7 @@ impl Kit {
             engine: Arc::new(engine),
             settings: Arc::new(settings),
             metrics: ChannelMetrics::default(),
-            resolver: Arc::new(Environment(|name: &str| {
-                (name == "ORDERS_KEY").then(|| "k-from-env".to_owned())
-            })),
+            secrets: Keyring::new(Arc::new(Environment(variable)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             traces: None,
             memory_entries: 1000,
@@ -125,12 +132,27 @@ impl Kit {
 
     /// One version of a workflow.
     pub(crate) fn flow(&self, tasks: &Value) -> Flow {
-        Flow::single(self.tools.engine.compile(&workflow(1, tasks)).unwrap())
+        Flow::single(self.compile(&workflow(1, tasks)))
+    }
+
+    pub(crate) fn compile(&self, workflow: &Workflow) -> CompiledWorkflow {
+        let engine = &self.tools.engine;
+        let material = Material { references: &Environment(variable), declared: &engine.declared() };
+        engine.compile(workflow, material).unwrap()
+    }
+
+    pub(crate) fn definition(
+        &self,
+        row: &Channel,
+        flow: Flow,
+        previous: Option<&Definition>,
+    ) -> Result<Definition, String> {
+        Definition::build(row, flow, &self.tools, Some(&Environment(variable)), previous)
     }
 
     /// A channel with that config over those tasks.
     pub(crate) fn build(&self, config: Value, tasks: &Value) -> Result<Definition, String> {
-        Definition::build(&row(config), self.flow(tasks), &self.tools, None)
+        self.definition(&row(config), self.flow(tasks), None)
     }
 
     /// A running channel with that config over those tasks.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_supervision::Universe;
 use serde_json::{Value, json};
-use svc_channels::{ChannelActor, DataRequest, Definition, Settings};
+use svc_channels::{ChannelActor, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
 
 use crate::kit::{Kit, Orders, http, nothing, row, token, token_auth};
@@ -153,8 +153,7 @@ fn buckets_outlive_a_rebuild_that_leaves_their_settings_alone() {
         Universe::new(1).run(async |tree| {
             let kit = Kit::new(Settings::default());
             let first = kit.build(before.clone(), &nothing()).unwrap();
-            let next = Definition::build(&row(after.clone()), kit.flow(&nothing()), &kit.tools, Some(&first))
-                .unwrap();
+            let next = kit.definition(&row(after.clone()), kit.flow(&nothing()), Some(&first)).unwrap();
             let orders = Orders::start(&tree, first).await;
             for _ in 0..2 {
                 assert!(from(&orders, "192.0.2.1", &[]).await.is_ok());

@@ -62,7 +62,7 @@ fn keys_outlive_a_rebuild_that_leaves_their_settings_alone() {
         let build = |window| {
             let mut config = config(window);
             config["timeout_ms"] = json!(1000);
-            Definition::build(&row(config), kit.flow(&nothing()), &kit.tools, Some(&first)).unwrap()
+            kit.definition(&row(config), kit.flow(&nothing()), Some(&first)).unwrap()
         };
         let (same, other) = (build(60), build(61));
         let orders = Orders::start(&tree, first).await;
@@ -165,9 +165,7 @@ fn answers_of_a_changed_channel_or_workflow_are_forgotten() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
         let flow = kit.flow(&json!([copy("payload", "data.seen")]));
-        let build = |config: Value, flow, previous| {
-            Definition::build(&row(config), flow, &kit.tools, previous).unwrap()
-        };
+        let build = |config: Value, flow, previous| kit.definition(&row(config), flow, previous).unwrap();
         let first = build(keeping(), flow.clone(), None);
         let same = build(keeping(), flow.clone(), Some(&first));
         let mut timed = keeping();

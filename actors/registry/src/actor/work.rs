@@ -122,6 +122,9 @@ impl Shared {
     pub(crate) fn swap(&self, changes: &Changes, index: &mut Index) -> ReloadReport {
         let current = self.snapshot.load_full();
         let next = Arc::new(changes.apply(&current, index));
+        if let Some(declared) = &changes.declared {
+            self.tools.engine.declare(Arc::clone(declared));
+        }
         self.snapshot.store(Arc::clone(&next));
         // An actor may have been quarantined before the snapshot knew it.
         self.reconcile(changes.channels.iter().map(|(id, _)| &**id));
@@ -264,7 +267,8 @@ fn with_actors(
     actors: Vec<(usize, actix_supervision::Address<svc_channels::ChannelActor>)>,
 ) -> Arc<Entry> {
     let actors = Actors::new(Arc::clone(&serving.actors.group), actors);
-    let serving = Serving { definition: Arc::clone(&serving.definition), actors };
+    let serving =
+        Serving { definition: Arc::clone(&serving.definition), actors, taken: serving.taken.clone() };
     let state = match old.quarantine() {
         None => ChannelState::Serving(serving),
         Some(quarantine) => ChannelState::Quarantined(Quarantine {

@@ -1,5 +1,6 @@
 //! A registry over an SQLite file, with one worker: the thread of the test.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use svc_channels::{Answer, ChannelMetrics, DataRequest, Ingress, Settings, Toolb
 use svc_engine::Engine;
 use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, Status, WorkflowContent};
 use svc_registry::{ChannelFilter, ChannelPolicy, Parts, Registry, RegistryMetrics, WorkerId};
-use svc_secrets::Environment;
+use svc_secrets::{Environment, Keyring};
 use svc_store::{AuditEntry, ChannelGates, Mutation, Store, StoreConfig, WorkflowGates};
 
 /// How long a test waits for a state before it fails.
@@ -72,7 +73,7 @@ impl World {
             engine: Arc::new(Engine::builder().build()),
             settings: Arc::new(Settings::default()),
             metrics: self.metrics.clone(),
-            resolver: Arc::new(Environment(|_: &str| None)),
+            secrets: Keyring::new(Arc::new(Environment(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             traces: None,
             memory_entries: 1000,

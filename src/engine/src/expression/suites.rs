@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use datalogic_rs::bumpalo::Bump;
 use serde_json::Map;
 use svc_model::{Status, Timestamp, Workflow, WorkflowContent};
+use svc_secrets::Readings;
 
 use super::*;
-use crate::{Engine, ErrorCode, Flow, Message, RunOptions, RunOutcome};
+use crate::{Engine, ErrorCode, Flow, Material, Message, RunOptions, RunOutcome};
 
 /// Operators this engine is built without.
 const SWITCHED_OFF: &str = "flagd/";
@@ -135,7 +136,8 @@ fn mapped(engine: &Engine, rule: &Value, roots: Map<String, Value>) -> RunOutcom
         created_at: Timestamp::now(),
         updated_at: Timestamp::now(),
     };
-    let flow = Flow::single(engine.compile(&workflow).unwrap());
+    let material = Material { references: &Readings::default(), declared: &engine.declared() };
+    let flow = Flow::single(engine.compile(&workflow, material).unwrap());
     let mut message = Message::new(Value::Null, Map::new());
     message.others = roots;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();

@@ -13,11 +13,12 @@ use datalogic_rs::datavalue::NumberValue;
 use datalogic_rs::{DataValue, Engine, Error};
 
 pub(crate) use forced::FORCED;
+pub(crate) use secret::Declared;
 pub use secret::Secrets;
 pub(crate) use shallow::SHALLOW;
 
 /// The JSONLogic engine with templating and every operator of the service.
-pub(crate) fn engine(secrets: &Arc<Secrets>) -> Engine {
+pub(crate) fn engine(secrets: &Declared) -> Engine {
     use encoding::{Decode, Encode, Encoding};
     Engine::builder()
         .with_templating(true)

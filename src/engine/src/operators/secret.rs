@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue, Error};
@@ -38,13 +39,21 @@ impl Secrets {
         path::read(self.0.get(first)?, &path::segments(rest).ok()?)
     }
 
+    /// Every declared value, in the order of their names.
+    pub fn values(&self) -> impl Iterator<Item = &Value> {
+        self.0.values()
+    }
+
     /// Whether a name leads to a value.
     pub fn declares(&self, name: &str) -> bool {
         self.get(name).is_some()
     }
 }
 
-pub(super) struct Secret(pub(super) Arc<Secrets>);
+/// The declared secrets that serve now; a reload may replace them while expressions read them.
+pub(crate) type Declared = Arc<ArcSwap<Secrets>>;
+
+pub(super) struct Secret(pub(super) Declared);
 
 impl CustomOperator for Secret {
     fn evaluate<'a>(
@@ -54,7 +63,7 @@ impl CustomOperator for Secret {
         arena: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
         let name = super::text_argument("secret", args)?;
-        match self.0.get(name) {
+        match self.0.load().get(name) {
             Some(Value::String(value)) => Ok(arena.string(value)),
             Some(value) => Ok(arena.alloc(DataValue::from_serde_value_in(value, arena))),
             None => Err(Error::custom_message("the secret is not declared")),

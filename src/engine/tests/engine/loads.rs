@@ -6,8 +6,9 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use svc_engine::{CompileError, Engine};
+use svc_engine::{CompileError, Engine, Material};
 use svc_model::{Status, Timestamp, Workflow, WorkflowContent, parse_new_workflow};
+use svc_secrets::Readings;
 
 /// What stands in the place of something right.
 fn odd() -> Vec<Value> {
@@ -172,7 +173,8 @@ fn stored(content: WorkflowContent) -> Workflow {
 fn loads(body: &Value) -> Option<Result<(), CompileError>> {
     let engine = Engine::builder().build();
     let (_, content) = parse_new_workflow(body, &engine).ok()?;
-    Some(engine.compile(&stored(content)).map(drop))
+    let material = Material { references: &Readings::default(), declared: &engine.declared() };
+    Some(engine.compile(&stored(content), material).map(drop))
 }
 
 #[test]

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CompileError, CompiledWorkflow, Engine, Flow, Message, RunOptions, RunOutcome, TraceOptions,
+    CompileError, CompiledWorkflow, Engine, Flow, Material, Message, RunOptions, RunOutcome, TraceOptions,
 };
 use svc_model::{Status, Timestamp, Workflow, WorkflowContent};
+use svc_secrets::Readings;
 
 pub(crate) fn workflow(document: &Value) -> Workflow {
     Workflow {
@@ -28,7 +29,8 @@ pub(crate) fn workflow(document: &Value) -> Workflow {
 }
 
 pub(crate) fn compile(engine: &Engine, document: &Value) -> Result<CompiledWorkflow, CompileError> {
-    engine.compile(&workflow(document))
+    let material = Material { references: &Readings::default(), declared: &engine.declared() };
+    engine.compile(&workflow(document), material)
 }
 
 pub(crate) fn message(payload: Value) -> Message {

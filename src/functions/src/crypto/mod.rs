@@ -6,40 +6,36 @@
 mod digest;
 mod password;
 
-use std::sync::Arc;
-
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_engine::catalogue::Entry;
 use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
 use svc_model::FieldError;
-use svc_secrets::Resolver;
 
 use crate::blocking::Blocking;
 use crate::encoding::Encoding;
 use crate::input::{self, Problems, text};
-use crate::secret::{Loaded, Vaults, literal};
+use crate::secret::{self, Loaded, literal};
 use digest::{Code, Hash};
 use password::Scheme;
 
 /// The function.
 pub(crate) struct Crypto {
-    vaults: Vaults,
     blocking: Blocking,
 }
 
 impl Crypto {
-    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>) -> Self {
-        Self { vaults: Vaults::new(resolver), blocking: Blocking::new() }
+    pub(crate) fn new() -> Self {
+        Self { blocking: Blocking::new() }
     }
 
-    fn operation(&self, table: &Entry, input: &Value, cx: &CompileCx<'_>) -> Result<Operation, String> {
+    fn operation(table: &Entry, input: &Value, cx: &CompileCx<'_>) -> Result<Operation, String> {
         let op = text(input, "op").unwrap_or_default();
         let encoding = Encoding::named(text(input, "encoding"), Encoding::Hex);
         let algorithm = algorithm(table, op, input);
         let code = || {
             let encoding = key_encoding(input);
-            self.vaults.load("key", &input["key"], cx.secrets(), |key| {
+            secret::load("key", &input["key"], cx.material(), |key| {
                 encoding.decode(key).and_then(|key| Code::new(algorithm, &key))
             })
         };
@@ -81,7 +77,7 @@ impl Function for Crypto {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
         let table = input::table("crypto")?;
         Ok(Box::new(CryptoTask {
-            operation: self.operation(table, input, cx)?,
+            operation: Self::operation(table, input, cx)?,
             data: Encoding::named(text(input, "input_encoding"), Encoding::Utf8),
             inputs: Inputs::new(table, input),
             output: input::output(input)?,

@@ -4,7 +4,7 @@ use serde_json::Value;
 use svc_engine::{CompileCx, TaskCx, TaskError, Template};
 
 use crate::input::Problems;
-use crate::secret::{Loaded, Vaults, is_declared, literal};
+use crate::secret::{self, Loaded, is_declared, literal};
 
 const TEXTS: &str = "string or array of strings";
 
@@ -56,7 +56,6 @@ impl Accepted {
     pub(super) fn load(
         field: &'static str,
         input: &Value,
-        vaults: &Vaults,
         cx: &CompileCx<'_>,
     ) -> Result<Option<Self>, String> {
         let Some(source) = input.get(field).filter(|source| !source.is_null()) else { return Ok(None) };
@@ -65,7 +64,7 @@ impl Accepted {
                 return Ok(Part::Folded(cx.template(entry)));
             }
             let keep = |text: &str| Ok::<_, String>(text.to_owned());
-            vaults.load(&format!("{field}{place}"), entry, cx.secrets(), keep).map(Part::Text)
+            secret::load(&format!("{field}{place}"), entry, cx.material(), keep).map(Part::Text)
         };
         let parts = entries(source).into_iter().map(part).collect::<Result<_, String>>()?;
         Ok(Some(Self { field, parts }))

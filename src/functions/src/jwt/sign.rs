@@ -1,31 +1,22 @@
 //! `jwt_sign`.
 
-use std::sync::Arc;
-
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_auth::jwt::SigningKey;
 use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 use svc_model::config::auth::JwtAlgorithm;
-use svc_secrets::Resolver;
 
 use super::duration::seconds;
 use super::key_encoding;
 use crate::input::{self, Problems, fixed, text};
-use crate::secret::{Loaded, Vaults, literal};
+use crate::secret::{self, Loaded, literal};
 
 /// Claims that hold an instant, as a number of seconds.
 const INSTANTS: [&str; 2] = ["exp", "iat"];
 
 /// The function.
-pub(crate) struct Sign(Vaults);
-
-impl Sign {
-    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>) -> Self {
-        Self(Vaults::new(resolver))
-    }
-}
+pub(crate) struct Sign;
 
 impl Function for Sign {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
@@ -72,7 +63,7 @@ impl Function for Sign {
         let encoding = key_encoding(text(input, "key_encoding"));
         let key = |text: &str| SigningKey::from_text(algorithm, encoding, text);
         Ok(Box::new(SignTask {
-            key: self.0.load("key", &input["key"], cx.secrets(), key)?,
+            key: secret::load("key", &input["key"], cx.material(), key)?,
             kid: text(input, "kid").map(str::to_owned),
             issuer: text(input, "issuer").map(str::to_owned),
             inputs: Inputs::new(input::table("jwt_sign")?, input),

@@ -9,12 +9,11 @@ use svc_auth::{KeySets, Reason};
 use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
 use svc_model::config::auth::JwtAlgorithm;
 use svc_model::{FieldCode, FieldError};
-use svc_secrets::Resolver;
 
 use super::accepted::{self, Accepted};
 use super::key_encoding;
 use crate::input::{self, Problems, text};
-use crate::secret::{Loaded, Unset, Vaults, is_declared, literal};
+use crate::secret::{self, Loaded, Unset, is_declared, literal};
 
 /// Clock skew allowed where nothing is said, and most that may be asked for, in seconds.
 const LEEWAY: u64 = 30;
@@ -25,13 +24,12 @@ const KEY_FIELDS: [&str; 4] = ["algorithm", "key", "kid", "key_encoding"];
 
 /// The function.
 pub(crate) struct Verify {
-    vaults: Vaults,
     key_sets: Arc<dyn KeySets>,
 }
 
 impl Verify {
-    pub(crate) fn new(resolver: Arc<dyn Resolver + Send + Sync>, key_sets: Arc<dyn KeySets>) -> Self {
-        Self { vaults: Vaults::new(resolver), key_sets }
+    pub(crate) fn new(key_sets: Arc<dyn KeySets>) -> Self {
+        Self { key_sets }
     }
 
     fn verifier(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Loaded<TokenVerifier>, String> {
@@ -48,7 +46,7 @@ impl Verify {
                     key,
                 })
             };
-            self.vaults.load(&format!("keys[{n}].key"), &entry["key"], cx.secrets(), key)
+            secret::load(&format!("keys[{n}].key"), &entry["key"], cx.material(), key)
         });
         let keys: Vec<Loaded<NamedKey>> = keys.collect::<Result<_, String>>()?;
         let keys = keys.into_iter().collect::<Result<_, Unset>>();
@@ -99,8 +97,8 @@ impl Function for Verify {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
         Ok(Box::new(VerifyTask {
             verifier: self.verifier(input, cx)?,
-            issuer: Accepted::load("issuer", input, &self.vaults, cx)?,
-            audience: Accepted::load("audience", input, &self.vaults, cx)?,
+            issuer: Accepted::load("issuer", input, cx)?,
+            audience: Accepted::load("audience", input, cx)?,
             leeway_secs: input.get("leeway_secs").and_then(Value::as_u64).unwrap_or(LEEWAY),
             require_exp: input.get("require_exp").and_then(Value::as_bool).unwrap_or(true),
             inputs: Inputs::new(input::table("jwt_verify")?, input),

@@ -6,9 +6,11 @@ use chrono::DateTime;
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use svc_auth::{Jwks, KeySet, KeySets};
-use svc_engine::{Engine, ErrorCode, Flow, Message, RunOptions, RunOutcome, TaskError, TraceOptions};
+use svc_engine::{
+    Engine, ErrorCode, Flow, Material, Message, RunOptions, RunOutcome, TaskError, TraceOptions,
+};
 use svc_model::{FieldCode, Status, Timestamp, WorkflowChecks as _, WorkflowContent};
-use svc_secrets::{Environment, Resolver};
+use svc_secrets::Environment;
 
 /// Now, in every test.
 pub(crate) const NOW: i64 = 1_700_000_000;
@@ -43,19 +45,29 @@ impl KeySet for Sets {
     }
 }
 
-pub(crate) fn engine_with(variables: &[(&str, &str)], sets: Sets) -> Engine {
-    let variables: Vec<_> =
-        variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    let find =
-        move |wanted: &str| variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
-    let resolver: Arc<dyn Resolver + Send + Sync> = Arc::new(Environment(find));
+/// An engine and the variables its workflows are compiled with.
+pub(crate) struct Bench {
+    engine: Engine,
+    variables: Vec<(String, String)>,
+}
+
+impl std::ops::Deref for Bench {
+    type Target = Engine;
+
+    fn deref(&self) -> &Engine {
+        &self.engine
+    }
+}
+
+pub(crate) fn engine_with(variables: &[(&str, &str)], sets: Sets) -> Bench {
+    let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let builder = Engine::builder()
         .secrets([("shared", json!(SHARED)), ("issuer", json!("https://secret.example")), ("n", json!(5))])
         .clock(|| DateTime::from_timestamp(NOW, 0).unwrap());
-    svc_functions::register(builder, resolver, Arc::new(sets)).build()
+    Bench { engine: svc_functions::register(builder, Arc::new(sets)).build(), variables }
 }
 
-pub(crate) fn engine() -> Engine {
+pub(crate) fn engine() -> Bench {
     engine_with(&[("KEY", SHARED), ("BLANK", " "), ("ISSUER", "https://env.example")], Sets(None))
 }
 
@@ -85,7 +97,7 @@ pub(crate) fn told(function: &str, input: &Value) -> Vec<(String, FieldCode, Str
 }
 
 /// Compiles one task.
-pub(crate) fn compile(engine: &Engine, function: &str, input: &Value) -> Result<Flow, String> {
+pub(crate) fn compile(bench: &Bench, function: &str, input: &Value) -> Result<Flow, String> {
     let workflow = svc_model::Workflow {
         workflow_id: "w".into(),
         version: 1,
@@ -95,11 +107,15 @@ pub(crate) fn compile(engine: &Engine, function: &str, input: &Value) -> Result<
         created_at: Timestamp::now(),
         updated_at: Timestamp::now(),
     };
-    engine.compile(&workflow).map(Flow::single).map_err(|error| error.to_string())
+    let find = |wanted: &str| {
+        bench.variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
+    };
+    let material = Material { references: &Environment(find), declared: &bench.declared() };
+    bench.compile(&workflow, material).map(Flow::single).map_err(|error| error.to_string())
 }
 
 /// Runs one task over a message that has `data`, everything recorded.
-pub(crate) fn run_in(engine: &Engine, function: &str, input: &Value, data: Value) -> RunOutcome {
+pub(crate) fn run_in(engine: &Bench, function: &str, input: &Value, data: Value) -> RunOutcome {
     let flow = compile(engine, function, input).unwrap_or_else(|why| panic!("{why}"));
     let mut message = Message::new(json!(null), Map::new());
     message.data = data;
@@ -109,7 +125,7 @@ pub(crate) fn run_in(engine: &Engine, function: &str, input: &Value, data: Value
 
 /// The result of one task, which is written to `data.out`, or its error.
 pub(crate) fn call_in(
-    engine: &Engine,
+    engine: &Bench,
     function: &str,
     mut input: Value,
     data: Value,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
-use svc_engine::{Flow, Message, RunOptions, TraceOptions};
+use svc_engine::{Flow, Material, Message, RunOptions, TraceOptions};
 use svc_model::{
     FieldError, Issue, ServiceError, Validation, Workflow, WorkflowContent, parse_new_workflow,
     parse_workflow_update, validate_workflow,
@@ -106,8 +106,10 @@ pub(super) async fn test(
 ) -> Result<HttpResponse, Error> {
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
     let (payload, metadata) = sample(body.0)?;
-    let compiled =
-        state.engine.compile(&workflow).map_err(|error| ServiceError::validation(error.to_string()))?;
+    let references = state.secrets.read(svc_engine::intake(&workflow.content).references).await;
+    let material = Material { references: &references, declared: &state.engine.declared() };
+    let compiled = state.engine.compile(&workflow, material);
+    let compiled = compiled.map_err(|error| ServiceError::validation(error.to_string()))?;
     // Recorded before it starts: whatever the run does, somebody asked for it.
     state.store.audit().record(caller.audit("test", "workflow", &id)).await?;
     state.metrics.audited("test", "workflow");

@@ -1,0 +1,85 @@
+//! The secrets of one load: what was read, and what was built with it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::Value;
+use slog::Logger;
+use svc_engine::{Engine, Intake, Material};
+use svc_model::Channel;
+use svc_secrets::{Fingerprint, Keyring, Readings, Reference, Resolver as _, Secret};
+
+/// What was read for a load.
+pub(crate) struct Secrets {
+    pub(crate) readings: Readings,
+    pub(crate) declared: Arc<svc_engine::Secrets>,
+}
+
+impl Secrets {
+    /// Reads references, each once, with the declared secrets as they serve.
+    pub(crate) async fn read(keyring: &Keyring, engine: &Engine, wanted: BTreeSet<Reference>) -> Self {
+        Self { readings: keyring.read(wanted).await, declared: engine.declared() }
+    }
+
+    /// As [`read`](Self::read), with the declared secrets read anew. One that has no value now keeps the one it has:
+    /// it was promised when the service started.
+    pub(crate) async fn reread(
+        keyring: &Keyring,
+        engine: &Engine,
+        mut wanted: BTreeSet<Reference>,
+        log: &Logger,
+    ) -> Self {
+        wanted.extend(keyring.declared());
+        let readings = keyring.read(wanted).await;
+        let before = engine.declared();
+        let declared = keyring.named(&readings).filter_map(|(name, value)| {
+            let value = match value {
+                Ok(secret) => Value::from(secret.expose()),
+                Err(error) => {
+                    slog::warn!(log, "a declared secret keeps its value, as it cannot be read";
+                        "secret" => name, "reason" => %error);
+                    before.get(name)?.clone()
+                }
+            };
+            Some((name, value))
+        });
+        let declared = Arc::new(declared.collect());
+        Self { readings, declared }
+    }
+
+    /// What a workflow is compiled with.
+    pub(crate) fn material(&self) -> Material<'_> {
+        Material { references: &self.readings, declared: &self.declared }
+    }
+
+    /// Notes what something is built with.
+    pub(crate) fn taken(&self, intake: Intake) -> Taken {
+        let fingerprint = self.fingerprint(&intake);
+        Taken { intake, fingerprint }
+    }
+
+    /// Whether something would be built with the same values now.
+    pub(crate) fn are(&self, taken: &Taken) -> bool {
+        self.fingerprint(&taken.intake) == taken.fingerprint
+    }
+
+    fn fingerprint(&self, intake: &Intake) -> Fingerprint {
+        let references = intake.references.iter().map(|reference| self.readings.resolve(reference));
+        let declared = self.declared.values().filter(|_| intake.declared);
+        Fingerprint::of(references.chain(declared.map(|value| Ok(Secret::new(value.to_string())))))
+    }
+}
+
+/// What something was built with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Taken {
+    pub(crate) intake: Intake,
+    fingerprint: Fingerprint,
+}
+
+/// The references a channel takes.
+pub(crate) fn intake(row: &Channel) -> Intake {
+    let mut intake = Intake::default();
+    svc_secrets::collect(&row.content.config["auth"], &mut intake.references);
+    intake
+}

@@ -1,0 +1,64 @@
+//! The secrets a workflow is compiled with.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use svc_model::WorkflowContent;
+use svc_secrets::Reference;
+
+use crate::expression::Survey;
+
+/// What a workflow takes from outside its document.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Intake {
+    /// The references that stand in it, in whatever field.
+    pub references: BTreeSet<Reference>,
+    /// Whether it reads declared secrets.
+    pub declared: bool,
+}
+
+/// Finds what a workflow takes from outside its document.
+pub fn intake(content: &WorkflowContent) -> Intake {
+    let mut intake = Intake::default();
+    for part in content.tasks.iter().chain([&content.condition]).chain(&content.loop_) {
+        intake.add(part);
+    }
+    intake
+}
+
+impl Intake {
+    fn add(&mut self, part: &Value) {
+        svc_secrets::collect(part, &mut self.references);
+        self.declared |= !Survey::of(part).secrets.is_empty();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn it_is_found_in_conditions_and_inputs_at_any_depth() {
+        let of = |condition: Value, tasks: Value| {
+            intake(&WorkflowContent {
+                name: "w".into(),
+                description: None,
+                priority: 0,
+                condition,
+                tasks: tasks.as_array().unwrap().clone(),
+                tags: Vec::new(),
+                loop_: None,
+                continue_on_error: false,
+            })
+        };
+        let task = json!([{"tasks": [{"function": {"input": {"keys": [{"key": "env://A"}]}}}]}]);
+        let found = of(json!(true), task);
+        assert_eq!(found.references, BTreeSet::from([Reference::Env { var: "A".into() }]));
+        assert!(!found.declared);
+        assert!(of(json!({"==": [{"secret": "a"}, 1]}), json!([])).declared);
+        assert!(of(json!(true), json!([{"function": {"input": {"key": {"secret": ["a"]}}}}])).declared);
+        assert_eq!(of(json!(true), json!([{"id": "a"}])), Intake::default());
+    }
+}

@@ -1,0 +1,173 @@
+//! The secret store as the service meets it: over HTTP, against a stand-in that speaks the contract of the real servers.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::json;
+use svc_outbound::{Outbound, Trust};
+use svc_secrets::{Readings, Reference, Resolver as _, Source as _};
+use svc_testkit::tls::{Behaviour, HttpsServer};
+use svc_testkit::vault::{Health, SecretStore as Server};
+use svc_vault::SecretStore;
+use tokio::runtime::Handle;
+
+const TOKEN: &str = "hvs.canary-token";
+
+fn store(environment: &[(&str, &str)], trust: &Trust) -> SecretStore {
+    let environment: Vec<_> =
+        environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let lookup = move |wanted: &str| {
+        environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
+    };
+    SecretStore::new(Arc::new(lookup), &Outbound::new(trust).unwrap(), Handle::current()).unwrap()
+}
+
+fn reference(text: &str) -> Reference {
+    svc_secrets::parse(text).unwrap().unwrap()
+}
+
+async fn read(store: &SecretStore, texts: &[&str]) -> Readings {
+    store.read(texts.iter().map(|text| reference(text)).collect::<BTreeSet<_>>()).await
+}
+
+fn value(readings: &Readings, text: &str) -> String {
+    readings.resolve(&reference(text)).unwrap().expose().to_owned()
+}
+
+fn why(readings: &Readings, text: &str) -> String {
+    readings.resolve(&reference(text)).unwrap_err().to_string()
+}
+
+#[tokio::test]
+async fn both_engines_are_read_each_document_once_and_variables_beside_them() {
+    let server = Server::start(TOKEN).unwrap();
+    server.put_v1("kv/app", json!({"user": "u1", "port": 5432}));
+    server.put_v2("db", json!({"password": "p2", "pool": {"max": 4}}));
+    let address = format!("{}//", server.url());
+    let store = store(&[("VAULT_ADDR", &address), ("VAULT_TOKEN", TOKEN), ("X", "e3")], &Trust::System);
+    let texts = [
+        "vault://kv/app#user",
+        "vault://kv/app#port",
+        "vault://secret/data/db#password",
+        "vault://secret/data/db#pool",
+        "env://X",
+    ];
+    let readings = read(&store, &texts).await;
+    assert_eq!(texts.map(|text| value(&readings, text)), ["u1", "5432", "p2", r#"{"max":4}"#, "e3"]);
+    let mut asked = server.asked();
+    asked.sort();
+    assert_eq!(asked, ["kv/app", "secret/data/db"]);
+}
+
+#[tokio::test]
+async fn what_was_rotated_is_seen_by_the_next_read() {
+    let server = Server::start(TOKEN).unwrap();
+    let store = store(&[("VAULT_ADDR", &server.url()), ("VAULT_TOKEN", TOKEN)], &Trust::System);
+    for password in ["one", "two"] {
+        server.put_v2("db", json!({"password": password}));
+        let readings = read(&store, &["vault://secret/data/db#password"]).await;
+        assert_eq!(value(&readings, "vault://secret/data/db#password"), password);
+    }
+}
+
+#[tokio::test]
+async fn what_has_no_value_is_told_by_reference_and_cause_alone() {
+    let server = Server::start(TOKEN).unwrap();
+    server.put_v2("db", json!({"password": "swordfish", "none": null}));
+    let address = server.url();
+    let good = store(&[("VAULT_ADDR", &address), ("VAULT_TOKEN", TOKEN)], &Trust::System);
+    let bad = store(&[("VAULT_ADDR", &address), ("VAULT_TOKEN", "wrong-token")], &Trust::System);
+    let (password, absent) = ("vault://secret/data/db#password", "vault://secret/data/db#absent");
+    let (none, unknown, out) =
+        ("vault://secret/data/db#none", "vault://secret/data/gone#f", "vault://../sys/health#version");
+    let readings = read(&good, &[password, absent, none, unknown, out]).await;
+    let mut told = vec![
+        (why(&readings, absent), "vault://secret/data/db#absent: the document has no such field"),
+        (why(&readings, none), "vault://secret/data/db#none: the document has no such field"),
+        (why(&readings, unknown), "vault://secret/data/gone#f: the secret store answered 404 Not Found"),
+        (why(&readings, out), "vault://../sys/health#version: the path is not usable"),
+        (
+            why(&read(&bad, &[password]).await, password),
+            "vault://secret/data/db#password: the secret store answered 403 Forbidden",
+        ),
+    ];
+    server.fare(Health::Sealed);
+    let sealed = why(&read(&good, &[password]).await, password);
+    told.push((sealed, "vault://secret/data/db#password: the secret store answered 503 Service Unavailable"));
+    for (told, expected) in &told {
+        assert_eq!(told, expected);
+    }
+    server.fare(Health::Down);
+    told.push((why(&read(&good, &[password]).await, password), ""));
+    for (told, _) in told {
+        assert!(told.starts_with("vault://"), "{told}");
+        assert!(!told.contains("swordfish") && !told.contains("token"), "{told}");
+    }
+    assert_eq!(value(&readings, password), "swordfish");
+}
+
+#[tokio::test]
+async fn without_address_and_token_it_is_not_usable_here() {
+    let text = "vault://secret/data/db#password";
+    for environment in [
+        &[][..],
+        &[("VAULT_ADDR", "http://127.0.0.1:1")],
+        &[("VAULT_TOKEN", TOKEN)],
+        &[("VAULT_ADDR", ""), ("VAULT_TOKEN", TOKEN)],
+    ] {
+        let told = why(&read(&store(environment, &Trust::System), &[text]).await, text);
+        assert_eq!(told, format!("{text}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set"));
+    }
+}
+
+#[tokio::test]
+async fn an_unusable_address_or_token_is_named_and_not_repeated() {
+    let text = "vault://secret/data/db#password";
+    for (address, token) in [
+        ("not a url", TOKEN),
+        ("ftp://127.0.0.1", TOKEN),
+        ("http://user:s3cret@127.0.0.1", TOKEN),
+        ("http://127.0.0.1:1", "s3cret\nsplit"),
+    ] {
+        let store = store(&[("VAULT_ADDR", address), ("VAULT_TOKEN", token)], &Trust::System);
+        let told = why(&read(&store, &[text]).await, text);
+        assert!(told.starts_with(&format!("{text}: VAULT_")), "{told}");
+        assert!(!told.contains("s3cret") && !told.contains(TOKEN), "{told}");
+    }
+}
+
+#[tokio::test]
+async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
+    let document = json!({"data": {"data": {"password": "swordfish"}}}).to_string();
+    let server = HttpsServer::start(Behaviour::json(document, &[])).unwrap();
+    let elsewhere = HttpsServer::start(Behaviour::json("{}", &[])).unwrap();
+    let address = server.url("");
+    let environment = [("VAULT_ADDR", address.as_str()), ("VAULT_TOKEN", TOKEN)];
+    let text = "vault://secret/data/db#password";
+    let trusting = store(&environment, &Trust::Only(server.authority().to_owned()));
+    assert_eq!(value(&read(&trusting, &[text]).await, text), "swordfish");
+    assert!(server.requests()[0].contains(&format!("x-vault-token: {TOKEN}\r\n")));
+    server.behave(Behaviour::redirect(307, &elsewhere.url("/v1/secret/data/db")));
+    let told = why(&read(&trusting, &[text]).await, text);
+    assert_eq!(told, format!("{text}: the secret store answered 307 Temporary Redirect"));
+    assert_eq!(elsewhere.hits(), 0);
+    let distrusting = store(&environment, &Trust::Only(elsewhere.authority().to_owned()));
+    let told = why(&read(&distrusting, &[text]).await, text);
+    assert!(told.contains("no connection to '127.0.0.1'"), "{told}");
+}
+
+/// The clock runs ahead while nothing happens.
+#[tokio::test(start_paused = true)]
+async fn many_documents_of_a_store_that_hangs_cost_one_timeout() {
+    let server = Server::start(TOKEN).unwrap();
+    server.fare(Health::Hanging);
+    let store = store(&[("VAULT_ADDR", &server.url()), ("VAULT_TOKEN", TOKEN)], &Trust::System);
+    let texts: Vec<String> = (0..40).map(|n| format!("vault://secret/data/{n}#f")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let readings = read(&store, &texts).await;
+    let told: Vec<String> = texts.iter().map(|text| why(&readings, text)).collect();
+    let timed_out = told.iter().filter(|told| told.contains("within 5000 ms")).count();
+    let spared = told.iter().filter(|told| told.ends_with("the secret store does not answer")).count();
+    assert_eq!(timed_out + spared, 40, "{told:?}");
+    assert!(server.asked().len() < 40, "those that waited in line were not asked for");
+}

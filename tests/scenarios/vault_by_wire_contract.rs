@@ -1,0 +1,227 @@
+//! `vault://` references, against a stand-in that speaks the contract of the real servers.
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::server::Launch;
+use svc_testkit::vault::{Health, SecretStore};
+
+use crate::support::{details, echo, error, launch, serve};
+
+const ADMIN: &str = "/api/v1/admin";
+const TOKEN: &str = "hvs.the-token";
+const KEY: &str = "vault://secret/data/app#key";
+
+fn store(key: &str) -> SecretStore {
+    let store = SecretStore::start(TOKEN).unwrap();
+    store.put_v2("app", json!({"key": key}));
+    store
+}
+
+fn launch_with(store: &SecretStore) -> Launch {
+    launch().env("VAULT_ADDR", &store.url()).env("VAULT_TOKEN", TOKEN)
+}
+
+/// With a declared secret `key`.
+fn launch_declaring(store: &SecretStore) -> Launch {
+    let launch = launch_with(store);
+    let file = launch.directory().join("svc.toml");
+    std::fs::write(&file, format!("[secrets]\nkey = \"{KEY}\"\n")).unwrap();
+    launch.args(&["-c", file.to_str().unwrap()])
+}
+
+fn locked() -> Value {
+    json!({"auth": {"mode": "api_key", "header": "x-key", "keys": [KEY]}})
+}
+
+fn call(client: &mut Client, channel: &str, key: &str) -> u16 {
+    let headers = [("content-type", "application/json"), ("x-key", key)];
+    client.send("POST", &format!("/api/v1/data/{channel}"), &headers, b"{}").unwrap().status
+}
+
+fn reload(client: &mut Client) {
+    let answer = client.json("POST", &format!("{ADMIN}/engine/reload"), &json!({})).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+}
+
+fn quarantined(client: &mut Client) -> Value {
+    client.get("/health").unwrap().json()["channels"]["quarantined"].clone()
+}
+
+/// A task that signs the text `data` with a key.
+fn sign(key: &Value) -> Value {
+    json!([{"id": "sign", "name": "Sign", "function": {"name": "crypto",
+        "input": {"op": "hmac", "key": key, "data": "data", "output": "data.code"}}}])
+}
+
+fn code(client: &mut Client, channel: &str) -> Value {
+    client.json("POST", &format!("/api/v1/data/{channel}"), &json!({})).unwrap().json()["data"]["code"]
+        .clone()
+}
+
+#[test]
+fn a_rotated_key_counts_after_a_reload_although_no_row_changed() {
+    let store = store("key-one");
+    let server = launch_with(&store).start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "orders", locked());
+    assert_eq!((call(&mut client, "orders", "key-one"), call(&mut client, "orders", "key-two")), (200, 401));
+    store.put_v2("app", json!({"key": "key-two"}));
+    assert_eq!(call(&mut client, "orders", "key-one"), 200, "nothing is read between loads");
+    reload(&mut client);
+    assert_eq!((call(&mut client, "orders", "key-one"), call(&mut client, "orders", "key-two")), (401, 200));
+    let shown = client.get(&format!("{ADMIN}/channels/orders")).unwrap().json();
+    assert_eq!(shown["data"]["config"]["auth"]["keys"], json!([KEY]), "a reference stays readable");
+}
+
+#[test]
+fn a_rotated_secret_counts_after_a_reload_in_tasks_and_expressions() {
+    let store = store("key-one");
+    let server = launch_declaring(&store).start().unwrap();
+    let mut client = server.client();
+    serve(&mut client, "referring", sign(&json!(KEY)));
+    serve(&mut client, "declared", sign(&json!({"secret": "key"})));
+    let same = json!([{"id": "same", "name": "Same",
+        "condition": {"==": [{"secret": "key"}, "key-two"]},
+        "function": {"name": "map", "input": {"mappings": [{"path": "data.code", "logic": "yes"}]}}}]);
+    serve(&mut client, "expression", same);
+    let before = ["referring", "declared", "expression"].map(|channel| code(&mut client, channel));
+    assert!(before[0].is_string() && before[0] == before[1] && before[2].is_null(), "{before:?}");
+    store.put_v2("app", json!({"key": "key-two"}));
+    reload(&mut client);
+    let after = ["referring", "declared", "expression"].map(|channel| code(&mut client, channel));
+    assert!(after[0] != before[0] && after[0] == after[1] && after[2] == "yes", "{after:?}");
+}
+
+#[test]
+fn a_store_that_is_down_at_the_start_costs_only_the_channels_that_need_it() {
+    let store = store("key-one");
+    let server = launch_with(&store).start().unwrap();
+    echo(&mut server.client(), "locked", locked());
+    echo(&mut server.client(), "open", json!({}));
+    serve(&mut server.client(), "signing", sign(&json!(KEY)));
+    store.fare(Health::Down);
+    let server = server.crash_and_restart().unwrap();
+    let mut client = server.client();
+    let refused = client.json("POST", "/api/v1/data/locked", &json!({})).unwrap();
+    let refused = error(&refused, 503, "SERVICE_UNAVAILABLE");
+    let reason = refused["message"].as_str().unwrap();
+    assert!(reason.contains("auth.keys[0]") && reason.contains(KEY), "{reason}");
+    assert_eq!(call(&mut client, "open", ""), 200);
+    let failed = client.json("POST", "/api/v1/data/signing", &json!({})).unwrap();
+    assert!(
+        failed.status >= 400 && failed.text().contains("key"),
+        "the task fails by name: {}",
+        failed.text()
+    );
+    store.fare(Health::Unsealed);
+    reload(&mut client);
+    assert_eq!((call(&mut client, "locked", "key-one"), call(&mut client, "locked", "x")), (200, 401));
+    assert!(code(&mut client, "signing").is_string());
+}
+
+#[test]
+fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
+    let store = store("key-one");
+    let server = launch_declaring(&store).start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "locked", locked());
+    serve(&mut client, "declared", sign(&json!({"secret": "key"})));
+    let before = code(&mut client, "declared");
+    store.fare(Health::Sealed);
+    echo(&mut client, "other", json!({}));
+    assert_eq!(call(&mut client, "locked", "key-one"), 200, "a change of something else reads nothing");
+    reload(&mut client);
+    assert_eq!(call(&mut client, "locked", "key-one"), 503);
+    let shown = quarantined(&mut client).to_string();
+    assert!(shown.contains("locked") && shown.contains("503 Service Unavailable"), "{shown}");
+    assert_eq!(call(&mut client, "other", ""), 200);
+    assert_eq!(code(&mut client, "declared"), before, "what was declared keeps its value");
+    assert!(server.log_text().contains("a declared secret keeps its value"), "{}", server.log_text());
+    store.fare(Health::Unsealed);
+    reload(&mut client);
+    assert_eq!(call(&mut client, "locked", "key-one"), 200);
+}
+
+#[test]
+fn a_declared_secret_that_cannot_be_read_stops_the_start_and_is_named() {
+    let sealed = store("key-one");
+    sealed.fare(Health::Sealed);
+    let unset = || {
+        let launch = launch();
+        let file = launch.directory().join("svc.toml");
+        std::fs::write(&file, format!("[secrets]\nkey = \"{KEY}\"\n")).unwrap();
+        launch.args(&["-c", file.to_str().unwrap()])
+    };
+    for (launch, cause) in [
+        (launch_declaring(&sealed), "the secret store answered 503 Service Unavailable"),
+        (unset(), "not usable here: VAULT_ADDR and VAULT_TOKEN are not both set"),
+    ] {
+        let ended = launch.run_to_end().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert_eq!(ended.status.code(), Some(78), "{said}");
+        assert!(said.contains(&format!("secret key: {KEY}: {cause}")) && !said.contains(TOKEN), "{said}");
+    }
+}
+
+#[test]
+fn a_store_that_hangs_holds_up_no_load_that_does_not_need_it() {
+    let store = store("key-one");
+    let server = launch_with(&store).start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "locked", locked());
+    store.asked();
+    store.fare(Health::Hanging);
+    echo(&mut client, "other", json!({}));
+    // The workflow behind the locked channel: its actors are replaced, its credentials are not read again.
+    let answer = client.json("POST", &format!("{ADMIN}/workflows/locked/versions"), &json!({})).unwrap();
+    assert_eq!(answer.status, 201, "{}", answer.text());
+    let path = format!("{ADMIN}/workflows/locked/status");
+    assert_eq!(client.json("PATCH", &path, &json!({"status": "active"})).unwrap().status, 200);
+    assert_eq!((call(&mut client, "other", ""), call(&mut client, "locked", "key-one")), (200, 200));
+    assert_eq!(store.asked(), Vec::<String>::new());
+}
+
+#[test]
+fn each_document_is_read_once_in_a_load() {
+    let store = store("key-one");
+    let server = launch_declaring(&store).start().unwrap();
+    let mut client = server.client();
+    for id in ["a", "b", "c"] {
+        echo(&mut client, id, locked());
+    }
+    serve(&mut client, "signing", sign(&json!(KEY)));
+    store.asked();
+    reload(&mut client);
+    assert_eq!(store.asked(), ["secret/data/app"]);
+}
+
+#[test]
+fn a_reference_is_refused_where_nothing_resolves_it() {
+    let server = launch().start().unwrap();
+    let task = json!({"id": "t", "name": "T", "function": {"name": "map",
+        "input": {"mappings": [{"path": "data.x", "logic": KEY}]}}});
+    let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [task]});
+    let refused = server.client().json("POST", &format!("{ADMIN}/workflows"), &workflow).unwrap();
+    let refused = details(&error(&refused, 400, "VALIDATION_ERROR"));
+    let expected = ("tasks[0].function.input.mappings[0].logic", "UNRESOLVED_SECRET_REF");
+    assert!(refused.contains(&(expected.0.to_owned(), expected.1.to_owned())), "{refused:?}");
+}
+
+#[test]
+fn a_reserved_or_malformed_reference_is_never_taken_for_a_key() {
+    let server = launch_with(&store("key-one")).start().unwrap();
+    let mut client = server.client();
+    for (id, key, reason) in [
+        ("aws", "aws-sm://app", "aws-sm:// is reserved"),
+        ("gcp", "gcp-sm://app", "gcp-sm:// is reserved"),
+        ("azure", "azure-kv://app", "azure-kv:// is reserved"),
+        ("fieldless", "vault://secret/data/app", "malformed vault:// reference"),
+        ("pathless", "vault://#key", "malformed vault:// reference"),
+    ] {
+        echo(&mut client, id, json!({"auth": {"mode": "api_key", "header": "x-key", "keys": [key]}}));
+        let headers = [("content-type", "application/json"), ("x-key", key)];
+        let answer = client.send("POST", &format!("/api/v1/data/{id}"), &headers, b"{}").unwrap();
+        let refused = error(&answer, 503, "SERVICE_UNAVAILABLE");
+        assert!(refused["message"].as_str().unwrap().contains(reason), "{refused}");
+    }
+}
