@@ -76,6 +76,12 @@ impl StoreError {
         }
     }
 
+    /// Whether another transaction got in the way of this one, which the database undid and which may be done again.
+    pub(crate) fn is_contention(&self) -> bool {
+        let Self::Unavailable(detail) = self else { return false };
+        ["deadlock detected", "could not serialize access"].iter().any(|text| detail.contains(text))
+    }
+
     /// What the failure of a whole transaction is to one of those who wrote in it: not its own fault.
     pub(crate) fn of_others(self) -> Self {
         match self {

@@ -27,11 +27,12 @@ pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, StoreError};
 pub use metrics::StoreMetrics;
 pub use repo::{
-    Audit, AuditEntry, AuditFilter, ChannelGates, ClaimedLetter, ConnectorNeed, Connectors, DeadLetter,
-    DeadLetterFilter, DeadLetterRow, DeadLetters, Epoch, Filter, ImportAction, Imported, Merge, Mutation,
-    NewTrace, OnConflict, PlatformRoute, Repository, TraceAccess, TraceEnd, TraceFailure, TraceKey,
-    TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces, Unfinished, Versioned,
-    WorkflowGates,
+    Audit, AuditEntry, AuditFilter, Backlog, ChannelFacts, ChannelGates, Claim, ClaimedLetter, Claims,
+    ConnectorNeed, Connectors, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters, Epoch, Exhausted,
+    Filter, ImportAction, Imported, Ledger, Materialise, Materialised, Merge, Mutation, NewTrace,
+    OccurrenceFilter, OccurrenceRecord, OccurrenceRow, OnConflict, PlatformRoute, Repository, ScheduleStatus,
+    Started, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord,
+    TraceRow, TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

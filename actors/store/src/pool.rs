@@ -1,10 +1,10 @@
-//! The pool that reads come from.
+//! The pool: reads come from it, and transactions of a server that must not wait for those of others.
 
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::config::{Backend, StoreConfig};
 use crate::conn::{Conn, on_io};
@@ -14,7 +14,15 @@ use crate::error::{OpenError, StoreError};
 /// A server that takes longer over a read than this is taken for dead.
 const READ_LIMIT: Duration = Duration::from_secs(30);
 
-/// Reading connections, and where their work runs. Cheap to clone.
+/// Attempts at a transaction that others got in the way of.
+const ATTEMPTS: u32 = 5;
+/// Pause before the second attempt; doubles.
+const FIRST_PAUSE: Duration = Duration::from_millis(5);
+
+/// What is done in a transaction. It may be done more than once: only the last time counts.
+pub(crate) type Step<I, T> = for<'c> fn(&'c mut Conn, &'c I) -> BoxFuture<'c, Result<T, StoreError>>;
+
+/// Pooled connections, and where their work runs. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Readers {
     pool: bb8::Pool<Connector>,
@@ -63,16 +71,63 @@ impl Readers {
     ) -> Result<T, StoreError> {
         let readers = self.clone();
         let task = self.io.spawn(async move {
-            let mut conn = readers.pool.get_owned().await.map_err(|error| match error {
-                bb8::RunError::User(error) => error,
-                bb8::RunError::TimedOut => {
-                    StoreError::Unavailable("no connection within the acquire timeout".into())
-                }
-            })?;
+            let mut conn = readers.acquire().await?;
             let read = async move { timeout(READ_LIMIT, work(&mut conn)).await };
             let late = |_| Err(StoreError::Unavailable("the database did not answer in time".into()));
             on_io(&readers.io, readers.backend, read).await?.unwrap_or_else(late)
         });
         task.await.unwrap_or_else(|error| Err(StoreError::Database(error.to_string())))
+    }
+
+    /// Runs `step` in a transaction of its own, on a connection of its own; answers after the commit. For a server
+    /// only: a file has one writer. Where others got in the way, which undid it, it is done again.
+    pub(crate) async fn transact<I, T>(&self, input: I, step: Step<I, T>) -> Result<T, StoreError>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        let readers = self.clone();
+        let task = self.io.spawn(async move {
+            let mut pause = FIRST_PAUSE;
+            for _ in 1..ATTEMPTS {
+                match readers.attempt(&input, step).await {
+                    Err(error) if error.is_contention() => sleep(pause).await,
+                    outcome => return outcome,
+                }
+                pause *= 2;
+            }
+            readers.attempt(&input, step).await
+        });
+        task.await.unwrap_or_else(|error| Err(StoreError::Unanswered(error.to_string())))
+    }
+
+    async fn attempt<I, T>(&self, input: &I, step: Step<I, T>) -> Result<T, StoreError> {
+        let mut conn = self.acquire().await?;
+        match timeout(READ_LIMIT, transaction(&mut conn, input, step)).await {
+            Ok(outcome) => outcome,
+            // The connection is dropped inside its transaction, which ends both.
+            Err(_) => Err(StoreError::Unanswered("the transaction took too long".into())),
+        }
+    }
+
+    async fn acquire(&self) -> Result<bb8::PooledConnection<'static, Connector>, StoreError> {
+        self.pool.get_owned().await.map_err(|error| match error {
+            bb8::RunError::User(error) => error,
+            bb8::RunError::TimedOut => {
+                StoreError::Unavailable("no connection within the acquire timeout".into())
+            }
+        })
+    }
+}
+
+async fn transaction<I, T>(conn: &mut Conn, input: &I, step: Step<I, T>) -> Result<T, StoreError> {
+    conn.begin().await?;
+    match step(conn, input).await {
+        Ok(value) => conn.commit().await.map_err(StoreError::at_commit).map(|()| value),
+        Err(error) => {
+            // A connection that cannot even do that is broken, and found to be.
+            let _undone = conn.rollback().await;
+            Err(error)
+        }
     }
 }

@@ -239,6 +239,9 @@ table! {
         completed_at -> Nullable<Timestamp>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        recoveries -> BigInt,
+        claims -> BigInt,
+        attempt_counted -> Bool,
     }
 }
 
@@ -254,3 +257,5 @@ table! {
         updated_at -> Timestamp,
     }
 }
+
+diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);

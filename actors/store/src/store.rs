@@ -20,11 +20,11 @@ use crate::connector::Connector;
 use crate::error::{OpenError, StoreError};
 use crate::metrics::{Operation, Queries, StoreMetrics};
 use crate::migrate;
-use crate::pool::Readers;
+use crate::pool::{Readers, Step};
 use crate::probe::Probe;
 use svc_model::{Channel, Workflow};
 
-use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Repository, Traces};
+use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Ledger, Repository, Traces};
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{Link, Outcome, Write, WriteRow, Writer, abandoned};
 
@@ -156,6 +156,11 @@ impl Store {
         DeadLetters(self.clone())
     }
 
+    /// The ledger of what schedules run.
+    pub fn ledger(&self) -> Ledger {
+        Ledger(self.clone())
+    }
+
     /// The configuration epoch.
     pub fn epoch(&self) -> Epoch {
         Epoch(self.clone())
@@ -182,6 +187,29 @@ impl Store {
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Outcome<T>, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
         self.timed(operation, self.commit(Write { work: Box::new(work) })).await
+    }
+
+    /// Runs `step` in a transaction that waits for rows that others have locked and makes nobody else wait: on a server
+    /// one of its own, on a file, where nobody locks rows, the writer's next. Answers after the commit.
+    pub(crate) async fn transact<I, T>(
+        &self,
+        operation: Operation,
+        input: I,
+        step: Step<I, T>,
+    ) -> Result<T, StoreError>
+    where
+        I: Send + Sync + 'static,
+        T: Send + 'static,
+    {
+        match self.shared.backend {
+            Backend::Postgres => self.timed(operation, self.shared.readers.transact(input, step)).await,
+            Backend::Sqlite => {
+                self.write(operation, move |conn| {
+                    Box::pin(async move { step(conn, &input).await.map(Outcome::Keep) })
+                })
+                .await
+            }
+        }
     }
 
     /// Measures what a caller waits for.

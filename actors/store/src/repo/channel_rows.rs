@@ -14,7 +14,7 @@ use crate::error::StoreError;
 use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::versioned::{Plan, Versioned};
 use crate::repo::workflow_rows::status;
-use crate::repo::{Filter, IDS_PER_QUERY, json, sorted, tagged};
+use crate::repo::{Filter, IDS_PER_QUERY, cron, json, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state, current_channels};
 
 /// A row, in the order of the columns.
@@ -293,7 +293,13 @@ impl Versioned for Channel {
         Ok(())
     }
 
-    /// The channel's schedule and its occurrences go with it.
+    /// A schedule stands still, so that it begins anew when the channel serves again.
+    async fn withdrawn(conn: &mut Conn, id: &str) -> Result<(), StoreError> {
+        cron::pause(conn, id).await
+    }
+
+    /// The channel's schedule and its occurrences go with it. Slots that they hold stay until their leases end, and so
+    /// until their runs have noticed: a key is shared.
     async fn delete(conn: &mut Conn, id: &str) -> Result<usize, StoreError> {
         let delete = diesel::delete(channels::table.filter(channels::channel_id.eq(id)));
         let deleted = on!(conn, c => delete.execute(c).await)?;

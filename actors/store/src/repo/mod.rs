@@ -7,6 +7,7 @@
 mod audit;
 mod channel_rows;
 mod connectors;
+mod cron;
 mod dead_letters;
 mod epoch;
 mod gates;
@@ -19,6 +20,10 @@ mod workflow_rows;
 
 pub use audit::{Audit, AuditFilter};
 pub use connectors::Connectors;
+pub use cron::{
+    Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised, OccurrenceFilter,
+    OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
+};
 pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters};
 pub use epoch::Epoch;
 pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};

@@ -325,8 +325,12 @@ async fn apply<V: Versioned>(
     id: &str,
     transition: Transition,
 ) -> Result<Written<V>, StoreError> {
+    let serves = transition.changes.iter().any(|state| state.status == Status::Active);
     for state in transition.changes {
         V::set_state(conn, id, state).await?;
+    }
+    if !serves {
+        V::withdrawn(conn, id).await?;
     }
     written::<V>(conn, id, Some(transition.answer)).await
 }

@@ -146,6 +146,11 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         state: VersionState,
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Stops what hangs on an id of which a change has left nothing to serve.
+    fn withdrawn(conn: &mut Conn, id: &str) -> impl Future<Output = Result<(), StoreError>> + Send {
+        let _ = (conn, id);
+        std::future::ready(Ok(()))
+    }
     /// Removes every version and what hangs on them; how many there were.
     fn delete(conn: &mut Conn, id: &str) -> impl Future<Output = Result<usize, StoreError>> + Send;
     /// Refuses content that collides with another id.

@@ -5,7 +5,7 @@ use tokio::runtime::Handle;
 
 use super::database::Database;
 
-const MIGRATIONS: usize = 4;
+const MIGRATIONS: usize = 5;
 
 /// Every object of the schema, as text, in a fixed order.
 async fn dump(db: &Database) -> String {

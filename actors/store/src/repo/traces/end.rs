@@ -4,6 +4,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Map, Value};
 use svc_model::id::new_ordered_id;
+use uuid::Uuid;
 
 use crate::clock::FromNow;
 use crate::conn::{Conn, on};
@@ -58,6 +59,15 @@ fn split(input: Option<&str>) -> (Value, Value) {
         Ok(other) => (other, none()),
         Err(_) => (Value::String(input.to_owned()), none()),
     }
+}
+
+/// Deletes a trace that has not ended.
+pub(in crate::repo) async fn forget_unfinished(conn: &mut Conn, id: Uuid) -> Result<(), StoreError> {
+    let open = traces::table
+        .find(id.to_string())
+        .filter(traces::status.eq_any([TraceStatus::Pending.name(), TraceStatus::Running.name()]));
+    on!(conn, c => diesel::delete(open).execute(c).await)?;
+    Ok(())
 }
 
 /// Deletes at most `chunk` rows, the oldest first; answers how many.

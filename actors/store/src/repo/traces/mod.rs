@@ -21,6 +21,7 @@ use crate::store::Store;
 use crate::writer::Outcome;
 
 pub(crate) use change::Change;
+pub(super) use end::forget_unfinished;
 pub use model::{
     NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord,
     TraceRow, TraceStatus, Unfinished,

@@ -1,0 +1,59 @@
+//! What an admin does to the ledger: recorded in the transaction of the act.
+
+use svc_model::ServiceError;
+use uuid::Uuid;
+
+use super::model::{ChannelFacts, OccurrenceRecord};
+use super::{list, materialise, rows};
+use crate::clock;
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::mutation::{AuditEntry, record};
+
+pub(super) struct Retry {
+    pub(super) id: String,
+    pub(super) audit: AuditEntry,
+}
+
+pub(super) async fn retry(conn: &mut Conn, retry: &Retry) -> Result<OccurrenceRecord, StoreError> {
+    let Retry { id, audit } = retry;
+    let row = match Uuid::try_parse(id) {
+        Ok(id) => rows::lock(conn, id).await?,
+        Err(_) => None,
+    };
+    let Some((mut row, _)) = row else {
+        return Err(match list::get(conn, id).await? {
+            None => absent(id),
+            // Only a foreign hand can have written what no rule applies to.
+            Some(foreign) => {
+                let status = foreign.row.status;
+                ServiceError::conflict(format!("an occurrence that is {status} cannot be retried")).into()
+            }
+        });
+    };
+    row.retry().map_err(|refused| ServiceError::conflict(refused.to_string()))?;
+    let now = clock::now(conn).await?;
+    rows::save(conn, &row, now).await?;
+    record(conn, audit.clone(), id).await?;
+    list::get(conn, id).await?.ok_or_else(|| absent(id))
+}
+
+pub(super) struct Order {
+    pub(super) channel: ChannelFacts,
+    pub(super) audit: AuditEntry,
+}
+
+pub(super) async fn trigger(conn: &mut Conn, order: &Order) -> Result<OccurrenceRecord, StoreError> {
+    let Order { channel, audit } = order;
+    let Some(id) = materialise::trigger(conn, channel).await? else {
+        let message = format!("channel '{}' has an occurrence at this very instant", channel.channel_id);
+        return Err(ServiceError::conflict(message).into());
+    };
+    record(conn, audit.clone(), &channel.channel_id).await?;
+    let id = id.to_string();
+    list::get(conn, &id).await?.ok_or_else(|| absent(&id))
+}
+
+fn absent(id: &str) -> StoreError {
+    ServiceError::not_found(format!("occurrence '{id}' does not exist")).into()
+}

@@ -1,0 +1,141 @@
+//! Workers take what is due.
+
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_ledger::{Claimed, Occurrence, Status, Trigger};
+use uuid::Uuid;
+
+use super::model::{Claim, Claims, Exhausted};
+use super::rows::{Candidate, Facts, columns};
+use super::{rows, run, slots};
+use crate::clock::{self, Now};
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::schema::cron_occurrences;
+
+pub(super) struct Take {
+    pub(super) holder: String,
+    pub(super) lease: Duration,
+    pub(super) limit: i64,
+    pub(super) max_recoveries: u32,
+}
+
+/// What is claimed, and the rows whose leases ended too often. Those hold slots, which are locked before rows are: each
+/// is left to a transaction of its own, [`exhaust`].
+pub(super) struct Taken {
+    pub(super) claims: Claims,
+    pub(super) exhausted: Vec<Uuid>,
+}
+
+pub(super) async fn claim(conn: &mut Conn, take: &Take) -> Result<Taken, StoreError> {
+    let mut due = candidates(conn, Kind::Abandoned, take.limit).await?;
+    due.extend(candidates(conn, Kind::Pending, take.limit).await?);
+    let now = clock::now(conn).await?;
+    let mut due: Vec<_> = due.into_iter().filter_map(Candidate::split).collect();
+    due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
+    let mut taken =
+        Taken { claims: Claims { claimed: Vec::new(), exhausted: Vec::new(), now }, exhausted: Vec::new() };
+    for (mut row, facts) in due.into_iter().take(usize::try_from(take.limit).unwrap_or(0)) {
+        match row.claim(&take.holder, take.lease, take.max_recoveries, now) {
+            Claimed::Taken { raised, recovered } => {
+                rows::save(conn, &row, now).await?;
+                taken.claims.claimed.extend(claimed(&row, facts, raised, recovered));
+            }
+            Claimed::Exhausted => taken.exhausted.push(row.id),
+            Claimed::Unavailable => {}
+        }
+    }
+    Ok(taken)
+}
+
+fn claimed(row: &Occurrence, facts: Facts, raised: bool, recovered: bool) -> Option<Claim> {
+    Some(Claim {
+        key: row.key()?,
+        channel_id: facts.channel_id,
+        channel_name: facts.channel_name,
+        channel_version: facts.channel_version,
+        workflow_id: facts.workflow_id,
+        trigger: Trigger::parse(&facts.trigger).unwrap_or(Trigger::Cron),
+        scheduled_for: row.scheduled_for,
+        raised,
+        recovered,
+    })
+}
+
+/// Which rows may be there to be claimed. The rules decide; this only finds them, by an index each.
+#[derive(Clone, Copy)]
+enum Kind {
+    /// Due.
+    Pending,
+    /// In hands whose lease has ended.
+    Abandoned,
+}
+
+/// The oldest of a kind, locked. Rows that another worker has locked are passed over: SQLite has one writer, and this
+/// is it.
+async fn candidates(conn: &mut Conn, kind: Kind, limit: i64) -> Result<Vec<Candidate>, StoreError> {
+    let order = (cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc());
+    let rows = cron_occurrences::table.select(columns::<Candidate>()).order(order).limit(limit);
+    Ok(match kind {
+        Kind::Pending => {
+            let due = rows
+                .filter(cron_occurrences::status.eq(Status::Pending.name()))
+                .filter(cron_occurrences::scheduled_for.le(Now));
+            match conn {
+                Conn::Sqlite(c) => due.load(c).await?,
+                Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,
+            }
+        }
+        Kind::Abandoned => {
+            let held = [Status::Claimed.name(), Status::Running.name()];
+            let ended = rows
+                .filter(cron_occurrences::claimed_until.lt(Now.nullable()))
+                .filter(cron_occurrences::status.eq_any(held));
+            match conn {
+                Conn::Sqlite(c) => ended.load(c).await?,
+                Conn::Postgres(c) => ended.for_update().skip_locked().load(&mut **c).await?,
+            }
+        }
+    })
+}
+
+pub(super) struct Exhaust {
+    pub(super) id: Uuid,
+    pub(super) max_recoveries: u32,
+}
+
+/// Fails a row whose leases ended too often, and frees its slot; `None` when somebody was faster.
+pub(super) async fn exhaust(conn: &mut Conn, exhaust: &Exhaust) -> Result<Option<Exhausted>, StoreError> {
+    let held = rows::read(conn, exhaust.id).await?.and_then(|(row, _)| row.slot);
+    if let Some(held) = &held {
+        slots::lock_one(conn, held).await?;
+    }
+    let Some((mut row, facts)) = rows::lock(conn, exhaust.id).await? else { return Ok(None) };
+    let now = clock::now(conn).await?;
+    // Whoever holds a slot beside this row has written it to the row: another one means another claim.
+    let exhausted = row.slot == held && is_exhausted(&mut row, exhaust.max_recoveries, now);
+    if !exhausted {
+        return Ok(None);
+    }
+    rows::save(conn, &row, now).await?;
+    if let Some(held) = &held {
+        slots::free(conn, held, row.id).await?;
+    }
+    if let Some(trace) = row.trace_id {
+        run::end_lost(conn, trace).await?;
+    }
+    Ok(Some(Exhausted {
+        id: row.id,
+        channel_id: facts.channel_id,
+        channel_name: facts.channel_name,
+        message: row.error_message.unwrap_or_default(),
+    }))
+}
+
+/// Nobody would be the holder: the row is either exhausted, or left as it is.
+fn is_exhausted(row: &mut Occurrence, max_recoveries: u32, now: NaiveDateTime) -> bool {
+    row.claim("", Duration::ZERO, max_recoveries, now) == Claimed::Exhausted
+}

@@ -1,0 +1,138 @@
+//! The table of cursors.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_ledger::{Align, Cursor};
+
+use super::rows::columns;
+use crate::clock::{self, FromNow};
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::schema::cron_schedule_state as state;
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = state)]
+struct Row {
+    channel_id: String,
+    channel_version: i64,
+    config_hash: String,
+    next_fire_at: NaiveDateTime,
+    paused_at: Option<NaiveDateTime>,
+}
+
+impl From<Row> for Cursor {
+    fn from(row: Row) -> Self {
+        Self {
+            channel_id: row.channel_id,
+            channel_version: row.channel_version,
+            config_hash: row.config_hash,
+            next_fire_at: row.next_fire_at,
+            paused_at: row.paused_at,
+        }
+    }
+}
+
+pub(super) async fn all(conn: &mut Conn) -> Result<Vec<Cursor>, StoreError> {
+    let rows = state::table.select(columns::<Row>()).order(state::channel_id.asc());
+    let rows: Vec<Row> = on!(conn, c => rows.load(c).await)?;
+    Ok(rows.into_iter().map(Cursor::from).collect())
+}
+
+/// Locks a cursor and reads it.
+pub(super) async fn lock(conn: &mut Conn, channel_id: &str) -> Result<Option<Cursor>, StoreError> {
+    let row = state::table.find(channel_id).select(columns::<Row>());
+    let row: Option<Row> = match conn {
+        Conn::Sqlite(c) => row.first(c).await.optional()?,
+        Conn::Postgres(c) => row.for_update().first(&mut **c).await.optional()?,
+    };
+    Ok(row.map(Cursor::from))
+}
+
+/// Writes a cursor that is locked.
+pub(super) async fn save(conn: &mut Conn, cursor: &Cursor) -> Result<(), StoreError> {
+    let update = diesel::update(state::table.find(&cursor.channel_id)).set((
+        state::channel_version.eq(cursor.channel_version),
+        state::config_hash.eq(&cursor.config_hash),
+        state::next_fire_at.eq(cursor.next_fire_at),
+        state::paused_at.eq(cursor.paused_at),
+    ));
+    on!(conn, c => update.execute(c).await)?;
+    Ok(())
+}
+
+pub(super) async fn align(conn: &mut Conn, align: &Align) -> Result<Cursor, StoreError> {
+    let begun = Cursor::begin(align);
+    let insert = diesel::insert_into(state::table)
+        .values((
+            state::channel_id.eq(&begun.channel_id),
+            state::channel_version.eq(begun.channel_version),
+            state::config_hash.eq(&begun.config_hash),
+            state::next_fire_at.eq(begun.next_fire_at),
+        ))
+        .on_conflict(state::channel_id)
+        .do_nothing();
+    if on!(conn, c => insert.execute(c).await)? > 0 {
+        return Ok(begun);
+    }
+    let Some(mut cursor) = lock(conn, &align.channel_id).await? else {
+        // It went between the two statements, with its channel.
+        return Err(StoreError::Unavailable("the cursor has just been deleted".into()));
+    };
+    if cursor.align(align) {
+        save(conn, &cursor).await?;
+    }
+    Ok(cursor)
+}
+
+pub(super) struct PauseStale {
+    pub(super) serving: HashSet<String>,
+    pub(super) overdue: Duration,
+}
+
+/// A cursor that somebody has locked is being moved, and so is not stale.
+pub(super) async fn pause_stale(conn: &mut Conn, stale: &PauseStale) -> Result<Vec<String>, StoreError> {
+    let overdue = state::table
+        .select(columns::<Row>())
+        .filter(state::paused_at.is_null())
+        .filter(state::next_fire_at.lt(FromNow::seconds(-stale.overdue.as_secs_f64())))
+        .order(state::channel_id.asc());
+    let rows: Vec<Row> = on!(conn, c => overdue.load(c).await)?;
+    let forsaken: Vec<String> = rows
+        .into_iter()
+        .filter(|row| !stale.serving.contains(&row.channel_id))
+        .map(|row| row.channel_id)
+        .collect();
+    let mut paused = Vec::new();
+    for id in forsaken {
+        let row = state::table.find(&id).select(columns::<Row>());
+        let row: Option<Row> = match conn {
+            Conn::Sqlite(c) => row.first(c).await.optional()?,
+            Conn::Postgres(c) => row.for_update().skip_locked().first(&mut **c).await.optional()?,
+        };
+        let Some(mut cursor) = row.map(Cursor::from) else { continue };
+        let now = clock::now(conn).await?;
+        if is_overdue(&cursor, stale.overdue, now) && cursor.pause(now) {
+            save(conn, &cursor).await?;
+            paused.push(id);
+        }
+    }
+    Ok(paused)
+}
+
+fn is_overdue(cursor: &Cursor, overdue: Duration, now: NaiveDateTime) -> bool {
+    (now - cursor.next_fire_at).to_std().is_ok_and(|behind| behind > overdue)
+}
+
+/// Stops the schedule of a channel that is no longer active, if it has one.
+pub(crate) async fn pause(conn: &mut Conn, channel_id: &str) -> Result<(), StoreError> {
+    let Some(mut cursor) = lock(conn, channel_id).await? else { return Ok(()) };
+    let now = clock::now(conn).await?;
+    if cursor.pause(now) {
+        save(conn, &cursor).await?;
+    }
+    Ok(())
+}

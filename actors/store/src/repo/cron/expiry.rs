@@ -1,0 +1,41 @@
+//! What is old goes.
+
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_ledger::Status;
+
+use crate::clock::FromNow;
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::schema::{cron_occurrences, cron_singletons};
+
+#[derive(Clone, Copy)]
+pub(super) struct Expire {
+    pub(super) hours: u64,
+    pub(super) chunk: i64,
+}
+
+/// Deletes at most `chunk` rows that have ended, the oldest first; answers how many. Slots whose lease ended as long
+/// ago go with them: nobody has wanted their key since.
+pub(super) async fn delete_expired(conn: &mut Conn, expire: &Expire) -> Result<u64, StoreError> {
+    let ended: Vec<&str> =
+        Status::ALL.into_iter().filter(|status| status.is_terminal()).map(Status::name).collect();
+    let old = cron_occurrences::table
+        .select(cron_occurrences::id)
+        .filter(cron_occurrences::created_at.lt(FromNow::hours_ago(expire.hours)))
+        .filter(cron_occurrences::status.eq_any(&ended))
+        .order((cron_occurrences::created_at.asc(), cron_occurrences::id.asc()))
+        .limit(expire.chunk);
+    // A row in somebody's hands is being retried.
+    let ids: Vec<String> = match conn {
+        Conn::Sqlite(c) => old.load(c).await?,
+        Conn::Postgres(c) => old.for_update().skip_locked().load(&mut **c).await?,
+    };
+    let deleted = on!(conn, c => {
+        diesel::delete(cron_occurrences::table.filter(cron_occurrences::id.eq_any(ids))).execute(c).await
+    })?;
+    let free = cron_singletons::table
+        .filter(cron_singletons::lease_until.lt(FromNow::hours_ago(expire.hours.max(1))));
+    on!(conn, c => diesel::delete(free).execute(c).await)?;
+    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
+}

@@ -1,0 +1,207 @@
+//! The ledger as it is read.
+
+use std::collections::HashMap;
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_ledger::Status;
+use svc_model::{Page, Timestamp};
+
+use super::model::{Backlog, OccurrenceFilter, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
+use super::rows::columns;
+use crate::clock::{self, Now};
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::IDS_PER_QUERY;
+use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons};
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = cron_occurrences)]
+struct Summary {
+    id: String,
+    channel_id: String,
+    channel_name: String,
+    trigger_kind: String,
+    scheduled_for: NaiveDateTime,
+    status: String,
+    attempt: i64,
+    started_at: Option<NaiveDateTime>,
+    completed_at: Option<NaiveDateTime>,
+    created_at: NaiveDateTime,
+}
+
+impl From<Summary> for OccurrenceRow {
+    fn from(row: Summary) -> Self {
+        Self {
+            id: row.id,
+            channel_id: row.channel_id,
+            channel_name: row.channel_name,
+            trigger: row.trigger_kind,
+            scheduled_for: Timestamp::from_naive(row.scheduled_for),
+            status: row.status,
+            attempt: row.attempt,
+            started_at: row.started_at.map(Timestamp::from_naive),
+            completed_at: row.completed_at.map(Timestamp::from_naive),
+            created_at: Timestamp::from_naive(row.created_at),
+        }
+    }
+}
+
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = cron_occurrences)]
+struct Full {
+    #[diesel(embed)]
+    row: Summary,
+    channel_version: i64,
+    executing_version: Option<i64>,
+    workflow_id: Option<String>,
+    claimed_by: Option<String>,
+    claimed_until: Option<NaiveDateTime>,
+    singleton_key: Option<String>,
+    fencing_token: Option<i64>,
+    singleton_slot: Option<i64>,
+    trace_id: Option<String>,
+    error_message: Option<String>,
+    updated_at: NaiveDateTime,
+}
+
+impl From<Full> for OccurrenceRecord {
+    fn from(full: Full) -> Self {
+        Self {
+            row: full.row.into(),
+            channel_version: full.channel_version,
+            executing_version: full.executing_version,
+            workflow_id: full.workflow_id,
+            claimed_by: full.claimed_by,
+            claimed_until: full.claimed_until.map(Timestamp::from_naive),
+            singleton_key: full.singleton_key,
+            fencing_token: full.fencing_token,
+            singleton_slot: full.singleton_slot,
+            trace_id: full.trace_id,
+            error_message: full.error_message,
+            updated_at: Timestamp::from_naive(full.updated_at),
+        }
+    }
+}
+
+macro_rules! filtered {
+    ($db:ident, $filter:expr) => {{
+        let mut query = cron_occurrences::table.into_boxed::<$db>();
+        if let Some(channel) = &$filter.channel_id {
+            query = query.filter(cron_occurrences::channel_id.eq(channel.clone()));
+        }
+        if let Some(status) = &$filter.status {
+            query = query.filter(cron_occurrences::status.eq(status.clone()));
+        }
+        if let Some(since) = $filter.since {
+            query = query.filter(cron_occurrences::scheduled_for.ge(since.naive()));
+        }
+        if let Some(until) = $filter.until {
+            query = query.filter(cron_occurrences::scheduled_for.le(until.naive()));
+        }
+        query
+    }};
+}
+
+pub(super) async fn list(
+    conn: &mut Conn,
+    filter: &OccurrenceFilter,
+    page: Page,
+) -> Result<(Vec<OccurrenceRow>, i64), StoreError> {
+    on!(conn, c: Db => {
+        let rows: Vec<Summary> = filtered!(Db, filter)
+            .select(columns::<Summary>())
+            .order((cron_occurrences::created_at.desc(), cron_occurrences::id.desc()))
+            .limit(page.limit)
+            .offset(page.offset)
+            .load(c)
+            .await?;
+        let total = filtered!(Db, filter).count().get_result::<i64>(c).await?;
+        Ok((rows.into_iter().map(OccurrenceRow::from).collect(), total))
+    })
+}
+
+pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {
+    let row = cron_occurrences::table.find(id).select(columns::<Full>());
+    let found: Option<Full> = on!(conn, c => row.first(c).await.optional())?;
+    Ok(found.map(OccurrenceRecord::from))
+}
+
+type Last = (String, String, NaiveDateTime, Option<NaiveDateTime>);
+
+/// The cursors of these channels, each with its newest occurrence and its backlog.
+pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<ScheduleStatus>, StoreError> {
+    let mut found = Vec::new();
+    for ids in ids.chunks(IDS_PER_QUERY) {
+        let newest = cron_occurrences::table
+            .filter(cron_occurrences::channel_id.eq(cron_schedule_state::channel_id))
+            .order((cron_occurrences::created_at.desc(), cron_occurrences::id.desc()))
+            .limit(1)
+            .select(cron_occurrences::id)
+            .single_value();
+        let cursors = cron_schedule_state::table
+            .filter(cron_schedule_state::channel_id.eq_any(ids))
+            .order(cron_schedule_state::channel_id.asc())
+            .select((
+                cron_schedule_state::channel_id,
+                cron_schedule_state::next_fire_at,
+                cron_schedule_state::paused_at,
+                newest,
+            ));
+        type Row = (String, NaiveDateTime, Option<NaiveDateTime>, Option<String>);
+        let cursors: Vec<Row> = on!(conn, c => cursors.load(c).await)?;
+        let newest: Vec<&String> = cursors.iter().filter_map(|(.., id)| id.as_ref()).collect();
+        let last = cron_occurrences::table.filter(cron_occurrences::id.eq_any(newest)).select((
+            cron_occurrences::channel_id,
+            cron_occurrences::status,
+            cron_occurrences::scheduled_for,
+            cron_occurrences::completed_at,
+        ));
+        let last: Vec<Last> = on!(conn, c => last.load(c).await)?;
+        let mut last: HashMap<String, Last> = last.into_iter().map(|row| (row.0.clone(), row)).collect();
+        let pending = cron_occurrences::table
+            .filter(cron_occurrences::status.eq(Status::Pending.name()))
+            .filter(cron_occurrences::channel_id.eq_any(ids))
+            .group_by(cron_occurrences::channel_id)
+            .select((cron_occurrences::channel_id, diesel::dsl::count_star()));
+        let pending: Vec<(String, i64)> = on!(conn, c => pending.load(c).await)?;
+        let pending: HashMap<String, i64> = pending.into_iter().collect();
+        found.extend(cursors.into_iter().map(|(channel_id, next_fire_at, paused_at, _)| {
+            let last = last.remove(&channel_id);
+            ScheduleStatus {
+                next_fire_at: Timestamp::from_naive(next_fire_at),
+                paused_at: paused_at.map(Timestamp::from_naive),
+                last_status: last.as_ref().map(|(_, status, ..)| status.clone()),
+                last_scheduled_for: last.as_ref().map(|(_, _, due, _)| Timestamp::from_naive(*due)),
+                last_completed_at: last.and_then(|(.., ended)| ended).map(Timestamp::from_naive),
+                pending: pending.get(&channel_id).copied().unwrap_or_default(),
+                channel_id,
+            }
+        }));
+    }
+    Ok(found)
+}
+
+/// How many slots of each key are held by a live lease; a key without any is left out.
+pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashMap<String, i64>, StoreError> {
+    let mut held = HashMap::new();
+    for keys in keys.chunks(IDS_PER_QUERY) {
+        let live = cron_singletons::table
+            .filter(cron_singletons::singleton_key.eq_any(keys))
+            .filter(cron_singletons::lease_until.ge(Now))
+            .group_by(cron_singletons::singleton_key)
+            .select((cron_singletons::singleton_key, diesel::dsl::count_star()));
+        held.extend(on!(conn, c => live.load::<(String, i64)>(c).await)?);
+    }
+    Ok(held)
+}
+
+pub(super) async fn backlog(conn: &mut Conn) -> Result<Backlog, StoreError> {
+    let pending = cron_occurrences::table.filter(cron_occurrences::status.eq(Status::Pending.name()));
+    let oldest = pending.select(diesel::dsl::min(cron_occurrences::scheduled_for));
+    let pending: i64 = on!(conn, c => pending.count().get_result(c).await)?;
+    let oldest: Option<NaiveDateTime> = on!(conn, c => oldest.get_result(c).await)?;
+    let now = clock::now(conn).await?;
+    Ok(Backlog { pending, oldest_pending_secs: oldest.map(|due| (now - due).num_seconds().max(0)) })
+}

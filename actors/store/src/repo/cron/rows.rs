@@ -1,0 +1,146 @@
+//! Rows as the rules see them: read under lock, written as the rules left them.
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use svc_ledger::{ClaimKey, HeldSlot, Occurrence, Status};
+use uuid::Uuid;
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::schema::cron_occurrences;
+
+/// What the rules read and write of a row.
+#[derive(Queryable, Selectable, AsChangeset)]
+#[diesel(table_name = cron_occurrences, treat_none_as_null = true)]
+pub(super) struct State {
+    status: String,
+    attempt: i64,
+    attempt_counted: bool,
+    recoveries: i64,
+    claims: i64,
+    claimed_by: Option<String>,
+    claimed_until: Option<NaiveDateTime>,
+    singleton_key: Option<String>,
+    singleton_slot: Option<i64>,
+    fencing_token: Option<i64>,
+    executing_version: Option<i64>,
+    trace_id: Option<String>,
+    error_message: Option<String>,
+    started_at: Option<NaiveDateTime>,
+    completed_at: Option<NaiveDateTime>,
+}
+
+impl State {
+    /// The row; `None` for a status that no rule applies to.
+    fn read(self, id: Uuid, scheduled_for: NaiveDateTime) -> Option<Occurrence> {
+        let slot = match (self.singleton_key, self.singleton_slot, self.fencing_token) {
+            (Some(key), Some(slot), Some(token)) => Some(HeldSlot { key, slot, token }),
+            _ => None,
+        };
+        Some(Occurrence {
+            id,
+            scheduled_for,
+            status: Status::parse(&self.status)?,
+            attempt: self.attempt,
+            attempt_counted: self.attempt_counted,
+            recoveries: self.recoveries,
+            claims: self.claims,
+            claimed_by: self.claimed_by,
+            claimed_until: self.claimed_until,
+            slot,
+            executing_version: self.executing_version,
+            trace_id: self.trace_id.and_then(|id| Uuid::try_parse(&id).ok()),
+            error_message: self.error_message,
+            started_at: self.started_at,
+            completed_at: self.completed_at,
+        })
+    }
+}
+
+impl From<&Occurrence> for State {
+    fn from(row: &Occurrence) -> Self {
+        Self {
+            status: row.status.name().to_owned(),
+            attempt: row.attempt,
+            attempt_counted: row.attempt_counted,
+            recoveries: row.recoveries,
+            claims: row.claims,
+            claimed_by: row.claimed_by.clone(),
+            claimed_until: row.claimed_until,
+            singleton_key: row.slot.as_ref().map(|slot| slot.key.clone()),
+            singleton_slot: row.slot.as_ref().map(|slot| slot.slot),
+            fencing_token: row.slot.as_ref().map(|slot| slot.token),
+            executing_version: row.executing_version,
+            trace_id: row.trace_id.map(|id| id.to_string()),
+            error_message: row.error_message.clone(),
+            started_at: row.started_at,
+            completed_at: row.completed_at,
+        }
+    }
+}
+
+/// The columns of a row, for a query of either backend.
+pub(super) fn columns<T: Selectable<diesel::sqlite::Sqlite>>() -> T::SelectExpression {
+    T::construct_selection()
+}
+
+/// Reads a row as it is; `None` where there is none or no rule applies.
+pub(super) async fn read(conn: &mut Conn, id: Uuid) -> Result<Option<(Occurrence, Facts)>, StoreError> {
+    let row = cron_occurrences::table.find(id.to_string()).select(columns::<Candidate>());
+    let found: Option<Candidate> = on!(conn, c => row.first(c).await.optional())?;
+    Ok(found.and_then(Candidate::split))
+}
+
+/// As [`read`], and locks the row, which waits for whoever has it locked.
+pub(super) async fn lock(conn: &mut Conn, id: Uuid) -> Result<Option<(Occurrence, Facts)>, StoreError> {
+    let Conn::Postgres(c) = conn else { return read(conn, id).await };
+    let row = cron_occurrences::table.find(id.to_string()).select(columns::<Candidate>()).for_update();
+    let found: Option<Candidate> = row.first(&mut **c).await.optional()?;
+    Ok(found.and_then(Candidate::split))
+}
+
+/// As [`lock`], where the row is still in the hands of that claim.
+pub(super) async fn lock_held(conn: &mut Conn, key: &ClaimKey) -> Result<Option<Occurrence>, StoreError> {
+    Ok(lock(conn, key.id).await?.map(|(row, _)| row).filter(|row| row.is_held(key)))
+}
+
+/// Writes a row that is locked.
+pub(super) async fn save(conn: &mut Conn, row: &Occurrence, now: NaiveDateTime) -> Result<(), StoreError> {
+    let changed = (State::from(row), cron_occurrences::updated_at.eq(now));
+    let update = diesel::update(cron_occurrences::table.find(row.id.to_string())).set(changed);
+    on!(conn, c => update.execute(c).await)?;
+    Ok(())
+}
+
+/// A row with what it carries beside the state.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = cron_occurrences)]
+pub(super) struct Candidate {
+    id: String,
+    scheduled_for: NaiveDateTime,
+    #[diesel(embed)]
+    facts: Facts,
+    #[diesel(embed)]
+    state: State,
+}
+
+/// What a row carries that no rule looks at.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = cron_occurrences)]
+pub(super) struct Facts {
+    pub(super) channel_id: String,
+    pub(super) channel_name: String,
+    pub(super) channel_version: i64,
+    pub(super) workflow_id: Option<String>,
+    #[diesel(column_name = trigger_kind)]
+    pub(super) trigger: String,
+}
+
+impl Candidate {
+    /// The row and what it carries; `None` where no rule applies to it.
+    pub(super) fn split(self) -> Option<(Occurrence, Facts)> {
+        let id = Uuid::try_parse(&self.id).ok()?;
+        Some((self.state.read(id, self.scheduled_for)?, self.facts))
+    }
+}

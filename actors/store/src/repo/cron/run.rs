@@ -1,0 +1,152 @@
+//! Writes of a run: each counts only while its claim does.
+
+use std::time::Duration;
+
+use svc_ledger::{ClaimKey, HeldSlot, Settlement, Singleton, Start};
+
+use super::model::{Claim, Started};
+use super::{rows, slots};
+use crate::clock;
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::traces::{Change, NewTrace, TraceEnd, TraceStatus, forget_unfinished};
+
+/// What a trace says whose run nobody ended.
+const LOST: &str = "the run was lost: its lease ended before it did";
+
+pub(super) struct StartRun {
+    pub(super) key: ClaimKey,
+    pub(super) executing_version: i64,
+    pub(super) singleton: Option<Singleton>,
+    pub(super) lease: Duration,
+    pub(super) trace: Option<NewTrace>,
+}
+
+pub(super) async fn start(conn: &mut Conn, run: &StartRun) -> Result<Started, StoreError> {
+    let held = match &run.singleton {
+        Some(singleton) => slots::lock(conn, &singleton.key).await?,
+        None => Vec::new(),
+    };
+    let Some(mut row) = rows::lock_held(conn, &run.key).await? else { return Ok(Started::Lost) };
+    let now = clock::now(conn).await?;
+    let before = row.trace_id;
+    let started = row.start(
+        &run.key,
+        Start {
+            version: run.executing_version,
+            singleton: run.singleton.as_ref().map(|singleton| (singleton, held.as_slice())),
+            trace_id: run.trace.as_ref().map(|trace| trace.id),
+            lease: run.lease,
+            now,
+        },
+    );
+    let taken = match started {
+        svc_ledger::Started::Lost => return Ok(Started::Lost),
+        svc_ledger::Started::Saturated => {
+            rows::save(conn, &row, now).await?;
+            return Ok(Started::Saturated);
+        }
+        svc_ledger::Started::Running(taken) => taken,
+    };
+    if let (Some(singleton), Some(slot)) = (&run.singleton, &taken) {
+        slots::save(conn, &singleton.key, slot, now).await?;
+    }
+    rows::save(conn, &row, now).await?;
+    if let Some(lost) = before {
+        end_lost(conn, lost).await?;
+    }
+    if let Some(trace) = &run.trace {
+        Change::Insert(trace.clone()).apply(conn).await?;
+    }
+    Ok(Started::Running { slot: row.slot, started_at: now })
+}
+
+/// Ends the trace of a run that nobody ended; one that has ended keeps its end.
+pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), StoreError> {
+    let end = TraceEnd {
+        id,
+        status: TraceStatus::Failed,
+        result_json: None,
+        error_message: Some(LOST.into()),
+        duration_ms: None,
+        task_trace_json: None,
+    };
+    Change::Finish(end).apply(conn).await?;
+    Ok(())
+}
+
+pub(super) struct Renewal {
+    pub(super) key: ClaimKey,
+    pub(super) slot: Option<HeldSlot>,
+    pub(super) lease: Duration,
+}
+
+pub(super) async fn renew(conn: &mut Conn, renewal: &Renewal) -> Result<bool, StoreError> {
+    let mut slot = match &renewal.slot {
+        Some(held) => slots::lock_one(conn, held).await?,
+        None => None,
+    };
+    let Some(mut row) = rows::lock_held(conn, &renewal.key).await? else { return Ok(false) };
+    let now = clock::now(conn).await?;
+    let held = renewal.slot.as_ref().map(|held| (held, slot.as_mut()));
+    if !row.renew(&renewal.key, held, renewal.lease, now) {
+        return Ok(false);
+    }
+    if let (Some(held), Some(slot)) = (&renewal.slot, &slot) {
+        slots::save(conn, &held.key, slot, now).await?;
+    }
+    rows::save(conn, &row, now).await?;
+    Ok(true)
+}
+
+pub(super) struct Settle {
+    pub(super) key: ClaimKey,
+    pub(super) slot: Option<HeldSlot>,
+    pub(super) settlement: Settlement,
+    pub(super) trace: Option<TraceEnd>,
+}
+
+pub(super) async fn settle(conn: &mut Conn, settle: &Settle) -> Result<bool, StoreError> {
+    if let Some(held) = &settle.slot {
+        slots::lock_one(conn, held).await?;
+    }
+    let Some(mut row) = rows::lock_held(conn, &settle.key).await? else { return Ok(false) };
+    let now = clock::now(conn).await?;
+    if !row.settle(&settle.key, settle.settlement.clone(), now) {
+        return Ok(false);
+    }
+    rows::save(conn, &row, now).await?;
+    if let Some(held) = &settle.slot {
+        slots::free(conn, held, row.id).await?;
+    }
+    if let Some(end) = &settle.trace {
+        Change::Finish(end.clone()).apply(conn).await?;
+    }
+    Ok(true)
+}
+
+pub(super) struct GiveBack {
+    pub(super) claim: Claim,
+    pub(super) slot: Option<HeldSlot>,
+}
+
+pub(super) async fn give_back(conn: &mut Conn, back: &GiveBack) -> Result<bool, StoreError> {
+    if let Some(held) = &back.slot {
+        slots::lock_one(conn, held).await?;
+    }
+    let Some(mut row) = rows::lock_held(conn, &back.claim.key).await? else { return Ok(false) };
+    let now = clock::now(conn).await?;
+    let trace = row.trace_id;
+    if !row.give_back(&back.claim.key, back.claim.raised) {
+        return Ok(false);
+    }
+    rows::save(conn, &row, now).await?;
+    if let Some(held) = &back.slot {
+        slots::free(conn, held, row.id).await?;
+    }
+    // A run that did not happen leaves no trace that never ends.
+    if let (Some(trace), None) = (trace, row.trace_id) {
+        forget_unfinished(conn, trace).await?;
+    }
+    Ok(true)
+}

@@ -1,0 +1,107 @@
+//! The table of slots. Whoever locks a slot and an occurrence locks the slot first.
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Text};
+use diesel_async::RunQueryDsl;
+use svc_ledger::{HeldSlot, Slot};
+use uuid::Uuid;
+
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::schema::cron_singletons;
+
+type Columns = (i64, String, String, i64, NaiveDateTime);
+
+type Selection = (
+    cron_singletons::slot,
+    cron_singletons::occurrence_id,
+    cron_singletons::holder,
+    cron_singletons::fencing_token,
+    cron_singletons::lease_until,
+);
+
+const COLUMNS: Selection = (
+    cron_singletons::slot,
+    cron_singletons::occurrence_id,
+    cron_singletons::holder,
+    cron_singletons::fencing_token,
+    cron_singletons::lease_until,
+);
+
+/// A foreign id reads as nobody's.
+fn slot((slot, occurrence, holder, token, lease_until): Columns) -> Slot {
+    let occurrence = Uuid::try_parse(&occurrence).unwrap_or_default();
+    Slot { slot, occurrence, holder, token, lease_until }
+}
+
+/// The slots of a key, as they are.
+pub(super) async fn of(conn: &mut Conn, key: &str) -> Result<Vec<Slot>, StoreError> {
+    let rows = cron_singletons::table.filter(cron_singletons::singleton_key.eq(key)).select(COLUMNS);
+    let rows: Vec<Columns> = on!(conn, c => rows.load(c).await)?;
+    Ok(rows.into_iter().map(slot).collect())
+}
+
+/// Locks a key and its slots. A slot that nobody holds has no row to be locked, so the key has a lock of its own, which
+/// ends with the transaction.
+pub(super) async fn lock(conn: &mut Conn, key: &str) -> Result<Vec<Slot>, StoreError> {
+    let Conn::Postgres(c) = conn else { return of(conn, key).await };
+    /// Any fixed number will do: it tells these locks from others.
+    const SPACE: i64 = 0x6c65_6467;
+    diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
+        .bind::<Text, _>(key)
+        .bind::<BigInt, _>(SPACE)
+        .execute(&mut **c)
+        .await?;
+    let rows = cron_singletons::table
+        .filter(cron_singletons::singleton_key.eq(key))
+        .select(COLUMNS)
+        .order(cron_singletons::slot.asc())
+        .for_update();
+    let rows: Vec<Columns> = rows.load(&mut **c).await?;
+    Ok(rows.into_iter().map(slot).collect())
+}
+
+/// Locks one slot.
+pub(super) async fn lock_one(conn: &mut Conn, held: &HeldSlot) -> Result<Option<Slot>, StoreError> {
+    let row = cron_singletons::table.find((&held.key, held.slot)).select(COLUMNS);
+    let row: Option<Columns> = match conn {
+        Conn::Sqlite(c) => row.first(c).await.optional()?,
+        Conn::Postgres(c) => row.for_update().first(&mut **c).await.optional()?,
+    };
+    Ok(row.map(slot))
+}
+
+/// Writes a slot that is locked, or whose key is.
+pub(super) async fn save(
+    conn: &mut Conn,
+    key: &str,
+    slot: &Slot,
+    now: NaiveDateTime,
+) -> Result<(), StoreError> {
+    let held = (
+        cron_singletons::occurrence_id.eq(slot.occurrence.to_string()),
+        cron_singletons::holder.eq(&slot.holder),
+        cron_singletons::fencing_token.eq(slot.token),
+        cron_singletons::lease_until.eq(slot.lease_until),
+        cron_singletons::updated_at.eq(now),
+    );
+    let place = (cron_singletons::singleton_key.eq(key), cron_singletons::slot.eq(slot.slot));
+    let upsert = diesel::insert_into(cron_singletons::table)
+        .values((place, held.clone()))
+        .on_conflict((cron_singletons::singleton_key, cron_singletons::slot))
+        .do_update()
+        .set(held);
+    on!(conn, c => upsert.execute(c).await)?;
+    Ok(())
+}
+
+/// Frees a slot if it is still the one that was taken.
+pub(super) async fn free(conn: &mut Conn, held: &HeldSlot, occurrence: Uuid) -> Result<(), StoreError> {
+    let row = cron_singletons::table
+        .find((&held.key, held.slot))
+        .filter(cron_singletons::occurrence_id.eq(occurrence.to_string()))
+        .filter(cron_singletons::fencing_token.eq(held.token));
+    on!(conn, c => diesel::delete(row).execute(c).await)?;
+    Ok(())
+}

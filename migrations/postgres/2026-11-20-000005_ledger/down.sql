@@ -1,0 +1,3 @@
+ALTER TABLE cron_occurrences DROP COLUMN attempt_counted;
+ALTER TABLE cron_occurrences DROP COLUMN claims;
+ALTER TABLE cron_occurrences DROP COLUMN recoveries;

@@ -1,0 +1,30 @@
+//! When a worker must assume that its lease is lost.
+
+use std::time::Duration;
+
+/// How long after the last renewal that succeeded, from the instant it was *sent*, a run is cancelled.
+///
+/// It is the lease less a margin, which is a heartbeat, but at most half of what the lease leaves beside one: so that a
+/// run ends before anybody may take it over, and one late renewal does not end it.
+pub fn fence(lease: Duration, heartbeat: Duration) -> Duration {
+    let margin = heartbeat.min(lease.saturating_sub(heartbeat) / 2);
+    lease.saturating_sub(margin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_ends_before_its_lease_and_after_its_next_heartbeat() {
+        let seconds = Duration::from_secs;
+        assert_eq!(fence(seconds(60), seconds(15)), seconds(45));
+        assert_eq!(fence(seconds(5), seconds(4)), Duration::from_millis(4500));
+        for lease in 2..100 {
+            for heartbeat in 1..lease {
+                let fence = fence(seconds(lease), seconds(heartbeat));
+                assert!(fence < seconds(lease) && fence > seconds(heartbeat), "{lease} {heartbeat}");
+            }
+        }
+    }
+}

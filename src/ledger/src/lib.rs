@@ -1,0 +1,35 @@
+//! The rules of the cron ledger.
+//!
+//! An *occurrence* is the durable row of one instant of a schedule; a *cursor* is how far a schedule has been written
+//! down; a *slot* is a place among the runs that share a concurrency key. Everything here is a pure transition over
+//! plain values: it is handed the instant and the rows, and says what they become. No clock, no I/O, no database: the
+//! store reads rows under lock, applies these very functions and writes what they leave, and the model checker drives
+//! the same functions.
+//!
+//! What the rules promise together: one row per instant and channel; at most one claim of a row counts, and every write
+//! of an earlier one is refused; a key has at most as many live holders as it has slots; a row is never retried by
+//! itself, but a claim whose lease ended is taken over, a bounded number of times.
+
+mod cursor;
+mod fence;
+mod occurrence;
+mod plan;
+mod slot;
+mod status;
+
+pub use cursor::{Align, Cursor};
+pub use fence::fence;
+pub use occurrence::{ClaimKey, Claimed, NotRetryable, Occurrence, Settlement, Start, Started};
+pub use plan::{LONGEST_WALK, Misfire, Missed, Plan, Walk, plan};
+pub use slot::{HeldSlot, Singleton, Slot, is_saturated, take};
+pub use status::{Status, Trigger};
+
+use std::time::Duration;
+
+use chrono::{NaiveDateTime, TimeDelta};
+
+/// The end of a lease that begins now.
+fn lease_end(now: NaiveDateTime, lease: Duration) -> NaiveDateTime {
+    let lease = TimeDelta::from_std(lease).unwrap_or(TimeDelta::MAX);
+    now.checked_add_signed(lease).unwrap_or(NaiveDateTime::MAX)
+}

@@ -1,0 +1,335 @@
+//! The life of an occurrence.
+//!
+//! ```text
+//! pending ─claim→ claimed ─start→ running ─settle→ completed | failed
+//!    ↑               ├─ no slot → skipped_singleton
+//!    └── give back ──┴── a lease that ended: claimed again, or failed after too many
+//! failed, skipped_misfire, skipped_singleton ─retry→ pending
+//! ```
+
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use uuid::Uuid;
+
+use crate::lease_end;
+use crate::slot::{HeldSlot, Singleton, Slot, take};
+use crate::status::Status;
+
+/// An occurrence, as far as the rules read and write it. Instants are UTC of the database clock.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Occurrence {
+    /// Its id, which no retry changes.
+    pub id: Uuid,
+    /// The instant it is due; never changes.
+    pub scheduled_for: NaiveDateTime,
+    /// Where it stands.
+    pub status: Status,
+    /// Attempts that ran or were asked for.
+    pub attempt: i64,
+    /// Whether the next claim finds its attempt counted.
+    pub attempt_counted: bool,
+    /// Leases that ended without a result since the last retry.
+    pub recoveries: i64,
+    /// Claims so far, given back or not: tells a claim from those before.
+    pub claims: i64,
+    /// Who has it, or had it last.
+    pub claimed_by: Option<String>,
+    /// Until when.
+    pub claimed_until: Option<NaiveDateTime>,
+    /// The slot it holds, or held last.
+    pub slot: Option<HeldSlot>,
+    /// Version of the channel that runs it, or ran it last.
+    pub executing_version: Option<i64>,
+    /// Trace of the latest run.
+    pub trace_id: Option<Uuid>,
+    /// Why it failed or was skipped.
+    pub error_message: Option<String>,
+    /// When the latest run began.
+    pub started_at: Option<NaiveDateTime>,
+    /// When it ended.
+    pub completed_at: Option<NaiveDateTime>,
+}
+
+/// A claim as its holder remembers it: the fence of every later write.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ClaimKey {
+    /// The occurrence.
+    pub id: Uuid,
+    /// The worker.
+    pub holder: String,
+    /// The attempt this claim makes.
+    pub attempt: i64,
+    /// Which claim of the row it is. An attempt can be given back and its number used again; this one never is.
+    pub claim: i64,
+}
+
+/// What a claim came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claimed {
+    /// It is the caller's.
+    Taken {
+        /// Whether the claim raised `attempt`.
+        raised: bool,
+        /// Whether it was taken over from a lease that had ended.
+        recovered: bool,
+    },
+    /// It had too many leases end, and has failed.
+    Exhausted,
+    /// It is not due, somebody has it, or it has ended.
+    Unavailable,
+}
+
+/// How a run is begun.
+#[derive(Clone, Copy, Debug)]
+pub struct Start<'a> {
+    /// Version of the channel that runs it.
+    pub version: i64,
+    /// The key it runs under and the slots of it, where runs beside each other are forbidden.
+    pub singleton: Option<(&'a Singleton, &'a [Slot])>,
+    /// Trace of the run.
+    pub trace_id: Option<Uuid>,
+    /// For how long it is held.
+    pub lease: Duration,
+    /// The instant.
+    pub now: NaiveDateTime,
+}
+
+/// What became of a start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Started {
+    /// It runs, with that slot to be written.
+    Running(Option<Slot>),
+    /// No slot was free: it is skipped.
+    Saturated,
+    /// The claim does not count any more; nothing changed.
+    Lost,
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Settlement {
+    /// Well.
+    Completed,
+    /// Otherwise.
+    Failed {
+        /// Why.
+        message: String,
+    },
+}
+
+/// The status allows no other attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("an occurrence that is {0} cannot be retried")]
+pub struct NotRetryable(pub Status);
+
+impl Occurrence {
+    /// A new row.
+    pub fn pending(id: Uuid, scheduled_for: NaiveDateTime) -> Self {
+        Self {
+            id,
+            scheduled_for,
+            status: Status::Pending,
+            attempt: 0,
+            attempt_counted: false,
+            recoveries: 0,
+            claims: 0,
+            claimed_by: None,
+            claimed_until: None,
+            slot: None,
+            executing_version: None,
+            trace_id: None,
+            error_message: None,
+            started_at: None,
+            completed_at: None,
+        }
+    }
+
+    /// A new row that never runs by itself.
+    pub fn skipped(
+        id: Uuid,
+        scheduled_for: NaiveDateTime,
+        status: Status,
+        message: String,
+        now: NaiveDateTime,
+    ) -> Self {
+        let mut row = Self::pending(id, scheduled_for);
+        row.end(status, Some(message), now);
+        row
+    }
+
+    /// Takes the row for a worker: when it is due and nobody has it, or when the lease of whoever has it has ended.
+    /// More than `max_recoveries` such ends fail it.
+    pub fn claim(
+        &mut self,
+        holder: &str,
+        lease: Duration,
+        max_recoveries: u32,
+        now: NaiveDateTime,
+    ) -> Claimed {
+        let recovered = match self.status {
+            Status::Pending if self.scheduled_for <= now && self.is_free(now) => false,
+            Status::Claimed | Status::Running if self.is_free(now) => true,
+            _ => return Claimed::Unavailable,
+        };
+        if recovered {
+            self.recoveries += 1;
+            if self.recoveries > i64::from(max_recoveries) {
+                let message = format!(
+                    "attempts_exhausted: the lease ended without a result {} times (cron.max_recoveries is {max_recoveries})",
+                    self.recoveries
+                );
+                self.end(Status::Failed, Some(message), now);
+                return Claimed::Exhausted;
+            }
+        }
+        let raised = recovered || !self.attempt_counted;
+        self.attempt += i64::from(raised);
+        self.attempt_counted = false;
+        self.claims += 1;
+        self.status = Status::Claimed;
+        self.claimed_by = Some(holder.to_owned());
+        self.claimed_until = Some(lease_end(now, lease));
+        Claimed::Taken { raised, recovered }
+    }
+
+    /// What its holder is to remember of the claim it has just made.
+    pub fn key(&self) -> Option<ClaimKey> {
+        let holder = self.claimed_by.clone()?;
+        Some(ClaimKey { id: self.id, holder, attempt: self.attempt, claim: self.claims })
+    }
+
+    /// Begins the run of a claim.
+    pub fn start(&mut self, key: &ClaimKey, start: Start<'_>) -> Started {
+        if !self.is_held(key) || self.status != Status::Claimed {
+            return Started::Lost;
+        }
+        let Start { version, singleton, trace_id, lease, now } = start;
+        let slot = match singleton {
+            Some((singleton, rows)) => match take(rows, singleton.slots, self.id, &key.holder, lease, now) {
+                Some(slot) => Some((singleton, slot)),
+                None => {
+                    self.end(Status::SkippedSingleton, Some(singleton.skip_message()), now);
+                    return Started::Saturated;
+                }
+            },
+            None => None,
+        };
+        self.status = Status::Running;
+        self.claimed_until = Some(lease_end(now, lease));
+        self.executing_version = Some(version);
+        self.trace_id = trace_id;
+        self.started_at = Some(now);
+        self.slot = slot.as_ref().map(|(singleton, slot)| HeldSlot {
+            key: singleton.key.clone(),
+            slot: slot.slot,
+            token: slot.token,
+        });
+        Started::Running(slot.map(|(_, slot)| slot))
+    }
+
+    /// Holds a claim, and its slot, for another lease; answers whether both are still the caller's. Where one is not,
+    /// neither changes.
+    pub fn renew(
+        &mut self,
+        key: &ClaimKey,
+        slot: Option<(&HeldSlot, Option<&mut Slot>)>,
+        lease: Duration,
+        now: NaiveDateTime,
+    ) -> bool {
+        if !self.is_held(key) {
+            return false;
+        }
+        match slot {
+            None => {}
+            Some((held, Some(row))) if row.is_held(held, self.id) => row.renew(lease, now),
+            Some(_) => return false,
+        }
+        self.claimed_until = Some(lease_end(now, lease));
+        true
+    }
+
+    /// Ends the run of a claim; answers whether it was still the caller's. Its slot is to be freed then.
+    pub fn settle(&mut self, key: &ClaimKey, settlement: Settlement, now: NaiveDateTime) -> bool {
+        let settles = self.is_held(key)
+            && (self.status == Status::Running || matches!(settlement, Settlement::Failed { .. }));
+        if settles {
+            match settlement {
+                Settlement::Completed => self.end(Status::Completed, None, now),
+                Settlement::Failed { message } => self.end(Status::Failed, Some(message), now),
+            }
+        }
+        settles
+    }
+
+    /// Gives a claim back that led to no run; answers whether it was still the caller's. Its slot is to be freed then.
+    /// The attempt it made did not happen; that a lease had ended before it did.
+    pub fn give_back(&mut self, key: &ClaimKey, raised: bool) -> bool {
+        if !self.is_held(key) {
+            return false;
+        }
+        if raised {
+            self.attempt -= 1;
+        } else {
+            self.attempt_counted = true;
+        }
+        if self.status == Status::Running {
+            self.executing_version = None;
+            self.trace_id = None;
+            self.started_at = None;
+        }
+        self.free();
+        self.status = Status::Pending;
+        true
+    }
+
+    /// Makes another attempt possible, which counts at once.
+    ///
+    /// # Errors
+    /// When the status allows none.
+    pub fn retry(&mut self) -> Result<(), NotRetryable> {
+        if !self.status.is_retryable() {
+            return Err(NotRetryable(self.status));
+        }
+        self.free();
+        self.status = Status::Pending;
+        self.attempt += 1;
+        self.attempt_counted = true;
+        self.recoveries = 0;
+        self.completed_at = None;
+        self.error_message = None;
+        Ok(())
+    }
+
+    /// Whether that claim is the one that counts: its lease may have ended, but nobody has taken over.
+    pub fn is_held(&self, key: &ClaimKey) -> bool {
+        matches!(self.status, Status::Claimed | Status::Running)
+            && self.id == key.id
+            && self.claimed_by.as_deref() == Some(&*key.holder)
+            && self.attempt == key.attempt
+            && self.claims == key.claim
+    }
+
+    fn is_free(&self, now: NaiveDateTime) -> bool {
+        self.claimed_until.is_none_or(|until| until < now)
+    }
+
+    /// What is on record of who had it last goes.
+    fn free(&mut self) {
+        self.claimed_by = None;
+        self.claimed_until = None;
+        self.slot = None;
+    }
+
+    /// What is on record of who had it last stays, but for the lease.
+    fn end(&mut self, status: Status, message: Option<String>, now: NaiveDateTime) {
+        self.status = status;
+        self.error_message = message;
+        self.completed_at = Some(now);
+        self.claimed_until = None;
+    }
+}
+
+#[cfg(test)]
+#[path = "occurrence_tests.rs"]
+mod tests;
