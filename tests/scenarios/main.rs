@@ -11,6 +11,7 @@ mod admin_auth;
 mod audit;
 mod auth_config;
 mod channels;
+mod connectors;
 mod data;
 mod dead_letters;
 mod durability;

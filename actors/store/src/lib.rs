@@ -28,11 +28,11 @@ pub use error::{OpenError, StoreError};
 pub use metrics::StoreMetrics;
 pub use repo::{
     Audit, AuditEntry, AuditFilter, Backlog, ChannelFacts, ChannelGates, Claim, ClaimedLetter, Claims,
-    ConnectorNeed, Connectors, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters, Epoch, Exhausted,
-    Filter, ImportAction, Imported, Ledger, Materialise, Materialised, Merge, Mutation, NewTrace,
-    OccurrenceFilter, OccurrenceRecord, OccurrenceRow, OnConflict, PlatformRoute, Repository, ScheduleStatus,
-    Started, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord,
-    TraceRow, TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
+    ConnectorNeed, ConnectorUser, Connectors, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters,
+    Epoch, Exhausted, Filter, ImportAction, Imported, Ledger, Materialise, Materialised, Merge, Mutation,
+    NewTrace, OccurrenceFilter, OccurrenceRecord, OccurrenceRow, OnConflict, PlatformRoute, Repository,
+    ScheduleStatus, Started, StoredConnector, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode,
+    TracePage, TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

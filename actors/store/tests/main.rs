@@ -29,6 +29,8 @@ on_both! {
     workflows::versions_follow_one_another,
     workflows::activation_at_a_share_keeps_the_newest_active_version,
     workflows::a_rollout_moves_the_split,
+    connectors::a_connector_is_stored_changed_and_removed,
+    connectors::a_name_is_unique_and_kept_while_a_workflow_uses_it,
     workflows::an_activation_names_every_connector_that_is_missing,
     workflows::lists_filter_sort_and_page,
     workflows::an_import_follows_its_conflict_rule,

@@ -27,8 +27,8 @@ mod validate;
 
 pub use config::{ChannelConfig, SecretText};
 pub use entity::{
-    AuditRow, Channel, ChannelContent, ChannelType, Connector, Kind, NewAudit, Protocol, Status, Workflow,
-    WorkflowContent, key_principal,
+    AuditRow, Channel, ChannelContent, ChannelType, Connector, ConnectorContent, ConnectorType, Kind,
+    NewAudit, Protocol, Status, Workflow, WorkflowContent, key_principal,
 };
 pub use error::{Code, ServiceError};
 pub use field::{FieldCode, FieldError, Issue, Validation};
@@ -40,6 +40,7 @@ pub use suggest::nearest;
 pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};
 pub use validate::{
-    ChannelChecks, WorkflowChecks, check_import_item, parse_channel_update, parse_new_channel,
-    parse_new_workflow, parse_workflow_update, validate_channel, validate_workflow,
+    ChannelChecks, ConnectorChecks, WorkflowChecks, check_import_item, parse_channel_update,
+    parse_connector_update, parse_new_channel, parse_new_connector, parse_new_workflow,
+    parse_workflow_update, validate_channel, validate_workflow,
 };

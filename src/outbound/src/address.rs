@@ -1,7 +1,9 @@
 //! Which URLs may be asked for.
 
+use std::fmt;
 use std::net::IpAddr;
 
+use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
 use crate::ranges::is_public;
@@ -47,6 +49,40 @@ pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
     let url = Url::parse(url).map_err(|error| AddressError::Malformed(error.to_string()))?;
     check(&url, allow_private)?;
     Ok(url)
+}
+
+/// As [`check_url`], for the URL of a peer that credentials before the host are meant for: they are taken out.
+///
+/// # Errors
+/// Why the URL may not be asked for.
+pub fn check_target(url: &str, allow_private: bool) -> Result<Target, AddressError> {
+    let mut url = Url::parse(url).map_err(|error| AddressError::Malformed(error.to_string()))?;
+    let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let credentials = (!url.username().is_empty() || url.password().is_some())
+        .then(|| (decode(url.username()), decode(url.password().unwrap_or_default())));
+    if credentials.is_some() {
+        // A URL that has credentials has a host, and one that has a host may lose them.
+        let _ = url.set_username("").and_then(|()| url.set_password(None));
+    }
+    url.set_fragment(None);
+    check(&url, allow_private)?;
+    Ok(Target { url, credentials })
+}
+
+/// Where a peer is.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Target {
+    /// The URL, without credentials and fragment.
+    pub url: Url,
+    /// User and password that stood before the host.
+    pub credentials: Option<(String, String)>,
+}
+
+/// By its origin: a query may hold a secret.
+impl fmt::Debug for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Target").field(&self.url.origin().ascii_serialization()).finish()
+    }
 }
 
 /// As [`check_url`], for a URL already parsed.

@@ -18,7 +18,7 @@ mod ranges;
 mod resolver;
 mod trust;
 
-pub use address::{AddressError, check_url};
+pub use address::{AddressError, check_target, check_url};
 pub use client::{Answer, Client, ClientOptions, Outbound};
 pub use error::{FetchError, SetupError};
 pub use ranges::is_public;

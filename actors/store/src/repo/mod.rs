@@ -19,7 +19,7 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{Audit, AuditFilter};
-pub use connectors::Connectors;
+pub use connectors::{ConnectorUser, Connectors, StoredConnector};
 pub use cron::{
     Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised, OccurrenceFilter,
     OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,

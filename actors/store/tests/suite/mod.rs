@@ -1,6 +1,7 @@
 //! The cases, and what they share.
 
 pub(crate) mod channels;
+pub(crate) mod connectors;
 pub(crate) mod database;
 pub(crate) mod dead_letters;
 pub(crate) mod metrics;

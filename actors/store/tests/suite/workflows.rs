@@ -148,8 +148,8 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     let right = gates(vec![need("api", "http")]);
     workflows.set_status("w", Status::Active, None, right, any()).await.unwrap();
     let (connectors, total) = store.connectors().list(Filter::default(), Page::default()).await.unwrap();
-    assert_eq!((connectors[0].name.as_str(), connectors.len(), total), ("api", 2, 2));
-    assert_eq!(store.connectors().get("2").await.unwrap().unwrap().connector_type, "db");
+    assert_eq!((connectors[0].content.name.as_str(), connectors.len(), total), ("api", 2, 2));
+    assert_eq!(store.connectors().get("2").await.unwrap().unwrap().content.connector_type, "db");
 }
 
 pub(crate) async fn lists_filter_sort_and_page(db: Database) {

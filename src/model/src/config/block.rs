@@ -10,6 +10,8 @@ use crate::suggest::nearest;
 
 /// An object being read. Keys that were not asked for by the end are unknown.
 pub(in crate::config) struct Block<'a> {
+    /// Of what kind of entity it is a part.
+    schema: &'static str,
     /// Where it stands in the document.
     path: String,
     object: &'a Map<String, Value>,
@@ -20,13 +22,17 @@ type Read<T> = Result<Option<T>, FieldError>;
 
 impl<'a> Block<'a> {
     pub(in crate::config) fn root(config: &'a Value) -> Result<Self, FieldError> {
-        Self::open(ROOT.to_owned(), config)
+        Self::open("channel", ROOT.to_owned(), config)
     }
 
-    fn open(path: String, value: &'a Value) -> Result<Self, FieldError> {
+    pub(in crate::config) fn open(
+        schema: &'static str,
+        path: String,
+        value: &'a Value,
+    ) -> Result<Self, FieldError> {
         match value {
-            Value::Object(object) => Ok(Self { path, object, asked: HashSet::new() }),
-            other => Err(mismatch(path, "object", other)),
+            Value::Object(object) => Ok(Self { schema, path, object, asked: HashSet::new() }),
+            other => Err(mismatch(schema, path, "object", other)),
         }
     }
 
@@ -48,7 +54,7 @@ impl<'a> Block<'a> {
         read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
     ) -> Read<T> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        let mut block = Self::open(self.field(name), value)?;
+        let mut block = Self::open(self.schema, self.field(name), value)?;
         let parsed = read(&mut block)?;
         block.finish()?;
         Ok(Some(parsed))
@@ -63,7 +69,7 @@ impl<'a> Block<'a> {
         let Some(items) = self.array(name)? else { return Ok(None) };
         let mut parsed = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let mut block = Self::open(format!("{}[{index}]", self.field(name)), item)?;
+            let mut block = Block::open(self.schema, format!("{}[{index}]", self.field(name)), item)?;
             parsed.push(read(&mut block)?);
             block.finish()?;
         }
@@ -75,7 +81,7 @@ impl<'a> Block<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(object)) => Ok(Some(object)),
-            Some(other) => Err(mismatch(self.field(name), "object", other)),
+            Some(other) => Err(self.mismatch(self.field(name), "object", other)),
         }
     }
 
@@ -87,7 +93,7 @@ impl<'a> Block<'a> {
         value: &'a Value,
         read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
     ) -> Result<T, FieldError> {
-        let mut block = Self::open(format!("{}.{key}", self.field(name)), value)?;
+        let mut block = Self::open(self.schema, format!("{}.{key}", self.field(name)), value)?;
         let parsed = read(&mut block)?;
         block.finish()?;
         Ok(parsed)
@@ -102,7 +108,7 @@ impl<'a> Block<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(mismatch(self.field(name), "string", other)),
+            Some(other) => Err(self.mismatch(self.field(name), "string", other)),
         }
     }
 
@@ -114,13 +120,13 @@ impl<'a> Block<'a> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Bool(value)) => Ok(Some(*value)),
-            Some(other) => Err(mismatch(self.field(name), "boolean", other)),
+            Some(other) => Err(self.mismatch(self.field(name), "boolean", other)),
         }
     }
 
     pub(in crate::config) fn signed(&mut self, name: &'static str) -> Read<i64> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        value.as_i64().map(Some).ok_or_else(|| mismatch(self.field(name), "integer", value))
+        value.as_i64().map(Some).ok_or_else(|| self.mismatch(self.field(name), "integer", value))
     }
 
     pub(in crate::config) fn unsigned(&mut self, name: &'static str) -> Read<u64> {
@@ -142,14 +148,14 @@ impl<'a> Block<'a> {
 
     pub(in crate::config) fn number(&mut self, name: &'static str) -> Read<f64> {
         let Some(value) = self.get(name) else { return Ok(None) };
-        value.as_f64().map(Some).ok_or_else(|| mismatch(self.field(name), "number", value))
+        value.as_f64().map(Some).ok_or_else(|| self.mismatch(self.field(name), "number", value))
     }
 
     fn array(&mut self, name: &'static str) -> Read<&'a Vec<Value>> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Array(items)) => Ok(Some(items)),
-            Some(other) => Err(mismatch(self.field(name), "array", other)),
+            Some(other) => Err(self.mismatch(self.field(name), "array", other)),
         }
     }
 
@@ -157,7 +163,7 @@ impl<'a> Block<'a> {
         let Some(items) = self.array(name)? else { return Ok(None) };
         let text = |(index, item): (usize, &Value)| match item {
             Value::String(text) => Ok(text.clone()),
-            other => Err(mismatch(format!("{}[{index}]", self.field(name)), "string", other)),
+            other => Err(self.mismatch(format!("{}[{index}]", self.field(name)), "string", other)),
         };
         items.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
     }
@@ -167,7 +173,7 @@ impl<'a> Block<'a> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(Some(vec![text.clone()])),
             Some(other) if !other.is_array() => {
-                Err(mismatch(self.field(name), "string or an array of strings", other))
+                Err(self.mismatch(self.field(name), "string or an array of strings", other))
             }
             _ => self.strings(name),
         }
@@ -184,7 +190,7 @@ impl<'a> Block<'a> {
             Some((_, value)) => Ok(Some(*value)),
             None => {
                 let known: Vec<_> = choices.iter().map(|(known, _)| *known).collect();
-                let why = unlike_schema(format!("use one of {}", known.join(", ")));
+                let why = self.unlike_schema(format!("use one of {}", known.join(", ")));
                 Err(self.invalid(name, why).with_expected(known))
             }
         }
@@ -215,19 +221,27 @@ impl<'a> Block<'a> {
                 Some(near) => format!("did you mean '{near}'?"),
                 None => format!("known: {}", known.join(", ")),
             };
-            let why = unlike_schema(format!("unknown field, {hint}"));
+            let why = self.unlike_schema(format!("unknown field, {hint}"));
             FieldError::new(self.field(key), FieldCode::UnknownField, why)
         })
+    }
+
+    fn mismatch(&self, path: impl Into<String>, expected: &str, got: &Value) -> FieldError {
+        mismatch(self.schema, path, expected, got)
+    }
+
+    fn unlike_schema(&self, why: String) -> String {
+        unlike_schema(self.schema, why)
     }
 }
 
 /// A value of the wrong type.
-fn mismatch(path: impl Into<String>, expected: &str, got: &Value) -> FieldError {
+fn mismatch(schema: &str, path: impl Into<String>, expected: &str, got: &Value) -> FieldError {
     let error = FieldError::type_mismatch(path, expected, got);
-    FieldError { message: unlike_schema(error.message), ..error }
+    FieldError { message: unlike_schema(schema, error.message), ..error }
 }
 
 /// Says that the document does not even have the shape of a config, and why.
-fn unlike_schema(why: String) -> String {
-    format!("config does not match the channel schema: {why}")
+fn unlike_schema(schema: &str, why: String) -> String {
+    format!("config does not match the {schema} schema: {why}")
 }

@@ -1,4 +1,4 @@
-//! The guard and shaping blocks of a channel, typed and strict.
+//! The settings of channels and connectors, typed and strict.
 //!
 //! Parsing refuses what a channel could not be served with, whether it comes from an author or from a stored row;
 //! it resolves no secret reference and compiles no expression. A block stops at its first problem. Problems name fields,
@@ -6,6 +6,7 @@
 
 pub mod auth;
 mod block;
+pub mod connector;
 mod guards;
 mod request;
 mod response;

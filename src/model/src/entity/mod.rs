@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub use audit::{AuditRow, NewAudit, key_principal};
 pub use channel::{Channel, ChannelContent, ChannelType, Protocol};
-pub use connector::Connector;
+pub use connector::{Connector, ConnectorContent, ConnectorType};
 pub use workflow::{Workflow, WorkflowContent};
 
 /// What an entity is.

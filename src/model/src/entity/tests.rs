@@ -106,17 +106,19 @@ fn only_what_the_author_wrote_is_hashed() {
 fn a_connector_is_hashed_by_its_five_fields() {
     let connector = Connector {
         id: "i".into(),
-        name: "n".into(),
-        connector_type: "http".into(),
-        config: json!({"url": "https://x"}),
-        enabled: true,
-        tags: vec![],
+        content: ConnectorContent {
+            name: "n".into(),
+            connector_type: "http".into(),
+            config: json!({"url": "https://x"}),
+            enabled: true,
+            tags: vec![],
+        },
         created_at: at(),
         updated_at: at(),
     };
     let due = json!({"name": "n", "connector_type": "http", "config": {"url": "https://x"}, "enabled": true, "tags": []});
-    assert_eq!(connector.hashable(), due);
-    assert_eq!(connector.content_hash(), crate::content_hash(&due));
+    assert_eq!(connector.content.hashable(), due);
+    assert_eq!(connector.content.content_hash(), crate::content_hash(&due));
 }
 
 #[test]

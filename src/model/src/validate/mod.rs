@@ -7,6 +7,7 @@
 
 mod body;
 mod channel;
+mod connector;
 mod cron;
 mod import;
 mod scan;
@@ -21,10 +22,12 @@ use std::collections::HashSet;
 use serde_json::Value;
 
 use crate::config::ChannelConfig;
+use crate::config::connector::ConnectorConfig;
 use crate::entity::WorkflowContent;
 use crate::field::{FieldError, Issue};
 
 pub use channel::{parse_channel_update, parse_new_channel, validate_channel};
+pub use connector::{parse_connector_update, parse_new_connector};
 pub use import::check_import_item;
 pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow};
 
@@ -55,6 +58,15 @@ pub trait ChannelChecks {
 
     /// What a config is likely not meant to say, although it could be served.
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
+        let _ = config;
+        Vec::new()
+    }
+}
+
+/// The rules of a connector that need more than its document.
+pub trait ConnectorChecks {
+    /// What keeps a well-formed config from being used as it is written. Nothing is looked up.
+    fn config(&self, config: &ConnectorConfig) -> Vec<FieldError> {
         let _ = config;
         Vec::new()
     }

@@ -8,6 +8,7 @@ mod audit;
 mod authored;
 mod channel_rules;
 mod channels;
+mod connectors;
 mod dead_letters;
 mod engine;
 mod entities;
@@ -31,6 +32,7 @@ use authored::Authored;
 pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
     versioned::<Workflow>(cfg);
     versioned::<Channel>(cfg);
+    connectors(cfg);
     cfg.service(web::resource("/workflows/{id}/rollout").route(web::patch().to(status::rollout)))
         .service(web::resource("/workflows/{id}/dependencies").route(get().to(workflows::dependencies)))
         .service(web::resource("/workflows/{id}/test").route(web::post().to(workflows::test)))
@@ -70,6 +72,22 @@ fn versioned<V: Authored>(cfg: &mut web::ServiceConfig) {
             .route(get().to(entities::versions::<V>))
             .route(web::post().to(entities::new_version::<V>)),
     );
+}
+
+/// Connectors have no versions.
+fn connectors(cfg: &mut web::ServiceConfig) {
+    cfg.service(
+        web::resource("/connectors")
+            .route(get().to(connectors::list))
+            .route(web::post().to(connectors::create)),
+    )
+    .service(
+        web::resource("/connectors/{id}")
+            .route(get().to(connectors::read))
+            .route(web::put().to(connectors::update))
+            .route(web::delete().to(connectors::delete)),
+    )
+    .service(web::resource("/connectors/{id}/status").route(web::patch().to(connectors::status)));
 }
 
 /// A route for GET that also answers HEAD.

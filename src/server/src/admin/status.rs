@@ -75,7 +75,7 @@ pub(super) async fn rollout(
 }
 
 /// `{"status": "active" | "archived", "rollout_percentage"?: integer}`.
-fn target(body: &Value) -> Result<(Status, Option<i64>), ServiceError> {
+pub(super) fn target(body: &Value) -> Result<(Status, Option<i64>), ServiceError> {
     if !body.is_object() {
         return Err(FieldError::type_mismatch("body", "object", body).into());
     }

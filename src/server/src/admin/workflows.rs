@@ -70,7 +70,8 @@ impl Authored for Workflow {
         };
         if !uses.is_empty() {
             let known = state.store.connectors().all().await?;
-            let missing = uses.into_iter().filter(|one| known.iter().all(|row| row.name != one.connector));
+            let missing =
+                uses.into_iter().filter(|one| known.iter().all(|row| row.content.name != one.connector));
             report.warnings.extend(missing.map(|one| {
                 Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
             }));

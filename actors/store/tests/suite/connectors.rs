@@ -1,0 +1,82 @@
+//! Connectors.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use svc_model::{ConnectorContent, Page, Status};
+use svc_store::{AuditFilter, ConnectorUser, Filter, Mutation, WorkflowGates};
+
+use super::database::Database;
+use super::{any, mutation, refusal, workflow};
+
+fn connector(name: &str, config: Value) -> ConnectorContent {
+    ConnectorContent {
+        name: name.into(),
+        connector_type: "http".into(),
+        config,
+        enabled: true,
+        tags: vec!["a".into()],
+    }
+}
+
+fn nobody() -> ConnectorUser {
+    Arc::new(|_, _| false)
+}
+
+fn change(action: &str) -> Mutation {
+    Mutation { epoch: true, ..mutation("connector", action) }
+}
+
+pub(crate) async fn a_connector_is_stored_changed_and_removed(db: Database) {
+    let store = db.store().await;
+    let connectors = store.connectors();
+    let config = json!({"url": "https://a.example/\u{1F980}", "auth": {"type": "bearer", "token": "t\"'"}});
+    let before = store.epoch().current().await.unwrap();
+    let made = connectors.create(Some("c".into()), connector("api", config.clone()), change("create")).await;
+    let made = made.unwrap();
+    assert_eq!((made.id.as_str(), &made.content.config), ("c", &config));
+    assert_eq!(connectors.get("c").await.unwrap(), Some(made));
+    let merge =
+        Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { enabled: false, ..stored.clone() }));
+    let changed = connectors.update("c", merge, nobody(), change("update")).await.unwrap();
+    assert_eq!((changed.content.enabled, &changed.content.config), (false, &config));
+    let stored = connectors.stored(Some("c")).await.unwrap();
+    assert_eq!((stored.len(), stored[0].enabled), (1, false));
+    assert_eq!(serde_json::from_str::<Value>(&stored[0].config_text).unwrap(), config);
+    connectors.delete("c", change("delete")).await.unwrap();
+    assert_eq!(refusal(connectors.delete("c", change("delete")).await).status(), 404);
+    assert!(connectors.stored(None).await.unwrap().is_empty());
+    assert_eq!(store.epoch().current().await.unwrap(), before + 3);
+    let (records, _) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
+    let actions: Vec<_> = records.iter().map(|row| row.action.as_str()).collect();
+    assert_eq!(actions.len(), 3, "{actions:?}");
+}
+
+pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: Database) {
+    let store = db.store().await;
+    let connectors = store.connectors();
+    for (id, name) in [("1", "one"), ("2", "two")] {
+        connectors.create(Some(id.into()), connector(name, json!({})), any()).await.unwrap();
+    }
+    let taken = |id: &str, name: &str| connectors.create(Some(id.into()), connector(name, json!({})), any());
+    assert_eq!(refusal(taken("1", "three").await).status(), 409);
+    assert_eq!(refusal(taken("3", "one").await).status(), 409);
+    let rename = |name: &'static str| {
+        Box::new(move |stored: &ConnectorContent| {
+            Ok(ConnectorContent { name: name.into(), ..stored.clone() })
+        })
+    };
+    assert_eq!(refusal(connectors.update("1", rename("two"), nobody(), any()).await).status(), 409);
+    let workflows = store.workflows();
+    workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    workflows.set_status("w", Status::Active, None, WorkflowGates::default(), any()).await.unwrap();
+    let everybody: ConnectorUser = Arc::new(|workflow, name| workflow.name == "w" && name == "one");
+    let refused = refusal(connectors.update("1", rename("x"), Arc::clone(&everybody), any()).await);
+    assert_eq!(refused.status(), 409);
+    assert!(refused.message().ends_with(": w"), "{}", refused.message());
+    connectors.update("1", rename("one"), everybody, any()).await.unwrap();
+    connectors.update("1", rename("x"), nobody(), any()).await.unwrap();
+    let (rows, total) = connectors.list(Filter::default(), Page::default()).await.unwrap();
+    let names: Vec<_> = rows.iter().map(|row| row.content.name.as_str()).collect();
+    assert_eq!((names, total), (vec!["two", "x"], 2));
+}

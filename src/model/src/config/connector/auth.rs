@@ -1,0 +1,103 @@
+//! `auth` of an http connector.
+
+use super::is_open;
+use crate::config::SecretText;
+use crate::config::block::Block;
+use crate::config::guards::is_token;
+use crate::field::FieldError;
+
+/// Who a connector says it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HttpAuth {
+    /// `Authorization: Bearer`.
+    Bearer {
+        /// The credential.
+        token: SecretText,
+    },
+    /// `Authorization: Basic`.
+    Basic {
+        /// Who.
+        username: SecretText,
+        /// The credential.
+        password: SecretText,
+    },
+    /// A key in a header.
+    ApiKey {
+        /// Name of the header.
+        header: String,
+        /// The credential.
+        key: SecretText,
+    },
+    /// Tokens that the service gets by itself.
+    OAuth2,
+}
+
+#[derive(Clone, Copy)]
+enum Scheme {
+    Bearer,
+    Basic,
+    ApiKey,
+    OAuth2,
+}
+
+const SCHEMES: [(&str, Scheme); 4] = [
+    ("bearer", Scheme::Bearer),
+    ("basic", Scheme::Basic),
+    ("apikey", Scheme::ApiKey),
+    ("oauth2", Scheme::OAuth2),
+];
+
+/// What an `oauth2` block may hold.
+const OAUTH2_TEXTS: [&str; 9] = [
+    "grant",
+    "token_url",
+    "client_id",
+    "client_secret",
+    "client_auth",
+    "refresh_token",
+    "audience",
+    "resource",
+    "account_id",
+];
+
+pub(super) fn parse(block: &mut Block<'_>) -> Result<HttpAuth, FieldError> {
+    let scheme = block.choice("type", &SCHEMES)?.ok_or_else(|| block.missing("type"))?;
+    Ok(match scheme {
+        Scheme::Bearer => HttpAuth::Bearer { token: credential(block, "token")? },
+        Scheme::Basic => HttpAuth::Basic {
+            username: SecretText::new(block.required_string("username")?),
+            password: SecretText::new(block.required_string("password")?),
+        },
+        Scheme::ApiKey => {
+            let header = block.required_string("header")?;
+            if !is_open(&header) && !is_token(&header) {
+                return Err(block.invalid("header", "this is no header name"));
+            }
+            HttpAuth::ApiKey { header, key: credential(block, "key")? }
+        }
+        Scheme::OAuth2 => {
+            for name in OAUTH2_TEXTS {
+                block.string(name)?;
+            }
+            for name in ["grant", "token_url", "client_id", "client_secret"] {
+                block.required_string(name)?;
+            }
+            block.strings("scopes")?;
+            block.map("extra_params")?;
+            block.unsigned("refresh_margin_secs")?;
+            HttpAuth::OAuth2
+        }
+    })
+}
+
+/// A text that can stand in a header.
+fn credential(block: &mut Block<'_>, name: &'static str) -> Result<SecretText, FieldError> {
+    let text = block.required_string(name)?;
+    if text.is_empty() {
+        return Err(block.invalid(name, "must not be empty"));
+    }
+    if text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
+        return Err(block.invalid(name, "a header cannot hold control characters"));
+    }
+    Ok(SecretText::new(text))
+}

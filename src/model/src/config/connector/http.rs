@@ -1,0 +1,167 @@
+//! `config` of an http connector.
+
+use serde_json::Value;
+
+use super::auth::{self, HttpAuth};
+use super::{is_open, root};
+use crate::config::block::Block;
+use crate::config::guards::is_token;
+use crate::config::{SecretText, kept};
+use crate::field::FieldError;
+
+/// Attempts after the first one at most.
+const MAX_RETRIES: u64 = 16;
+/// Bytes of an answer when the config does not say.
+const MAX_RESPONSE_SIZE: u64 = 10 * 1024 * 1024;
+/// The methods a task may use.
+const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+/// Headers that frame a request; the client writes them.
+const FRAMING: [&str; 8] = [
+    "connection",
+    "content-length",
+    "keep-alive",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// How an HTTP API is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HttpConfig {
+    /// Where it is, http or https.
+    pub url: String,
+    /// Sent with every call.
+    pub headers: Vec<(String, SecretText)>,
+    /// Appended to every URL, sorted by name.
+    pub query_params: Vec<(String, SecretText)>,
+    /// Who calls.
+    pub auth: Option<HttpAuth>,
+    /// Attempts after the first one.
+    pub max_retries: u32,
+    /// Milliseconds before the second attempt; doubles.
+    pub retry_delay_ms: u64,
+    /// Whether POST and PATCH are tried again too.
+    pub retry_non_idempotent: bool,
+    /// The longest answer that is read, in bytes.
+    pub max_response_size: u64,
+    /// Whether the host and port of `url` may be private.
+    pub allow_private_urls: bool,
+    /// Methods that tasks may use; empty for all.
+    pub methods: Vec<String>,
+}
+
+struct Retry {
+    max_retries: u64,
+    delay_ms: u64,
+}
+
+pub(super) fn parse(config: &Value) -> Result<HttpConfig, Vec<FieldError>> {
+    let mut block = root(config).map_err(|error| vec![error])?;
+    let mut errors = Vec::new();
+    let retry = kept(block.block("retry", retry), &mut errors);
+    let Retry { max_retries, delay_ms } = retry.unwrap_or(Retry { max_retries: 3, delay_ms: 1000 });
+    let url = kept(url(&mut block).map(Some), &mut errors).unwrap_or_default();
+    let query_params = kept(query_params(&mut block, &url).map(Some), &mut errors).unwrap_or_default();
+    // Of no effect: a task names its method.
+    kept(block.string("method"), &mut errors);
+    let parsed = HttpConfig {
+        headers: kept(headers(&mut block).map(Some), &mut errors).unwrap_or_default(),
+        auth: kept(block.block("auth", auth::parse), &mut errors),
+        max_retries: u32::try_from(max_retries).unwrap_or_default(),
+        retry_delay_ms: delay_ms,
+        retry_non_idempotent: kept(block.boolean("retry_non_idempotent"), &mut errors).unwrap_or(false),
+        max_response_size: kept(block.positive("max_response_size"), &mut errors)
+            .unwrap_or(MAX_RESPONSE_SIZE),
+        allow_private_urls: kept(block.boolean("allow_private_urls"), &mut errors).unwrap_or(false),
+        methods: kept(block.block("operations", methods), &mut errors).unwrap_or_default(),
+        url,
+        query_params,
+    };
+    if errors.is_empty() { Ok(parsed) } else { Err(errors) }
+}
+
+fn url(block: &mut Block<'_>) -> Result<String, FieldError> {
+    let url = block.required_string("url")?;
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if !is_open(&url) && !matches!(scheme.as_deref(), Some("http" | "https")) {
+        return Err(block.invalid("url", "use an http or https URL"));
+    }
+    Ok(url)
+}
+
+fn headers(block: &mut Block<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
+    let mut headers = Vec::new();
+    for (name, value) in block.map("headers")?.into_iter().flatten() {
+        let field = format!("headers.{name}");
+        let Value::String(text) = value else {
+            return Err(FieldError::type_mismatch(block.field(&field), "string", value));
+        };
+        if let Err(why) = check_header(name, text) {
+            return Err(block.invalid(&field, why));
+        }
+        headers.push((name.to_ascii_lowercase(), SecretText::new(text)));
+    }
+    Ok(headers)
+}
+
+/// Whether a header can be sent with a request.
+///
+/// # Errors
+/// Why not, without its value.
+pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
+    if !is_token(name) {
+        return Err("this is no header name");
+    }
+    if FRAMING.iter().any(|framing| framing.eq_ignore_ascii_case(name)) {
+        return Err("the client writes this header");
+    }
+    if value.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
+        return Err("a header cannot hold control characters");
+    }
+    Ok(())
+}
+
+fn query_params(block: &mut Block<'_>, url: &str) -> Result<Vec<(String, SecretText)>, FieldError> {
+    let mut params = Vec::new();
+    for (name, value) in block.map("query_params")?.into_iter().flatten() {
+        let field = format!("query_params.{name}");
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            other => return Err(FieldError::type_mismatch(block.field(&field), "scalar", other)),
+        };
+        if names_in_query(url).any(|known| known == name) {
+            return Err(block.invalid(&field, "the query of url has this name already"));
+        }
+        params.push((name.clone(), SecretText::new(text)));
+    }
+    params.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(params)
+}
+
+fn names_in_query(url: &str) -> impl Iterator<Item = &str> {
+    let query = url.split_once('?').map_or("", |(_, query)| query);
+    let query = query.split('#').next().unwrap_or_default();
+    query.split('&').map(|pair| pair.split('=').next().unwrap_or_default()).filter(|name| !name.is_empty())
+}
+
+fn retry(block: &mut Block<'_>) -> Result<Retry, FieldError> {
+    let max_retries = block.unsigned("max_retries")?.unwrap_or(3);
+    if max_retries > MAX_RETRIES {
+        return Err(block.invalid("max_retries", format!("must be {MAX_RETRIES} or less")));
+    }
+    Ok(Retry { max_retries, delay_ms: block.unsigned("retry_delay_ms")?.unwrap_or(1000) })
+}
+
+fn methods(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
+    let methods = block.strings("methods")?.unwrap_or_default();
+    let known = |method: &String| METHODS.contains(&method.as_str()) || is_open(method);
+    match methods.iter().position(|method| !known(method)) {
+        Some(index) => {
+            Err(block.invalid(&format!("methods[{index}]"), format!("use one of {}", METHODS.join(", "))))
+        }
+        None => Ok(methods),
+    }
+}

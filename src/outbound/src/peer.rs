@@ -1,0 +1,168 @@
+//! A client of one peer: any method, redirects followed by hand.
+//!
+//! Every hop is checked as a first request is. What a private address is allowed for, and what credentials are for, is one
+//! origin: a redirect that leaves it goes on without them, and they stay off even if another leads back.
+
+use std::fmt;
+use std::time::Duration;
+
+use bytes::Bytes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Method, StatusCode};
+use url::{Origin, Url};
+
+use crate::address::host_of;
+use crate::client::{Answer, Client, ClientOptions, Outbound};
+use crate::error::{FetchError, SetupError};
+
+/// Redirects followed at most.
+const MAX_REDIRECTS: usize = 5;
+
+/// What to ask of a peer.
+#[derive(Clone)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// Where. Its origin is the one that may see what is private here.
+    pub url: Url,
+    /// Sent to that origin alone.
+    pub headers: HeaderMap,
+    /// Query parameters that belong to every URL of that origin, and to no other.
+    pub params: Vec<(String, String)>,
+    /// What kind of body it is, and the body.
+    pub body: Option<Body>,
+    /// For the whole exchange, redirects included.
+    pub timeout: Duration,
+    /// The longest body that is read of the answer, in bytes.
+    pub cap: usize,
+}
+
+/// What is sent.
+#[derive(Clone)]
+pub struct Body {
+    /// Its type, unless the headers name one.
+    pub content_type: &'static str,
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+/// By method and origin: everything else may be secret.
+impl fmt::Debug for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Request")
+            .field("method", &self.method)
+            .field("origin", &self.url.origin().ascii_serialization())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The client of one peer. Cheap to clone; clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Whom private addresses are allowed for.
+    home: Origin,
+    /// For the peer itself.
+    own: Client,
+    /// For whoever it sends us to.
+    other: Client,
+}
+
+impl Outbound {
+    /// A client of the peer at `home`, which alone may be at a private address if `allow_private` is set.
+    ///
+    /// # Errors
+    /// When the client cannot be set up.
+    pub fn peer(&self, home: &Url, allow_private: bool) -> Result<Peer, SetupError> {
+        let client = |allow_private| self.client(ClientOptions { allow_private, timeout: UNBOUNDED });
+        let other = client(false)?;
+        let own = if allow_private { client(true)? } else { other.clone() };
+        Ok(Peer { home: home.origin(), own, other })
+    }
+}
+
+/// Each exchange has a limit of its own, within this one.
+const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl Peer {
+    /// Asks, and follows at most five redirects. What is no redirect, or leads nowhere, is the answer.
+    ///
+    /// # Errors
+    /// Why there is no whole answer.
+    pub async fn send(&self, request: Request) -> Result<Answer, FetchError> {
+        let (host, limit) = (host_of(&request.url), request.timeout);
+        let late = |_| FetchError::Timeout { host, limit };
+        tokio::time::timeout(limit, self.follow(request)).await.map_err(late)?
+    }
+
+    async fn follow(&self, request: Request) -> Result<Answer, FetchError> {
+        let Request { mut method, mut url, headers, params, mut body, cap, .. } = request;
+        let trusted = url.origin();
+        let mut at_home = true;
+        let mut redirects = 0;
+        loop {
+            at_home &= url.origin() == trusted;
+            if at_home {
+                add_params(&mut url, &params);
+            }
+            let client = if url.origin() == self.home { &self.own } else { &self.other };
+            let sent = self.headers(at_home, &headers, body.as_ref());
+            let bytes = body.as_ref().map(|body| body.bytes.clone());
+            let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
+            let Some(next) = target(&answer, &url)? else { return Ok(answer) };
+            if redirects == MAX_REDIRECTS {
+                return Err(FetchError::Redirects { host: host_of(&url), limit: MAX_REDIRECTS });
+            }
+            redirects += 1;
+            let changes = matches!(
+                answer.status,
+                StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND | StatusCode::SEE_OTHER
+            );
+            if changes && method != Method::GET && method != Method::HEAD {
+                method = Method::GET;
+                body = None;
+            }
+            url = next;
+        }
+    }
+
+    /// Away from home only what makes the body readable.
+    fn headers(&self, at_home: bool, own: &HeaderMap, body: Option<&Body>) -> HeaderMap {
+        let mut headers = if at_home { own.clone() } else { HeaderMap::new() };
+        match body {
+            None => {}
+            Some(body) if !own.contains_key(CONTENT_TYPE) => {
+                headers.insert(CONTENT_TYPE, reqwest::header::HeaderValue::from_static(body.content_type));
+            }
+            Some(_) => {
+                if let Some(content_type) = own.get(CONTENT_TYPE) {
+                    headers.insert(CONTENT_TYPE, content_type.clone());
+                }
+            }
+        }
+        headers
+    }
+}
+
+/// Where an answer sends us.
+fn target(answer: &Answer, from: &Url) -> Result<Option<Url>, FetchError> {
+    let follows = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
+    let Some(location) = answer.headers.get(LOCATION).filter(|_| follows) else { return Ok(None) };
+    let broken = || FetchError::Broken {
+        host: host_of(from),
+        cause: "it redirects to what is no URL".to_owned(),
+    };
+    let location = std::str::from_utf8(location.as_bytes()).map_err(|_| broken())?;
+    let mut next = from.join(location).map_err(|_| broken())?;
+    next.set_fragment(None);
+    Ok(Some(next))
+}
+
+/// Adds the parameters that are not there.
+fn add_params(url: &mut Url, params: &[(String, String)]) {
+    for (name, value) in params {
+        let known = url.query_pairs().any(|(known, _)| known == name.as_str());
+        if !known {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+    }
+}
