@@ -2,10 +2,10 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test fuzz lint fmt bench doc deny
+.PHONY: help demo run test fuzz schedules lint fmt bench doc deny
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-8s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-9s %s\n' "$$name" "$$text"; done
 
 demo: ## build the service, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
 	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin demo
@@ -20,6 +20,9 @@ test: ## every test; installs or finds what they need
 
 fuzz: ## a million mutated requests, and as many tokens, against the credential checks (SVC_FUZZ_REQUESTS=n: another number)
 	SVC_FUZZ_REQUESTS=$${SVC_FUZZ_REQUESTS:-1000000} $(CARGO) test -q -p svc-auth --test auth mutated -- --nocapture
+
+schedules: ## random schedules over ten years in every time zone against a second implementation; their pace (SVC_SCHEDULE_ROUNDS=n)
+	SVC_SCHEDULE_ROUNDS=$${SVC_SCHEDULE_ROUNDS:-100} $(CARGO) test -q --release -p svc-schedule --test schedule -- --nocapture sweep pace
 
 lint: ## rustfmt, clippy, rustdoc: all without a warning
 	$(CARGO) fmt --all --check

@@ -3,7 +3,6 @@
 use chrono::{DateTime, Datelike, NaiveDateTime, TimeDelta, Utc};
 
 use crate::Schedule;
-use crate::zone::Local;
 
 /// The last year with instants, which is as far as the library enumerates.
 const LAST_YEAR: i32 = 2100;
@@ -31,21 +30,14 @@ impl<'s> Upcoming<'s> {
         self.schedule.parts().expression.next_local(local)
     }
 
-    /// Hours that are named: each local time once. The instant of a local time never falls as the local time rises, so
-    /// those that a gap pushes to one instant follow each other and count once.
+    /// Hours that are named: the instant of each local time, and those that come to one instant count once.
     fn next_of_named_hours(&mut self) -> Option<DateTime<Utc>> {
         let zone = self.schedule.parts().zone;
         let mut local = zone.furthest(self.after);
         loop {
             local = self.next_local(local)?;
-            let at = match zone.resolve(local)? {
-                Local::At(at) => at,
-                Local::Skipped(end, clock) => {
-                    // The rest of the gap would come to the same instant.
-                    local = clock - TimeDelta::nanoseconds(1);
-                    end
-                }
-            };
+            let at = zone.resolve(local)?;
+            // The first one is, while no clock is set back twice within one repetition.
             if at > self.after {
                 return Some(at);
             }

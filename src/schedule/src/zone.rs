@@ -40,14 +40,6 @@ const STRIDE: TimeDelta = TimeDelta::days(1);
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Zone(Tz);
 
-/// What a local time is in a zone.
-pub(crate) enum Local {
-    /// It exists; where it is repeated, this is the first of the two.
-    At(DateTime<Utc>),
-    /// The clock passes over it: the first instant after, and what the clock shows then.
-    Skipped(DateTime<Utc>, NaiveDateTime),
-}
-
 impl Zone {
     /// Looks a zone up; blank is UTC.
     ///
@@ -81,14 +73,12 @@ impl Zone {
         at.naive_utc() + self.offset(at)
     }
 
-    /// The instant of a local time.
-    pub(crate) fn resolve(self, local: NaiveDateTime) -> Option<Local> {
+    /// The instant of a local time: the first of two where the clock shows it twice, the end of the gap where it is passed
+    /// over. Rises with the local time, or stays.
+    pub(crate) fn resolve(self, local: NaiveDateTime) -> Option<DateTime<Utc>> {
         match self.0.from_local_datetime(&local) {
-            LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => Some(Local::At(at.to_utc())),
-            LocalResult::None => {
-                let end = GapInfo::new(&local, &self.0)?.end?;
-                Some(Local::Skipped(end.to_utc(), end.naive_local()))
-            }
+            LocalResult::Single(at) | LocalResult::Ambiguous(at, _) => Some(at.to_utc()),
+            LocalResult::None => Some(GapInfo::new(&local, &self.0)?.end?.to_utc()),
         }
     }
 

@@ -1,0 +1,24 @@
+//! The promises of a schedule: what may be written, when it fires, what the clocks of the world do to it.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod daylight;
+mod grammar;
+mod sweep;
+mod walk;
+mod zones;
+
+use chrono::{DateTime, Utc};
+use svc_schedule::Schedule;
+
+/// An instant.
+fn at(text: &str) -> DateTime<Utc> {
+    text.parse().unwrap_or_else(|_| panic!("{text} is no instant"))
+}
+
+/// The instants of a schedule between two, the first excluded, as a clock in UTC shows them.
+fn fires(expression: &str, zone: &str, after: &str, until: &str) -> Vec<String> {
+    let schedule = Schedule::parse(expression, zone).unwrap();
+    let due = schedule.upcoming(at(after)).take_while(|next| *next <= at(until));
+    due.map(|next| next.format("%Y-%m-%dT%H:%M:%SZ").to_string()).collect()
+}
