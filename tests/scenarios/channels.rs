@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 
-use crate::support::{channel, details, echo, echo_workflow, error, start};
+use crate::support::{channel, details, echo, echo_workflow, error, launch, start};
 
 const BASE: &str = "/api/v1/admin/channels";
 
@@ -154,8 +154,8 @@ fn type_and_protocol_cannot_change_and_the_read_shape_is_whole() {
 }
 
 #[test]
-fn a_schedule_can_be_drafted_and_not_activated() {
-    let server = start();
+fn a_node_that_runs_no_schedules_lets_them_be_drafted_and_not_activated() {
+    let server = launch().env("SVC_CRON__ENABLED", "false").start().unwrap();
     let mut client = server.client();
     create_and_activate(&mut client, "workflows", "workflow_id", &echo_workflow("w")).unwrap();
     let mut nightly = json!({"channel_id": "n", "name": "n", "channel_type": "async", "protocol": "cron",

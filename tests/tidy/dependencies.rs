@@ -22,7 +22,28 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("actors/housekeeping", &["actix-supervision"]),
     (
         "actors/channels",
-        &["actix-supervision", "svc-auth", "svc-engine", "svc-model", "svc-secrets", "svc-traces"],
+        &[
+            "actix-supervision",
+            "svc-auth",
+            "svc-engine",
+            "svc-ledger",
+            "svc-model",
+            "svc-schedule",
+            "svc-secrets",
+            "svc-traces",
+        ],
+    ),
+    (
+        "actors/cron",
+        &[
+            "actix-supervision",
+            "svc-channels",
+            "svc-ledger",
+            "svc-model",
+            "svc-registry",
+            "svc-schedule",
+            "svc-store",
+        ],
     ),
     (
         "actors/registry",
@@ -42,6 +63,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "actix-supervision",
             "svc-auth",
             "svc-channels",
+            "svc-cron",
             "svc-engine",
             "svc-functions",
             "svc-housekeeping",

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use svc_engine::Flow;
 use svc_model::config::{BodyMode, ResponseConfig, ResponseMode};
-use svc_model::{Channel, ChannelConfig, is_unreadable};
+use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
 use svc_traces::Policy;
 
+use crate::cron::CronConfig;
 use crate::guards::Guards;
 use crate::metrics::Meters;
 use crate::series::FlowMeters;
@@ -27,6 +28,8 @@ pub struct Definition {
     pub(crate) timeout: Option<Duration>,
     /// Set where the workflow may shape the answer.
     pub(crate) shaper: Option<Shaper>,
+    /// Set for a channel that runs by the clock.
+    cron: Option<CronConfig>,
     /// Bodies of refusals.
     pub(crate) response: ResponseConfig,
     /// What is recorded of a run; `None` where nothing is.
@@ -64,6 +67,12 @@ impl Definition {
         if is_unreadable(&row.content.transport_config) {
             return Err("transport_config_json does not parse".to_owned());
         }
+        let is_cron = row.content.protocol == Protocol::Cron;
+        if is_cron && !tools.settings.cron_enabled {
+            return Err("cron scheduler disabled".to_owned());
+        }
+        let cron = is_cron.then(|| CronConfig::parse(&row.channel_id, &row.content)).transpose();
+        let cron = cron.map_err(|reason| format!("cron schedule: {reason}"))?;
         let keeps = config.cache.as_ref().is_some_and(|cache| cache.enabled);
         let content_hash = keeps.then(|| row.content.content_hash());
         let unchanged = previous.is_some_and(|previous| {
@@ -88,6 +97,7 @@ impl Definition {
             guards,
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| Shaper::new(&config.response)),
+            cron,
             response: config.response,
             tracing: tools.traces.as_ref().map(|traces| traces.policy(&config.tracing)),
             meters: tools.metrics.of(&row.content.name),
@@ -95,6 +105,16 @@ impl Definition {
             version: row.version,
             content_hash,
         })
+    }
+
+    /// What the channel says of its schedule; `None` for one that does not run by the clock.
+    pub fn cron(&self) -> Option<&CronConfig> {
+        self.cron.as_ref()
+    }
+
+    /// Whether the next run leaves a trace: a draw, where only some do.
+    pub fn is_traced(&self) -> bool {
+        self.drawn().is_some()
     }
 
     /// The name callers use.

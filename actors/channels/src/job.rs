@@ -93,7 +93,7 @@ impl Definition {
             return (Ending::Ok, Ended::Completed { result: None });
         }
         Control::take(&mut outcome.message.data);
-        let result = match serde_json::to_string(&Stored::of(outcome)) {
+        let result = match stored(outcome) {
             Ok(result) => result,
             Err(error) => return (Ending::Error, Ended::Failed { message: error.to_string() }),
         };
@@ -139,8 +139,13 @@ impl<'o> Stored<'o> {
     }
 }
 
+/// The message of a run as its trace keeps it, JSON.
+pub(crate) fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
+    serde_json::to_string(&Stored::of(outcome))
+}
+
 /// The errors of a run in one text for operators.
-fn describe(errors: &[TaskError]) -> String {
+pub(crate) fn describe(errors: &[TaskError]) -> String {
     let mut text = String::new();
     for error in errors.iter().take(DESCRIBED) {
         if !text.is_empty() {

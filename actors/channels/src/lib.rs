@@ -3,7 +3,7 @@
 //! A [`Definition`] is a stored channel made ready: its configuration parsed, its expressions compiled, its workflow
 //! attached. It is immutable and shared by the [`ChannelActor`]s that run it, one on every worker thread, so that a
 //! request never leaves the thread it came in on. The actors take [`Submit`] and answer with a rendered [`Answer`] or
-//! a [`ServiceError`](svc_model::ServiceError), and [`Run`] for what was accepted earlier. Traces and the queue are
+//! a [`ServiceError`](svc_model::ServiceError), [`Run`] for what was accepted earlier, and [`Fire`] for what is due. Traces and the queue are
 //! `svc_traces`' handle; nothing else is called.
 //!
 //! Guards run in one fixed order, see `guards`. A definition that cannot enforce a guard it was given is not built: its
@@ -13,9 +13,11 @@
 
 mod actor;
 mod answer;
+mod cron;
 mod definition;
 mod digest;
 mod error_body;
+mod fire;
 mod guards;
 mod job;
 mod metadata;
@@ -30,9 +32,11 @@ mod settings;
 mod shape;
 mod toolbox;
 
-pub use actor::{ChannelActor, Probe, Run, Submit};
+pub use actor::{ChannelActor, Fire, Probe, Run, Submit};
 pub use answer::Answer;
+pub use cron::CronConfig;
 pub use definition::Definition;
+pub use fire::{FireEnd, Fired, Firing};
 pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
 pub use request::{DataRequest, Delivery, Ingress};

@@ -83,6 +83,21 @@ pub(crate) fn stamp(
     metadata
 }
 
+/// The metadata of a run that no caller asked for.
+pub(crate) fn of_schedule(
+    channel: &str,
+    vars: Option<&Value>,
+    trigger: Map<String, Value>,
+) -> Map<String, Value> {
+    let mut metadata = Map::new();
+    if let Some(vars) = vars {
+        metadata.insert("vars".into(), vars.clone());
+    }
+    metadata.insert("channel".into(), channel.into());
+    metadata.insert("trigger".into(), trigger.into());
+    metadata
+}
+
 /// Headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC 9110 allows.
 fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) -> Map<String, Value> {
     let mut visible = Map::new();

@@ -10,6 +10,8 @@ pub enum Ingress {
     Http,
     /// A call from the embedding process: no caller to authenticate, no headers, no origin.
     Embedded,
+    /// A schedule: nobody calls.
+    Cron,
 }
 
 /// What the caller waits for.

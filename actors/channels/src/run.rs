@@ -79,7 +79,7 @@ impl Definition {
     }
 
     /// Where the trace of this run goes, if it leaves one.
-    fn drawn(&self) -> Option<(&Traces, &Policy)> {
+    pub(crate) fn drawn(&self) -> Option<(&Traces, &Policy)> {
         let (traces, policy) = (self.tools.traces.as_ref()?, self.tracing.as_ref()?);
         traces.draw(policy).then_some((traces, policy))
     }

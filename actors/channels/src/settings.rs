@@ -13,6 +13,8 @@ pub struct Settings {
     pub max_result_bytes: Option<usize>,
     /// Header, lower case, whose value keeps a caller on one version of a workflow.
     pub rollout_sticky_header: Option<String>,
+    /// Channels that run by the clock are run by this node; it quarantines them otherwise.
+    pub cron_enabled: bool,
     /// Callers may ask for a profile of their run.
     pub profiles: bool,
 }

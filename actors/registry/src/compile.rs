@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use svc_channels::{Definition, Toolbox};
 use svc_engine::{CompileError, CompiledWorkflow, Engine, Flow};
-use svc_model::{Channel, Protocol, Workflow, rollout};
+use svc_model::{Channel, Workflow, rollout};
 use svc_secrets::Resolver;
 
 use crate::secrets::Secrets;
@@ -25,8 +25,7 @@ pub(crate) fn compile(
     })
 }
 
-/// Builds a channel over the workflow it names. Without `secrets` it keeps the credentials of `previous`. This version
-/// runs no schedules, so it quarantines them.
+/// Builds a channel over the workflow it names. Without `secrets` it keeps the credentials of `previous`.
 ///
 /// # Errors
 /// The reason to quarantine it.
@@ -37,9 +36,6 @@ pub(crate) fn definition(
     secrets: Option<&Secrets>,
     previous: Option<&Definition>,
 ) -> Result<Definition, String> {
-    if row.content.protocol == Protocol::Cron {
-        return Err("cron scheduler disabled".to_owned());
-    }
     let Some(id) = row.content.workflow_id.as_deref() else { return Err("it names no workflow".to_owned()) };
     let flow = flow(id, workflow)?;
     let references = secrets.map(|secrets| &secrets.readings as &dyn Resolver);

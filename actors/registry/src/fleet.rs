@@ -6,12 +6,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{Address, ChildSpec, Exhausted, GroupSpec, Policy, SpawnError, Tree};
+use actix_supervision::{Address, ChildSpec, Exhausted, GroupSpec, NodeState, Policy, SpawnError, Tree};
 use futures_util::future::join_all;
 use svc_channels::{ChannelActor, Definition};
 use tokio::time::timeout;
 
-use crate::snapshot::Actors;
+use crate::snapshot::{Actors, Entry};
 use crate::worker::Worker;
 
 /// How long actors may take to go over to another definition or to end, before the work goes on without them.
@@ -28,6 +28,9 @@ pub struct ChannelPolicy {
     pub mailbox: usize,
     /// How long a retired or replaced actor may finish what it began.
     pub drain: Duration,
+    /// Path of the group of schedules, which are named by the ids of their channels: one that is quarantined
+    /// quarantines its channel. `None` where nothing runs by the clock.
+    pub schedules: Option<String>,
     /// Paths of the nodes that runs use: started before the channels and drained after them.
     pub needs: Vec<String>,
 }
@@ -39,6 +42,7 @@ impl Default for ChannelPolicy {
             budget: Policy::default(),
             mailbox: 8192,
             drain: Duration::from_secs(30),
+            schedules: None,
             needs: Vec::new(),
         }
     }
@@ -62,7 +66,19 @@ impl Fleet {
 
     /// The channel an event's path belongs to.
     pub(crate) fn channel_of<'p>(&self, path: &'p str) -> Option<&'p str> {
-        path.strip_prefix(&self.policy.group)?.strip_prefix('/')?.split(['/', '~']).next()
+        let below = |group: &str| path.strip_prefix(group)?.strip_prefix('/');
+        match below(&self.policy.group) {
+            Some(rest) => rest.split(['/', '~']).next(),
+            None => below(self.policy.schedules.as_deref()?),
+        }
+    }
+
+    /// Why the schedule of a channel is kept from running, if supervision does.
+    pub(crate) fn quarantine_of_schedule(&self, entry: &Entry) -> Option<Arc<str>> {
+        let group = self.policy.schedules.as_deref().filter(|_| entry.is_cron())?;
+        let node = self.tree.node(&format!("{group}/{}", entry.id()))?;
+        let quarantined = node.state == NodeState::Quarantined;
+        quarantined.then(|| format!("its schedule: {}", node.quarantine_reason.unwrap_or_default()).into())
     }
 
     /// Starts a channel on every worker whose thread lives, beside an older deployment if there is one. Waits for no

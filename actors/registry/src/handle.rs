@@ -8,6 +8,7 @@ use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use svc_channels::{Answer, DataRequest, Submit, Toolbox, refusal};
 use svc_model::ServiceError;
 use svc_store::Store;
+use tokio::sync::watch;
 
 use crate::actor::{Change, Job, RegistryActor, Shared};
 use crate::filter::ChannelFilter;
@@ -63,6 +64,7 @@ impl Registry {
     ) -> Result<Self, SpawnError> {
         let shared = Arc::new(Shared {
             snapshot: ArcSwap::default(),
+            generation: watch::Sender::new(0),
             failure: ArcSwapOption::empty(),
             store: parts.store,
             tools: parts.tools,
@@ -79,6 +81,16 @@ impl Registry {
     /// The configuration that serves now. Hold it for one request, not longer.
     pub fn snapshot(&self) -> Guard<Arc<Snapshot>> {
         self.shared.snapshot()
+    }
+
+    /// Tells the generation of the snapshot whenever another one serves.
+    pub fn generations(&self) -> watch::Receiver<u64> {
+        self.shared.generation.subscribe()
+    }
+
+    /// Whether this process serves channels of that name at all.
+    pub fn admits(&self, channel: &str) -> bool {
+        self.shared.filter.admits(channel)
     }
 
     /// Why what serves is not all that is stored: the reason of the latest failed reload, until a reload of the same

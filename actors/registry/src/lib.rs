@@ -15,6 +15,7 @@ mod actor;
 mod commit;
 mod compile;
 mod filter;
+mod firing;
 mod fleet;
 mod handle;
 mod index;

@@ -54,7 +54,7 @@ impl Resolution {
     /// The channel, when it may be called.
     ///
     /// # Errors
-    /// 503 for a quarantined channel, 404 for an unknown name.
+    /// 503 for a quarantined channel, 404 for an unknown name, 405 for a channel that runs by the clock.
     pub fn entry(&self) -> Result<&Arc<Entry>, ServiceError> {
         let entry = match &self.target {
             Target::Channel(entry) => entry,
@@ -62,6 +62,14 @@ impl Resolution {
         };
         if let Some(quarantine) = entry.quarantine() {
             return Err(svc_channels::refusal::quarantined(entry.name(), quarantine.public_reason()));
+        }
+        if entry.is_cron() {
+            let hint = format!(
+                "Channel '{}' runs by the clock; POST /api/v1/admin/channels/{}/trigger starts it once",
+                entry.name(),
+                entry.id()
+            );
+            return Err(ServiceError::method_not_allowed(hint).with_allow(""));
         }
         Ok(entry)
     }

@@ -65,6 +65,20 @@ impl<K: Hash + Eq + Clone, V: Clone> Sharded<K, V> {
         self.shards.iter().flat_map(|shard| shard.iter())
     }
 
+    /// The keys that are in one of two maps alone, or with values that are not the `same`. A shard both maps share
+    /// costs nothing to look at; maps that are not copies of one another are compared as a whole.
+    pub(crate) fn changes(&self, earlier: &Self, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
+        let shards = self.shards.iter().zip(&earlier.shards).filter(|(new, old)| !Arc::ptr_eq(new, old));
+        let mut keys = Vec::new();
+        for (new, old) in shards {
+            let differs =
+                |(key, value): &(&K, &V)| !earlier.get(*key).is_some_and(|before| same(value, before));
+            keys.extend(new.iter().filter(differs).map(|(key, _)| key.clone()));
+            keys.extend(old.keys().filter(|key| self.get(*key).is_none()).cloned());
+        }
+        keys
+    }
+
     /// Changes the value of a key in place, starting from the default, and drops it when it says it is empty.
     pub(crate) fn update(&mut self, key: K, change: impl FnOnce(&mut V), is_empty: impl FnOnce(&V) -> bool)
     where
@@ -95,6 +109,27 @@ mod tests {
         assert_eq!((first.get(&1), second.get(&1)), (Some(&1), Some(&100)));
         let copied = first.shards.iter().zip(&second.shards).filter(|(a, b)| !Arc::ptr_eq(a, b)).count();
         assert_eq!(copied, 1);
+    }
+
+    #[test]
+    fn changes_are_the_keys_that_came_went_or_changed() {
+        let mut first = Sharded::default();
+        for key in 0..1_000 {
+            first.insert(key, key);
+        }
+        let mut second = first.clone();
+        second.remove(&7);
+        second.insert(8, 80);
+        second.insert(1_000, 1_000);
+        let changes = |one: &Sharded<i32, i32>, other: &Sharded<i32, i32>| {
+            let mut keys = one.changes(other, PartialEq::eq);
+            keys.sort_unstable();
+            keys
+        };
+        assert_eq!(changes(&second, &first), [7, 8, 1_000]);
+        assert_eq!(changes(&first, &second), [7, 8, 1_000]);
+        assert!(changes(&first, &first.clone()).is_empty());
+        assert_eq!(changes(&first, &Sharded::default()).len(), 1_000, "of another origin");
     }
 
     #[test]

@@ -106,8 +106,18 @@ impl Entry {
         }
     }
 
+    /// Whether it runs by the clock.
+    pub fn is_cron(&self) -> bool {
+        self.row.content.protocol == Protocol::Cron
+    }
+
     fn is_quarantined_cron(&self) -> bool {
-        self.row.content.protocol == Protocol::Cron && self.quarantine().is_some()
+        self.is_cron() && self.quarantine().is_some()
+    }
+
+    /// What its actors run, or would run if supervision had not quarantined them.
+    pub fn definition(&self) -> Option<&Arc<Definition>> {
+        self.serving().map(|serving| &serving.definition)
     }
 
     /// The actor that serves a request of that worker's thread.
@@ -195,6 +205,8 @@ pub struct Snapshot {
     pub(crate) workers: Arc<[Worker]>,
     pub(crate) workflows: Sharded<Arc<str>, Arc<LoadedWorkflow>>,
     names: Sharded<Arc<str>, Arc<Entry>>,
+    /// Those that run by the clock, by id.
+    cron: Sharded<Arc<str>, Arc<Entry>>,
     ids: Sharded<Arc<str>, Arc<Entry>>,
     pub(crate) routes: RouteTable,
     quarantined: usize,
@@ -220,6 +232,22 @@ impl Snapshot {
     /// Every loaded channel, in no order.
     pub fn channels(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.ids.iter().map(|(_, entry)| entry)
+    }
+
+    /// Every loaded channel that runs by the clock, in no order.
+    pub fn cron_channels(&self) -> impl Iterator<Item = &Arc<Entry>> {
+        self.cron.iter().map(|(_, entry)| entry)
+    }
+
+    /// How many channels run by the clock, the quarantined ones included.
+    pub fn cron_count(&self) -> usize {
+        self.cron.len()
+    }
+
+    /// The ids of channels that run by the clock and are not the same in an `earlier` snapshot. Costs what changed
+    /// between the two, not what they hold.
+    pub fn cron_changes(&self, earlier: &Self) -> Vec<Arc<str>> {
+        self.cron.changes(&earlier.cron, Arc::ptr_eq)
     }
 
     /// How many channels are loaded, the quarantined ones included.
@@ -257,12 +285,16 @@ impl Snapshot {
         self.quarantined_cron += usize::from(entry.is_quarantined_cron());
         self.routes.insert(&entry);
         self.names.insert(Arc::clone(&entry.name), Arc::clone(&entry));
+        if entry.is_cron() {
+            self.cron.insert(Arc::clone(&entry.id), Arc::clone(&entry));
+        }
         self.ids.insert(Arc::clone(&entry.id), entry);
     }
 
     /// Takes a channel out.
     pub(crate) fn remove(&mut self, id: &str) -> Option<Arc<Entry>> {
         let entry = self.ids.remove(id)?;
+        self.cron.remove(id);
         self.quarantined -= usize::from(entry.quarantine().is_some());
         self.quarantined_cron -= usize::from(entry.is_quarantined_cron());
         self.routes.remove(&entry);

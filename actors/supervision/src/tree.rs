@@ -25,7 +25,7 @@ use crate::recorder::{Event, Observer, Recorder};
 use crate::replace::Prepared;
 use crate::runner::Launch;
 use crate::spec::{ChildSpec, GroupSpec};
-use crate::view::{NodeKind, TreeView};
+use crate::view::{NodeKind, NodeView, TreeView};
 use crate::vitals::Node;
 use crate::world::{Directory, World};
 
@@ -280,6 +280,12 @@ impl Tree {
     /// The tree now. Reads vital signs only and sends no message, so it works while every thread hangs.
     pub fn snapshot(&self) -> TreeView {
         TreeView { nodes: self.world.directory.nodes().iter().map(|node| node.view()).collect() }
+    }
+
+    /// One node now, if there is one at `path`. Costs the same whatever the size of the tree.
+    pub fn node(&self, path: &str) -> Option<NodeView> {
+        let path = NodePath::parse(path)?;
+        self.world.directory.get(&path).map(|node| node.view())
     }
 
     /// The last 512 lifecycle events, oldest first.

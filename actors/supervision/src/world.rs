@@ -35,6 +35,10 @@ impl Directory {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(path);
     }
 
+    pub(crate) fn get(&self, path: &NodePath) -> Option<Arc<Node>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+    }
+
     pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }

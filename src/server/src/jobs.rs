@@ -23,6 +23,14 @@ pub(crate) fn of(config: &Config, store: &Store) -> Vec<JobSpec> {
             async move { traces.delete_expired(hours, CHUNK).await }
         }));
     }
+    if traces.retention_hours > 0 {
+        // Also where no schedules run: a database is kept small whoever filled it.
+        let (store, hours) = (store.clone(), traces.retention_hours);
+        jobs.push(job("cron_cleanup", traces.cleanup_interval_secs, move || {
+            let ledger = store.ledger();
+            async move { ledger.delete_expired(hours, CHUNK).await }
+        }));
+    }
     if audit.retention_days > 0 {
         let (store, days) = (store.clone(), audit.retention_days);
         jobs.push(job("audit_cleanup", audit.cleanup_interval_secs, move || {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use slog::{Discard, Logger, info, o, warn};
 use svc_auth::KeySets;
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
+use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
 use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
@@ -134,6 +135,8 @@ impl Service {
         let rate_limits = RateLimits::new(&config.rate_limit, channels.clone());
         reloads.register(metrics.registry_mut());
         traced.register(metrics.registry_mut());
+        let scheduled = CronMetrics::default();
+        scheduled.register(metrics.registry_mut());
         succeeded.register(metrics.registry_mut());
         let tree = Tree::builder("svc")
             .seed(options.seed)
@@ -144,6 +147,7 @@ impl Service {
         metrics.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
         let ground = Ground { tree: &tree, io: io.arbiter()?, log: log.clone() };
         let recording = settings::traces(&config, channels.clone(), succeeded.clone());
+        let schedules = settings::cron(&config, channels.clone(), succeeded.clone());
         let Roots { store, key_sets, traces } =
             ground.roots(opened, settings::key_sets(&config, outbound), recording, traced).await?;
         store.metrics().register(metrics.registry_mut());
@@ -168,8 +172,15 @@ impl Service {
             metrics: reloads,
             log: log.clone(),
         };
-        let registry = ground.registry(parts).await?;
+        let registry = ground.registry(schedules.is_some(), parts).await?;
         ground.begin(&traces, &registry, jobs::of(&config, &store), succeeded).await?;
+        let cron = match schedules {
+            Some(settings) => {
+                let ground = Ground { io: io.arbiter()?, ..ground };
+                Some(ground.cron(&store, &registry, settings, scheduled).await?)
+            }
+            None => None,
+        };
         let state = AppState {
             auth: AdminAuth::new(&config.admin_auth),
             proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
@@ -179,6 +190,7 @@ impl Service {
             config: Arc::new(config),
             store,
             registry,
+            cron,
             engine,
             secrets,
             tree,
@@ -260,14 +272,15 @@ impl Service {
     }
 
     /// Ends the service: not ready from now on, waits for the requests being answered, then ends the tree in reverse
-    /// order of need. Each of the two waits lasts at most `deadline`. Idempotent.
+    /// order of need. Each of the two waits lasts at most `deadline`; the second one longer, where the configuration
+    /// promises more to work that runs. Idempotent.
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
         self.drain();
         if timeout(deadline, self.state.lifecycle.idle()).await.is_err() {
             warn!(self.state.log, "requests cut short by the shutdown deadline";
                 "in_flight" => self.state.lifecycle.in_flight());
         }
-        let exit = self.state.tree.shutdown(deadline).await;
+        let exit = self.state.tree.shutdown(deadline.max(settings::drain(&self.state.config))).await;
         self.state.io.stop();
         exit
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, Settings};
+use svc_cron::Tell;
 use svc_engine::{Engine, EngineBuilder, Limits};
 use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
@@ -119,6 +120,43 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
     }
 }
 
+/// What the tree gets beyond the time that running work has at shutdown.
+const MARGIN: Duration = Duration::from_secs(6);
+
+/// How schedules are followed; `None` on a node that follows none.
+pub(crate) fn cron(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> Option<svc_cron::Settings> {
+    let cron = &config.cron;
+    cron.enabled.then(|| svc_cron::Settings {
+        holder: holder(config),
+        poll: Duration::from_millis(cron.poll_interval_ms),
+        workers: cron.workers,
+        claim_batch: cron.claim_batch_size,
+        lease: Duration::from_secs(cron.claim_lease_secs),
+        heartbeat: Duration::from_secs(cron.heartbeat_interval_secs),
+        misfire_grace: Duration::from_secs(cron.misfire_grace_secs),
+        max_catch_up: cron.max_catch_up,
+        max_recoveries: cron.max_recoveries,
+        default_timeout: Duration::from_millis(cron.default_timeout_ms),
+        shutdown_timeout: Duration::from_secs(cron.shutdown_timeout_secs),
+        errors: Tell::new(move |reason| errors.error(reason)),
+        jobs: Tell::new(move |job| jobs.succeeded(job)),
+    })
+}
+
+/// Who this process is to the ledger: where it runs, for operators, and a part no other process has.
+fn holder(config: &Config) -> String {
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let name = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty()).unwrap_or_else(host);
+    let name = Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("node").to_owned();
+    format!("{name}:{}:{}", std::process::id(), svc_model::id::new_ordered_id())
+}
+
+/// How long the tree may take to end, so that running work has the time it was promised.
+pub(crate) fn drain(config: &Config) -> Duration {
+    let seconds = config.trace_queue.shutdown_timeout_secs.max(config.cron.shutdown_timeout_secs);
+    Duration::from_secs(seconds) + MARGIN
+}
+
 /// Most entries a channel keeps in the memory of the process; 0 in the configuration sets no bound.
 pub(crate) fn memory_entries(config: &Config) -> u64 {
     match config.engine.max_memory_cache_entries {
@@ -162,6 +200,7 @@ pub(crate) fn channels(config: &Config) -> Settings {
         max_result_bytes: max_result_bytes(config),
         rollout_sticky_header: Some(sticky).filter(|name| !name.is_empty()),
         profiles: config.tracing.debug_profile_enabled,
+        cron_enabled: config.cron.enabled,
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use actix_supervision::Tree;
 use slog::{Logger, info};
+use svc_cron::Cron;
 use svc_engine::Engine;
 use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
 use svc_secrets::Keyring;
@@ -26,6 +27,8 @@ pub struct AppState {
     pub store: Store,
     /// What serves.
     pub registry: Registry,
+    /// What runs by the clock; `None` on a node that runs no schedules.
+    pub cron: Option<Cron>,
     /// What compiles and runs workflows.
     pub engine: Arc<Engine>,
     /// Where secret references are read.

@@ -8,6 +8,9 @@
 //! ├ registry      one actor, essential, needs store     prepares and commits what serves
 //! ├ channels      {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined;
 //! │                                                      need store, key sets and recorder
+//! ├ cron          roster, schedules/{id}, claimer, reaper    what is due; absent where cron.enabled is off; its runs
+//! │                                                      need channels; a schedule that exhausts its budget:
+//! │                                                      its channel is quarantined
 //! └ housekeeping  one actor per job, scheduler           removes what is old
 //! ```
 //!
@@ -26,6 +29,7 @@ use actix_supervision::{
     Backoff, ChildSpec, Exhausted, GroupSpec, NodeEnd, Placement, Policy, SpawnError, Tree,
 };
 use slog::Logger;
+use svc_cron::{Cron, CronMetrics};
 use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
 use svc_registry::{ChannelPolicy, Parts, Registry};
@@ -44,6 +48,8 @@ const RECORDER: &str = "traces/recorder";
 pub(crate) const REGISTRY: &str = "registry";
 /// The group of all channels.
 pub(crate) const CHANNELS: &str = "channels";
+/// What runs by the clock.
+pub(crate) const CRON: &str = "cron";
 /// The service's own recurring jobs.
 pub(crate) const HOUSEKEEPING: &str = "housekeeping";
 
@@ -53,7 +59,7 @@ const DRAIN: Duration = Duration::from_secs(30);
 const MAILBOX: usize = 8192;
 
 /// One channel's failures, over all its threads: five restarts in half a minute, the first at once.
-fn channel_policy() -> ChannelPolicy {
+fn channel_policy(schedules: bool) -> ChannelPolicy {
     let backoff = Backoff { first: Duration::from_millis(10), max: Duration::from_secs(5), jitter: 0.2 };
     let budget = Policy {
         max_restarts: 5,
@@ -62,7 +68,8 @@ fn channel_policy() -> ChannelPolicy {
         exhausted: Exhausted::Quarantine,
     };
     let needs = [STORE, KEY_SETS, RECORDER].map(str::to_owned).to_vec();
-    ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, needs }
+    let schedules = schedules.then(|| format!("{CRON}/{}", Cron::SCHEDULES));
+    ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, schedules, needs }
 }
 
 /// Where things are planted, and what they share.
@@ -98,17 +105,19 @@ impl Ground<'_> {
         Ok(Roots { store, key_sets, traces })
     }
 
-    /// Starts the registry and waits until it runs, which is when the stored configuration serves.
+    /// Starts the registry and waits until it runs, which is when the stored configuration serves. `schedules`: whether
+    /// this node follows schedules.
     ///
     /// # Errors
     /// What did not start.
     pub(crate) async fn registry(
         &self,
+        schedules: bool,
         parts: impl FnOnce(ChannelPolicy) -> Parts,
     ) -> Result<Registry, PlantError> {
         self.tree.group(CHANNELS, GroupSpec::new()).await?;
         let spec = ChildSpec::new().essential().needs([STORE, KEY_SETS, RECORDER]);
-        let parts = parts(channel_policy());
+        let parts = parts(channel_policy(schedules));
         let registry = Registry::supervise(self.tree, REGISTRY, spec, self.io.clone(), parts).await?;
         self.tree.running(REGISTRY).await?;
         Ok(registry)
@@ -129,6 +138,30 @@ impl Ground<'_> {
         let (io, log) = (self.io.clone(), self.log.clone());
         Housekeeping::supervise(self.tree, HOUSEKEEPING, io, jobs, metrics, log).await?;
         Ok(())
+    }
+}
+
+impl Ground<'_> {
+    /// Begins to follow schedules.
+    ///
+    /// # Errors
+    /// What did not start.
+    pub(crate) async fn cron(
+        &self,
+        store: &Store,
+        registry: &Registry,
+        settings: svc_cron::Settings,
+        metrics: CronMetrics,
+    ) -> Result<Cron, PlantError> {
+        let parts = svc_cron::Parts {
+            store: store.clone(),
+            registry: registry.clone(),
+            settings,
+            metrics,
+            log: self.log.clone(),
+            needs: [STORE, REGISTRY, CHANNELS].map(str::to_owned).to_vec(),
+        };
+        Ok(Cron::supervise(self.tree, CRON, self.io.clone(), parts).await?)
     }
 }
 

@@ -9,12 +9,12 @@ use actix_supervision::{Context, ReadHandler, Reply, Start, StartError, Supervis
 
 use crate::definition::Definition;
 
-pub use msg::{Probe, Run, Submit};
+pub use msg::{Fire, Probe, Run, Submit};
 
 /// Serves one channel on one thread.
 ///
 /// Owns nothing but a share of its [`Definition`]: what must outlive it, such as permits, lives there. Takes
-/// [`Submit`], [`Run`] and [`Probe`]; of others it uses the recorder and the queue of traces. A restart builds it from
+/// [`Submit`], [`Run`], [`Fire`] and [`Probe`]; of others it uses the recorder and the queue of traces. A restart builds it from
 /// the same definition; a changed definition comes as a new generation, and the old one finishes what it began. It
 /// never blocks its thread and never calls another actor from within a turn.
 #[derive(Debug)]
@@ -50,6 +50,13 @@ impl ReadHandler<Run> for ChannelActor {
     fn read(&self, Run { job, limit }: Run) -> Reply<<Run as actix::Message>::Result> {
         let definition = Arc::clone(&self.definition);
         Reply::run(async move { definition.perform(job, limit).await })
+    }
+}
+
+impl ReadHandler<Fire> for ChannelActor {
+    fn read(&self, Fire(firing): Fire) -> Reply<<Fire as actix::Message>::Result> {
+        let definition = Arc::clone(&self.definition);
+        Reply::later(async move { definition.fire(firing).await })
     }
 }
 

@@ -7,6 +7,7 @@ use svc_model::ServiceError;
 use svc_traces::{Completed, Job};
 
 use crate::answer::Answer;
+use crate::fire::{Fired, Firing};
 use crate::request::DataRequest;
 
 /// One message for the channel. Read-only: a payload that makes the run panic costs its own answer and nothing else.
@@ -23,6 +24,11 @@ pub struct Run {
     /// How long it may take at most; the channel may allow less.
     pub limit: Duration,
 }
+
+/// A run that is due now. Read-only, as [`Submit`] is; it is dropped when it is called off or its caller leaves.
+#[derive(Debug, Message)]
+#[rtype(result = "Fired")]
+pub struct Fire(pub Firing);
 
 /// Asks which version of the channel the actor runs. It takes its turn in the mailbox, so an answer proves that the
 /// actor lives.

@@ -56,16 +56,16 @@ enum Guard {
 impl Guard {
     /// The ingresses whose messages meet it.
     const fn ingresses(self) -> &'static [Ingress] {
-        use Ingress::{Embedded, Http};
+        use Ingress::{Cron, Embedded, Http};
         match self {
             Self::RateLimit => &[Http],
             Self::Credentials => &[Http],
             Self::Quota => &[Http],
             Self::Origin => &[Http],
-            Self::Validation => &[Http, Embedded],
+            Self::Validation => &[Http, Embedded, Cron],
             Self::Deduplication => &[Http],
             Self::Cache => &[Http],
-            Self::Backpressure => &[Http, Embedded],
+            Self::Backpressure => &[Http, Embedded, Cron],
         }
     }
 
@@ -183,6 +183,14 @@ pub(crate) enum Stop {
     Answered(Answer),
 }
 
+/// Why a run of a schedule does not begin.
+pub(crate) enum Held {
+    /// A guard refused it, and will again.
+    Refused(ServiceError),
+    /// There is no capacity now.
+    Busy,
+}
+
 impl From<ServiceError> for Stop {
     fn from(refusal: ServiceError) -> Self {
         Self::Refused(refusal)
@@ -249,6 +257,23 @@ impl Definition {
         };
         let kept_at = reuse.map(|(_, key)| key);
         Ok(Admitted { payload, metadata, bucket, profile, claim, kept_at, permit })
+    }
+
+    /// Leads a run of a schedule past the guards; gives its metadata back, and the permit it holds while it runs.
+    pub(crate) fn admit_firing(
+        &self,
+        payload: &Value,
+        mut metadata: Map<String, Value>,
+    ) -> Result<(Map<String, Value>, Option<Permit>), Held> {
+        let (guards, ingress) = (&self.guards, Ingress::Cron);
+        if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
+            metadata = validation.check(payload, metadata, &self.tools).map_err(Held::Refused)?;
+        }
+        let permit = Guard::Backpressure.of(&guards.permits, ingress).map(Permits::take).transpose();
+        permit.map(|permit| (metadata, permit)).map_err(|Exhausted| {
+            self.tools.metrics.error("backpressure");
+            Held::Busy
+        })
     }
 
     /// Which share of the traffic the caller belongs to; nothing to tell where one version has it all.

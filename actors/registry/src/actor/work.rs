@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use svc_channels::Toolbox;
 use svc_store::Store;
 use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::commit::{Changes, entry};
@@ -28,6 +29,8 @@ const AT_ONCE: usize = 64;
 /// What outlives an instance of the registry: its snapshot, and what it works with.
 pub(crate) struct Shared {
     pub(crate) snapshot: ArcSwap<Snapshot>,
+    /// Its generation, for those who wait for the next one.
+    pub(crate) generation: watch::Sender<u64>,
     /// What reloads left undone, until one that covers it succeeds.
     pub(crate) failure: ArcSwapOption<Failure>,
     pub(crate) store: Store,
@@ -125,7 +128,7 @@ impl Shared {
         if let Some(declared) = &changes.declared {
             self.tools.engine.declare(Arc::clone(declared));
         }
-        self.snapshot.store(Arc::clone(&next));
+        self.serve(Arc::clone(&next));
         // An actor may have been quarantined before the snapshot knew it.
         self.reconcile(changes.channels.iter().map(|(id, _)| &**id));
         let next = self.snapshot.load();
@@ -232,7 +235,8 @@ impl Shared {
         let mut next: Option<Snapshot> = None;
         for old in ids.filter_map(|id| current.by_id(id)) {
             let Some(serving) = old.serving() else { continue };
-            let state = match (quarantine_of(&serving.actors), old.quarantine()) {
+            let reason = quarantine_of(&serving.actors).or_else(|| self.fleet.quarantine_of_schedule(old));
+            let state = match (reason, old.quarantine()) {
                 (Some(reason), None) => {
                     slog::warn!(self.log, "channel quarantined"; "channel" => old.name(), "reason" => &*reason);
                     ChannelState::Quarantined(Quarantine { reason, actors: Some(serving.clone()) })
@@ -247,8 +251,15 @@ impl Shared {
         }
         if let Some(mut next) = next {
             next.generation += 1;
-            self.snapshot.store(Arc::new(next));
+            self.serve(Arc::new(next));
         }
+    }
+
+    /// Makes a snapshot the one that everybody reads.
+    fn serve(&self, next: Arc<Snapshot>) {
+        let generation = next.generation();
+        self.snapshot.store(next);
+        self.generation.send_replace(generation);
     }
 }
 

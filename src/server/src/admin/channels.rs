@@ -35,8 +35,7 @@ impl Authored for Channel {
     async fn gates(state: &AppState, _: &str) -> Result<ChannelGates, StoreError> {
         let planes = state.planes.clone();
         Ok(ChannelGates {
-            // Whatever cron.enabled says: this version has no scheduler.
-            cron_enabled: false,
+            cron_enabled: state.config.cron.enabled,
             platform_route: Some(Arc::new(move |pattern| planes.platform_route(pattern))),
         })
     }

@@ -1,6 +1,5 @@
 //! Settings that exist but whose feature this version does not have. Ignoring them would weaken or mislead, so they
-//! end the start; where a default asks for such a feature, the start says that nothing comes of it. A feature that
-//! arrives deletes its line here.
+//! end the start. A feature that arrives deletes its line here.
 
 use super::Config;
 use super::problem::Report;
@@ -52,19 +51,10 @@ const UNAVAILABLE: &[Unavailable] = &[
     },
 ];
 
-/// A default that asks for what is not there, and what the start says about it.
-type Idle = (fn(&Config) -> bool, &'static str);
-
-const IDLE: &[Idle] =
-    &[(|c| c.cron.enabled, "cron.enabled: schedules do not run in this version (false silences this)")];
-
-/// Refuses what is asked for and not there, and notes the defaults that nothing comes of.
+/// Refuses what is asked for and not there.
 pub(crate) fn check(config: &Config, report: &mut Report) {
     for item in UNAVAILABLE.iter().filter(|item| (item.asked_for)(config)) {
         report.refuse(item.key, format!("not available in this version; {}", item.remedy));
-    }
-    for (_, note) in IDLE.iter().filter(|(applies, _)| applies(config)) {
-        report.note(*note);
     }
 }
 

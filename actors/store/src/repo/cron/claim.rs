@@ -21,6 +21,8 @@ pub(super) struct Take {
     pub(super) lease: Duration,
     pub(super) limit: i64,
     pub(super) max_recoveries: u32,
+    /// Channels whose pending rows are passed over.
+    pub(super) except: Vec<String>,
 }
 
 /// What is claimed, and the rows whose leases ended too often. Those hold slots, which are locked before rows are: each
@@ -31,8 +33,8 @@ pub(super) struct Taken {
 }
 
 pub(super) async fn claim(conn: &mut Conn, take: &Take) -> Result<Taken, StoreError> {
-    let mut due = candidates(conn, Kind::Abandoned, take.limit).await?;
-    due.extend(candidates(conn, Kind::Pending, take.limit).await?);
+    let mut due = candidates(conn, Kind::Abandoned, take).await?;
+    due.extend(candidates(conn, Kind::Pending, take).await?);
     let now = clock::now(conn).await?;
     let mut due: Vec<_> = due.into_iter().filter_map(Candidate::split).collect();
     due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
@@ -76,14 +78,15 @@ enum Kind {
 
 /// The oldest of a kind, locked. Rows that another worker has locked are passed over: SQLite has one writer, and this
 /// is it.
-async fn candidates(conn: &mut Conn, kind: Kind, limit: i64) -> Result<Vec<Candidate>, StoreError> {
+async fn candidates(conn: &mut Conn, kind: Kind, take: &Take) -> Result<Vec<Candidate>, StoreError> {
     let order = (cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc());
-    let rows = cron_occurrences::table.select(columns::<Candidate>()).order(order).limit(limit);
+    let rows = cron_occurrences::table.select(columns::<Candidate>()).order(order).limit(take.limit);
     Ok(match kind {
         Kind::Pending => {
             let due = rows
                 .filter(cron_occurrences::status.eq(Status::Pending.name()))
-                .filter(cron_occurrences::scheduled_for.le(Now));
+                .filter(cron_occurrences::scheduled_for.le(Now))
+                .filter(cron_occurrences::channel_id.ne_all(&take.except));
             match conn {
                 Conn::Sqlite(c) => due.load(c).await?,
                 Conn::Postgres(c) => due.for_update().skip_locked().load(&mut **c).await?,

@@ -104,7 +104,8 @@ impl Ledger {
     }
 
     /// Takes at most `limit` rows for `lease`, those due longest first: rows that are due and in nobody's hands, and
-    /// rows in hands whose lease has ended. A row that has had more than `max_recoveries` leases end fails instead.
+    /// rows in hands whose lease has ended. A row that has had more than `max_recoveries` leases end fails instead. Rows of
+    /// the channels `except` are left alone while nobody has them.
     ///
     /// # Errors
     /// When the database does not answer. What was claimed and not heard of is claimed again when its lease has ended.
@@ -114,9 +115,10 @@ impl Ledger {
         lease: Duration,
         limit: usize,
         max_recoveries: u32,
+        except: Vec<String>,
     ) -> Result<Claims, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let take = claim::Take { holder: holder.to_owned(), lease, limit, max_recoveries };
+        let take = claim::Take { holder: holder.to_owned(), lease, limit, max_recoveries, except };
         let step: Step<_, _> = |conn, take| Box::pin(claim::claim(conn, take));
         let claim::Taken { mut claims, exhausted } = self.0.transact(operation("claim"), take, step).await?;
         for id in exhausted {

@@ -1,0 +1,187 @@
+//! What a cron channel says beside its workflow: when it is due, with what, and what follows when it is late or busy.
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+use svc_ledger::{Misfire, Singleton};
+use svc_model::ChannelContent;
+use svc_schedule::Schedule;
+
+/// The transport of a cron channel, ready to be followed.
+#[derive(Clone, Debug)]
+pub struct CronConfig {
+    /// When it is due.
+    pub schedule: Schedule,
+    /// What every run gets.
+    pub payload: Value,
+    /// What becomes of instants that passed while nobody scheduled. A bound is as authored; the server may allow fewer.
+    pub misfire: Misfire,
+    /// What keeps runs apart; `None` where they may overlap.
+    pub singleton: Option<Singleton>,
+    /// Identifies what decides about instants: expression, zone, misfire policy and bound. Where it changes, the
+    /// schedule starts anew.
+    pub hash: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Transport {
+    schedule: String,
+    timezone: Option<String>,
+    payload: Option<Map<String, Value>>,
+    misfire_policy: Option<Policy>,
+    max_catch_up: Option<u32>,
+    concurrency: Option<Concurrency>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Concurrency {
+    policy: Option<Beside>,
+    key: Option<String>,
+    slots: Option<u32>,
+}
+
+/// What becomes of missed instants.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Policy {
+    Skip,
+    #[default]
+    Latest,
+    CatchUp,
+}
+
+/// Whether runs may overlap.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Beside {
+    Allow,
+    Forbid,
+}
+
+impl CronConfig {
+    /// Reads the transport of the channel `id`.
+    ///
+    /// # Errors
+    /// What is wrong with it, as a reason for quarantine.
+    pub fn parse(id: &str, content: &ChannelContent) -> Result<Self, String> {
+        let transport =
+            Transport::deserialize(&content.transport_config).map_err(|error| error.to_string())?;
+        let zone = transport.timezone.as_deref().unwrap_or_default();
+        let schedule = Schedule::parse(&transport.schedule, zone).map_err(|error| error.to_string())?;
+        let bound = transport.max_catch_up.unwrap_or(1).max(1);
+        let misfire = match transport.misfire_policy.unwrap_or_default() {
+            Policy::Skip => Misfire::Skip,
+            Policy::Latest => Misfire::Latest,
+            Policy::CatchUp => Misfire::CatchUp(bound),
+        };
+        Ok(Self {
+            hash: hash(&[schedule.expression(), schedule.zone(), misfire.name(), &bound.to_string()]),
+            schedule,
+            payload: Value::Object(transport.payload.unwrap_or_default()),
+            misfire,
+            singleton: transport.concurrency.and_then(|concurrency| concurrency.singleton(id)),
+        })
+    }
+}
+
+impl Concurrency {
+    fn singleton(self, id: &str) -> Option<Singleton> {
+        let forbids = self.policy == Some(Beside::Forbid);
+        let key = self.key.unwrap_or_else(|| id.to_owned());
+        forbids.then(|| Singleton { key, slots: self.slots.unwrap_or(1).max(1) })
+    }
+}
+
+fn hash(parts: &[&str]) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(parts.join("\n")) {
+        // Writing to a text does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svc_model::{ChannelType, Protocol};
+
+    use super::*;
+
+    fn parse(transport_config: Value) -> Result<CronConfig, String> {
+        let content = ChannelContent {
+            name: "nightly".into(),
+            description: None,
+            channel_type: ChannelType::Async,
+            protocol: Protocol::Cron,
+            methods: None,
+            route_pattern: None,
+            topic: None,
+            consumer_group: None,
+            transport_config,
+            workflow_id: Some("w".into()),
+            config: json!({}),
+            priority: 0,
+            tags: vec![],
+        };
+        CronConfig::parse("c-1", &content)
+    }
+
+    #[test]
+    fn what_is_not_said_has_its_default() {
+        let config = parse(json!({"schedule": "0 0 * * * *"})).unwrap();
+        assert_eq!((config.payload, config.misfire), (json!({}), Misfire::Latest));
+        assert_eq!(config.singleton, None);
+        assert_eq!(config.schedule.zone(), "UTC");
+    }
+
+    #[test]
+    fn runs_are_kept_apart_by_the_channels_own_id_unless_a_key_is_shared() {
+        let of = |concurrency: Value| {
+            parse(json!({"schedule": "@hourly", "concurrency": concurrency})).unwrap().singleton
+        };
+        assert_eq!(of(json!({"policy": "allow", "key": "k"})), None);
+        assert_eq!(of(json!({"policy": "forbid"})), Some(Singleton { key: "c-1".into(), slots: 1 }));
+        let shared = json!({"policy": "forbid", "key": "k", "slots": 3});
+        assert_eq!(of(shared), Some(Singleton { key: "k".into(), slots: 3 }));
+    }
+
+    #[test]
+    fn the_hash_follows_what_decides_about_instants_and_nothing_else() {
+        let base = json!({"schedule": "0 0 3 * * *", "timezone": "Europe/Berlin"});
+        let with = |key: &str, value: Value| {
+            let mut transport = base.clone();
+            transport[key] = value;
+            parse(transport).unwrap().hash
+        };
+        let own = parse(base.clone()).unwrap().hash;
+        assert_eq!(with("payload", json!({"a": 1})), own);
+        assert_eq!(with("concurrency", json!({"policy": "forbid"})), own);
+        for (key, value) in [
+            ("schedule", json!("0 0 4 * * *")),
+            ("timezone", json!("UTC")),
+            ("misfire_policy", json!("skip")),
+            ("max_catch_up", json!(2)),
+        ] {
+            assert_ne!(with(key, value), own, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_transport_that_cannot_be_followed_says_why() {
+        for (transport, part) in [
+            (json!({}), "schedule"),
+            (json!({"schedule": "0 0 3 * * *", "jitter": 1}), "jitter"),
+            (json!({"schedule": "0 0 31 2 * *"}), ""),
+            (json!({"schedule": "@hourly", "timezone": "Mars/Olympus"}), ""),
+            (json!({"schedule": "@hourly", "concurrency": {"policy": "queue_one"}}), "queue_one"),
+        ] {
+            let reason = parse(transport.clone()).unwrap_err();
+            assert!(reason.contains(part), "{transport}: {reason}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A run of a schedule: due now, answered to nobody, dropped when it is called off.
+
+use std::time::Duration;
+
+use futures_util::future::{AbortRegistration, Abortable};
+use serde_json::{Map, Value};
+use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
+use uuid::Uuid;
+
+use crate::definition::Definition;
+use crate::guards::Held;
+use crate::job::{self, describe};
+use crate::metadata;
+use crate::metrics::Ending;
+use crate::serve::Tally;
+use crate::shape::Control;
+
+/// What a schedule wants run.
+#[derive(Debug)]
+pub struct Firing {
+    /// What the run gets.
+    pub payload: Value,
+    /// What the run is told about the instant it is for; `metadata.trigger`.
+    pub trigger: Map<String, Value>,
+    /// Which share of the traffic it belongs to, 0 to 99: the same at every attempt.
+    pub bucket: u8,
+    /// How long it may run where the channel does not say.
+    pub default_limit: Duration,
+    /// The trace it leaves, if any.
+    pub trace_id: Option<Uuid>,
+    /// Calls the run off: it is dropped where it stands.
+    pub abort: AbortRegistration,
+}
+
+/// What became of a run.
+#[derive(Debug)]
+pub struct Fired {
+    /// How it ended.
+    pub ended: FireEnd,
+    /// The message as the tasks left it, JSON, where a trace keeps it.
+    pub result: Option<String>,
+    /// The execution trace, JSON, where the channel keeps one.
+    pub task_trace: Option<String>,
+    /// How long it ran.
+    pub took: Duration,
+}
+
+/// How a run of a schedule ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FireEnd {
+    /// Without a failed task.
+    Completed,
+    /// With a failure, a refusal of a guard, or at its deadline.
+    Failed {
+        /// What an operator reads.
+        message: String,
+    },
+    /// The channel has no capacity for it now; nothing was run.
+    Busy,
+    /// It was called off; nothing of it goes on.
+    Aborted,
+}
+
+impl FireEnd {
+    fn alone(self) -> Fired {
+        Fired { ended: self, result: None, task_trace: None, took: Duration::ZERO }
+    }
+}
+
+impl Definition {
+    /// Leads a run past the guards that a schedule meets, and runs it.
+    pub(crate) async fn fire(&self, firing: Firing) -> Fired {
+        let Firing { payload, trigger, bucket, default_limit, trace_id, abort } = firing;
+        let mut tally = Tally::start(&self.meters);
+        let metadata = metadata::of_schedule(&self.name, self.tools.settings.vars.as_ref(), trigger);
+        let (metadata, _permit) = match self.admit_firing(&payload, metadata) {
+            Ok(admitted) => admitted,
+            Err(Held::Busy) => {
+                tally.ending = None;
+                return FireEnd::Busy.alone();
+            }
+            Err(Held::Refused(refusal)) => {
+                return FireEnd::Failed { message: format!("guard_refused: {}", refusal.message()) }.alone();
+            }
+        };
+        let limit = self.timeout.unwrap_or(default_limit);
+        let policy = self.tracing.as_ref().filter(|_| trace_id.is_some());
+        let options = RunOptions {
+            bucket: Some(bucket),
+            deadline: Some(limit),
+            trace: self.details(policy.is_some_and(|policy| policy.task_details)),
+            capture_changes: policy.is_some(),
+        };
+        let message = Message::new(payload, metadata);
+        let message = Message { id: trace_id.unwrap_or(message.id), ..message };
+        let Ok(mut outcome) = Abortable::new(self.execute(message, options), abort).await else {
+            tally.ending = None;
+            return FireEnd::Aborted.alone();
+        };
+        let (ending, ended) = conclude(&outcome, limit);
+        tally.ending = Some(ending);
+        let clean = ended == FireEnd::Completed;
+        let kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
+        let task_trace = outcome.trace.take().filter(|_| kept);
+        Fired {
+            result: if kept && clean { self.result_of(&mut outcome) } else { None },
+            task_trace: self.task_trace(task_trace),
+            ended,
+            took: tally.started.elapsed(),
+        }
+    }
+
+    /// What a trace keeps of a clean run. One that is too large is left out, which changes nothing for the run.
+    fn result_of(&self, outcome: &mut RunOutcome) -> Option<String> {
+        Control::take(&mut outcome.message.data);
+        let result = job::stored(outcome).ok()?;
+        if self.tools.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
+            self.tools.metrics.error("result_size_exceeded");
+            return None;
+        }
+        Some(result)
+    }
+}
+
+fn conclude(outcome: &RunOutcome, limit: Duration) -> (Ending, FireEnd) {
+    match &outcome.failure {
+        None if outcome.errors.is_empty() => (Ending::Ok, FireEnd::Completed),
+        Some(failure) if failure.kind == FailureKind::Timeout => {
+            let message = format!("timed out after {}ms", limit.as_millis());
+            (Ending::Timeout, FireEnd::Failed { message })
+        }
+        _ => (Ending::Error, FireEnd::Failed { message: describe(&outcome.errors) }),
+    }
+}

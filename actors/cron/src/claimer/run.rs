@@ -1,0 +1,219 @@
+//! One claim, from the look for its channel to what is written of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::AbortHandle;
+use slog::{debug, warn};
+use svc_channels::{Definition, FireEnd, Fired, Firing};
+use svc_ledger::{HeldSlot, Settlement, Status};
+use svc_registry::{Entry, Scope};
+use svc_store::{Claim, NewTrace, Started, StoreError, TraceEnd, TraceMode, TraceStatus};
+use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
+
+use super::firing::Over;
+use super::runs::Runs;
+use super::state;
+use crate::desk::Desk;
+use crate::pause::pause;
+
+/// How long a claim is offered back to a database that does not take it; then its lease ends by itself.
+const OFFERED_BACK: Duration = Duration::from_secs(30);
+
+/// A claim and what it is run with.
+pub(super) struct Attempt {
+    pub(super) desk: Arc<Desk>,
+    pub(super) runs: Arc<Runs>,
+    pub(super) claim: Claim,
+}
+
+/// A claim that leads to no run.
+enum NoRun {
+    /// It fails.
+    Failed(String),
+    /// It may run later, or elsewhere.
+    Back,
+}
+
+impl Attempt {
+    /// Runs it and writes what became of it.
+    pub(super) async fn make(self) {
+        let (entry, definition) = match self.channel().await {
+            Ok(found) => found,
+            Err(NoRun::Failed(reason)) => {
+                let message = format!("channel_unavailable: {reason}");
+                return self.settle(None, Settlement::Failed { message }, None).await;
+            }
+            Err(NoRun::Back) => return self.pass_over(None).await,
+        };
+        let Some(cron) = definition.cron() else { return };
+        if self.runs.is_closing() {
+            return self.give_back(None).await;
+        }
+        let trace = definition.is_traced().then(|| self.trace(&entry, &cron.payload));
+        let trace_id = trace.as_ref().map(|trace| trace.id);
+        let begun = Instant::now();
+        let start = self.desk.ledger.start(
+            &self.claim.key,
+            definition.version(),
+            cron.singleton.as_ref(),
+            self.desk.settings.lease,
+            trace,
+        );
+        let (slot, started_at) = match self.desk.ask(start).await {
+            Ok(Started::Running { slot, started_at }) => (slot, started_at),
+            Ok(Started::Saturated) => return self.desk.metrics.skipped_for_singleton(1),
+            Ok(Started::Lost) => return,
+            Err(error) => return self.not_started(&error).await,
+        };
+        if self.claim.key.attempt == 1 {
+            let lag = (started_at - self.claim.scheduled_for).to_std().unwrap_or_default();
+            self.desk.metrics.began(lag);
+        }
+        let (abort, registration) = AbortHandle::new_pair();
+        let firing = Firing {
+            payload: cron.payload.clone(),
+            trigger: state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref()),
+            bucket: state::bucket(&self.claim),
+            default_limit: self.desk.settings.default_timeout,
+            trace_id,
+            abort: registration,
+        };
+        let run = self.desk.registry.fire(&entry, firing);
+        match self.watch(run, abort, slot.as_ref(), begun).await {
+            Over::Ended(fired) => self.ended(fired, slot.as_ref(), trace_id).await,
+            Over::CalledOff => self.give_back(slot.as_ref()).await,
+            Over::Lost(why) => {
+                warn!(self.desk.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
+                    "occurrence" => %self.claim.key.id, "why" => ?why);
+            }
+        }
+    }
+
+    /// The channel, in one snapshot for the whole attempt. One that this node does not know may be new: it looks again.
+    async fn channel(&self) -> Result<(Arc<Entry>, Arc<Definition>), NoRun> {
+        let registry = &self.desk.registry;
+        let find = || registry.snapshot().by_id(&self.claim.channel_id).cloned();
+        let mut found = find();
+        if found.is_none() && registry.admits(&self.claim.channel_name) {
+            let scope = Scope::channel(self.claim.channel_id.clone());
+            registry.reload(scope).await.map_err(|_| NoRun::Back)?;
+            found = find();
+        } else if found.is_none() {
+            // This node is not to serve it; another one is.
+            return Err(NoRun::Back);
+        }
+        let entry = found.ok_or_else(|| NoRun::Failed("the channel is not active".to_owned()))?;
+        if let Some(quarantine) = entry.quarantine() {
+            return Err(NoRun::Failed(quarantine.reason.to_string()));
+        }
+        let definition = entry.definition().filter(|definition| definition.cron().is_some()).cloned();
+        match definition {
+            Some(definition) => Ok((entry, definition)),
+            None => Err(NoRun::Failed("the channel does not run by the clock".to_owned())),
+        }
+    }
+
+    /// The row of a run that leaves a trace.
+    fn trace(&self, entry: &Entry, payload: &serde_json::Value) -> NewTrace {
+        NewTrace {
+            channel_id: Some(self.claim.channel_id.as_str().into()),
+            input_json: Some(payload.to_string()),
+            started_at: self.desk.clock.now().map(|now| now.naive_utc()),
+            ..NewTrace::new(Uuid::now_v7(), entry.name().into(), TraceMode::Cron, TraceStatus::Running)
+        }
+    }
+
+    async fn not_started(&self, error: &StoreError) {
+        self.desk.settings.errors.tell("cron_start");
+        warn!(self.desk.log, "a run could not be put on record";
+            "occurrence" => %self.claim.key.id, "error" => %error);
+        self.pass_over(None).await;
+    }
+
+    async fn ended(&self, fired: Fired, slot: Option<&HeldSlot>, trace_id: Option<Uuid>) {
+        let Fired { ended, result, task_trace, took } = fired;
+        let (settlement, status, error_message) = match ended {
+            FireEnd::Busy => return self.pass_over(slot).await,
+            // Only this attempt calls it off.
+            FireEnd::Aborted => return self.give_back(slot).await,
+            FireEnd::Completed => (Settlement::Completed, TraceStatus::Completed, None),
+            FireEnd::Failed { message } => {
+                (Settlement::Failed { message: message.clone() }, TraceStatus::Failed, Some(message))
+            }
+        };
+        self.desk.metrics.ran(&self.claim.channel_name, took);
+        let end = trace_id.map(|id| TraceEnd {
+            id,
+            status,
+            result_json: result,
+            error_message,
+            duration_ms: Some(took.as_secs_f64() * 1000.0),
+            task_trace_json: task_trace,
+        });
+        self.settle(slot, settlement, end).await;
+    }
+
+    /// Writes the end of it, until it is written or the claim turns out to be lost: the ledger tells late writes apart.
+    async fn settle(&self, slot: Option<&HeldSlot>, mut settlement: Settlement, mut end: Option<TraceEnd>) {
+        let mut failures = 0;
+        loop {
+            let written = self.desk.ledger.settle(&self.claim.key, slot, settlement.clone(), end.clone());
+            match self.desk.ask(written).await {
+                Ok(true) => {
+                    let status = match settlement {
+                        Settlement::Completed => Status::Completed,
+                        Settlement::Failed { .. } => Status::Failed,
+                    };
+                    return self.desk.metrics.came_to(status, 1);
+                }
+                Ok(false) => {
+                    debug!(self.desk.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
+                    return;
+                }
+                Err(error) => {
+                    failures += 1;
+                    warn!(self.desk.log, "the end of a run was not written";
+                        "occurrence" => %self.claim.key.id, "error" => %error);
+                    if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
+                        // What it says cannot be stored; that it ended can.
+                        simplify(&mut settlement, &mut end);
+                    }
+                    sleep(pause(&self.claim.channel_id, failures)).await;
+                }
+            }
+        }
+    }
+
+    /// Gives it back because it cannot run here now.
+    async fn pass_over(&self, slot: Option<&HeldSlot>) {
+        self.runs.pass_over(&self.claim.channel_id);
+        self.give_back(slot).await;
+    }
+
+    async fn give_back(&self, slot: Option<&HeldSlot>) {
+        let offer = async {
+            let mut failures = 0;
+            while let Err(error) = self.desk.ask(self.desk.ledger.give_back(&self.claim, slot)).await {
+                failures += 1;
+                warn!(self.desk.log, "a claim was not given back";
+                    "occurrence" => %self.claim.key.id, "error" => %error);
+                sleep(pause(&self.claim.channel_id, failures)).await;
+            }
+        };
+        // Past that its lease ends, which gives it back as well.
+        let _late = timeout(OFFERED_BACK, offer).await;
+    }
+}
+
+fn simplify(settlement: &mut Settlement, end: &mut Option<TraceEnd>) {
+    if let Settlement::Failed { message } = settlement {
+        *message = "the reason could not be stored".to_owned();
+    }
+    if let Some(end) = end {
+        end.result_json = None;
+        end.task_trace_json = None;
+        end.error_message = end.error_message.take().map(|_| "the reason could not be stored".to_owned());
+    }
+}

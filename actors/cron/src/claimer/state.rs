@@ -1,0 +1,83 @@
+//! What a run is made of: pure, no clock, no I/O.
+
+use chrono::{NaiveDateTime, SecondsFormat};
+use serde_json::{Map, Value};
+use svc_ledger::HeldSlot;
+use svc_model::rollout;
+use svc_store::Claim;
+
+/// `metadata.trigger`: what a run is told about the instant it is for.
+pub(super) fn trigger(
+    claim: &Claim,
+    started_at: NaiveDateTime,
+    zone: &str,
+    slot: Option<&HeldSlot>,
+) -> Map<String, Value> {
+    let mut trigger = Map::new();
+    let mut put = |key: &str, value: Value| drop(trigger.insert(key.to_owned(), value));
+    put("type", claim.trigger.name().into());
+    put("occurrence_id", claim.key.id.to_string().into());
+    put("scheduled_for", rfc3339(claim.scheduled_for).into());
+    put("started_at", rfc3339(started_at).into());
+    put("timezone", zone.into());
+    put("attempt", claim.key.attempt.into());
+    if let Some(slot) = slot {
+        put("singleton_key", slot.key.as_str().into());
+        put("singleton_slot", slot.slot.into());
+    }
+    trigger
+}
+
+/// Which share of the traffic an occurrence belongs to: the same at every attempt.
+pub(super) fn bucket(claim: &Claim) -> u8 {
+    rollout::bucket(&format!("{}:{}", claim.channel_id, rfc3339(claim.scheduled_for)))
+}
+
+fn rfc3339(instant: NaiveDateTime) -> String {
+    instant.and_utc().to_rfc3339_opts(SecondsFormat::AutoSi, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use serde_json::json;
+    use svc_ledger::{ClaimKey, Trigger};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn claim(attempt: i64) -> Claim {
+        Claim {
+            key: ClaimKey { id: Uuid::nil(), holder: "n".into(), attempt, claim: attempt },
+            channel_id: "nightly".into(),
+            channel_name: "nightly".into(),
+            channel_version: 1,
+            workflow_id: None,
+            trigger: Trigger::Cron,
+            scheduled_for: DateTime::from_timestamp(1_767_317_400, 0).unwrap().naive_utc(),
+            raised: true,
+            recovered: false,
+        }
+    }
+
+    #[test]
+    fn a_run_is_told_about_its_instant() {
+        let started_at = DateTime::from_timestamp_millis(1_767_317_400_250).unwrap().naive_utc();
+        let slot = HeldSlot { key: "k".into(), slot: 1, token: 9 };
+        let told = Value::Object(trigger(&claim(2), started_at, "Europe/Berlin", Some(&slot)));
+        assert_eq!(
+            told,
+            json!({"type": "cron", "occurrence_id": Uuid::nil().to_string(),
+                "scheduled_for": "2026-01-02T01:30:00Z", "started_at": "2026-01-02T01:30:00.250Z",
+                "timezone": "Europe/Berlin", "attempt": 2, "singleton_key": "k", "singleton_slot": 1})
+        );
+        let told = trigger(&claim(1), started_at, "UTC", None);
+        assert!(!told.contains_key("singleton_key") && !told.contains_key("singleton_slot"));
+    }
+
+    #[test]
+    fn every_attempt_runs_the_same_version() {
+        assert_eq!(bucket(&claim(1)), bucket(&claim(7)));
+        assert_eq!(bucket(&claim(1)), rollout::bucket("nightly:2026-01-02T01:30:00Z"));
+    }
+}

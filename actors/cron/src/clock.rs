@@ -1,0 +1,110 @@
+//! The database clock, as far as this node can tell without asking.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// A correction that whoever sleeps until an instant has to know of.
+const JUMP: TimeDelta = TimeDelta::seconds(1);
+
+/// What the database clock showed at some instant, carried on by the node's own monotonic clock.
+///
+/// It never shows more than the database does, so nothing planned by it is early: an answer was given before it was
+/// received. A better answer moves it forward; one that contradicts it, because a clock was set, replaces it.
+#[derive(Debug, Default)]
+pub(crate) struct DatabaseClock {
+    known: Mutex<Option<Reading>>,
+    jumped: Notify,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Reading {
+    at: Instant,
+    shown: NaiveDateTime,
+}
+
+impl Reading {
+    fn at(self, instant: Instant) -> NaiveDateTime {
+        plus(self.shown, instant.saturating_duration_since(self.at))
+    }
+
+    /// What is known after one more answer.
+    fn better(known: Option<Self>, sent: Instant, received: Instant, shown: NaiveDateTime) -> Self {
+        let answer = Self { at: received, shown };
+        let latest = plus(shown, received.saturating_duration_since(sent));
+        known.filter(|known| (shown..=latest).contains(&known.at(received))).unwrap_or(answer)
+    }
+}
+
+impl DatabaseClock {
+    /// Takes an answer into account.
+    pub(crate) fn learn(&self, sent: Instant, shown: NaiveDateTime) {
+        let received = Instant::now();
+        let mut known = self.lock();
+        let before = *known;
+        let better = Reading::better(before, sent, received, shown);
+        *known = Some(better);
+        drop(known);
+        if before.is_some_and(|before| (better.at(received) - before.at(received)).abs() > JUMP) {
+            self.jumped.notify_waiters();
+        }
+    }
+
+    /// Until the clock turns out to have been set.
+    pub(crate) async fn jump(&self) {
+        self.jumped.notified().await;
+    }
+
+    /// What it shows now; `None` before the first answer.
+    pub(crate) fn now(&self) -> Option<DateTime<Utc>> {
+        self.lock().map(|known| known.at(Instant::now()).and_utc())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Reading>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn plus(instant: NaiveDateTime, duration: Duration) -> NaiveDateTime {
+    let delta = TimeDelta::from_std(duration).unwrap_or(TimeDelta::MAX);
+    instant.checked_add_signed(delta).unwrap_or(NaiveDateTime::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(millis: i64) -> NaiveDateTime {
+        DateTime::from_timestamp_millis(1_800_000_000_000 + millis).unwrap().naive_utc()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn it_never_shows_more_than_the_database() {
+        let clock = DatabaseClock::default();
+        assert_eq!(clock.now(), None);
+        // The database shows the milliseconds since `start`; an answer takes 100 ms and was given somewhere in it.
+        let start = Instant::now();
+        for given_after in [0, 100, 40, 99, 1] {
+            let sent = Instant::now();
+            let answer = shown(sent.duration_since(start).as_millis() as i64 + given_after);
+            tokio::time::advance(Duration::from_millis(100)).await;
+            clock.learn(sent, answer);
+            let truth = shown(start.elapsed().as_millis() as i64).and_utc();
+            assert!(clock.now().unwrap() <= truth);
+        }
+        // The answer given last of all is known exactly from then on.
+        assert_eq!(clock.now().unwrap(), shown(start.elapsed().as_millis() as i64).and_utc());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_was_set_back_or_forward_is_followed() {
+        let clock = DatabaseClock::default();
+        for millis in [0, 60_000, 5_000] {
+            clock.learn(Instant::now(), shown(millis));
+            assert_eq!(clock.now().unwrap(), shown(millis).and_utc());
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The handle everyone else holds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
+use chrono::{DateTime, Utc};
+use slog::Logger;
+use svc_registry::Registry;
+use svc_store::Store;
+
+use crate::claimer::{Claimer, MARGIN, Runs};
+use crate::desk::Desk;
+use crate::health::CronHealth;
+use crate::metrics::CronMetrics;
+use crate::reaper::Reaper;
+use crate::roster::Roster;
+use crate::settings::Settings;
+
+/// What schedules work with.
+pub struct Parts {
+    /// Where the ledger is.
+    pub store: Store,
+    /// What serves, and runs.
+    pub registry: Registry,
+    /// How.
+    pub settings: Settings,
+    /// What is measured.
+    pub metrics: CronMetrics,
+    /// Where it logs.
+    pub log: Logger,
+    /// Paths of the nodes that runs use: started before the claimer and drained after it.
+    pub needs: Vec<String>,
+}
+
+/// The schedules of a node, to be asked from any thread. Cheap to clone.
+#[derive(Clone)]
+pub struct Cron {
+    desk: Arc<Desk>,
+}
+
+impl Cron {
+    /// Path of the group of schedules below that of [`supervise`](Self::supervise).
+    pub const SCHEDULES: &'static str = "schedules";
+
+    /// Adds the group `path` with everything in it. `at` must be a thread whose runtime also drives other tasks.
+    ///
+    /// # Errors
+    /// A path is taken, the place is gone, or something needed is not there.
+    pub async fn supervise(tree: &Tree, path: &str, at: Placement, parts: Parts) -> Result<Self, SpawnError> {
+        let Parts { store, registry, settings, metrics, log, needs } = parts;
+        let desk = Arc::new(Desk::new(store.ledger(), registry, settings, metrics, log));
+        let schedules = format!("{path}/{}", Self::SCHEDULES);
+        tree.group(path, GroupSpec::new()).await?;
+        tree.group(&schedules, GroupSpec::new()).await?;
+
+        let runs = Arc::new(Runs::new(desk.settings.workers));
+        let drain = desk.settings.shutdown_timeout + MARGIN;
+        let spec = ChildSpec::new().needs(&needs).drain_deadline(drain);
+        let of_claimer = Arc::clone(&desk);
+        tree.spawn(&format!("{path}/claimer"), spec, at.clone(), move |_| {
+            let claimer = Claimer::new(Arc::clone(&of_claimer), Arc::clone(&runs));
+            std::future::ready(Ok(claimer))
+        })
+        .await?;
+        let of_reaper = Arc::clone(&desk);
+        tree.spawn(&format!("{path}/reaper"), ChildSpec::new().needs(&needs), at.clone(), move |_| {
+            std::future::ready(Ok(Reaper::new(Arc::clone(&of_reaper))))
+        })
+        .await?;
+        let (of_roster, below, place) = (Arc::clone(&desk), tree.clone(), at.clone());
+        let schedules: Arc<str> = schedules.into();
+        let needs: Arc<[String]> = needs.into();
+        let spec = ChildSpec::new().needs(needs.iter());
+        tree.spawn(&format!("{path}/roster"), spec, at, move |_| {
+            let roster = Roster {
+                desk: Arc::clone(&of_roster),
+                tree: below.clone(),
+                group: Arc::clone(&schedules),
+                at: place.clone(),
+                needs: Arc::clone(&needs),
+            };
+            std::future::ready(Ok(roster))
+        })
+        .await?;
+        Ok(Self { desk })
+    }
+
+    /// Says that there may be something to claim: an occurrence was triggered or is to be tried again.
+    pub fn nudge(&self) {
+        self.desk.due.notify_one();
+    }
+
+    /// When a channel is due next, as far as its schedule has said; `None` for one this node does not schedule.
+    pub fn next_due(&self, channel_id: &str) -> Option<DateTime<Utc>> {
+        self.desk.seat(channel_id)?.next()
+    }
+
+    /// How the schedules fare. Reads levels; asks nobody.
+    pub fn health(&self) -> CronHealth {
+        self.desk.health()
+    }
+}
+
+impl fmt::Debug for Cron {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cron").field("health", &self.health()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,110 @@
+//! What the actors of this crate share, and what outlives each of them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use slog::{Logger, info, warn};
+use svc_registry::Registry;
+use svc_store::{Ledger, StoreError};
+use tokio::sync::{Notify, Semaphore};
+use tokio::time::Instant;
+
+use crate::clock::DatabaseClock;
+use crate::health::Passes;
+use crate::metrics::CronMetrics;
+use crate::seat::Seat;
+use crate::settings::Settings;
+
+/// Schedules that write to the ledger at the same time: the others wait their turn, so that ten thousand of them due at
+/// midnight take neither every connection nor the writer's whole mailbox.
+const WRITERS: usize = 32;
+
+/// Shared by every actor of a node.
+pub(crate) struct Desk {
+    pub(crate) ledger: Ledger,
+    pub(crate) registry: Registry,
+    pub(crate) settings: Settings,
+    pub(crate) metrics: CronMetrics,
+    pub(crate) log: Logger,
+    pub(crate) clock: DatabaseClock,
+    /// Told when there may be something to claim.
+    pub(crate) due: Notify,
+    pub(crate) passes: Passes,
+    writers: Semaphore,
+    /// Whether the latest call of the ledger got an answer.
+    answers: AtomicBool,
+    seats: Mutex<HashMap<Arc<str>, Arc<Seat>>>,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        ledger: Ledger,
+        registry: Registry,
+        settings: Settings,
+        metrics: CronMetrics,
+        log: Logger,
+    ) -> Self {
+        Self {
+            ledger,
+            registry,
+            settings,
+            metrics,
+            log,
+            clock: DatabaseClock::default(),
+            due: Notify::new(),
+            passes: Passes::default(),
+            writers: Semaphore::new(WRITERS),
+            answers: AtomicBool::new(true),
+            seats: Mutex::default(),
+        }
+    }
+
+    /// Waits for a turn, then asks the ledger.
+    pub(crate) async fn in_turn<T>(
+        &self,
+        ask: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        // It is never closed.
+        let _turn = self.writers.acquire().await;
+        self.ask(ask).await
+    }
+
+    /// Asks the ledger, and notes whether it answers: a database that is away is logged once, not by everybody.
+    pub(crate) async fn ask<T>(
+        &self,
+        ask: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let answer = ask.await;
+        let answered = !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)));
+        if self.answers.swap(answered, Ordering::AcqRel) != answered {
+            match &answer {
+                Err(error) if !answered => warn!(self.log, "the ledger does not answer"; "error" => %error),
+                _ => info!(self.log, "the ledger answers again"),
+            }
+        }
+        answer
+    }
+
+    /// As [`ask`](Self::ask), for an answer that shows the database clock.
+    pub(crate) async fn learn_time(&self) -> Result<(), StoreError> {
+        let sent = Instant::now();
+        let now = self.ask(self.ledger.now()).await?;
+        self.clock.learn(sent, now);
+        Ok(())
+    }
+
+    /// Whether the latest call of the ledger got an answer.
+    pub(crate) fn answers(&self) -> bool {
+        self.answers.load(Ordering::Acquire)
+    }
+
+    /// The schedules of this node.
+    pub(crate) fn seats(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Seat>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn seat(&self, channel_id: &str) -> Option<Arc<Seat>> {
+        self.seats().get(channel_id).cloned()
+    }
+}

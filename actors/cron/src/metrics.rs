@@ -1,0 +1,109 @@
+//! What schedules and their runs measure.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use svc_channels::SECONDS;
+use svc_ledger::Status;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StatusLabels {
+    status: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ChannelLabels {
+    channel: String,
+}
+
+/// The metric families. Cheap to clone; label values are channel names and fixed words.
+#[derive(Clone, Debug)]
+pub struct CronMetrics {
+    occurrences: Family<StatusLabels, Counter>,
+    executions: Family<ChannelLabels, Histogram, fn() -> Histogram>,
+    lag: Histogram,
+    reconcile: Histogram,
+    pub(crate) pending: Gauge,
+    pub(crate) contention: Counter,
+    pub(crate) renewal_failures: Counter,
+}
+
+impl Default for CronMetrics {
+    fn default() -> Self {
+        Self {
+            occurrences: Family::default(),
+            executions: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            lag: Histogram::new(SECONDS),
+            reconcile: Histogram::new(SECONDS),
+            pending: Gauge::default(),
+            contention: Counter::default(),
+            renewal_failures: Counter::default(),
+        }
+    }
+}
+
+impl CronMetrics {
+    /// Registers `cron_…`; the prefix is the registry's.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "cron_occurrences",
+            "Occurrences by the status they came to; of misfires every missed instant",
+            self.occurrences.clone(),
+        );
+        registry.register(
+            "cron_execution_duration_seconds",
+            "Time an occurrence ran",
+            self.executions.clone(),
+        );
+        registry.register("cron_schedule_lag_seconds", "Time from an instant to its run", self.lag.clone());
+        registry.register(
+            "cron_reconcile_duration_seconds",
+            "Time of a look at the whole ledger",
+            self.reconcile.clone(),
+        );
+        registry.register(
+            "cron_pending_occurrences",
+            "Occurrences that wait for a worker",
+            self.pending.clone(),
+        );
+        registry.register(
+            "cron_singleton_contention",
+            "Occurrences skipped because their concurrency key was held",
+            self.contention.clone(),
+        );
+        registry.register(
+            "cron_lease_renewal_failures",
+            "Renewals of a lease that the database did not take",
+            self.renewal_failures.clone(),
+        );
+    }
+
+    pub(crate) fn came_to(&self, status: Status, count: u64) {
+        if count > 0 {
+            self.occurrences.get_or_create(&StatusLabels { status: status.name() }).inc_by(count);
+        }
+    }
+
+    pub(crate) fn skipped_for_singleton(&self, count: u64) {
+        self.came_to(Status::SkippedSingleton, count);
+        self.contention.inc_by(count);
+    }
+
+    pub(crate) fn ran(&self, channel: &str, took: Duration) {
+        let labels = ChannelLabels { channel: channel.to_owned() };
+        self.executions.get_or_create(&labels).observe(took.as_secs_f64());
+    }
+
+    pub(crate) fn began(&self, lag: Duration) {
+        self.lag.observe(lag.as_secs_f64());
+    }
+
+    pub(crate) fn reconciled(&self, took: Duration) {
+        self.reconcile.observe(took.as_secs_f64());
+    }
+}

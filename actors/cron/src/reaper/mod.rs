@@ -1,0 +1,84 @@
+//! Looks at the whole ledger, again and again.
+//!
+//! Owns nothing. Takes no messages. Each look measures what waits for a worker, learns the database clock and notes that
+//! it was taken, which is how everybody else can tell that schedules are looked after. Cursors of channels that serve
+//! nowhere are paused, so that a channel that comes back begins at now instead of making up for its absence. It neither
+//! plans nor claims: leases that ended are taken over by claimers.
+
+mod state;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, WrapFuture};
+use actix_supervision::{Context, Supervised};
+use slog::{info, warn};
+use svc_store::StoreError;
+use tokio::time::{Instant, sleep};
+
+use crate::desk::Desk;
+use state::Absences;
+
+/// How long a cursor must have been due before its channel counts as served by nobody.
+const OVERDUE: Duration = Duration::from_secs(60);
+/// Time between two looks for such cursors.
+const EVERY: Duration = Duration::from_secs(30);
+
+/// The actor.
+pub(crate) struct Reaper {
+    desk: Arc<Desk>,
+}
+
+impl Reaper {
+    pub(crate) fn new(desk: Arc<Desk>) -> Self {
+        Self { desk }
+    }
+}
+
+impl Actor for Reaper {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let desk = Arc::clone(&self.desk);
+        ctx.spawn(async move { look_after(&desk).await }.into_actor(self));
+    }
+}
+
+impl Supervised for Reaper {}
+
+async fn look_after(desk: &Desk) {
+    let mut absences = Absences::new(OVERDUE, EVERY);
+    loop {
+        let begun = Instant::now();
+        match look(desk, &mut absences).await {
+            Ok(()) => {
+                desk.metrics.reconciled(begun.elapsed());
+                desk.settings.jobs.tell("cron_reconcile");
+            }
+            Err(error) => {
+                absences.failed();
+                desk.settings.errors.tell("cron_reconcile");
+                if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
+                    warn!(desk.log, "the ledger cannot be looked at"; "error" => %error);
+                }
+            }
+        }
+        sleep(desk.settings.poll).await;
+    }
+}
+
+async fn look(desk: &Desk, absences: &mut Absences) -> Result<(), StoreError> {
+    desk.learn_time().await?;
+    let backlog = desk.ask(desk.ledger.backlog()).await?;
+    desk.metrics.pending.set(backlog.pending);
+    if absences.is_due(Instant::now()) {
+        let serving = desk.seats().keys().map(|id| id.to_string()).collect();
+        let paused = desk.ask(desk.ledger.pause_stale(serving, OVERDUE)).await?;
+        if !paused.is_empty() {
+            info!(desk.log, "schedules that serve nowhere were paused"; "schedules" => paused.join(", "));
+        }
+    }
+    let unix_seconds = desk.clock.now().map(|now| now.timestamp());
+    desk.passes.succeeded(unix_seconds, backlog.oldest_pending_secs);
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! When absent channels are looked for: pure, no clock, no I/O.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The looks for channels that serve nowhere.
+///
+/// A cursor is overdue as well while the database, or every node, was away, and whoever serves it needs time to catch
+/// up. So a look is due only when this node has seen the ledger answer for as long as a cursor must be overdue.
+#[derive(Debug)]
+pub(crate) struct Absences {
+    overdue: Duration,
+    every: Duration,
+    well_since: Option<Instant>,
+    last: Option<Instant>,
+}
+
+impl Absences {
+    pub(crate) const fn new(overdue: Duration, every: Duration) -> Self {
+        Self { overdue, every, well_since: None, last: None }
+    }
+
+    /// Whether a look is due now that the ledger answers.
+    pub(crate) fn is_due(&mut self, now: Instant) -> bool {
+        let well_since = *self.well_since.get_or_insert(now);
+        let is_due = now.duration_since(well_since) >= self.overdue
+            && self.last.is_none_or(|last| now.duration_since(last) >= self.every);
+        if is_due {
+            self.last = Some(now);
+        }
+        is_due
+    }
+
+    /// The ledger did not answer.
+    pub(crate) const fn failed(&mut self) {
+        self.well_since = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_absent_before_the_ledger_has_answered_for_long_enough() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut absences = Absences::new(Duration::from_secs(60), Duration::from_secs(30));
+        let due: Vec<u64> = (0..130).filter(|second| absences.is_due(at(*second))).collect();
+        assert_eq!(due, [60, 90, 120]);
+        absences.failed();
+        let due: Vec<u64> = (200..300).filter(|second| absences.is_due(at(*second))).collect();
+        assert_eq!(due, [260, 290]);
+    }
+}

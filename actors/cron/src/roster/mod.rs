@@ -1,0 +1,161 @@
+//! Keeps one schedule for each channel that runs by the clock, in line with the registry's snapshot.
+//!
+//! Owns which schedules there are. Takes no messages: it hears of every new snapshot and looks at what changed between
+//! the two, so that a change of one channel among ten thousand costs one. A channel that supervision quarantined keeps
+//! its schedule, which stands still; one that cannot be built, or is gone, has none. The places of the schedules
+//! survive a restart.
+
+mod state;
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, WrapFuture};
+use actix_supervision::{ChildSpec, Context, NodeState, Placement, SpawnError, Supervised, Tree};
+use futures_util::StreamExt;
+use slog::warn;
+use svc_ledger::Cursor;
+use svc_registry::Snapshot;
+use tokio::time::sleep;
+
+use crate::desk::Desk;
+use crate::pause::pause;
+use crate::schedule::Scheduler;
+use crate::seat::Seat;
+use state::Change;
+
+/// Schedules started or ended at the same time.
+const AT_ONCE: usize = 64;
+/// How long a schedule may take to end.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// The actor.
+#[derive(Clone)]
+pub(crate) struct Roster {
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) tree: Tree,
+    /// Path of the group of schedules.
+    pub(crate) group: Arc<str>,
+    pub(crate) at: Placement,
+    /// What schedules stand on.
+    pub(crate) needs: Arc<[String]>,
+}
+
+impl Actor for Roster {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let roster = self.clone();
+        ctx.spawn(async move { roster.keep().await }.into_actor(self));
+    }
+}
+
+impl Supervised for Roster {}
+
+impl Roster {
+    async fn keep(self) {
+        let known = self.cursors().await;
+        let mut generations = self.desk.registry.generations();
+        let mut seen: Option<Arc<Snapshot>> = None;
+        loop {
+            generations.borrow_and_update();
+            let snapshot = Arc::clone(&self.desk.registry.snapshot());
+            let changed = match &seen {
+                Some(seen) => snapshot.cron_changes(seen),
+                None => self.everything(&snapshot),
+            };
+            let known = seen.is_none().then_some(&known);
+            let changes = changed.into_iter().map(|id| self.follow(id, &snapshot, known));
+            futures_util::stream::iter(changes).buffer_unordered(AT_ONCE).collect::<()>().await;
+            seen = Some(snapshot);
+            if generations.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The cursors of all schedules, read at once, and the database clock.
+    async fn cursors(&self) -> HashMap<String, Cursor> {
+        let mut failures = 0;
+        loop {
+            let read = async {
+                self.desk.learn_time().await?;
+                self.desk.ask(self.desk.ledger.cursors()).await
+            };
+            match read.await {
+                Ok(cursors) => {
+                    return cursors.into_iter().map(|cursor| (cursor.channel_id.clone(), cursor)).collect();
+                }
+                Err(_) => {
+                    failures += 1;
+                    self.desk.settings.errors.tell("cron_reconcile");
+                    sleep(pause(&self.desk.settings.holder, failures)).await;
+                }
+            }
+        }
+    }
+
+    /// What is in the snapshot, and what an earlier instance left that is not.
+    fn everything(&self, snapshot: &Snapshot) -> Vec<Arc<str>> {
+        let seated: Vec<_> = self.desk.seats().keys().cloned().collect();
+        let orphans = seated.into_iter().filter(|id| snapshot.by_id(id).is_none_or(|entry| !entry.is_cron()));
+        orphans.chain(snapshot.cron_channels().map(|entry| Arc::from(entry.id()))).collect()
+    }
+
+    /// Brings one schedule in line.
+    async fn follow(&self, id: Arc<str>, snapshot: &Snapshot, known: Option<&HashMap<String, Cursor>>) {
+        let seat = self.desk.seat(&id);
+        let entry = snapshot.by_id(&id).filter(|entry| entry.is_cron());
+        match state::change(seat.as_deref(), entry.map(Arc::as_ref), self.desk.settings.max_catch_up) {
+            Change::None => {}
+            Change::Begin(order, definition) => {
+                let cursor = known.and_then(|known| known.get(&*id).cloned());
+                let seat = Arc::new(Seat::new(Arc::clone(&id), order, definition, cursor));
+                self.desk.seats().insert(Arc::clone(&id), Arc::clone(&seat));
+                if let Err(error) = self.begin(&seat).await {
+                    warn!(self.desk.log, "a schedule was not started"; "channel" => &*id, "error" => %error);
+                    self.desk.seats().remove(&id);
+                }
+            }
+            Change::Tell(order, definition) => {
+                let Some(seat) = seat else { return };
+                let before = std::mem::replace(
+                    &mut *seat.definition.lock().unwrap_or_else(PoisonError::into_inner),
+                    Arc::clone(&definition),
+                );
+                seat.orders.send_replace(order);
+                if !Arc::ptr_eq(&before, &definition) {
+                    self.release(&id).await;
+                }
+            }
+            Change::End => {
+                self.desk.seats().remove(&id);
+                // One that is not there has ended.
+                let _ = self.tree.retire(&self.path(&id), DRAIN).await;
+            }
+        }
+    }
+
+    async fn begin(&self, seat: &Arc<Seat>) -> Result<(), SpawnError> {
+        let (desk, seat) = (Arc::clone(&self.desk), Arc::clone(seat));
+        let path = self.path(&seat.id);
+        let spec = ChildSpec::new().mailbox(1).needs(self.needs.iter());
+        let factory =
+            move |_| std::future::ready(Ok(Scheduler { desk: Arc::clone(&desk), seat: Arc::clone(&seat) }));
+        self.tree.spawn(&path, spec, self.at.clone(), factory).await.map(drop)
+    }
+
+    /// A channel that was built anew gets its schedule back from quarantine.
+    async fn release(&self, id: &str) {
+        let path = self.path(id);
+        let quarantined = self.tree.node(&path).is_some_and(|node| node.state == NodeState::Quarantined);
+        if quarantined && let Err(error) = self.tree.restart(&path).await {
+            warn!(self.desk.log, "a schedule was not restarted"; "channel" => id, "error" => %error);
+        }
+    }
+
+    fn path(&self, id: &str) -> String {
+        format!("{}/{id}", self.group)
+    }
+}

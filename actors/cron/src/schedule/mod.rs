@@ -1,0 +1,197 @@
+//! One schedule: its channel's instants, put on record as they come.
+//!
+//! Owns the way from its cursor to the next instant. Takes no messages: its orders are a level that the roster sets. It
+//! sleeps until it is due, plans what has passed, writes it, and says so to the claimer. A database that does not
+//! answer is waited out, for ever and cheaply. A restart begins with the cursor in the ledger; nothing in memory
+//! matters. It never runs anything, and never looks at what became of earlier instants.
+
+mod state;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, WrapFuture};
+use actix_supervision::{Context, Supervised};
+use chrono::{DateTime, TimeDelta, Utc};
+use slog::warn;
+use svc_ledger::{Cursor, Plan, Status, Walk};
+use svc_store::{Materialise, Materialised, StoreError};
+use tokio::time::sleep;
+
+use crate::desk::Desk;
+use crate::pause::pause;
+use crate::seat::{Order, Seat, Timetable};
+use state::{Step, step};
+
+/// Instants looked at before other work of the thread gets its turn.
+const WALK: usize = 256;
+/// Longest sleep: in that time two clocks drift apart by less than anybody notices.
+const NAP: Duration = Duration::from_secs(600);
+/// How long a cursor that somebody paused is left alone: an archived channel leaves this node by then.
+const PAUSED: Duration = Duration::from_secs(10);
+/// Where a schedule goes on that has no further instant: to be asked again in a year.
+const NEVER: TimeDelta = TimeDelta::days(366);
+
+/// The actor.
+pub(crate) struct Scheduler {
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) seat: Arc<Seat>,
+}
+
+impl Actor for Scheduler {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let (desk, seat) = (Arc::clone(&self.desk), Arc::clone(&self.seat));
+        ctx.spawn(async move { follow_orders(&desk, &seat).await }.into_actor(self));
+    }
+}
+
+impl Supervised for Scheduler {}
+
+/// Does what it was told last, until it is told something else.
+async fn follow_orders(desk: &Desk, seat: &Seat) {
+    let mut orders = seat.orders.subscribe();
+    let mut cursor = seat.take_known();
+    loop {
+        let order = orders.borrow_and_update().clone();
+        let told = match order {
+            Order::Follow(timetable) => {
+                let course = Course { desk, seat, timetable: &timetable };
+                tokio::select! {
+                    never = course.follow(&mut cursor) => match never {},
+                    told = orders.changed() => told,
+                }
+            }
+            Order::Rest => {
+                // Whoever else serves the channel moves the cursor meanwhile.
+                cursor = None;
+                seat.show(None);
+                orders.changed().await
+            }
+        };
+        if told.is_err() {
+            return;
+        }
+    }
+}
+
+/// Following one timetable.
+struct Course<'s> {
+    desk: &'s Desk,
+    seat: &'s Seat,
+    timetable: &'s Timetable,
+}
+
+impl Course<'_> {
+    async fn follow(&self, cursor: &mut Option<Cursor>) -> std::convert::Infallible {
+        let mut failures = 0;
+        loop {
+            match self.proceed(cursor).await {
+                Ok(()) => failures = 0,
+                Err(error) => {
+                    failures += 1;
+                    self.failed(&error, failures);
+                    sleep(pause(&self.seat.id, failures)).await;
+                }
+            }
+        }
+    }
+
+    /// The next step.
+    async fn proceed(&self, cursor: &mut Option<Cursor>) -> Result<(), StoreError> {
+        let Some(now) = self.desk.clock.now() else { return self.desk.learn_time().await };
+        let next = step(self.timetable, cursor.as_ref(), now);
+        self.seat.show(cursor.as_ref().map(|cursor| cursor.next_fire_at.and_utc()));
+        match (next, cursor.as_ref()) {
+            (Step::Wait(due), _) => tokio::select! {
+                () = sleep(until(due, now)) => {}
+                () = self.desk.clock.jump() => {}
+            },
+            (Step::Write, Some(known)) => {
+                let known = known.clone();
+                *cursor = self.write(known, now).await?;
+            }
+            (Step::Align | Step::Write, _) => *cursor = self.align(now).await?,
+            (Step::Outdated, _) => std::future::pending().await,
+        }
+        Ok(())
+    }
+
+    async fn align(&self, now: DateTime<Utc>) -> Result<Option<Cursor>, StoreError> {
+        match state::align(self.timetable, now) {
+            Some(align) => self.desk.in_turn(self.desk.ledger.align(align)).await.map(Some),
+            None => {
+                warn!(self.desk.log, "a schedule has no further instant"; "channel" => self.name());
+                std::future::pending().await
+            }
+        }
+    }
+
+    /// Plans what has passed since the cursor and writes it. Answers where the cursor is then, if that is known.
+    async fn write(&self, cursor: Cursor, now: DateTime<Utc>) -> Result<Option<Cursor>, StoreError> {
+        let plan = self.plan(cursor.next_fire_at.and_utc(), now).await;
+        let next = plan.next.unwrap_or(now + NEVER).naive_utc();
+        let missed = plan.missed.map_or(0, |missed| missed.count);
+        let written = self.desk.in_turn(self.desk.ledger.materialise(Materialise {
+            channel: self.timetable.channel.clone(),
+            from: cursor.next_fire_at,
+            next,
+            fire: plan.fire.iter().map(DateTime::naive_utc).collect(),
+            missed: plan.missed,
+            singleton: self.timetable.singleton.clone(),
+        }));
+        match written.await? {
+            Materialised::Written { inserted, skipped } => {
+                if inserted > 0 {
+                    self.desk.due.notify_one();
+                }
+                let metrics = &self.desk.metrics;
+                metrics.came_to(Status::Pending, inserted as u64);
+                metrics.came_to(Status::SkippedMisfire, missed);
+                metrics.skipped_for_singleton(skipped as u64);
+                Ok(Some(Cursor { next_fire_at: next, ..cursor }))
+            }
+            Materialised::Moved(elsewhere) => {
+                if elsewhere.paused_at.is_some() {
+                    sleep(PAUSED).await;
+                }
+                Ok(Some(elsewhere))
+            }
+            Materialised::Gone => {
+                sleep(PAUSED).await;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Walks the instants up to now, in stretches: a day of seconds holds up nobody else.
+    async fn plan(&self, from: DateTime<Utc>, now: DateTime<Utc>) -> Plan {
+        let Timetable { schedule, misfire, .. } = self.timetable;
+        let mut walk = Walk::new(from, now, self.desk.settings.misfire_grace, *misfire);
+        let mut instants = schedule.upcoming(from - TimeDelta::seconds(1));
+        while !walk.through(&mut instants, WALK) {
+            tokio::task::yield_now().await;
+        }
+        walk.plan()
+    }
+
+    fn failed(&self, error: &StoreError, failures: u32) {
+        self.desk.settings.errors.tell("cron_reconcile_channel");
+        let known = matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_));
+        // A database that is away is logged once for all schedules; and one error of this schedule is enough.
+        if !known && failures.is_power_of_two() {
+            warn!(self.desk.log, "a schedule cannot be put on record";
+                "channel" => self.name(), "failures" => failures, "error" => %error);
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.timetable.channel.channel_name
+    }
+}
+
+/// The time from `now` to `due`, a nap at most.
+fn until(due: DateTime<Utc>, now: DateTime<Utc>) -> Duration {
+    (due - now).to_std().unwrap_or_default().min(NAP)
+}

@@ -1,0 +1,112 @@
+//! What a schedule does next: pure, no clock, no I/O.
+
+use chrono::{DateTime, Utc};
+use svc_ledger::{Align, Cursor};
+
+use crate::seat::Timetable;
+
+/// The next step of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Agree with the ledger on where the schedule stands.
+    Align,
+    /// Wait until this instant of the database clock.
+    Wait(DateTime<Utc>),
+    /// Put what has passed on record.
+    Write,
+    /// Do nothing: the ledger knows a newer version, which this node will hear of.
+    Outdated,
+}
+
+/// What follows from the cursor as it was last seen.
+pub(crate) fn step(timetable: &Timetable, cursor: Option<&Cursor>, now: DateTime<Utc>) -> Step {
+    let Some(cursor) = cursor else { return Step::Align };
+    let version = timetable.channel.channel_version;
+    if cursor.channel_version > version {
+        return Step::Outdated;
+    }
+    let is_own = cursor.config_hash == timetable.hash && cursor.channel_version == version;
+    if cursor.paused_at.is_some() || !is_own {
+        return Step::Align;
+    }
+    let due = cursor.next_fire_at.and_utc();
+    if due > now { Step::Wait(due) } else { Step::Write }
+}
+
+/// What is asked of the ledger: the first instant after now, where the schedule begins; `None` where there is none.
+pub(crate) fn align(timetable: &Timetable, now: DateTime<Utc>) -> Option<Align> {
+    Some(Align {
+        channel_id: timetable.channel.channel_id.clone(),
+        version: timetable.channel.channel_version,
+        config_hash: timetable.hash.clone(),
+        next_fire_at: timetable.schedule.next_after(now)?.naive_utc(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::TimeDelta;
+    use svc_ledger::Misfire;
+    use svc_schedule::Schedule;
+    use svc_store::ChannelFacts;
+
+    use super::*;
+
+    fn now() -> DateTime<Utc> {
+        DateTime::from_timestamp(1_800_000_000, 0).unwrap()
+    }
+
+    fn timetable(version: i64, hash: &str) -> Timetable {
+        Timetable {
+            channel: ChannelFacts {
+                channel_id: "c".into(),
+                channel_name: "c".into(),
+                channel_version: version,
+                workflow_id: None,
+            },
+            schedule: Schedule::parse("* * * * * *", "").unwrap(),
+            misfire: Misfire::Latest,
+            singleton: None,
+            hash: hash.into(),
+        }
+    }
+
+    fn cursor(version: i64, hash: &str, due_in: i64) -> Cursor {
+        Cursor {
+            channel_id: "c".into(),
+            channel_version: version,
+            config_hash: hash.into(),
+            next_fire_at: (now() + TimeDelta::seconds(due_in)).naive_utc(),
+            paused_at: None,
+        }
+    }
+
+    #[test]
+    fn it_waits_until_the_cursor_is_due_and_writes_then() {
+        let timetable = timetable(2, "a");
+        let next = |due_in| step(&timetable, Some(&cursor(2, "a", due_in)), now());
+        assert_eq!(next(3), Step::Wait(now() + TimeDelta::seconds(3)));
+        assert_eq!(next(0), Step::Write, "the instant itself is due");
+        assert_eq!(next(-86_400), Step::Write);
+    }
+
+    #[test]
+    fn it_agrees_with_the_ledger_first_where_it_does_not_know_paused_or_changed() {
+        let timetable = timetable(2, "a");
+        let paused = Cursor { paused_at: Some(now().naive_utc()), ..cursor(2, "a", -1) };
+        for seen in [None, Some(paused), Some(cursor(2, "b", -1)), Some(cursor(1, "a", -1))] {
+            assert_eq!(step(&timetable, seen.as_ref(), now()), Step::Align, "{seen:?}");
+        }
+    }
+
+    #[test]
+    fn an_older_version_keeps_away_from_the_cursor_of_a_newer_one() {
+        assert_eq!(step(&timetable(2, "a"), Some(&cursor(3, "b", -1)), now()), Step::Outdated);
+    }
+
+    #[test]
+    fn a_schedule_begins_after_now() {
+        let align = align(&timetable(2, "a"), now()).unwrap();
+        assert_eq!(align.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
+    }
+}

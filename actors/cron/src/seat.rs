@@ -1,0 +1,96 @@
+//! What a schedule is told, and what it shows. Outlives the actor that follows it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use chrono::{DateTime, Utc};
+use svc_channels::Definition;
+use svc_ledger::{Cursor, Misfire, Singleton};
+use svc_registry::Entry;
+use svc_schedule::Schedule;
+use svc_store::ChannelFacts;
+use tokio::sync::watch;
+
+/// A channel as its schedule needs it.
+#[derive(Clone, Debug)]
+pub(crate) struct Timetable {
+    pub(crate) channel: ChannelFacts,
+    pub(crate) schedule: Schedule,
+    pub(crate) misfire: Misfire,
+    pub(crate) singleton: Option<Singleton>,
+    pub(crate) hash: String,
+}
+
+impl Timetable {
+    /// Of a channel that runs by the clock; `None` for another one.
+    pub(crate) fn of(entry: &Entry, definition: &Definition, max_catch_up: u32) -> Option<Self> {
+        let cron = definition.cron()?;
+        Some(Self {
+            channel: ChannelFacts {
+                channel_id: entry.id().to_owned(),
+                channel_name: entry.name().to_owned(),
+                channel_version: definition.version(),
+                workflow_id: entry.row.content.workflow_id.clone(),
+            },
+            schedule: cron.schedule.clone(),
+            misfire: match cron.misfire {
+                Misfire::CatchUp(most) => Misfire::CatchUp(most.min(max_catch_up)),
+                other => other,
+            },
+            singleton: cron.singleton.clone(),
+            hash: cron.hash.clone(),
+        })
+    }
+}
+
+/// What a schedule is to do.
+#[derive(Clone, Debug)]
+pub(crate) enum Order {
+    /// Follow it.
+    Follow(Arc<Timetable>),
+    /// Stand still: its channel is quarantined.
+    Rest,
+}
+
+/// The place of one schedule.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    pub(crate) id: Arc<str>,
+    pub(crate) orders: watch::Sender<Order>,
+    /// What `orders` was made of.
+    pub(crate) definition: Mutex<Arc<Definition>>,
+    /// The cursor as it was read with those of all schedules; spares the first question of each.
+    known: Mutex<Option<Cursor>>,
+    next: Mutex<Option<DateTime<Utc>>>,
+}
+
+impl Seat {
+    pub(crate) fn new(
+        id: Arc<str>,
+        order: Order,
+        definition: Arc<Definition>,
+        known: Option<Cursor>,
+    ) -> Self {
+        Self {
+            id,
+            orders: watch::Sender::new(order),
+            definition: Mutex::new(definition),
+            known: Mutex::new(known),
+            next: Mutex::default(),
+        }
+    }
+
+    /// Takes the cursor that was read beforehand, once.
+    pub(crate) fn take_known(&self) -> Option<Cursor> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Shows when it is due next.
+    pub(crate) fn show(&self, next: Option<DateTime<Utc>>) {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+
+    /// When it is due next, as far as it has said.
+    pub(crate) fn next(&self) -> Option<DateTime<Utc>> {
+        *self.next.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,64 @@
+//! How schedules are followed and what is due is run.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The settings of a node.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who this process is to the ledger: never the same for two processes.
+    pub holder: String,
+    /// Time between two looks at the ledger when nobody told of anything.
+    pub poll: Duration,
+    /// Runs at the same time.
+    pub workers: usize,
+    /// Rows claimed at once, at most.
+    pub claim_batch: u32,
+    /// For how long a claim holds without being renewed.
+    pub lease: Duration,
+    /// Time between two renewals; below the lease.
+    pub heartbeat: Duration,
+    /// How late an instant may be without counting as missed.
+    pub misfire_grace: Duration,
+    /// Missed instants of a schedule that are made up for, at most.
+    pub max_catch_up: u32,
+    /// Leases of a row that may end before it fails.
+    pub max_recoveries: u32,
+    /// How long a run may take whose channel does not say.
+    pub default_timeout: Duration,
+    /// How long running work may go on at shutdown.
+    pub shutdown_timeout: Duration,
+    /// Counts a failure, by one of the words of `svc_errors_total`.
+    pub errors: Tell,
+    /// Notes the success of a recurring job: `cron_reconcile`, after each pass of the reaper.
+    pub jobs: Tell,
+}
+
+/// Tells somebody a fixed word.
+#[derive(Clone)]
+pub struct Tell(Arc<dyn Fn(&'static str) + Send + Sync>);
+
+impl Tell {
+    /// Tells by `tell`.
+    pub fn new(tell: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(tell))
+    }
+
+    pub(crate) fn tell(&self, word: &'static str) {
+        (self.0)(word);
+    }
+}
+
+impl Default for Tell {
+    /// Tells nobody.
+    fn default() -> Self {
+        Self::new(|_| {})
+    }
+}
+
+impl fmt::Debug for Tell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tell")
+    }
+}

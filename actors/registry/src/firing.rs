@@ -1,0 +1,68 @@
+//! The registry as schedules see it: it finds a worker to run a channel on.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix_supervision::CallErrorKind;
+use svc_channels::{Fire, FireEnd, Fired, Firing};
+
+use crate::handle::{OFFERS, Registry};
+use crate::snapshot::Entry;
+
+impl Registry {
+    /// Runs a channel of a schedule on the next worker. Dropping the future drops the run.
+    ///
+    /// Where nothing ran because the channel has no room for it now, or its actors are on their way out, the answer is
+    /// [`FireEnd::Busy`].
+    pub async fn fire(&self, entry: &Arc<Entry>, firing: Firing) -> Fired {
+        let metrics = &self.shared.tools.metrics;
+        let turn = self.jobs.fetch_add(1, Ordering::Relaxed);
+        let mut entry = Arc::clone(entry);
+        let mut message = Fire(firing);
+        for offer in 0..OFFERS {
+            if let Some(quarantine) = entry.quarantine() {
+                metrics.error("channel_quarantined");
+                return unavailable(&quarantine.reason);
+            }
+            let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy() };
+            let error = match actor.ask(message).await {
+                Ok(fired) => return fired,
+                Err(error) => error,
+            };
+            match (error.kind, error.message) {
+                (CallErrorKind::Draining | CallErrorKind::Stopped, Some(again)) => message = again,
+                (CallErrorKind::Quarantined { reason }, _) => {
+                    metrics.error("channel_quarantined");
+                    return unavailable(&reason);
+                }
+                (_, Some(_)) => return busy(),
+                (_, None) => {
+                    metrics.error("panic");
+                    return failed("the run ended unexpectedly".to_owned());
+                }
+            }
+            match self.snapshot().by_id(entry.id()) {
+                Some(newer) => entry = Arc::clone(newer),
+                None => return unavailable("it is no longer active"),
+            }
+        }
+        busy()
+    }
+}
+
+fn unavailable(reason: &str) -> Fired {
+    failed(format!("channel_unavailable: {reason}"))
+}
+
+fn failed(message: String) -> Fired {
+    ended(FireEnd::Failed { message })
+}
+
+fn busy() -> Fired {
+    ended(FireEnd::Busy)
+}
+
+fn ended(ended: FireEnd) -> Fired {
+    Fired { ended, result: None, task_trace: None, took: Duration::ZERO }
+}
