@@ -16,6 +16,7 @@ mod data;
 mod dead_letters;
 mod durability;
 mod functions;
+mod hostile;
 mod import;
 mod operations;
 mod overload;

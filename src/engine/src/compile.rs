@@ -210,7 +210,7 @@ pub(crate) fn authored_input(function: &Value) -> &Value {
 /// The place of a counter, which must be writable where nothing stands yet.
 fn counter_path(text: &str) -> Result<Path, String> {
     let path = Path::parse(&format!("temp_data.{text}")).map_err(|error| error.to_string())?;
-    path::check(None, path.segments(), &Value::Null).map_err(|error| error.to_string())?;
+    path::check(None, path.segments(), &Value::Null, usize::MAX).map_err(|error| error.to_string())?;
     Ok(path)
 }
 

@@ -21,11 +21,13 @@ use crate::program::CompiledWorkflow;
 pub struct Limits {
     /// The largest `loop.max`; 0 = no bound.
     pub max_loop_iterations: i64,
+    /// Bytes all that tasks write to one message may take: those of its text, and 32 for every value and key.
+    pub max_message_bytes: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_loop_iterations: 10_000 }
+        Self { max_loop_iterations: 10_000, max_message_bytes: 64 << 20 }
     }
 }
 
@@ -221,7 +223,7 @@ impl EngineBuilder {
     /// The engine.
     pub fn build(self) -> Engine {
         Engine {
-            evaluator: Evaluator::new(Secrets::from_iter(self.secrets)),
+            evaluator: Evaluator::new(Secrets::from_iter(self.secrets), self.limits.max_message_bytes),
             functions: self.functions,
             vars: self.vars,
             limits: self.limits,

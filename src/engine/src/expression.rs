@@ -6,7 +6,9 @@
 
 mod prepare;
 
+use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -14,13 +16,19 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
 use serde_json::Value;
 
-use crate::depth::{self, MAX_DEPTH};
+use crate::extent;
 use crate::operators::{self, Declared, Secrets};
 use crate::path::Path;
 use crate::scope::{Arena, Reads};
 
 /// Containers inside containers that an authored expression may have.
 const MAX_NESTING: usize = 128;
+
+/// What an evaluation may take, as a multiple of what a value may.
+const ARENA_SHARE: usize = 4;
+
+/// Operators an expression may call; data it only holds is not counted.
+const MAX_CALLS: usize = 10_000;
 
 /// Operators that reach into the evaluation context.
 const ACCESSORS: [&str; 5] = ["var", "val", "missing", "missing_some", "exists"];
@@ -78,12 +86,14 @@ pub(crate) enum Condition {
 pub(crate) struct Evaluator {
     engine: datalogic_rs::Engine,
     secrets: Declared,
+    /// Bytes a value may take.
+    max_bytes: usize,
 }
 
 impl Evaluator {
-    pub(crate) fn new(secrets: Secrets) -> Self {
+    pub(crate) fn new(secrets: Secrets, max_bytes: usize) -> Self {
         let secrets: Declared = Arc::new(ArcSwap::from_pointee(secrets));
-        Self { engine: operators::engine(&secrets), secrets }
+        Self { engine: operators::engine(&secrets, max_bytes), secrets, max_bytes }
     }
 
     /// Compiles an expression for a place with or without secrets.
@@ -91,7 +101,7 @@ impl Evaluator {
     /// # Errors
     /// A text for the author: what is malformed, or which secret is refused and why.
     pub(crate) fn compile(&self, source: &Value, secrets: SecretUse) -> Result<Expression, String> {
-        not_too_deep(source)?;
+        within_bounds(source)?;
         let survey = Survey::of(source);
         for name in &survey.secrets {
             if let SecretUse::Refused(place) = secrets {
@@ -113,7 +123,7 @@ impl Evaluator {
     /// # Errors
     /// What is malformed.
     pub(crate) fn compile_syntax(&self, source: &Value) -> Result<Expression, String> {
-        not_too_deep(source)?;
+        within_bounds(source)?;
         let survey = Survey::of(source);
         let logic = self.engine.compile_arc(&prepare::prepared(source)).map_err(|error| error.to_string())?;
         Ok(Expression {
@@ -135,7 +145,7 @@ impl Evaluator {
     /// Evaluates against a context that lives in the arena.
     ///
     /// # Errors
-    /// What went wrong, a result that nests too deep included; for an expression that reads a secret only that
+    /// What went wrong, a result that is too deep or too large included; for an expression that reads a secret only that
     /// something did.
     pub(crate) fn evaluate<'r>(
         &self,
@@ -143,17 +153,32 @@ impl Evaluator {
         context: &'r DataValue<'r>,
         bump: &'r Bump,
     ) -> Result<&'r DataValue<'r>, String> {
-        let result = self.engine.evaluate(&expression.logic, context, bump).map_err(|error| {
+        let result = self.within_memory(bump, || self.engine.evaluate(&expression.logic, context, bump))?;
+        let result = result.map_err(|error| {
             if expression.secret {
                 "an expression that reads a secret failed".to_owned()
             } else {
                 error.to_string()
             }
         })?;
-        if depth::arena_exceeds(result, MAX_DEPTH) {
-            return Err(format!("the result nests more than {MAX_DEPTH} deep"));
-        }
+        extent::check_arena(result, self.max_bytes).map_err(|excess| format!("the result {excess}"))?;
         Ok(result)
+    }
+
+    /// Evaluates with an arena that grows only so far. It can refuse to grow in one way only, which is to panic.
+    fn within_memory<T>(&self, bump: &Bump, evaluate: impl FnOnce() -> T) -> Result<T, String> {
+        let limit = self.max_bytes.saturating_mul(ARENA_SHARE);
+        bump.set_allocation_limit(Some(bump.allocated_bytes().saturating_add(limit)));
+        operators::start_time();
+        let ended = catch_unwind(AssertUnwindSafe(evaluate));
+        bump.set_allocation_limit(None);
+        ended.map_err(|panic| {
+            if is_refused_growth(&*panic) {
+                format!("the expression takes more than {} MiB", limit >> 20)
+            } else {
+                "the expression could not be evaluated".to_owned()
+            }
+        })
     }
 
     /// Evaluates against named roots; roots the expression cannot read are not even copied.
@@ -188,6 +213,13 @@ impl Evaluator {
         self.engine.has_custom_operator(operator)
             || self.engine.builtin_operator_names().any(|name| name == operator)
     }
+}
+
+/// Whether a panic is that of an arena which may not grow.
+fn is_refused_growth(panic: &(dyn Any + Send)) -> bool {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default();
+    text == "out of memory" || text.starts_with("encountered allocation error")
 }
 
 /// What a walk over an authored expression finds.
@@ -258,12 +290,25 @@ impl<'s> Survey<'s> {
     }
 }
 
-/// Walking and evaluating an expression recurse as deep as it nests.
-fn not_too_deep(source: &Value) -> Result<(), String> {
-    if depth::exceeds(source, MAX_NESTING) {
+/// Walking and evaluating an expression recurse as deep as it nests, and every call may take the time of the whole message.
+fn within_bounds(source: &Value) -> Result<(), String> {
+    if extent::measure(source, MAX_NESTING, usize::MAX).is_err() {
         return Err(format!("an expression nests at most {MAX_NESTING} deep"));
     }
+    if calls(source) > MAX_CALLS {
+        return Err(format!("an expression calls at most {MAX_CALLS} operators"));
+    }
     Ok(())
+}
+
+fn calls(source: &Value) -> usize {
+    match source {
+        Value::Object(members) => {
+            usize::from(members.len() == 1) + members.values().map(calls).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(calls).sum(),
+        _ => 0,
+    }
 }
 
 fn is_literal(value: &Value) -> bool {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
+use crate::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
@@ -63,11 +64,11 @@ impl Message {
         self.read(path).cloned().unwrap_or_default()
     }
 
-    /// Whether a value may be written at a path.
+    /// Whether a value may be written at a path, and the bytes it adds at most.
     ///
     /// # Errors
-    /// What the write would exceed.
-    pub(crate) fn check(&self, path: &Path, new: &Value) -> Result<(), WriteError> {
+    /// What the write would exceed; `limit` is in bytes.
+    pub(crate) fn check(&self, path: &Path, new: &Value, limit: usize) -> Result<usize, WriteError> {
         let (slot, segments) = match (path.root(), path.segments()) {
             (Root::Data, segments) => (Some(&self.data), segments),
             (Root::TempData, segments) => (Some(&self.temp_data), segments),
@@ -76,7 +77,7 @@ impl Message {
             (Root::Metadata, []) => (None, [].as_slice()),
             (Root::Other(name), segments) => (self.others.get(name), segments),
         };
-        path::check(slot, segments, new)
+        path::check(slot, segments, new, limit)
     }
 
     /// Writes at a path. Returns whether anything was written: a path through a scalar and the read-only payload
@@ -85,7 +86,7 @@ impl Message {
     /// # Errors
     /// A value that would nest too deep, or an index too far beyond the end of its array.
     pub fn write(&mut self, path: &Path, new: Value) -> Result<bool, WriteError> {
-        self.check(path, &new)?;
+        self.check(path, &new, usize::MAX)?;
         Ok(self.put(path, new))
     }
 
@@ -105,6 +106,14 @@ impl Message {
                 path::write(self.others.entry(name.as_str()).or_insert(Value::Null), segments, new)
             }
         }
+    }
+
+    /// The bytes of what tasks may write; `None` when it is more than `limit`.
+    pub(crate) fn measure(&self, limit: usize) -> Option<usize> {
+        let members = self.metadata.values().chain(self.others.values());
+        members.chain([&self.data, &self.temp_data]).try_fold(0, |total, part| {
+            extent::measure(part, usize::MAX, limit - total).ok().map(|bytes| total + bytes)
+        })
     }
 
     /// `{data, metadata, temp_data}`, as traces and offline runs show it.

@@ -10,8 +10,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::depth::{self, MAX_DEPTH};
 use crate::error::{ErrorCode, TaskError};
+use crate::extent::{self, Excess, MAX_DEPTH};
 
 /// The largest array index a path may name.
 pub const MAX_INDEX: usize = 99_999;
@@ -117,6 +117,9 @@ pub enum WriteError {
     /// The value would nest deeper than [`MAX_DEPTH`].
     #[error("the value would nest more than {MAX_DEPTH} deep")]
     TooDeep,
+    /// The message would take more than so many bytes.
+    #[error("the message would take more than {} MiB", .0 >> 20)]
+    TooLarge(usize),
     /// Arrays would be padded with more than [`MAX_PADDING`] nulls.
     #[error("the write would pad arrays with {0} nulls, more than {MAX_PADDING}")]
     Padding(usize),
@@ -224,17 +227,24 @@ pub fn read_map<'v>(map: &'v Map<String, Value>, segments: &[Segment]) -> Option
     read(map.get(first.key())?, rest)
 }
 
-/// Whether `new` may be written below `slot`.
+/// Whether `new` may be written below `slot`, and the bytes it adds if it takes the place of nothing.
 ///
 /// # Errors
-/// What the write would exceed.
-pub fn check(slot: Option<&Value>, segments: &[Segment], new: &Value) -> Result<(), WriteError> {
-    if depth::exceeds(new, MAX_DEPTH.saturating_sub(segments.len())) {
-        return Err(WriteError::TooDeep);
-    }
+/// What the write would exceed; `limit` is in bytes.
+pub(crate) fn check(
+    slot: Option<&Value>,
+    segments: &[Segment],
+    new: &Value,
+    limit: usize,
+) -> Result<usize, WriteError> {
+    let depth = MAX_DEPTH.saturating_sub(segments.len());
+    let bytes = extent::measure(new, depth, limit).map_err(|excess| match excess {
+        Excess::Depth => WriteError::TooDeep,
+        Excess::Bytes(limit) => WriteError::TooLarge(limit),
+    })?;
     match padding(slot, segments) {
         nulls if nulls > MAX_PADDING => Err(WriteError::Padding(nulls)),
-        _ => Ok(()),
+        nulls => Ok(bytes + nulls * size_of::<Value>()),
     }
 }
 

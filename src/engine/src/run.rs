@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::builtin;
 use crate::engine::Engine;
-use crate::error::{Failure, TaskError};
+use crate::error::{ErrorCode, Failure, TaskError};
 use crate::expression::Condition;
 use crate::function::{Outcome, TaskCx};
 use crate::message::Message;
@@ -23,6 +23,9 @@ use crate::program::{Action, CompiledWorkflow, Flow, Step};
 use crate::scope::{Arena, Reads, Scope};
 use crate::trace::{AuditEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 use crate::work::Work;
+
+/// Tasks one run executes at most: each leaves its records in memory.
+const MAX_TASKS: usize = 1_000_000;
 
 /// How a message is run.
 #[derive(Debug, Clone, Default)]
@@ -113,6 +116,9 @@ impl<'e> Run<'e> {
             tracer: options.trace.map(Tracer::new),
             mapping_contexts: Vec::new(),
             progress: None,
+            bytes: 0,
+            max_bytes: engine.limits.max_message_bytes,
+            change_bytes: options.trace.unwrap_or_default().snapshot_bytes,
         };
         Self {
             engine,
@@ -187,11 +193,15 @@ impl<'e> Run<'e> {
         loop {
             let mut scope = Scope::new(arena.bump());
             while !scope.is_full() {
+                if self.timings.tasks.len() >= MAX_TASKS {
+                    let text = format!("the run executed {MAX_TASKS} tasks, which is all it may");
+                    return self.expire(id, TaskError::new(ErrorCode::Task, text), "stopped by its length");
+                }
                 let pace = self.pace.check().await;
                 let end = match (self.next(&mut cursor, workflow, id, &mut scope), pace) {
                     (Ok(Some(step)), _) => self.step(step, id, &mut scope).await,
                     (Ok(None), Ok(())) => None,
-                    (Ok(None), Err(error)) => Some(self.expire(id, error)),
+                    (Ok(None), Err(error)) => Some(self.expire(id, error, "stopped by its deadline")),
                     (Err(end), _) => Some(end),
                 };
                 if let Some(end) = end {

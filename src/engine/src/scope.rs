@@ -172,8 +172,9 @@ impl<'r> Scope<'r> {
         bump.alloc(DataValue::Object(pairs.into_bump_slice()))
     }
 
-    /// Follows a write of the message: `new` now stands at `path`. `copy` is its arena form, if there is one.
-    pub(crate) fn follow(&mut self, path: &Path, new: &Value, copy: Option<DataValue<'r>>) {
+    /// Follows a write of the message: `new` now stands at `path`. A full scope forgets the root instead.
+    pub(crate) fn follow(&mut self, path: &Path, new: &Value) {
+        let full = self.is_full();
         let bump = self.bump;
         let slot = match path.root() {
             Root::Data => &mut self.data,
@@ -182,20 +183,14 @@ impl<'r> Scope<'r> {
             Root::TempData => &mut self.temp_data,
             Root::Payload | Root::Other(_) => return,
         };
-        if let Some(root) = slot {
-            let new = match copy {
-                Some(scalar) if is_plain(&scalar) => scalar,
-                _ => DataValue::from_serde_value_in(new, bump),
-            };
-            *root = replaced(bump, *root, path.segments(), new);
-        }
+        *slot = match *slot {
+            Some(root) if !full => {
+                let new = DataValue::from_serde_value_in(new, bump);
+                Some(replaced(bump, root, path.segments(), new))
+            }
+            _ => None,
+        };
     }
-}
-
-/// Values whose arena form equals that of their JSON form: no date, no container whose key order may differ.
-fn is_plain(value: &DataValue<'_>) -> bool {
-    matches!(value, DataValue::Null | DataValue::Bool(_) | DataValue::String(_))
-        || matches!(value, DataValue::Number(n) if n.is_integer())
 }
 
 /// Copies a JSON object into the arena.

@@ -12,6 +12,11 @@ use crate::message::Message;
 /// Metadata that snapshots leave out: large, and full of what callers consider private.
 const OMITTED: [&str; 2] = ["headers", "cookies"];
 
+/// No step takes less than this as JSON.
+const STEP_BYTES: usize = 64;
+/// Steps that are recorded whatever the budget.
+const MIN_STEPS: usize = 1000;
+
 /// One write a task made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Change {
@@ -134,11 +139,17 @@ pub struct ExecutionTrace {
 pub(crate) struct Tracer {
     trace: ExecutionTrace,
     budget: usize,
+    /// A trace of more steps would be larger than the budget by them alone.
+    max_steps: usize,
 }
 
 impl Tracer {
     pub(crate) fn new(options: TraceOptions) -> Self {
-        Self { trace: ExecutionTrace::default(), budget: options.snapshot_bytes }
+        Self {
+            trace: ExecutionTrace::default(),
+            budget: options.snapshot_bytes,
+            max_steps: (options.snapshot_bytes / STEP_BYTES).max(MIN_STEPS),
+        }
     }
 
     /// A snapshot, while the budget lasts.
@@ -167,8 +178,18 @@ impl Tracer {
         }
     }
 
+    /// Says that something was left out.
+    pub(crate) fn truncate(&mut self) {
+        self.trace.truncated = true;
+    }
+
+    /// Adds a step, while there is room for it.
     pub(crate) fn push(&mut self, step: TraceStep) {
-        self.trace.steps.push(step);
+        if self.trace.steps.len() < self.max_steps {
+            self.trace.steps.push(step);
+        } else {
+            self.truncate();
+        }
     }
 
     pub(crate) fn finish(self) -> ExecutionTrace {

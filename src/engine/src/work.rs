@@ -6,6 +6,7 @@ use datalogic_rs::DataValue;
 use serde_json::{Map, Value, json};
 
 use crate::error::TaskError;
+use crate::extent;
 use crate::message::Message;
 use crate::path::{Path, Root, WriteError};
 use crate::scope::{Reads, Scope};
@@ -32,6 +33,12 @@ pub(crate) struct Work {
     pub(crate) mapping_contexts: Vec<Value>,
     /// Stamped into the metadata only when something can see it.
     pub(crate) progress: Option<Progress>,
+    /// Bytes written since the message was last measured, and what it took then.
+    pub(crate) bytes: usize,
+    /// Bytes the message may take.
+    pub(crate) max_bytes: usize,
+    /// Bytes the recorded changes may still take.
+    pub(crate) change_bytes: usize,
 }
 
 impl Work {
@@ -58,7 +65,7 @@ impl Work {
                 "task_id": &*progress.task_id,
                 "status_code": progress.status,
             });
-            scope.follow(Self::progress_path(), &stamp, None);
+            scope.follow(Self::progress_path(), &stamp);
             self.message.metadata.insert("progress".into(), stamp);
         }
     }
@@ -71,20 +78,26 @@ impl Work {
         self.message.get(path)
     }
 
-    /// Writes a value, keeping scope and changes in step. `copy` is the value's arena form, if there is one.
+    /// Writes a value, keeping scope and changes in step.
     ///
     /// # Errors
     /// What the write would exceed; nothing is written then.
-    pub(crate) fn put<'r>(
-        &mut self,
-        scope: &mut Scope<'r>,
-        path: &Path,
-        value: Value,
-        copy: Option<DataValue<'r>>,
-    ) -> Result<(), WriteError> {
-        self.message.check(path, &value)?;
-        scope.follow(path, &value, copy);
+    pub(crate) fn put(&mut self, scope: &mut Scope<'_>, path: &Path, value: Value) -> Result<(), WriteError> {
+        let added = self.message.check(path, &value, self.max_bytes)?;
+        self.make_room(added)?;
+        scope.follow(path, &value);
         self.write(path, value);
+        Ok(())
+    }
+
+    /// Counts bytes that are about to be added. What writes replace is not counted off: the message is measured again
+    /// when the count says that it is full.
+    fn make_room(&mut self, added: usize) -> Result<(), WriteError> {
+        if self.bytes.saturating_add(added) > self.max_bytes {
+            let rest = self.message.measure(self.max_bytes.saturating_sub(added));
+            self.bytes = rest.ok_or(WriteError::TooLarge(self.max_bytes))?;
+        }
+        self.bytes += added;
         Ok(())
     }
 
@@ -92,20 +105,19 @@ impl Work {
     ///
     /// # Errors
     /// What the write would exceed.
-    pub(crate) fn merge<'r>(
+    pub(crate) fn merge(
         &mut self,
-        scope: &mut Scope<'r>,
+        scope: &mut Scope<'_>,
         path: &Path,
         value: Value,
-        copy: Option<DataValue<'r>>,
     ) -> Result<(), WriteError> {
         let bare =
             path.segments().is_empty() && matches!(path.root(), Root::Data | Root::Metadata | Root::TempData);
         match value {
             Value::Object(map) if bare && self.holds_object(path.root()) => {
-                map.into_iter().try_for_each(|(key, value)| self.put(scope, &path.child(&key), value, None))
+                map.into_iter().try_for_each(|(key, value)| self.put(scope, &path.child(&key), value))
             }
-            value => self.put(scope, path, value, copy),
+            value => self.put(scope, path, value),
         }
     }
 
@@ -117,20 +129,33 @@ impl Work {
         }
     }
 
-    /// Writes a value, recording the change if somebody asked for it.
+    /// Writes a value, recording the change if somebody asked for it and there is room for it.
     fn write(&mut self, path: &Path, value: Value) {
-        match &mut self.changes {
-            None => {
-                self.message.put(path, value);
-            }
-            Some(changes) => {
-                let old_value = self.message.get(path);
-                let new_value = value.clone();
-                if self.message.put(path, value) {
-                    changes.push(Change { path: path.to_string(), old_value, new_value });
-                }
-            }
+        if !self.records(path, &value) {
+            self.message.put(path, value);
+            return;
         }
+        let old_value = self.message.get(path);
+        let new_value = value.clone();
+        if let (true, Some(changes)) = (self.message.put(path, value), &mut self.changes) {
+            changes.push(Change { path: path.to_string(), old_value, new_value });
+        }
+    }
+
+    /// Takes the room a change needs; once there is too little, no change is recorded any more.
+    fn records(&mut self, path: &Path, new: &Value) -> bool {
+        if self.changes.is_none() {
+            return false;
+        }
+        let old = self.message.read(path).unwrap_or(&Value::Null);
+        let sides = [old, new].into_iter().try_fold(self.change_bytes, |left, side| {
+            extent::measure(side, usize::MAX, left).map(|bytes| left - bytes)
+        });
+        if sides.is_err() {
+            self.tracer.as_mut().map(Tracer::truncate);
+        }
+        self.change_bytes = sides.unwrap_or(0);
+        sides.is_ok()
     }
 
     /// Keeps the context a mapping is about to see, when the run is traced.
@@ -159,6 +184,6 @@ impl Work {
             let surplus = records.len().saturating_sub(KEPT);
             records.drain(..surplus);
         }
-        scope.follow(&Path::below_metadata(KEY), records, None);
+        scope.follow(&Path::below_metadata(KEY), records);
     }
 }

@@ -3,9 +3,11 @@
 /// The candidate nearest to `name`, when it is near enough to be meant: at most a third of its length in edits, at
 /// least one and at most three.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let allowed = (name.chars().count() / 3).clamp(1, 3);
+    let length = name.chars().count();
+    let allowed = (length / 3).clamp(1, 3);
     candidates
         .into_iter()
+        .filter(|candidate| candidate.chars().count().abs_diff(length) <= allowed)
         .map(|candidate| (strsim::levenshtein(name, candidate), candidate))
         .filter(|(distance, _)| *distance <= allowed)
         .min()

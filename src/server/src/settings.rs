@@ -187,9 +187,15 @@ pub(crate) async fn engine(
     Ok(Engine::builder()
         .vars(vars(config))
         .secrets(secrets)
-        .limits(Limits { max_loop_iterations })
+        .limits(Limits { max_loop_iterations, max_message_bytes: max_message_bytes(config) })
         .logger(log.clone())
         .version(crate::VERSION))
+}
+
+/// What the values of one message may take: parsed JSON is larger than its text, and tasks hold it more than once.
+fn max_message_bytes(config: &Config) -> usize {
+    const SHARE: usize = 16;
+    Limits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))
 }
 
 pub(crate) fn channels(config: &Config) -> Settings {

@@ -1,8 +1,6 @@
 //! `filter`: goes on only when its condition is exactly `true`.
 
-use datalogic_rs::DataValue;
-
-use super::{Cx, Input};
+use super::{Cx, Input, is_true};
 use crate::expression::{Expression, SecretUse};
 use crate::function::Outcome;
 
@@ -27,9 +25,9 @@ impl Filter {
     }
 
     pub(super) fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Outcome {
-        match cx.evaluate(&self.condition) {
-            Ok(DataValue::Bool(true)) => Outcome::Success,
-            Ok(_) => self.on_reject,
+        match cx.evaluate(&self.condition, is_true) {
+            Ok(true) => Outcome::Success,
+            Ok(false) => self.on_reject,
             Err(reason) => {
                 slog::warn!(
                     cx.logger, "condition failed";

@@ -5,6 +5,7 @@ use serde_json::Value;
 use slog::Level;
 
 use super::{Cx, Input};
+use crate::error::TaskError;
 use crate::expression::{Expression, SecretUse};
 use crate::function::Outcome;
 
@@ -55,11 +56,14 @@ impl Log {
         Some(Self { level: level?, message, fields })
     }
 
-    pub(super) fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Outcome {
+    pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
         let mut line = self.message.as_ref().map(|message| text(cx, message)).unwrap_or_default();
         if !self.fields.is_empty() {
-            let fields: Vec<String> =
-                self.fields.iter().map(|(key, logic)| format!("{key}={}", text(cx, logic))).collect();
+            let mut fields = Vec::with_capacity(self.fields.len());
+            for (key, logic) in &self.fields {
+                cx.pace.check().await?;
+                fields.push(format!("{key}={}", text(cx, logic)));
+            }
             line = format!("{line} [{}]", fields.join(", "));
         }
         let of = slog::kv!("workflow" => cx.workflow, "task" => cx.task);
@@ -70,15 +74,15 @@ impl Log {
             Level::Warning => slog::warn!(cx.logger, "{}", line; of),
             Level::Error | Level::Critical => slog::error!(cx.logger, "{}", line; of),
         }
-        Outcome::Success
+        Ok(Outcome::Success)
     }
 }
 
 /// A string as it is, anything else as compact JSON.
 fn text<'r>(cx: &mut Cx<'_, 'r>, logic: &'r Expression) -> String {
-    match cx.evaluate(logic) {
-        Ok(DataValue::String(text)) => (*text).to_owned(),
-        Ok(value) => value.to_serde_value().to_string(),
-        Err(_) => FAILED.to_owned(),
-    }
+    let shown = cx.evaluate(logic, |value| match value {
+        DataValue::String(text) => (*text).to_owned(),
+        value => value.to_serde_value().to_string(),
+    });
+    shown.unwrap_or_else(|_| FAILED.to_owned())
 }

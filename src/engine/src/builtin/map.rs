@@ -6,6 +6,9 @@ use crate::expression::{Expression, SecretUse};
 use crate::function::Outcome;
 use crate::path::Path;
 
+/// Failed mappings the error tells of one by one.
+const NAMED: usize = 10;
+
 #[derive(Debug)]
 pub(crate) struct Map {
     mappings: Box<[Mapping]>,
@@ -20,17 +23,14 @@ struct Mapping {
 impl Mapping {
     /// Writes the result. A result of null leaves the path alone.
     fn apply<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<(), String> {
-        let (value, copy) = match self.logic.copies() {
-            Some(source) => (cx.work.get(cx.scope, source), None),
-            None => {
-                let result = cx.evaluate(&self.logic)?;
-                (result.to_serde_value(), Some(*result))
-            }
+        let value = match self.logic.copies() {
+            Some(source) => cx.work.get(cx.scope, source),
+            None => cx.evaluate(&self.logic, |value| value.to_serde_value())?,
         };
         if value.is_null() {
             return Ok(());
         }
-        cx.work.merge(cx.scope, &self.path, value, copy).map_err(|error| error.to_string())
+        cx.work.merge(cx.scope, &self.path, value).map_err(|error| error.to_string())
     }
 }
 
@@ -47,19 +47,24 @@ impl Map {
 
     /// A mapping that fails leaves its path alone, and the task ends with status 500 once the others have run.
     pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
-        let mut failed = String::new();
+        let mut failed = Vec::new();
         for mapping in &self.mappings {
             cx.pace.check().await?;
             cx.work.keep_mapping_context(cx.scope);
             if let Err(reason) = mapping.apply(cx) {
-                let comma = if failed.is_empty() { "" } else { "; " };
-                failed = format!("{failed}{comma}{}: {reason}", mapping.path);
+                failed.push((&mapping.path, reason));
             }
         }
         if failed.is_empty() {
             return Ok(Outcome::Success);
         }
-        cx.work.errors.push(TaskError::new(ErrorCode::TaskStatus, format!("mapping failed: {failed}")));
+        let mut text: Vec<_> =
+            failed.iter().take(NAMED).map(|(path, reason)| format!("{path}: {reason}")).collect();
+        if failed.len() > NAMED {
+            text.push(format!("and {} more", failed.len() - NAMED));
+        }
+        let text = format!("mapping failed: {}", text.join("; "));
+        cx.work.errors.push(TaskError::new(ErrorCode::TaskStatus, text));
         Ok(Outcome::Status(500))
     }
 }

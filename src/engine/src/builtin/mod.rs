@@ -22,7 +22,7 @@ use crate::expression::{Evaluator, Expression};
 use crate::function::Outcome;
 use crate::pace::Pace;
 use crate::path::Path;
-use crate::scope::Scope;
+use crate::scope::{Arena, Scope};
 use crate::work::Work;
 
 pub(crate) use input::{Compiler, Input};
@@ -65,17 +65,32 @@ pub(crate) struct Cx<'c, 'r> {
 }
 
 impl<'r> Cx<'_, 'r> {
-    /// Evaluates an expression over the message.
-    fn evaluate(&mut self, expression: &'r Expression) -> Result<&'r DataValue<'r>, String> {
-        let context = self.work.context(self.scope, expression.reads());
-        self.evaluator.evaluate(expression, context, self.scope.bump())
+    /// Evaluates an expression over the message. A task that has filled the arena goes on with one of its own for each
+    /// expression.
+    fn evaluate<T>(
+        &mut self,
+        expression: &'r Expression,
+        then: impl FnOnce(&DataValue<'_>) -> T,
+    ) -> Result<T, String> {
+        if !self.scope.is_full() {
+            let context = self.work.context(self.scope, expression.reads());
+            return self.evaluator.evaluate(expression, context, self.scope.bump()).map(then);
+        }
+        let arena = Arena::lease();
+        let context = self.work.context(&mut Scope::new(arena.bump()), expression.reads());
+        self.evaluator.evaluate(expression, context, arena.bump()).map(then)
     }
 
     /// Writes what the task made.
     fn put(&mut self, path: &Path, value: Value) -> Result<Outcome, TaskError> {
-        self.work.put(self.scope, path, value, None).map_err(|error| error.at(path))?;
+        self.work.put(self.scope, path, value).map_err(|error| error.at(path))?;
         Ok(Outcome::Success)
     }
+}
+
+/// Only exactly `true` passes.
+fn is_true(value: &DataValue<'_>) -> bool {
+    matches!(value, DataValue::Bool(true))
 }
 
 impl Builtin {
@@ -106,13 +121,13 @@ impl Builtin {
     pub(crate) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
         match self {
             Self::Filter(filter) => Ok(filter.run(cx)),
-            Self::Log(log) => Ok(log.run(cx)),
+            Self::Log(log) => log.run(cx).await,
             Self::Map(map) => map.run(cx).await,
             Self::ParseJson(parse) => parse.run(cx),
             Self::ParseXml(parse) => parse.run(cx),
             Self::PublishJson(publish) => publish.run(cx),
             Self::PublishXml(publish) => publish.run(cx),
-            Self::Validation(validation) => Ok(validation.run(cx)),
+            Self::Validation(validation) => validation.run(cx).await,
         }
     }
 }

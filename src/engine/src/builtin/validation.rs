@@ -1,8 +1,6 @@
 //! `validation`: reports every rule that is not exactly `true`.
 
-use datalogic_rs::DataValue;
-
-use super::{Cx, Input};
+use super::{Cx, Input, is_true};
 use crate::error::{ErrorCode, TaskError};
 use crate::expression::{Expression, SecretUse};
 use crate::function::Outcome;
@@ -30,15 +28,16 @@ impl Validation {
     }
 
     /// Any failure gives status 400; the workflow goes on.
-    pub(super) fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Outcome {
+    pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
         let before = cx.work.errors.len();
         for rule in &self.rules {
-            match cx.evaluate(&rule.logic) {
-                Ok(DataValue::Bool(true)) => {}
-                Ok(_) => cx.work.errors.push(TaskError::validation(&*rule.message)),
+            cx.pace.check().await?;
+            match cx.evaluate(&rule.logic, is_true) {
+                Ok(true) => {}
+                Ok(false) => cx.work.errors.push(TaskError::validation(&*rule.message)),
                 Err(reason) => cx.work.errors.push(TaskError::new(ErrorCode::Evaluation, reason)),
             }
         }
-        if cx.work.errors.len() == before { Outcome::Success } else { Outcome::Status(400) }
+        Ok(if cx.work.errors.len() == before { Outcome::Success } else { Outcome::Status(400) })
     }
 }

@@ -7,7 +7,9 @@ mod reads;
 mod secrets;
 
 use serde_json::{Map, Value};
-use svc_model::{ChannelChecks, FieldCode, FieldError, Issue, WorkflowChecks, WorkflowContent, nearest};
+use svc_model::{
+    ChannelChecks, FieldCode, FieldError, Issue, MAX_LABEL, WorkflowChecks, WorkflowContent, nearest,
+};
 
 use crate::builtin::{self, Builtin, Compiler};
 use crate::catalogue;
@@ -81,7 +83,8 @@ impl Check<'_, '_> {
 
     fn function(&mut self, at: &str, function: Option<&Value>) {
         let Some(function) = function else { return };
-        let Some(name) = function.get("name").and_then(Value::as_str) else { return };
+        let name = function.get("name").and_then(Value::as_str);
+        let Some(name) = name.filter(|name| name.len() <= MAX_LABEL) else { return };
         let input = authored_input(function);
         let Some(fields) = input.as_object() else { return };
         let input_at = format!("{at}.input");

@@ -1,11 +1,12 @@
 //! What becomes of an authored expression before it is compiled.
 //!
 //! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is guarded: it is
-//! the only place where a value can grow deeper with every element.
+//! the only place where a value can grow with every element. The bodies of all loops are guarded in time, unless what
+//! they do is short.
 
 use serde_json::{Map, Value, json};
 
-use crate::operators::{FORCED, SHALLOW};
+use crate::operators::{BOUNDED, FORCED, TIMELY};
 use crate::path::{Path, forced_key};
 
 /// Operators whose result has no depth, whatever they are given.
@@ -13,6 +14,19 @@ const FLAT: [&str; 20] = [
     "+", "-", "*", "/", "%", "min", "max", "cat", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "!", "!!",
     "length", "substr",
 ];
+
+/// Operators that evaluate what follows their first argument once for each of its elements.
+const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
+
+/// Operators that take no time to speak of, or are stopped by the memory they take.
+const QUICK: [&str; 35] = [
+    "var", "val", "exists", "+", "-", "*", "/", "%", "min", "max", "abs", "ceil", "floor", "==", "===", "!=",
+    "!==", "<", "<=", ">", ">=", "!", "!!", "and", "or", "if", "?:", "??", "type", "cat", "merge", "upper",
+    "lower", "substr", "trim",
+];
+
+/// Calls, and containers, in a piece of work that needs no guard.
+const SHORT: usize = 32;
 
 /// The expression the engine compiles.
 pub(super) fn prepared(source: &Value) -> Value {
@@ -33,13 +47,30 @@ fn call(operator: &str, argument: &Value) -> Value {
         return read;
     }
     let mut argument = prepared(argument);
-    if operator == "reduce"
-        && let Some(body) = argument.get_mut(1).filter(|body| !is_flat(body))
-    {
-        let guarded = json!({ SHALLOW: [body.take()] });
-        *body = guarded;
+    if LOOPS.contains(&operator) {
+        for (n, body) in argument.as_array_mut().into_iter().flatten().enumerate().skip(1) {
+            let guard = match (operator, n) {
+                ("reduce", 1) if !is_flat(body) => BOUNDED,
+                _ if length(body) > SHORT => TIMELY,
+                _ => continue,
+            };
+            *body = json!({ guard: [body.take()] });
+        }
     }
     Value::Object(Map::from_iter([(operator.to_owned(), argument)]))
+}
+
+/// How much an expression does; what may take long counts for more than is short.
+fn length(body: &Value) -> usize {
+    match body {
+        Value::Object(members) => {
+            let slow =
+                members.len() == 1 && members.keys().any(|operator| !QUICK.contains(&operator.as_str()));
+            1 + if slow { SHORT } else { 0 } + members.values().map(length).sum::<usize>()
+        }
+        Value::Array(items) => items.iter().map(length).sum(),
+        _ => 0,
+    }
 }
 
 fn is_flat(body: &Value) -> bool {

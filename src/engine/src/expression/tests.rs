@@ -88,7 +88,7 @@ proptest! {
         message.data = json!({"a": 1, "list": [1, {"a": 2}]});
         message.metadata.insert("m".into(), json!("m"));
         message.temp_data = json!({"t": [true]});
-        let evaluator = Evaluator::new(Secrets::default());
+        let evaluator = Evaluator::new(Secrets::default(), 1 << 20);
         let expression = evaluator.compile(&source, SecretUse::Allowed).unwrap();
         let arena = Arena::lease();
         let bump = arena.bump();

@@ -2,9 +2,9 @@
 
 mod encoding;
 mod forced;
+mod guard;
 mod random;
 mod secret;
-mod shallow;
 mod text;
 
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use datalogic_rs::datavalue::NumberValue;
 use datalogic_rs::{DataValue, Engine, Error};
 
 pub(crate) use forced::FORCED;
+pub(crate) use guard::{BOUNDED, TIMELY, start as start_time};
 pub(crate) use secret::Declared;
 pub use secret::Secrets;
-pub(crate) use shallow::SHALLOW;
 
-/// The JSONLogic engine with templating and every operator of the service.
-pub(crate) fn engine(secrets: &Declared) -> Engine {
+/// The JSONLogic engine with templating and every operator of the service; no value it makes takes more than `max_bytes`.
+pub(crate) fn engine(secrets: &Declared, max_bytes: usize) -> Engine {
     use encoding::{Decode, Encode, Encoding};
     Engine::builder()
         .with_templating(true)
@@ -31,9 +31,10 @@ pub(crate) fn engine(secrets: &Declared) -> Engine {
         .add_operator("hex_decode", Decode(Encoding::Hex))
         .add_operator("url_encode", text::UrlEncode)
         .add_operator("url_decode", text::UrlDecode)
-        .add_operator("join", text::Join)
+        .add_operator("join", text::Join(max_bytes))
         .add_operator("random", random::Random)
-        .add_operator(SHALLOW, shallow::Shallow)
+        .add_operator(BOUNDED, guard::Bounded(max_bytes))
+        .add_operator(TIMELY, guard::Timely)
         .add_operator(FORCED, forced::Forced)
         .build()
 }

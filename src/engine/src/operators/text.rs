@@ -43,8 +43,8 @@ impl CustomOperator for UrlDecode {
     }
 }
 
-/// `[array, separator]`: the elements as `cat` renders them, null as nothing.
-pub(super) struct Join;
+/// `[array, separator]`: the elements as `cat` renders them, null as nothing; so many bytes at most.
+pub(super) struct Join(pub(super) usize);
 
 impl CustomOperator for Join {
     fn evaluate<'a>(
@@ -62,6 +62,9 @@ impl CustomOperator for Join {
                 joined.push_str(separator);
             }
             render(item, &mut joined);
+            if joined.len() > self.0 {
+                return Err(refuse(format!("the text takes more than {} MiB", self.0 >> 20)));
+            }
         }
         Ok(arena.string(&joined))
     }

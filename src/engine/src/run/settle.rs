@@ -84,12 +84,12 @@ impl Run<'_> {
         Some(if expired { End::Expired(failure) } else { End::Failed(failure) })
     }
 
-    /// Ends a run whose deadline passed between two tasks.
-    pub(super) fn expire(&mut self, id: &Arc<str>, mut error: TaskError) -> End {
+    /// Ends a run between two tasks, whatever tolerates errors.
+    pub(super) fn expire(&mut self, id: &Arc<str>, mut error: TaskError, reason: &str) -> End {
         error.workflow_id = Some(Arc::clone(id));
         error.timestamp = self.now;
         self.work.errors.push(error.clone());
-        self.abort(id, "stopped by its deadline".into());
+        self.abort(id, reason.into());
         End::Expired(Box::new(Failure::new(error)))
     }
 

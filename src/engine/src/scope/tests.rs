@@ -20,7 +20,7 @@ fn a_scope_follows_writes_as_the_message_does() {
     ] {
         let path = Path::parse(path).unwrap();
         message.put(&path, new.clone());
-        scope.follow(&path, &new, None);
+        scope.follow(&path, &new);
     }
     let followed = scope.context(&message, Reads::ALL).to_serde_value();
     let rebuilt = Scope::new(arena.bump()).context(&message, Reads::ALL).to_serde_value();
@@ -51,7 +51,7 @@ proptest! {
             let path = Path::parse(path).unwrap();
             let new = json!(n);
             message.put(&path, new.clone());
-            scope.follow(&path, &new, None);
+            scope.follow(&path, &new);
         }
         let followed = scope.context(&message, Reads::ALL).to_string();
         let rebuilt = Scope::new(arena.bump()).context(&message, Reads::ALL).to_string();

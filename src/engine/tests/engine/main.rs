@@ -6,6 +6,7 @@ mod bounds;
 mod checks;
 mod flow;
 mod groups;
+mod growth;
 mod loads;
 mod log;
 mod operators;

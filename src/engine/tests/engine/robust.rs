@@ -117,7 +117,7 @@ proptest! {
         if let Some(looping) = looping {
             document["loop"] = looping;
         }
-        let engine = Engine::builder().limits(Limits { max_loop_iterations: 5 }).build();
+        let engine = Engine::builder().limits(Limits { max_loop_iterations: 5, ..Limits::default() }).build();
         engine.check(&workflow(&document).content, &mut Vec::new(), &mut Vec::new());
         dependencies(&workflow(&document).content);
         if compile(&engine, &document).is_ok() {

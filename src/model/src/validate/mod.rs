@@ -29,6 +29,7 @@ use crate::field::{FieldError, Issue};
 pub use channel::{parse_channel_update, parse_new_channel, validate_channel};
 pub use connector::{parse_connector_update, parse_new_connector};
 pub use import::check_import_item;
+pub use steps::MAX_LABEL;
 pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow};
 
 /// The rules of a workflow that need the engine.

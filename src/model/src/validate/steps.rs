@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 use crate::field::{FieldCode, FieldError};
 
+/// Longest id and longest name of a function, in bytes: both are labels of metrics and stand in every record of a run.
+pub const MAX_LABEL: usize = 255;
+
 /// How deep groups nest at most.
 const MAX_DEPTH: usize = 8;
 
@@ -40,6 +43,8 @@ impl<'a> Steps<'a, '_> {
         if let Some(id) = self.text(step, path, "id", true) {
             if id.is_empty() {
                 self.errors.push(FieldError::invalid(format!("{path}.id"), "an id is not empty"));
+            } else if id.len() > MAX_LABEL {
+                self.too_long(format!("{path}.id"), id);
             } else if !self.ids.insert(id) {
                 let message = format!("another task or group has the id '{id}'");
                 let error = FieldError::new(format!("{path}.id"), FieldCode::DuplicateTaskId, message);
@@ -80,9 +85,12 @@ impl<'a> Steps<'a, '_> {
         match function {
             None | Some(Value::Null) => self.errors.push(FieldError::required(path)),
             Some(Value::Object(function)) => {
-                if self.text(function, path, "name", true).is_some_and(|name| name.trim().is_empty()) {
-                    self.errors
-                        .push(FieldError::invalid(format!("{path}.name"), "a function name is not blank"));
+                let name = self.text(function, path, "name", true).unwrap_or("-");
+                if name.trim().is_empty() {
+                    let error = FieldError::invalid(format!("{path}.name"), "a function name is not blank");
+                    self.errors.push(error);
+                } else if name.len() > MAX_LABEL {
+                    self.too_long(format!("{path}.name"), name);
                 }
                 match function.get("input") {
                     None | Some(Value::Null | Value::Object(_)) => {}
@@ -93,6 +101,10 @@ impl<'a> Steps<'a, '_> {
             }
             Some(other) => self.errors.push(FieldError::type_mismatch(path, "object", other)),
         }
+    }
+
+    fn too_long(&mut self, path: String, text: &str) {
+        self.errors.push(FieldError::too_long(path, MAX_LABEL, text.len(), "bytes"));
     }
 
     fn text(

@@ -134,6 +134,15 @@ fn tasks_and_groups_share_one_space_of_ids() {
 }
 
 #[test]
+fn ids_and_names_of_functions_have_a_length() {
+    let tasks = |id: &str, function: &str| json!({"name": "n", "tasks": [{"id": id, "name": "", "function": {"name": function}}]});
+    let (fits, long) = ("x".repeat(255), "x".repeat(256));
+    assert!(parse_new_workflow(&tasks(&fits, &fits), &Marked).is_ok());
+    let due = [("tasks[0].function.name", TooLong), ("tasks[0].id", TooLong)];
+    assert_eq!(refused(&tasks(&long, &long)), due.map(|(path, code)| (path.to_owned(), code)));
+}
+
+#[test]
 fn groups_nest_eight_levels_and_no_more() {
     let nested = |levels: usize| {
         (0..levels).fold(task("t"), |inner, level| json!({"id": format!("g{level}"), "tasks": [inner]}))

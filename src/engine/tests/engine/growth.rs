@@ -1,0 +1,150 @@
+//! What grows with every step meets a bound, and says so.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_engine::{Engine, Flow, Limits, RunOptions, RunOutcome, TraceOptions};
+use tokio::time::Instant;
+
+use crate::support::{compile, message};
+
+/// More than any of these may take, even on a busy machine.
+const BOUND: Duration = Duration::from_secs(20);
+
+fn map(mappings: Value) -> Value {
+    json!({"id": "m", "function": {"name": "map", "input": {"mappings": mappings}}})
+}
+
+/// Runs over real time, with a small message allowed.
+fn run_with(options: RunOptions, document: &Value, payload: Value) -> RunOutcome {
+    let engine = Engine::builder().limits(Limits { max_message_bytes: 4 << 20, ..Limits::default() }).build();
+    let flow = Flow::single(compile(&engine, document).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let started = Instant::now();
+    let outcome = runtime.block_on(engine.run(&flow, message(payload), options));
+    assert!(started.elapsed() < BOUND, "{:?}", started.elapsed());
+    outcome
+}
+
+fn run(document: &Value, payload: Value) -> RunOutcome {
+    run_with(RunOptions::default(), document, payload)
+}
+
+#[track_caller]
+fn fails_with(outcome: &RunOutcome, words: &[&str]) {
+    let message = &outcome.failure.as_ref().unwrap().error.message;
+    assert!(words.iter().all(|word| message.contains(word)), "{message}");
+}
+
+#[test]
+fn a_text_that_doubles_with_every_sweep_ends_as_a_task_error_naming_its_path() {
+    let doubled = json!({"cat": [{"var": ["data.s", "x"]}, {"var": ["data.s", "x"]}]});
+    let document =
+        json!({"loop": {"max": 10_000}, "tasks": [map(json!([{"path": "data.s", "logic": doubled}]))]});
+    let outcome = run(&document, json!(null));
+    fails_with(&outcome, &["data.s", "4 MiB"]);
+    assert!(outcome.message.data["s"].as_str().unwrap().len() < 4 << 20);
+}
+
+#[test]
+fn a_message_that_is_copied_into_itself_ends_as_a_task_error() {
+    let mappings: Value =
+        (0..24).map(|n| json!({"path": format!("data.k{n}"), "logic": {"var": "data"}})).collect();
+    let mut first = vec![json!({"path": "data.x", "logic": "x"})];
+    first.extend(mappings.as_array().unwrap().clone());
+    fails_with(&run(&json!({"tasks": [map(first.into())]}), json!(null)), &["data.k", "4 MiB"]);
+}
+
+#[test]
+fn many_values_that_each_fit_do_not_fit_together() {
+    let mappings: Value =
+        (0..64).map(|n| json!({"path": format!("data.k{n}"), "logic": {"var": "payload"}})).collect();
+    let outcome = run(&json!({"tasks": [map(mappings)]}), json!("x".repeat(1 << 20)));
+    fails_with(&outcome, &["data.k3", "4 MiB"]);
+    assert_eq!(outcome.message.data.as_object().unwrap().len(), 3);
+}
+
+#[test]
+fn a_value_that_is_replaced_counts_once() {
+    let mappings: Value = (0..64).map(|_| json!({"path": "data.k", "logic": {"var": "payload"}})).collect();
+    assert!(run(&json!({"tasks": [map(mappings)]}), json!("x".repeat(1 << 20))).failure.is_none());
+}
+
+#[test]
+fn a_value_that_doubles_within_one_expression_ends_as_an_error() {
+    let bodies = [
+        json!({"cat": [{"var": "accumulator"}, {"var": "accumulator"}]}),
+        json!({"merge": [{"var": "accumulator"}, {"var": "accumulator"}]}),
+        json!([{"var": "accumulator"}, {"var": "accumulator"}]),
+        json!({"a": {"var": "accumulator"}, "b": {"var": "accumulator"}}),
+    ];
+    for body in bodies {
+        let logic = json!({"reduce": [{"var": "payload"}, body, "xx"]});
+        let rules = json!([{"logic": {"==": [logic, 1]}, "message": "m"}]);
+        for task in [
+            map(json!([{"path": "data.x", "logic": logic}])),
+            json!({"id": "v", "function": {"name": "validation", "input": {"rules": rules}}}),
+        ] {
+            let outcome = run(&json!({"tasks": [task]}), vec![1; 100].into());
+            let message = &outcome.errors[0].message;
+            assert!(message.contains("MiB"), "{body}: {message}");
+        }
+    }
+}
+
+#[test]
+fn an_array_of_large_parts_is_refused_before_it_is_copied() {
+    let payload = json!({"many": vec![1; 10_000], "large": "x".repeat(100_000)});
+    for body in
+        [json!({"val": [[2], "payload", "large"]}), json!({"cat": [{"val": [[2], "payload", "large"]}, "y"]})]
+    {
+        let logic = json!({"map": [{"var": "payload.many"}, body]});
+        let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": logic}]))]});
+        fails_with(&run(&document, payload.clone()), &["data.x", "MiB"]);
+    }
+    let joined = json!({"join": [{"var": "payload.many"}, {"var": "payload.large"}]});
+    fails_with(
+        &run(&json!({"tasks": [map(json!([{"path": "data.x", "logic": joined}]))]}), payload),
+        &["MiB"],
+    );
+}
+
+#[test]
+fn loops_inside_loops_end_when_their_time_is_over() {
+    let all = json!({"var": "payload"});
+    let outer = |body: Value| json!({"all": [{"val": [[9], "payload"]}, body]});
+    let nested = outer(outer(outer(json!({">=": [{"var": ""}, 0]}))));
+    let looked_up = json!({"filter": [all, {"in": [{"var": ""}, {"val": [[9], "payload"]}]}]});
+    let document =
+        |logic: &Value| json!({"tasks": [map(json!([{"path": "data.x", "logic": {"cat": [logic]}}]))]});
+    fails_with(&run(&document(&nested), (0..1500).collect()), &["too long"]);
+    let outcome = run(&document(&looked_up), (0..3).collect());
+    assert_eq!(outcome.message.data, json!({"x": "012"}), "what is quick is left alone");
+}
+
+#[test]
+fn a_run_executes_so_many_tasks_and_no_more() {
+    let tasks: Value = (0..101)
+        .map(|n| json!({"id": n.to_string(), "function": {"name": "map", "input": {"mappings": []}}}))
+        .collect();
+    let document = json!({"loop": {"max": 10_000}, "continue_on_error": true, "tasks": tasks});
+    fails_with(&run(&document, json!(null)), &["1000000 tasks"]);
+}
+
+#[test]
+fn what_a_traced_loop_records_stays_within_its_budget() {
+    let mappings =
+        json!([{"path": "data.x", "logic": {"cat": [{"var": "payload"}, {"var": "temp_data.n"}]}}]);
+    let document = json!({"loop": {"counter": "n", "max": 2000}, "tasks": [map(mappings)]});
+    let trace = Some(TraceOptions { snapshot_bytes: 1 << 18 });
+    let options = RunOptions { trace, capture_changes: true, ..RunOptions::default() };
+    let outcome = run_with(options, &document, json!("x".repeat(10_000)));
+    let recorded = outcome.trace.unwrap();
+    assert!(recorded.truncated);
+    assert!(recorded.steps.iter().any(|step| !step.changes.is_empty()));
+    let bytes = serde_json::to_string(&recorded.steps).unwrap().len();
+    assert!(bytes < 2 << 20, "{bytes} bytes of steps");
+    assert_eq!(outcome.audit_trail.len(), 2000);
+    let bytes = serde_json::to_string(&outcome.audit_trail).unwrap().len();
+    assert!(bytes < 2 << 20, "{bytes} bytes of audit");
+}
