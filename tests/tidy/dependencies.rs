@@ -18,6 +18,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("actors/supervision", &[]),
     ("actors/store", &["actix-supervision", "svc-ledger", "svc-model"]),
     ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound"]),
+    (
+        "actors/connectors",
+        &["actix-supervision", "svc-engine", "svc-model", "svc-outbound", "svc-secrets", "svc-store"],
+    ),
     ("actors/traces", &["actix-supervision", "svc-model", "svc-store"]),
     ("actors/housekeeping", &["actix-supervision"]),
     (
@@ -63,6 +67,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "actix-supervision",
             "svc-auth",
             "svc-channels",
+            "svc-connectors",
             "svc-cron",
             "svc-engine",
             "svc-functions",

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use reqwest::header::HeaderMap;
-use reqwest::{StatusCode, redirect, retry};
+use reqwest::{Method, StatusCode, redirect, retry};
 use rustls::ClientConfig;
 use url::Url;
 
@@ -127,13 +127,27 @@ impl Client {
     /// # Errors
     /// Why there is no whole answer. Headers are in none of the texts.
     pub async fn get_with(&self, url: &Url, headers: HeaderMap, cap: usize) -> Result<Answer, FetchError> {
+        self.exchange(Method::GET, url, headers, None, cap).await
+    }
+
+    /// One request and its answer.
+    pub(crate) async fn exchange(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Option<Bytes>,
+        cap: usize,
+    ) -> Result<Answer, FetchError> {
         // A literal address never comes to the resolver.
         check(url, self.options.allow_private)?;
         let failed =
             |error: &reqwest::Error| FetchError::from_reqwest(error, host_of(url), self.options.timeout);
         let too_large = || FetchError::TooLarge { host: host_of(url), cap };
-        let mut response =
-            self.inner.get(url.clone()).headers(headers).send().await.map_err(|error| failed(&error))?;
+        let mut request = reqwest::Request::new(method, url.clone());
+        *request.headers_mut() = headers;
+        *request.body_mut() = body.map(Into::into);
+        let mut response = self.inner.execute(request).await.map_err(|error| failed(&error))?;
         if response.content_length().is_some_and(|announced| announced > cap as u64) {
             return Err(too_large());
         }

@@ -50,6 +50,14 @@ pub enum FetchError {
         /// What happened.
         cause: String,
     },
+    /// The answer is a redirect that is not followed.
+    #[error("the redirect of '{host}' is not followed ({cause})")]
+    Redirect {
+        /// The host that sent it.
+        host: String,
+        /// Why not.
+        cause: String,
+    },
     /// The answer is longer than the caller takes.
     #[error("the answer of '{host}' is longer than {cap} bytes")]
     TooLarge {

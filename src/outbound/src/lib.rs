@@ -5,7 +5,8 @@
 //! address is checked when a URL is read and again before each request; a name is checked where it is resolved, inside
 //! the client: **the address that is dialled is the address that was checked**, and a name that answers once with a public
 //! address and then with another gains nothing. One forbidden address refuses all that a name resolves to. Redirects are
-//! not followed and proxies of the environment are not used, as either would choose an address nobody checked.
+//! not followed but by a [`Peer`], by hand, each checked like a first request; proxies of the environment are not used. Either
+//! would choose an address nobody checked.
 //!
 //! Certificates are verified against the system's trust anchors, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
 //!
@@ -14,15 +15,17 @@
 mod address;
 mod client;
 mod error;
+mod peer;
 mod ranges;
 mod resolver;
 mod trust;
 
-pub use address::{AddressError, check_target, check_url};
+pub use address::{AddressError, Target, check_target, check_url};
 pub use client::{Answer, Client, ClientOptions, Outbound};
 pub use error::{FetchError, SetupError};
+pub use peer::{Body, Peer, Request};
 pub use ranges::is_public;
-pub use reqwest::StatusCode;
 pub use reqwest::header;
+pub use reqwest::{Method, StatusCode};
 pub use trust::Trust;
 pub use url::Url;

@@ -110,7 +110,7 @@ impl Peer {
             let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
             let Some(next) = target(&answer, &url)? else { return Ok(answer) };
             if redirects == MAX_REDIRECTS {
-                return Err(FetchError::Redirects { host: host_of(&url), limit: MAX_REDIRECTS });
+                return Err(redirect(&url, &format!("{MAX_REDIRECTS} came before")));
             }
             redirects += 1;
             let changes = matches!(
@@ -147,14 +147,15 @@ impl Peer {
 fn target(answer: &Answer, from: &Url) -> Result<Option<Url>, FetchError> {
     let follows = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(location) = answer.headers.get(LOCATION).filter(|_| follows) else { return Ok(None) };
-    let broken = || FetchError::Broken {
-        host: host_of(from),
-        cause: "it redirects to what is no URL".to_owned(),
-    };
+    let broken = || redirect(from, "it leads to what is no URL");
     let location = std::str::from_utf8(location.as_bytes()).map_err(|_| broken())?;
     let mut next = from.join(location).map_err(|_| broken())?;
     next.set_fragment(None);
     Ok(Some(next))
+}
+
+fn redirect(from: &Url, cause: &str) -> FetchError {
+    FetchError::Redirect { host: host_of(from), cause: cause.to_owned() }
 }
 
 /// Adds the parameters that are not there.

@@ -13,6 +13,7 @@ use serde_json::Value;
 use slog::{Discard, Logger, info, o, warn};
 use svc_auth::KeySets;
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
+use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
@@ -31,7 +32,7 @@ use crate::lifecycle::Lifecycle;
 use crate::operations::Operations;
 use crate::settings;
 use crate::state::AppState;
-use crate::tree::{Ground, PlantError, Roots};
+use crate::tree::{self, Ground, PlantError, Roots};
 use crate::workers::Workers;
 
 /// What a start takes beside the configuration.
@@ -138,6 +139,8 @@ impl Service {
         let scheduled = CronMetrics::default();
         scheduled.register(metrics.registry_mut());
         succeeded.register(metrics.registry_mut());
+        let calls = ConnectorMetrics::default();
+        calls.register(metrics.registry_mut());
         let tree = Tree::builder("svc")
             .seed(options.seed)
             .faults(options.faults)
@@ -149,10 +152,21 @@ impl Service {
         let recording = settings::traces(&config, channels.clone(), succeeded.clone());
         let schedules = settings::cron(&config, channels.clone(), succeeded.clone());
         let Roots { store, key_sets, traces } =
-            ground.roots(opened, settings::key_sets(&config, outbound), recording, traced).await?;
+            ground.roots(opened, settings::key_sets(&config, outbound.clone()), recording, traced).await?;
         store.metrics().register(metrics.registry_mut());
         let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
+        let reached = svc_connectors::Settings {
+            store: store.clone(),
+            needs: tree::STORE.to_owned(),
+            secrets: secrets.clone(),
+            environment: settings::lookup(&options.environment),
+            outbound,
+            breakers: settings::breakers(&config),
+        };
+        let connectors = ground.connectors(reached, calls, io.arbiter()?).await?;
+        settings::check_connectors(&config, &connectors)?;
         let engine = svc_functions::register(engine, Arc::clone(&key_sets));
+        let engine = svc_connectors::register(engine, &connectors, settings::calls(&config));
         let engine = Arc::new(engine.build());
         let tools = Toolbox {
             engine: Arc::clone(&engine),
@@ -189,6 +203,7 @@ impl Service {
             planes: Planes::new(&config.server.data_mounts),
             config: Arc::new(config),
             store,
+            connectors,
             registry,
             cron,
             engine,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use slog::{Logger, warn};
 use svc_channels::{ChannelMetrics, Settings};
+use svc_connectors::{BreakerSettings, CallSettings, Connectors, LoadState};
 use svc_cron::Tell;
 use svc_engine::{Engine, EngineBuilder, Limits};
 use svc_housekeeping::JobMetrics;
@@ -38,6 +39,40 @@ pub fn store(config: &Config) -> StoreConfig {
     }
 }
 
+/// Looks variables up in the environment the service was started with.
+pub(crate) fn lookup(environment: &[(String, String)]) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+    let environment: HashMap<String, String> = environment.iter().cloned().collect();
+    Arc::new(move |wanted: &str| environment.get(wanted).cloned())
+}
+
+/// When calls of connectors are held back.
+pub(crate) fn breakers(config: &Config) -> Option<BreakerSettings> {
+    let breaker = &config.engine.circuit_breaker;
+    breaker.enabled.then(|| BreakerSettings {
+        failure_threshold: breaker.failure_threshold,
+        recovery: Duration::from_secs(breaker.recovery_timeout_secs),
+        max_breakers: breaker.max_breakers,
+    })
+}
+
+/// What calls of connectors have in common.
+pub(crate) fn calls(config: &Config) -> CallSettings {
+    CallSettings { http_timeout: Duration::from_secs(config.engine.global_http_timeout_secs) }
+}
+
+/// Refuses the start over a connector that cannot be loaded, where that was asked for.
+pub(crate) fn check_connectors(config: &Config, connectors: &Connectors) -> Result<(), StartError> {
+    let failed = connectors.statuses().into_iter().filter_map(|status| match status.state {
+        LoadState::Failed(error) => Some(format!("connector '{}': {error}", status.name)),
+        _ => None,
+    });
+    let failed: Vec<_> = failed.collect();
+    if config.engine.fail_on_connector_load_error && !failed.is_empty() {
+        return Err(StartError::Config(failed.join("; ")));
+    }
+    Ok(())
+}
+
 /// The secrets of the service: references are read in the environment it was started with, and in the secret store that
 /// environment names.
 pub(crate) fn keyring(
@@ -46,10 +81,8 @@ pub(crate) fn keyring(
     outbound: &Outbound,
     runtime: Handle,
 ) -> Result<Keyring, StartError> {
-    let environment: HashMap<String, String> = environment.iter().cloned().collect();
-    let lookup = Arc::new(move |wanted: &str| environment.get(wanted).cloned());
-    let store =
-        SecretStore::new(lookup, outbound, runtime).map_err(|error| StartError::Tree(error.to_string()))?;
+    let store = SecretStore::new(lookup(environment), outbound, runtime)
+        .map_err(|error| StartError::Tree(error.to_string()))?;
     // What is no reference was refused with the rest of the configuration.
     let reference = |text: &str| svc_secrets::parse(text).ok().flatten();
     let declared = config.secrets.0.iter().filter_map(|(name, text)| Some((name.clone(), reference(text)?)));

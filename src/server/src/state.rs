@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use actix_supervision::Tree;
 use slog::{Logger, info};
+use svc_connectors::Connectors;
 use svc_cron::Cron;
 use svc_engine::Engine;
 use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
@@ -25,6 +26,8 @@ pub struct AppState {
     pub config: Arc<Config>,
     /// What is stored.
     pub store: Store,
+    /// What tasks reach outside.
+    pub connectors: Connectors,
     /// What serves.
     pub registry: Registry,
     /// What runs by the clock; `None` on a node that runs no schedules.
@@ -56,12 +59,18 @@ pub struct AppState {
 }
 
 impl AppState {
-    /// Brings what serves in line with what is stored.
+    /// Brings what serves in line with what is stored; a reload of everything looks at the connectors too.
     ///
     /// # Errors
     /// Why nothing changed.
     pub async fn reload(&self, scope: Scope) -> Result<ReloadReport, ReloadError> {
-        self.registry.reload(scope).await
+        let connectors = match scope {
+            Scope::All => self.connectors.reload(svc_connectors::Scope::All).await,
+            Scope::Changed { .. } => Ok(()),
+        };
+        let report = self.registry.reload(scope).await?;
+        connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
+        Ok(report)
     }
 
     /// Counts and logs a credential that was refused.

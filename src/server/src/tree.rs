@@ -3,6 +3,7 @@
 //! ```text
 //! root
 //! ├ store         writer (essential), probe             every connection lives on the shared i/o runtime
+//! ├ connectors    roster, {id}                          one actor per outbound system on the i/o runtime; needs store
 //! ├ keysets       one actor                              fetches the keys of token issuers
 //! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store, its workers the channels
 //! ├ registry      one actor, essential, needs store     prepares and commits what serves
@@ -29,6 +30,7 @@ use actix_supervision::{
     Backoff, ChildSpec, Exhausted, GroupSpec, NodeEnd, Placement, Policy, SpawnError, Tree,
 };
 use slog::Logger;
+use svc_connectors::{ConnectorMetrics, Connectors};
 use svc_cron::{Cron, CronMetrics};
 use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
@@ -38,6 +40,8 @@ use svc_traces::{TraceMetrics, Traces};
 
 /// The database's actors.
 pub(crate) const STORE: &str = "store";
+/// The outbound systems.
+pub(crate) const CONNECTORS: &str = "connectors";
 /// The key sets of token issuers.
 pub(crate) const KEY_SETS: &str = "keysets";
 /// Traces, accepted work, dead letters.
@@ -67,7 +71,7 @@ fn channel_policy(schedules: bool) -> ChannelPolicy {
         backoff,
         exhausted: Exhausted::Quarantine,
     };
-    let needs = [STORE, KEY_SETS, RECORDER].map(str::to_owned).to_vec();
+    let needs = [STORE, CONNECTORS, KEY_SETS, RECORDER].map(str::to_owned).to_vec();
     let schedules = schedules.then(|| format!("{CRON}/{}", Cron::SCHEDULES));
     ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, schedules, needs }
 }
@@ -105,6 +109,22 @@ impl Ground<'_> {
         Ok(Roots { store, key_sets, traces })
     }
 
+    /// Starts the connectors, on a thread of their own, and waits until each is loaded or cannot be.
+    ///
+    /// # Errors
+    /// What did not start.
+    pub(crate) async fn connectors(
+        &self,
+        settings: svc_connectors::Settings,
+        metrics: ConnectorMetrics,
+        at: Placement,
+    ) -> Result<Connectors, PlantError> {
+        let connectors =
+            Connectors::supervise(self.tree, CONNECTORS, at, settings, metrics, self.log.clone()).await?;
+        connectors.reload(svc_connectors::Scope::All).await?;
+        Ok(connectors)
+    }
+
     /// Starts the registry and waits until it runs, which is when the stored configuration serves. `schedules`: whether
     /// this node follows schedules.
     ///
@@ -116,7 +136,7 @@ impl Ground<'_> {
         parts: impl FnOnce(ChannelPolicy) -> Parts,
     ) -> Result<Registry, PlantError> {
         self.tree.group(CHANNELS, GroupSpec::new()).await?;
-        let spec = ChildSpec::new().essential().needs([STORE, KEY_SETS, RECORDER]);
+        let spec = ChildSpec::new().essential().needs([STORE, CONNECTORS, KEY_SETS, RECORDER]);
         let parts = parts(channel_policy(schedules));
         let registry = Registry::supervise(self.tree, REGISTRY, spec, self.io.clone(), parts).await?;
         self.tree.running(REGISTRY).await?;
@@ -174,6 +194,9 @@ pub(crate) enum PlantError {
     /// What fetches key sets could not be set up.
     #[error("key sets cannot be fetched: {0}")]
     KeySets(#[from] svc_keysets::StartError),
+    /// What is stored could not be read.
+    #[error(transparent)]
+    Connectors(#[from] svc_connectors::ReloadError),
     /// It was placed and did not come to run.
     #[error("the registry does not run: {0}")]
     End(#[from] NodeEnd),

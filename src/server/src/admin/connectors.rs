@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use serde_json::Value;
+use serde_json::{Map, Value, json};
+use svc_connectors::{LoadState, Scope};
 use svc_model::config::connector::{ConnectorConfig, is_open};
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, FieldError, Issue, Kind, PageOf, ServiceError, Status,
@@ -127,13 +128,50 @@ async fn store(
 
 /// Counts a committed change and puts it into effect.
 async fn changed(state: &AppState, action: &str, id: &str) {
-    let _ = id;
     state.metrics.audited(action, Kind::Connector.name());
+    if let Err(error) = state.connectors.reload(Scope::One(id.to_owned())).await {
+        slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
+    }
 }
 
 /// The document as answered.
-fn shown(_: &AppState, connector: &Connector) -> Value {
-    connector.to_json()
+fn shown(state: &AppState, connector: &Connector) -> Value {
+    let mut document = connector.to_json();
+    // One that another node has made is not looked at here before the next reload.
+    if let Some(status) = state.connectors.status(&connector.id) {
+        document["load_status"] = status.state.name().into();
+        if let LoadState::Failed(error) = status.state {
+            document["load_error"] = error.reason.into();
+            document["load_error_stage"] = error.stage.name().into();
+        }
+    }
+    document
+}
+
+/// `GET /connectors/circuit-breakers`.
+pub(super) async fn breakers(state: Data<AppState>) -> HttpResponse {
+    let list = state.connectors.breakers();
+    let breakers: Map<String, Value> =
+        list.iter().flatten().map(|(key, breaker)| (key.clone(), breaker.name().into())).collect();
+    data(json!({
+        "enabled": list.is_some(),
+        "scope": "node",
+        "instance_id": state.config.cluster.instance_id,
+        "breakers": breakers,
+    }))
+}
+
+/// `POST /connectors/circuit-breakers/{key}`: closes a breaker.
+pub(super) async fn reset_breaker(state: Data<AppState>, caller: Caller, key: Path<String>) -> Answer {
+    let known = state.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
+    if !known {
+        return Err(ServiceError::not_found(format!("circuit breaker '{key}' does not exist")).into());
+    }
+    // Recorded before it happens, so that nothing happens unrecorded.
+    state.store.audit().record(caller.audit("reset", "circuit_breaker", &key)).await?;
+    state.metrics.audited("reset", "circuit_breaker");
+    let found = state.connectors.reset_breaker(&key);
+    Ok(data(json!({"reset": true, "key": key.as_str(), "found_on_this_node": found})))
 }
 
 fn absent(id: &str) -> ServiceError {

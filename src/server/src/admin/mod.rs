@@ -81,6 +81,11 @@ fn connectors(cfg: &mut web::ServiceConfig) {
             .route(get().to(connectors::list))
             .route(web::post().to(connectors::create)),
     )
+    .service(web::resource("/connectors/circuit-breakers").route(get().to(connectors::breakers)))
+    .service(
+        web::resource("/connectors/circuit-breakers/{key:.+}")
+            .route(web::post().to(connectors::reset_breaker)),
+    )
     .service(
         web::resource("/connectors/{id}")
             .route(get().to(connectors::read))

@@ -108,6 +108,8 @@ impl Engine {
         report.positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
         report.positive("engine.max_channel_call_depth", self.max_channel_call_depth);
         report.positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
+        report.positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
+        report.positive("engine.circuit_breaker.failure_threshold", self.circuit_breaker.failure_threshold);
     }
 }
 

@@ -39,16 +39,6 @@ const UNAVAILABLE: &[Unavailable] = &[
     Unavailable { key: "tracing.enabled", asked_for: |c| c.tracing.enabled, remedy: "set it to false" },
     Unavailable { key: "kafka.enabled", asked_for: |c| c.kafka.enabled, remedy: "set it to false" },
     Unavailable { key: "cluster.enabled", asked_for: |c| c.cluster.enabled, remedy: "run one node" },
-    Unavailable {
-        key: "engine.circuit_breaker.enabled",
-        asked_for: |c| c.engine.circuit_breaker.enabled,
-        remedy: "set it to false",
-    },
-    Unavailable {
-        key: "engine.fail_on_connector_load_error",
-        asked_for: |c| c.engine.fail_on_connector_load_error,
-        remedy: "set it to false",
-    },
 ];
 
 /// Refuses what is asked for and not there.

@@ -4,6 +4,7 @@ use actix_supervision::{NodeState, TreeView};
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use serde_json::{Map, Value, json};
+use svc_connectors::LoadState;
 use svc_model::ServiceError;
 use svc_store::DatabaseStatus;
 
@@ -40,10 +41,12 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let snapshot = state.registry.snapshot();
     let tree = state.tree.snapshot();
     let channels = snapshot.quarantined_count() == 0;
+    let failed = failed_connectors(&state);
+    let connectors = failed.is_empty();
     let reload = state.registry.reload_failure().is_none();
     let actors = actors_are_well(&tree);
     let schedules = !snapshot.has_quarantined_cron();
-    let degraded = !(database && channels && reload && actors && schedules);
+    let degraded = !(database && connectors && channels && reload && actors && schedules);
     let mut body = json!({
         "status": if degraded { "degraded" } else { "ok" },
         "version": crate::VERSION,
@@ -51,7 +54,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         "components": {
             "database": ok_or(database, "error"),
             "engine": "ok",
-            "connectors": "ok",
+            "connectors": ok_or(connectors, "degraded"),
             "channels": ok_or(channels, "degraded"),
             "engine_reload": ok_or(reload, "degraded"),
             "actors": ok_or(actors, "degraded"),
@@ -62,7 +65,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         body["components"]["cron"] = "degraded".into();
     }
     if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
-        body.extend(details(&state, &tree));
+        body.extend(details(&state, &tree, failed));
     }
     if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
@@ -81,7 +84,7 @@ fn unavailable() -> HttpResponseBuilder {
 }
 
 /// What only an operator may know.
-fn details(state: &AppState, tree: &TreeView) -> Map<String, Value> {
+fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String, Value> {
     let snapshot = state.registry.snapshot();
     let quarantined: Vec<Value> = snapshot
         .quarantined()
@@ -92,13 +95,36 @@ fn details(state: &AppState, tree: &TreeView) -> Map<String, Value> {
     details.insert("git_hash".into(), crate::GIT_HASH.into());
     details.insert("build_timestamp".into(), crate::BUILD_TIMESTAMP.into());
     details.insert("workflows_loaded".into(), snapshot.workflows_count().into());
+    let breakers: Map<String, Value> = state
+        .connectors
+        .breakers()
+        .into_iter()
+        .flatten()
+        .map(|(key, breaker)| (key, breaker.name().into()))
+        .collect();
     details.insert(
         "connectors".into(),
-        json!({"circuit_breaker_scope": "node", "circuit_breakers": {}, "failed_to_load": []}),
+        json!({"circuit_breaker_scope": "node", "circuit_breakers": breakers, "failed_to_load": failed}),
     );
     details.insert("channels".into(), json!({"quarantined": quarantined}));
     details.insert("actors".into(), actors(tree));
     details
+}
+
+/// The enabled connectors that could not be loaded, and why.
+fn failed_connectors(state: &AppState) -> Vec<Value> {
+    let statuses = state.connectors.statuses().into_iter();
+    statuses
+        .filter_map(|status| match status.state {
+            LoadState::Failed(error) => Some(json!({
+                "connector": &*status.name,
+                "connector_id": &*status.id,
+                "stage": error.stage.name(),
+                "reason": error.reason,
+            })),
+            _ => None,
+        })
+        .collect()
 }
 
 /// The tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.

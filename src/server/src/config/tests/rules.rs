@@ -197,8 +197,6 @@ fn every_unavailable_setting_is_refused() {
             "cluster.enabled = true\ncluster.redis_url = \"redis://h\"\nstorage.url = \"postgres://h/d\""
                 .into(),
         ),
-        ("engine.circuit_breaker.enabled", "engine.circuit_breaker.enabled = true".into()),
-        ("engine.fail_on_connector_load_error", "engine.fail_on_connector_load_error = true".into()),
     ];
     for (key, text) in &cases {
         let problems = problems(text, &[]);

@@ -1,0 +1,150 @@
+//! Circuit breakers: calls to a backend that keeps failing are held back.
+//!
+//! One for each channel and connector, made at its first call. When as many calls in a row as the threshold have failed, it
+//! opens; after the recovery time one call is let through, which closes it or opens it again. What is held back costs
+//! the backend nothing.
+
+mod state;
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use state::{Admission, Breaker};
+
+pub use state::BreakerState;
+
+/// When breakers open and close.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BreakerSettings {
+    /// Failures in a row that open one.
+    pub failure_threshold: u32,
+    /// How long it lets nothing through.
+    pub recovery: Duration,
+    /// Breakers kept at most; beyond it the one longest unused goes, a closed one first.
+    pub max_breakers: usize,
+}
+
+/// How a call ended, as far as its breaker is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The backend did what was asked.
+    Success,
+    /// The backend is in trouble.
+    Failure,
+    /// It says nothing about the backend.
+    Neutral,
+}
+
+/// All breakers of a node.
+pub(crate) struct Breakers {
+    settings: Option<BreakerSettings>,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    breakers: HashMap<String, Slot>,
+    /// Counts calls, to tell which breaker is longest unused.
+    calls: u64,
+}
+
+struct Slot {
+    breaker: Breaker,
+    used: u64,
+}
+
+/// A call that was let through. One that is dropped without a [`verdict`](Self::settle) gives its place back.
+pub(crate) struct Pass<'b> {
+    breakers: &'b Breakers,
+    key: Option<String>,
+    probe: bool,
+}
+
+impl Breakers {
+    pub(crate) fn new(settings: Option<BreakerSettings>) -> Self {
+        Self { settings, kept: Mutex::default() }
+    }
+
+    /// Lets a call through, or does not.
+    pub(crate) fn admit(&self, channel: &str, connector: &str) -> Option<Pass<'_>> {
+        let Some(settings) = self.settings else {
+            return Some(Pass { breakers: self, key: None, probe: false });
+        };
+        let key = format!("{channel}:{connector}");
+        let mut kept = self.lock();
+        kept.make_room(&key, settings.max_breakers);
+        kept.calls += 1;
+        let calls = kept.calls;
+        let slot = match kept.breakers.entry(key.clone()) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Slot { breaker: Breaker::default(), used: calls }),
+        };
+        slot.used = calls;
+        let probe = match slot.breaker.admit(Instant::now(), settings.recovery) {
+            Admission::Refused => return None,
+            Admission::Free => false,
+            Admission::Probe => true,
+        };
+        Some(Pass { breakers: self, key: Some(key), probe })
+    }
+
+    /// The breakers by their keys; `None` where there are none.
+    pub(crate) fn list(&self) -> Option<Vec<(String, BreakerState)>> {
+        self.settings?;
+        let kept = self.lock();
+        let mut list: Vec<_> =
+            kept.breakers.iter().map(|(key, slot)| (key.clone(), slot.breaker.state())).collect();
+        list.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Some(list)
+    }
+
+    pub(crate) fn reset(&self, key: &str) -> bool {
+        let mut kept = self.lock();
+        let slot = kept.breakers.get_mut(key);
+        slot.map(|slot| slot.breaker = Breaker::default()).is_some()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Kept {
+    fn make_room(&mut self, key: &str, max: usize) {
+        if self.breakers.len() < max.max(1) || self.breakers.contains_key(key) {
+            return;
+        }
+        let rank = |slot: &Slot| (slot.breaker.state() != BreakerState::Closed, slot.used);
+        let least = self.breakers.iter().min_by_key(|(_, slot)| rank(slot)).map(|(key, _)| key.clone());
+        if let Some(least) = least {
+            self.breakers.remove(&least);
+        }
+    }
+}
+
+impl Pass<'_> {
+    /// Tells how the call ended; `true` if that opened the breaker.
+    pub(crate) fn settle(mut self, verdict: Verdict) -> bool {
+        self.end(verdict)
+    }
+
+    fn end(&mut self, verdict: Verdict) -> bool {
+        let (Some(key), Some(settings)) = (self.key.take(), self.breakers.settings) else { return false };
+        let mut kept = self.breakers.lock();
+        let Some(slot) = kept.breakers.get_mut(&key) else { return false };
+        slot.breaker.ended(verdict, self.probe, Instant::now(), settings.failure_threshold)
+    }
+}
+
+impl Drop for Pass<'_> {
+    fn drop(&mut self) {
+        self.end(Verdict::Neutral);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,229 @@
+//! `http_call`: asks an HTTP API, and again while that may help.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::CallErrorKind;
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_engine::{CompileCx, ErrorCode, Function, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+use svc_model::config::connector::check_header;
+use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
+use svc_outbound::{Answer, Body, Method, Request};
+use tokio::time::{Instant, sleep};
+
+use super::call::{channel_of, guarded};
+use super::input::{self, Either, check_positive, given, text};
+use super::request::{self, BodyFormat};
+use super::response::{self, ResponseFormat};
+use super::retry::{Plan, chance};
+use crate::handle::Connectors;
+use crate::http::{HttpDriver, HttpSettings};
+use crate::table::Loaded;
+
+/// Times a call follows a connector that is being replaced, before it gives up.
+const REPLACEMENTS: usize = 3;
+
+/// The function.
+pub(crate) struct HttpCall {
+    connectors: Connectors,
+    timeout: Duration,
+}
+
+impl HttpCall {
+    pub(crate) fn new(connectors: Connectors, timeout: Duration) -> Self {
+        Self { connectors, timeout }
+    }
+}
+
+impl Function for HttpCall {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        check_positive(input, "timeout_ms", at, errors);
+        for (name, value) in input.get("headers").and_then(Value::as_object).into_iter().flatten() {
+            let path = format!("{at}.headers.{name}");
+            match value {
+                Value::String(text) => {
+                    errors.extend(check_header(name, text).err().map(|why| FieldError::invalid(path, why)));
+                }
+                other => errors.push(FieldError::type_mismatch(path, "string", other)),
+            }
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("http_call")?;
+        let method = text(table, input, "method").unwrap_or("GET");
+        let timeout = given(table, input, "timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
+        Ok(Box::new(HttpCallTask {
+            connectors: self.connectors.clone(),
+            connector: text(table, input, "connector").unwrap_or_default().into(),
+            method: Method::from_bytes(method.as_bytes()).map_err(|error| format!("method: {error}"))?,
+            path: Either::compile(input, "path", cx)?,
+            headers: headers(given(table, input, "headers"))?,
+            body: Either::compile(input, "body", cx)?,
+            body_format: BodyFormat::named(text(table, input, "body_format")),
+            output: text(table, input, "output").map(input::path).transpose()?,
+            response_format: ResponseFormat::named(text(table, input, "response_format")),
+            timeout: timeout.unwrap_or(self.timeout),
+        }))
+    }
+}
+
+fn headers(given: Option<&Value>) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in given.and_then(Value::as_object).into_iter().flatten() {
+        let text = value.as_str().ok_or_else(|| format!("headers.{name}: expected string"))?;
+        check_header(name, text).map_err(|why| format!("headers.{name}: {why}"))?;
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|error| format!("headers: {error}"))?;
+        let value = HeaderValue::from_bytes(text.as_bytes()).map_err(|error| format!("headers: {error}"))?;
+        headers.insert(header, value);
+    }
+    Ok(headers)
+}
+
+struct HttpCallTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    method: Method,
+    path: Option<Either>,
+    headers: HeaderMap,
+    body: Option<Either>,
+    body_format: BodyFormat,
+    output: Option<Path>,
+    response_format: ResponseFormat,
+    timeout: Duration,
+}
+
+/// What the message makes of a call.
+struct Asked {
+    path: String,
+    body: Option<Body>,
+}
+
+impl Task for HttpCallTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let asked = self.asked(cx)?;
+            let channel = channel_of(cx);
+            let call = self.attempts(&asked, cx.remaining());
+            let result = guarded(&self.connectors, &channel, &self.connector, call).await?;
+            if let (Some(path), Some(value)) = (&self.output, result) {
+                cx.write(path, value)?;
+            }
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+impl HttpCallTask {
+    fn asked(&self, cx: &mut TaskCx<'_>) -> Result<Asked, TaskError> {
+        let path = match &self.path {
+            None => String::new(),
+            Some(Either::Literal(path)) => request::plain_text(path.clone()),
+            Some(Either::Logic(logic)) => request::plain_text(cx.evaluate(logic)?),
+        };
+        let body = match &self.body {
+            None => None,
+            Some(Either::Literal(body)) => Some(self.body_format.body(body)?),
+            Some(Either::Logic(logic)) => Some(self.body_format.body(&cx.evaluate(logic)?)?),
+        };
+        Ok(Asked { path, body })
+    }
+
+    /// Tries until there is an answer, or another attempt is not allowed or of no use.
+    async fn attempts(&self, asked: &Asked, left: Option<Duration>) -> Result<Option<Value>, TaskError> {
+        let started = Instant::now();
+        let mut attempts = 0;
+        loop {
+            let loaded = self.connectors.find(&self.connector)?;
+            let settings = &self.driver(&loaded)?.settings;
+            let plan = self.plan(settings, started, left);
+            let mut error = match self.attempt(asked, &plan).await {
+                Ok(answer) => return self.read(&answer),
+                Err(error) => error,
+            };
+            attempts += 1;
+            let pause = plan.pause(attempts, Instant::now(), chance()).filter(|_| error.retryable());
+            let Some(pause) = pause else {
+                if attempts > 1 {
+                    error.retry_attempted = Some(true);
+                    error.retry_count = Some(attempts - 1);
+                }
+                return Err(error);
+            };
+            sleep(pause).await;
+        }
+    }
+
+    fn plan(&self, settings: &HttpSettings, started: Instant, left: Option<Duration>) -> Plan {
+        let again = settings.retry_non_idempotent || !matches!(self.method, Method::POST | Method::PATCH);
+        let retries = if again { settings.max_retries } else { 0 };
+        let whole = self.timeout.saturating_mul(retries + 1);
+        Plan {
+            retries,
+            delay: Duration::from_millis(settings.retry_delay_ms),
+            deadline: started + left.map_or(whole, |left| left.min(whole)),
+        }
+    }
+
+    /// Asks once. A connector that is replaced meanwhile is followed: nothing was sent.
+    async fn attempt(&self, asked: &Asked, plan: &Plan) -> Result<Answer, TaskError> {
+        let mut replaced = 0;
+        loop {
+            let loaded = self.connectors.find(&self.connector)?;
+            let driver = self.driver(&loaded)?;
+            let request = self.request(&driver.settings, asked, plan)?;
+            let error = match driver.ask(request).await {
+                Ok(Ok(answer)) if answer.status.is_success() => return Ok(answer),
+                Ok(Ok(answer)) => return Err(response::refused(&self.connector, &driver.settings, &answer)),
+                Ok(Err(error)) => return Err(response::unanswered(&self.connector, &error)),
+                Err(error) => error,
+            };
+            let gone = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
+            if gone && error.is_retryable() && replaced < REPLACEMENTS {
+                replaced += 1;
+                continue;
+            }
+            let code = match error.kind {
+                CallErrorKind::Full | CallErrorKind::Restarting { .. } | CallErrorKind::Crashed => {
+                    ErrorCode::Io
+                }
+                _ => ErrorCode::Function,
+            };
+            return Err(TaskError::new(code, format!("connector '{}': {error}", self.connector)));
+        }
+    }
+
+    fn request(&self, settings: &HttpSettings, asked: &Asked, plan: &Plan) -> Result<Request, TaskError> {
+        let method = self.method.as_str();
+        if !settings.methods.is_empty() && !settings.methods.iter().any(|allowed| allowed == method) {
+            let detail = format!("connector '{}' does not allow the method {method}", self.connector);
+            return Err(TaskError::new(ErrorCode::ConnectorDetail, detail));
+        }
+        let mut headers = settings.headers.clone();
+        for (name, value) in &self.headers {
+            headers.insert(name, value.clone());
+        }
+        Ok(Request {
+            method: self.method.clone(),
+            url: request::url(&settings.base, &asked.path)?,
+            headers,
+            params: settings.params.clone(),
+            body: asked.body.clone(),
+            timeout: self.timeout.min(plan.deadline.saturating_duration_since(Instant::now())),
+            cap: settings.max_response_size,
+        })
+    }
+
+    fn read(&self, answer: &Answer) -> Result<Option<Value>, TaskError> {
+        self.output.as_ref().map(|_| self.response_format.read(&self.connector, answer)).transpose()
+    }
+
+    fn driver<'l>(&self, loaded: &'l Loaded) -> Result<&'l HttpDriver, TaskError> {
+        loaded.http().ok_or_else(|| {
+            let detail = format!("connector '{}' is not of type http", self.connector);
+            TaskError::new(ErrorCode::ConnectorDetail, detail)
+        })
+    }
+}

@@ -1,0 +1,158 @@
+//! What an `http_call` sends.
+
+use serde_json::Value;
+use svc_engine::TaskError;
+use svc_outbound::{Body, Url};
+use url::form_urlencoded::Serializer;
+
+/// How a body is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BodyFormat {
+    Json,
+    Form,
+    Text,
+}
+
+impl BodyFormat {
+    pub(crate) fn named(name: Option<&str>) -> Self {
+        match name {
+            Some("form") => Self::Form,
+            Some("text") => Self::Text,
+            _ => Self::Json,
+        }
+    }
+
+    /// The bytes of a value.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` for a value that the format cannot hold.
+    pub(crate) fn body(self, value: &Value) -> Result<Body, TaskError> {
+        let (content_type, bytes) = match self {
+            Self::Json => ("application/json", value.to_string()),
+            Self::Form => ("application/x-www-form-urlencoded", form(value)?),
+            Self::Text => match value {
+                Value::String(text) => ("text/plain; charset=utf-8", text.clone()),
+                _ => return Err(TaskError::validation("body: the format text takes a string")),
+            },
+        };
+        Ok(Body { content_type, bytes: bytes.into() })
+    }
+}
+
+fn form(value: &Value) -> Result<String, TaskError> {
+    let Value::Object(members) = value else {
+        return Err(TaskError::validation("body: the format form takes an object"));
+    };
+    let mut form = Serializer::new(String::new());
+    for (name, value) in members {
+        let items = match value {
+            Value::Array(items) => items.as_slice(),
+            scalar => std::slice::from_ref(scalar),
+        };
+        for item in items {
+            match item {
+                Value::Null => {}
+                Value::String(text) => drop(form.append_pair(name, text)),
+                Value::Number(_) | Value::Bool(_) => drop(form.append_pair(name, &item.to_string())),
+                Value::Array(_) | Value::Object(_) => {
+                    let why = format!("body.{name}: the format form takes scalars and arrays of them");
+                    return Err(TaskError::validation(why));
+                }
+            }
+        }
+    }
+    Ok(form.finish())
+}
+
+/// A path below a connector's URL; both queries are kept, the URL's first.
+///
+/// # Errors
+/// `VALIDATION_ERROR` for a path that leads out of the URL's own.
+pub(crate) fn url(base: &Url, path: &str) -> Result<Url, TaskError> {
+    let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+    let mut url = base.clone();
+    if !path.is_empty() {
+        let own = base.path().trim_end_matches('/');
+        url.set_path(&format!("{own}/{}", path.trim_start_matches('/')));
+        if !url.path().strip_prefix(own).is_some_and(|rest| rest.starts_with('/')) {
+            return Err(TaskError::validation("path: it leads out of the connector's URL"));
+        }
+    }
+    match (base.query(), query) {
+        (Some(first), Some(second)) if !second.is_empty() => {
+            url.set_query(Some(&format!("{first}&{second}")));
+        }
+        (None, Some(query)) if !query.is_empty() => url.set_query(Some(query)),
+        _ => {}
+    }
+    Ok(url)
+}
+
+/// The text an expression for a path came to.
+pub(crate) fn plain_text(value: Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn joined(base: &str, path: &str) -> String {
+        url(&base.parse().unwrap(), path).unwrap().to_string()
+    }
+
+    #[test]
+    fn paths_are_joined_with_one_slash_and_both_queries_are_kept() {
+        for (base, path, whole) in [
+            ("http://h", "", "http://h/"),
+            ("http://h/api", "", "http://h/api"),
+            ("http://h/api/", "x", "http://h/api/x"),
+            ("http://h/api", "/x/", "http://h/api/x/"),
+            ("http://h/api", "//evil.example/x", "http://h/api/evil.example/x"),
+            ("http://h/api?a=1", "x?b=2", "http://h/api/x?a=1&b=2"),
+            ("http://h/api?a=1", "x", "http://h/api/x?a=1"),
+            ("http://h", "?b=2", "http://h/?b=2"),
+            ("http://h", "a b/ü#x", "http://h/a%20b/%C3%BC%23x"),
+            ("http://h", "@evil.example/", "http://h/@evil.example/"),
+            ("http://h:8080", ":80/x", "http://h:8080/:80/x"),
+            ("http://h", "http://evil.example/", "http://h/http://evil.example/"),
+        ] {
+            assert_eq!(joined(base, path), whole, "{base} {path}");
+        }
+    }
+
+    #[test]
+    fn a_path_stays_below_the_url() {
+        for path in ["../x", "/../x", "a/../../x", "%2e%2e/x", "..\\x", ".%2E/x", "a/..\\..\\x"] {
+            assert!(url(&"http://h/api".parse().unwrap(), path).is_err(), "{path}");
+        }
+        assert_eq!(joined("http://h/api", "a/../b"), "http://h/api/b");
+        assert_eq!(joined("http://h", "../x"), "http://h/x");
+    }
+
+    #[test]
+    fn a_form_repeats_arrays_and_leaves_nulls_out() {
+        let body =
+            |value| BodyFormat::Form.body(&value).map(|body| String::from_utf8(body.bytes.to_vec()).unwrap());
+        let form = body(json!({"a": "x y&", "b": [1, null, true], "c": null})).unwrap();
+        assert_eq!(form, "a=x+y%26&b=1&b=true");
+        assert!(body(json!({"a": {"b": 1}})).is_err() && body(json!({"a": [[1]]})).is_err());
+        assert!(body(json!([1])).is_err());
+    }
+
+    #[test]
+    fn a_text_is_a_string_and_json_is_anything() {
+        assert!(BodyFormat::Text.body(&json!(1)).is_err());
+        assert_eq!(&BodyFormat::Text.body(&json!("é")).unwrap().bytes[..], "é".as_bytes());
+        assert_eq!(
+            &BodyFormat::Json.body(&json!({"b": 1, "a": null})).unwrap().bytes[..],
+            br#"{"b":1,"a":null}"#
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! What comes back from an `http_call`.
+
+use serde_json::Value;
+use svc_engine::{ErrorCode, TaskError};
+use svc_outbound::{AddressError, Answer, FetchError};
+
+use crate::http::HttpSettings;
+
+/// Bytes of a refused answer that an error shows.
+const SHOWN: usize = 512;
+
+/// How an answer is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResponseFormat {
+    Json,
+    Text,
+}
+
+impl ResponseFormat {
+    pub(crate) fn named(name: Option<&str>) -> Self {
+        if name == Some("text") { Self::Text } else { Self::Json }
+    }
+
+    /// The value of a body.
+    ///
+    /// # Errors
+    /// `FUNCTION_ERROR` for a body that is no JSON where JSON is due.
+    pub(crate) fn read(self, connector: &str, answer: &Answer) -> Result<Value, TaskError> {
+        match self {
+            Self::Text => Ok(String::from_utf8_lossy(&answer.body).into_owned().into()),
+            Self::Json => serde_json::from_slice(&answer.body).map_err(|error| {
+                let what =
+                    if answer.body.is_empty() { "empty".to_owned() } else { format!("no JSON ({error})") };
+                TaskError::new(ErrorCode::Function, format!("connector '{connector}': the answer is {what}"))
+            }),
+        }
+    }
+}
+
+/// An answer that is no success, without what the connector keeps secret.
+pub(crate) fn refused(connector: &str, settings: &HttpSettings, answer: &Answer) -> TaskError {
+    let status = answer.status.as_u16();
+    // Cut after hiding: a secret across the edge would be hidden in part only.
+    let body = settings.redact(String::from_utf8_lossy(&answer.body).into_owned());
+    let mut end = body.len().min(SHOWN);
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    let shown = &body[..end];
+    let message = format!("connector '{connector}': the answer has the status {status}: {shown}");
+    let message = message.trim_end_matches([':', ' ']).to_owned();
+    TaskError { http_status: Some(status), ..TaskError::new(ErrorCode::Http, message) }
+}
+
+/// What a request without an answer is to a task.
+pub(crate) fn unanswered(connector: &str, error: &FetchError) -> TaskError {
+    let code = match error {
+        // Says itself what it protects from.
+        FetchError::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,
+        FetchError::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
+        FetchError::Timeout { .. } => ErrorCode::Timeout,
+        FetchError::Connect { .. } | FetchError::Broken { .. } => ErrorCode::Io,
+        FetchError::TooLarge { .. } | FetchError::Redirect { .. } => ErrorCode::Function,
+    };
+    TaskError::new(code, format!("connector '{connector}': {error}"))
+}

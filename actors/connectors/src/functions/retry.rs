@@ -1,0 +1,68 @@
+//! Whether and when a call is tried again.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The longest pause, before chance lengthens it.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// How often and how late a call is tried again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Plan {
+    /// Attempts after the first one.
+    pub(crate) retries: u32,
+    /// The first pause; doubles.
+    pub(crate) delay: Duration,
+    /// No attempt begins after this.
+    pub(crate) deadline: Instant,
+}
+
+impl Plan {
+    /// The pause after so many attempts; `None` when there is to be no other. `chance` is anywhere from 0 to 1.
+    pub(crate) fn pause(&self, attempts: u32, now: Instant, chance: f64) -> Option<Duration> {
+        if attempts > self.retries {
+            return None;
+        }
+        let doubled = self.delay.saturating_mul(1 << (attempts - 1).min(31)).min(LONGEST);
+        let pause = doubled.mul_f64(0.5 + chance.clamp(0.0, 1.0));
+        (now + pause < self.deadline).then_some(pause)
+    }
+}
+
+/// Anywhere from 0 to 1; the middle where the system has no chance to give.
+pub(crate) fn chance() -> f64 {
+    getrandom::u32().map_or(0.5, |drawn| f64::from(drawn) / f64::from(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(retries: u32, delay_ms: u64, deadline_ms: u64) -> (Plan, Instant) {
+        let now = Instant::now();
+        let deadline = now + Duration::from_millis(deadline_ms);
+        (Plan { retries, delay: Duration::from_millis(delay_ms), deadline }, now)
+    }
+
+    #[test]
+    fn pauses_double_within_half_and_one_and_a_half_up_to_a_minute() {
+        let (plan, now) = plan(16, 1000, 1_000_000);
+        let pauses = |chance| (1..=8).filter_map(|n| plan.pause(n, now, chance)).collect::<Vec<_>>();
+        let seconds = |pauses: Vec<Duration>| pauses.iter().map(Duration::as_millis).collect::<Vec<_>>();
+        assert_eq!(seconds(pauses(0.5)), [1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
+        assert_eq!(seconds(pauses(0.0))[0], 500);
+        assert_eq!(seconds(pauses(1.0))[7], 90_000);
+    }
+
+    #[test]
+    fn there_are_no_more_attempts_than_allowed_and_none_past_the_deadline() {
+        let (plan_, now) = plan(2, 10, 1000);
+        assert!(plan_.pause(2, now, 0.5).is_some() && plan_.pause(3, now, 0.5).is_none());
+        let (none, now) = plan(0, 10, 1000);
+        assert!(none.pause(1, now, 0.5).is_none());
+        let (short, now) = plan(5, 100, 150);
+        assert!(short.pause(1, now, 0.4).is_some());
+        assert!(short.pause(2, now, 0.5).is_none(), "the pause would cross the deadline");
+    }
+}

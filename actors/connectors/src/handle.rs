@@ -1,0 +1,184 @@
+//! What everyone else holds.
+
+use std::fmt;
+use std::sync::Arc;
+
+use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, SpawnError, Tree};
+use slog::Logger;
+use svc_model::ServiceError;
+use svc_outbound::Outbound;
+use svc_secrets::Keyring;
+use svc_store::{Store, StoreError};
+
+use crate::breaker::{BreakerSettings, BreakerState, Breakers};
+use crate::load::Lookup;
+use crate::metrics::ConnectorMetrics;
+use crate::roster::{Reload, Roster, Scope, Shared};
+use crate::table::{Driver, LoadStatus, Loaded, State};
+
+/// What connectors are made with.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where they are stored.
+    pub store: Store,
+    /// Path of the store's node, which loads need.
+    pub needs: String,
+    /// Where references are read.
+    pub secrets: Keyring,
+    /// What placeholders are looked up in.
+    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    /// Whose clients go out.
+    pub outbound: Outbound,
+    /// When calls are held back; `None` for never.
+    pub breakers: Option<BreakerSettings>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("breakers", &self.breakers).finish_non_exhaustive()
+    }
+}
+
+/// Why connectors are as they were before.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// What is stored could not be read.
+    #[error("the stored connectors could not be read: {0}")]
+    Storage(#[from] StoreError),
+    /// The roster could not be asked: it restarts, or the service is ending.
+    #[error("the roster of connectors is not available: {0}")]
+    Unavailable(String),
+}
+
+impl From<ReloadError> for ServiceError {
+    fn from(error: ReloadError) -> Self {
+        match error {
+            ReloadError::Storage(error) => error.into(),
+            ReloadError::Unavailable(why) => Self::unavailable("The roster of connectors is restarting")
+                .with_retry_after(1)
+                .with_internal(why),
+        }
+    }
+}
+
+/// The connectors of a service. Cheap to clone; survives restarts of every actor.
+#[derive(Clone)]
+pub struct Connectors {
+    shared: Arc<Shared>,
+    roster: Address<Roster>,
+    breakers: Arc<Breakers>,
+    metrics: ConnectorMetrics,
+}
+
+/// Why a connector cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum NotLoaded {
+    /// Nothing has this name.
+    #[error("connector '{0}' does not exist")]
+    Unknown(String),
+    /// It is switched off.
+    #[error("connector '{0}' is disabled")]
+    Disabled(String),
+    /// Its load failed.
+    #[error("connector '{0}' is not loaded")]
+    Failed(String, String),
+}
+
+impl Connectors {
+    /// Adds the group to a tree, at `path`, and its roster. Nothing is loaded before the first
+    /// [`reload`](Self::reload). `at` must be a place on a runtime that drives connections.
+    ///
+    /// # Errors
+    /// The path is taken, or the place is gone.
+    pub async fn supervise(
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+        settings: Settings,
+        metrics: ConnectorMetrics,
+        log: Logger,
+    ) -> Result<Self, SpawnError> {
+        tree.group(path, GroupSpec::new()).await?;
+        let breakers = Arc::new(Breakers::new(settings.breakers));
+        let needs = settings.needs.clone();
+        let shared = Arc::new(Shared::new(tree.clone(), path.to_owned(), at.clone(), settings, log));
+        let spec = ChildSpec::new().needs([needs]);
+        let of_roster = Arc::clone(&shared);
+        let factory = move |_| {
+            let roster = Roster::new(Arc::clone(&of_roster));
+            std::future::ready(Ok::<_, actix_supervision::StartError>(roster))
+        };
+        let roster = tree.spawn(&format!("{path}/roster"), spec, at, factory).await?;
+        Ok(Self { shared, roster, breakers, metrics })
+    }
+
+    /// Brings what runs in line with what is stored. That single connectors cannot be loaded is no error.
+    ///
+    /// # Errors
+    /// Why nothing changed.
+    pub async fn reload(&self, scope: Scope) -> Result<(), ReloadError> {
+        let call = self.roster.call(Reload(scope)).await;
+        call.unwrap_or_else(|error| Err(ReloadError::Unavailable(error.to_string())))
+    }
+
+    /// What the last load of each connector came to, by name.
+    pub fn statuses(&self) -> Vec<LoadStatus> {
+        let table = self.shared.table();
+        let mut statuses: Vec<_> = table.entries().map(|entry| LoadStatus::from(&**entry)).collect();
+        statuses.sort_by(|one, other| one.name.cmp(&other.name));
+        statuses
+    }
+
+    /// What the last load of a connector came to; `None` for one that no load has seen.
+    pub fn status(&self, id: &str) -> Option<LoadStatus> {
+        self.shared.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
+    }
+
+    /// The breakers by their keys, `{channel}:{connector}`; `None` where there are none.
+    pub fn breakers(&self) -> Option<Vec<(String, BreakerState)>> {
+        self.breakers.list()
+    }
+
+    /// Closes a breaker; `false` if there is none of that key.
+    pub fn reset_breaker(&self, key: &str) -> bool {
+        self.breakers.reset(key)
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Result<Arc<Loaded>, NotLoaded> {
+        let table = self.shared.table();
+        match table.by_name(name).map(|entry| &entry.state) {
+            Some(State::Loaded(loaded)) => Ok(Arc::clone(loaded)),
+            Some(State::Disabled) => Err(NotLoaded::Disabled(name.to_owned())),
+            Some(State::Failed(error)) => Err(NotLoaded::Failed(name.to_owned(), error.to_string())),
+            None => Err(NotLoaded::Unknown(name.to_owned())),
+        }
+    }
+
+    pub(crate) fn guard(&self) -> &Breakers {
+        &self.breakers
+    }
+
+    pub(crate) fn metrics(&self) -> &ConnectorMetrics {
+        &self.metrics
+    }
+}
+
+impl Loaded {
+    /// What carries the calls out, if it speaks HTTP.
+    pub(crate) fn http(&self) -> Option<&crate::http::HttpDriver> {
+        let Driver::Http(http) = &self.driver;
+        Some(http)
+    }
+}
+
+impl fmt::Debug for Connectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connectors").field("statuses", &self.statuses()).finish_non_exhaustive()
+    }
+}
+
+impl Settings {
+    pub(crate) fn lookup(&self) -> &Lookup {
+        &self.environment
+    }
+}

@@ -1,0 +1,64 @@
+//! The actor of one HTTP API.
+//!
+//! Owns the connections to it. Message in: [`Exchange`], read-only, so that calls run side by side and end with their
+//! callers. A restart opens new connections; nothing else is lost with it.
+
+use std::sync::Arc;
+
+use actix::{Actor, Message};
+use actix_supervision::{Address, CallError, Context, ReadHandler, Reply, Start, StartError, Supervised};
+use svc_outbound::{Answer, FetchError, Outbound, Peer, Request};
+
+use super::settings::HttpSettings;
+
+/// Ask the API once.
+#[derive(Message)]
+#[rtype(result = "Result<Answer, FetchError>")]
+pub(crate) struct Exchange(pub(crate) Request);
+
+/// The actor.
+pub(crate) struct HttpActor {
+    peer: Peer,
+}
+
+impl HttpActor {
+    pub(crate) fn factory(
+        outbound: Outbound,
+        settings: Arc<HttpSettings>,
+    ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
+        move |_| {
+            let peer = outbound.peer(&settings.base, settings.allow_private);
+            let peer = peer.map_err(|error| StartError::Transient(error.to_string()));
+            std::future::ready(peer.map(|peer| Self { peer }))
+        }
+    }
+}
+
+impl Actor for HttpActor {
+    type Context = Context<Self>;
+}
+
+impl Supervised for HttpActor {}
+
+impl ReadHandler<Exchange> for HttpActor {
+    fn read(&self, Exchange(request): Exchange) -> Reply<<Exchange as Message>::Result> {
+        let peer = self.peer.clone();
+        Reply::later(async move { peer.send(request).await })
+    }
+}
+
+/// The way to an HTTP API: its settings, and the actor that asks.
+pub(crate) struct HttpDriver {
+    pub(crate) settings: Arc<HttpSettings>,
+    pub(crate) address: Address<HttpActor>,
+}
+
+impl HttpDriver {
+    /// Asks once.
+    pub(crate) async fn ask(
+        &self,
+        request: Request,
+    ) -> Result<Result<Answer, FetchError>, CallError<Exchange>> {
+        self.address.ask(Exchange(request)).await
+    }
+}

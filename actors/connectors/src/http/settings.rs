@@ -1,0 +1,106 @@
+//! The settings of an HTTP API, ready for use.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use svc_model::config::connector::{HttpAuth, HttpConfig};
+use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use svc_outbound::{Target, Url, check_target};
+
+/// What stands for a value that is not shown.
+const MASK: &str = "******";
+/// A shorter value is not looked for in texts: it would be found everywhere.
+const SHORTEST_SECRET: usize = 4;
+
+/// How an API is asked.
+pub(crate) struct HttpSettings {
+    /// Its URL, without credentials.
+    pub(crate) base: Url,
+    /// Sent with every call, credentials included.
+    pub(crate) headers: HeaderMap,
+    /// Appended to every URL.
+    pub(crate) params: Vec<(String, String)>,
+    pub(crate) max_retries: u32,
+    pub(crate) retry_delay_ms: u64,
+    pub(crate) retry_non_idempotent: bool,
+    pub(crate) max_response_size: usize,
+    pub(crate) allow_private: bool,
+    /// Methods that tasks may use; empty for all.
+    pub(crate) methods: Vec<String>,
+    /// What no text may show.
+    secrets: Vec<String>,
+}
+
+impl HttpSettings {
+    /// Makes the settings of a config whose placeholders and references are replaced.
+    ///
+    /// # Errors
+    /// What cannot be used, without its value.
+    pub(crate) fn new(config: &HttpConfig) -> Result<Self, String> {
+        let Target { url: base, credentials } = check_target(&config.url, config.allow_private_urls)
+            .map_err(|error| format!("connector.config.url: {error}"))?;
+        let mut made = Self {
+            base,
+            headers: HeaderMap::new(),
+            params: config
+                .query_params
+                .iter()
+                .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+                .collect(),
+            max_retries: config.max_retries,
+            retry_delay_ms: config.retry_delay_ms,
+            retry_non_idempotent: config.retry_non_idempotent,
+            max_response_size: usize::try_from(config.max_response_size).unwrap_or(usize::MAX),
+            allow_private: config.allow_private_urls,
+            methods: config.methods.clone(),
+            secrets: Vec::new(),
+        };
+        for (name, value) in &config.headers {
+            made.header(name, value.expose())?;
+        }
+        match (&config.auth, credentials) {
+            (None, Some((user, password))) => made.basic(&user, &password)?,
+            (None, None) | (Some(HttpAuth::OAuth2), _) => {}
+            (Some(HttpAuth::Basic { username, password }), _) => {
+                made.basic(username.expose(), password.expose())?;
+            }
+            (Some(HttpAuth::Bearer { token }), _) => {
+                made.secrets.push(token.expose().to_owned());
+                made.header(AUTHORIZATION.as_str(), &format!("Bearer {}", token.expose()))?;
+            }
+            (Some(HttpAuth::ApiKey { header, key }), _) => made.header(header, key.expose())?,
+        }
+        let params = made.params.iter().map(|(_, value)| value.clone());
+        made.secrets.extend(params);
+        made.secrets.retain(|secret| secret.len() >= SHORTEST_SECRET);
+        // The longest first: one may be a part of another.
+        made.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        Ok(made)
+    }
+
+    fn basic(&mut self, user: &str, password: &str) -> Result<(), String> {
+        let credentials = STANDARD.encode(format!("{user}:{password}"));
+        let value = format!("Basic {credentials}");
+        self.secrets.extend([password.to_owned(), credentials]);
+        self.header(AUTHORIZATION.as_str(), &value)
+    }
+
+    fn header(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let unusable = || format!("the header '{name}' cannot be sent");
+        let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
+        let mut sent = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unusable())?;
+        sent.set_sensitive(true);
+        self.headers.insert(header, sent);
+        self.secrets.push(value.to_owned());
+        Ok(())
+    }
+
+    /// A text without the values that are not shown.
+    pub(crate) fn redact(&self, mut text: String) -> String {
+        for secret in &self.secrets {
+            if text.contains(secret.as_str()) {
+                text = text.replace(secret.as_str(), MASK);
+            }
+        }
+        text
+    }
+}

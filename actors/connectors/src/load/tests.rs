@@ -1,0 +1,71 @@
+use std::collections::HashMap;
+
+use serde_json::json;
+
+use super::*;
+
+fn variables() -> HashMap<&'static str, &'static str> {
+    HashMap::from([("HOST", "a.example"), ("QUOTE", "sword\"fish\\"), ("TOKEN", "swordfish"), ("EMPTY", "")])
+}
+
+async fn loading(kind: &str, text: &str) -> Result<Prepared, LoadError> {
+    let lookup = |name: &str| variables().get(name).map(|value| (*value).to_owned());
+    let secrets = Keyring::new(Arc::new(svc_secrets::Environment(lookup)), BTreeMap::new());
+    let row = StoredConnector {
+        id: "c".into(),
+        name: "api".into(),
+        connector_type: kind.into(),
+        config_text: text.into(),
+        enabled: true,
+    };
+    load(&row, &(Arc::new(lookup) as Lookup), &secrets).await
+}
+
+async fn failing(kind: &str, text: &str) -> LoadError {
+    loading(kind, text).await.err().unwrap()
+}
+
+#[tokio::test]
+async fn each_stage_names_what_stopped_it_and_no_value() {
+    for (kind, text, stage, part) in [
+        ("http", r#"{"url": "${GONE}"}"#, Stage::EnvSubstitution, "GONE"),
+        ("http", r#"{"url": "#, Stage::JsonParse, "line 1"),
+        ("http", r#"{"url": "env://GONE"}"#, Stage::SecretResolution, "env://GONE"),
+        ("http", r#"{"url": "http://a", "x": "aws-sm://y"}"#, Stage::SecretResolution, "aws-sm"),
+        ("http", r#"{"url": "env://TOKEN"}"#, Stage::Deserialize, "connector.config.url"),
+        ("http", r#"{"url": "http://10.0.0.1/"}"#, Stage::Deserialize, "SSRF protection:"),
+        ("kafka", r#"{"brokers": []}"#, Stage::Deserialize, "kafka"),
+        ("nonsense", "{}", Stage::Deserialize, "unknown"),
+    ] {
+        let error = failing(kind, text).await;
+        assert_eq!(error.stage, stage, "{text}: {error}");
+        assert!(error.reason.contains(part) && !error.reason.contains("swordfish"), "{text}: {error}");
+    }
+    let both = failing("http", r#"{"url": "env://GONE", "x": ["env://AWAY", "env://GONE"]}"#).await;
+    assert_eq!(both.reason, "env://AWAY: the variable is not set; env://GONE: the variable is not set");
+    let oauth = json!({"url": "http://a", "auth": {"type": "oauth2", "grant": "client_credentials",
+        "token_url": "https://b", "client_id": "c", "client_secret": "env://TOKEN"}});
+    assert_eq!(
+        failing("http", &oauth.to_string()).await.reason,
+        "auth.type oauth2 is not served by this version"
+    );
+}
+
+#[tokio::test]
+async fn what_a_variable_holds_stays_text() {
+    let text = r#"{"url": "https://${HOST}/${EMPTY}${UNSET:-v1}", "headers": {"a": "${QUOTE}", "b": "$$x"}}"#;
+    let Ready::Http(http) = loading("http", text).await.unwrap().settings;
+    assert_eq!(http.base.as_str(), "https://a.example/v1");
+    assert_eq!(
+        (&http.headers["a"], &http.headers["b"]),
+        (&"sword\"fish\\".parse().unwrap(), &"$x".parse().unwrap())
+    );
+}
+
+#[tokio::test]
+async fn a_load_that_comes_to_the_same_is_known_by_its_digest() {
+    let digest = async |text| loading("http", text).await.unwrap().digest;
+    let one = digest(r#"{"url": "https://a.example"}"#).await;
+    assert_eq!(digest(r#"{"url": "https://${HOST}"}"#).await, one);
+    assert_ne!(digest(r#"{"url": "https://a.example/x"}"#).await, one);
+}

@@ -1,0 +1,157 @@
+//! A reload, and what outlives the actor that does it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{ChildSpec, Exhausted, Placement, Policy, SpawnError, Tree};
+use arc_swap::{ArcSwap, Guard};
+use futures_util::StreamExt;
+use slog::{Logger, info, warn};
+use svc_store::StoredConnector;
+use tokio::sync::Mutex;
+
+use crate::handle::{ReloadError, Settings};
+use crate::http::{HttpActor, HttpDriver};
+use crate::load::{self, LoadError, Prepared, Ready, Stage};
+use crate::roster::Scope;
+use crate::table::{Driver, Entry, Loaded, State, Table};
+
+/// How long a connector that was changed or removed may finish what it began.
+const DRAIN: Duration = Duration::from_secs(60);
+/// Calls in flight of one connector.
+const MAILBOX: usize = 4096;
+/// Connectors loaded at the same time: a secret store may be slow.
+const AT_ONCE: usize = 16;
+
+/// What outlives an instance of the roster.
+pub(crate) struct Shared {
+    table: ArcSwap<Table>,
+    /// Held by the reload that runs.
+    turn: Mutex<()>,
+    tree: Tree,
+    group: String,
+    at: Placement,
+    settings: Settings,
+    log: Logger,
+}
+
+impl Shared {
+    pub(crate) fn new(tree: Tree, group: String, at: Placement, settings: Settings, log: Logger) -> Self {
+        Self { table: ArcSwap::default(), turn: Mutex::new(()), tree, group, at, settings, log }
+    }
+
+    pub(crate) fn table(&self) -> Guard<Arc<Table>> {
+        self.table.load()
+    }
+
+    pub(crate) async fn reload(&self, scope: &Scope) -> Result<(), ReloadError> {
+        let _turn = self.turn.lock().await;
+        let id = match scope {
+            Scope::All => None,
+            Scope::One(id) => Some(id.as_str()),
+        };
+        let rows = self.settings.store.connectors().stored(id).await?;
+        let before = self.table.load_full();
+        let mut next = (*before).clone();
+        let stored: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
+        let looked_at = |entry: &Entry| id.is_none_or(|id| *entry.id == *id);
+        for gone in before.entries().filter(|entry| looked_at(entry) && !stored.contains(&*entry.id)) {
+            next.remove(&gone.id);
+        }
+        let entries = futures_util::stream::iter(&rows)
+            .map(|row| self.entry(row, before.by_id(&row.id).map(|entry| &entry.state)))
+            .buffer_unordered(AT_ONCE)
+            .collect::<Vec<_>>()
+            .await;
+        for entry in entries {
+            next.put(entry);
+        }
+        self.publish(&before, next);
+        Ok(())
+    }
+
+    /// What becomes of a row.
+    async fn entry(&self, row: &StoredConnector, before: Option<&State>) -> Entry {
+        let state = if row.enabled { self.load(row, before).await } else { State::Disabled };
+        if let State::Failed(error) = &state {
+            warn!(self.log, "a connector cannot be loaded"; "connector" => &row.name,
+                "stage" => error.stage.name(), "reason" => &error.reason);
+        }
+        Entry { id: row.id.as_str().into(), name: row.name.as_str().into(), state }
+    }
+
+    async fn load(&self, row: &StoredConnector, before: Option<&State>) -> State {
+        let prepared = match load::load(row, self.settings.lookup(), &self.settings.secrets).await {
+            Ok(prepared) => prepared,
+            Err(error) => return State::Failed(error),
+        };
+        match before {
+            Some(State::Loaded(loaded)) if loaded.digest == prepared.digest => {
+                State::Loaded(Arc::clone(loaded))
+            }
+            _ => match self.start(&row.id, prepared).await {
+                Ok(loaded) => State::Loaded(Arc::new(loaded)),
+                Err(error) => State::Failed(LoadError::new(Stage::Deserialize, error)),
+            },
+        }
+    }
+
+    /// Starts a connector's actor, beside an older one if there is one.
+    async fn start(&self, id: &str, prepared: Prepared) -> Result<Loaded, SpawnError> {
+        let Prepared { settings: Ready::Http(settings), digest } = prepared;
+        let settings = Arc::new(*settings);
+        let mut path = format!("{}/{id}", self.group);
+        for next in 2_u64.. {
+            let spec = ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).policy(budget());
+            let factory = HttpActor::factory(self.settings.outbound.clone(), Arc::clone(&settings));
+            match self.tree.spawn(&path, spec, self.at.clone(), factory).await {
+                Err(SpawnError::Duplicate { .. }) => path = format!("{}/{id}~{next}", self.group),
+                Err(error) => return Err(error),
+                Ok(address) => {
+                    let driver = Driver::Http(HttpDriver { settings, address });
+                    return Ok(Loaded { path, digest, driver });
+                }
+            }
+        }
+        Err(SpawnError::Duplicate { path })
+    }
+
+    /// Lets calls find the new table, then drains what it no longer has.
+    fn publish(&self, before: &Table, next: Table) {
+        let used: HashSet<&str> = next.entries().filter_map(|entry| path(entry)).collect();
+        let retired: Vec<String> = before
+            .entries()
+            .filter_map(|entry| path(entry))
+            .filter(|path| !used.contains(path))
+            .map(str::to_owned)
+            .collect();
+        drop(used);
+        let (loaded, failed) = next.entries().fold((0, 0), |(loaded, failed), entry| match entry.state {
+            State::Loaded(_) => (loaded + 1, failed),
+            State::Failed(_) => (loaded, failed + 1),
+            State::Disabled => (loaded, failed),
+        });
+        self.table.store(Arc::new(next));
+        info!(self.log, "connectors loaded"; "loaded" => loaded, "failed" => failed, "retired" => retired.len());
+        for path in retired {
+            let tree = self.tree.clone();
+            // A slow drain holds no reload up. What is gone already needs none.
+            tokio::spawn(async move {
+                let _ = tree.retire(&path, DRAIN).await;
+            });
+        }
+    }
+}
+
+/// A connector that keeps failing is put aside, the others serve.
+fn budget() -> Policy {
+    Policy { exhausted: Exhausted::Quarantine, ..Policy::default() }
+}
+
+fn path(entry: &Entry) -> Option<&str> {
+    match &entry.state {
+        State::Loaded(loaded) => Some(&loaded.path),
+        _ => None,
+    }
+}
