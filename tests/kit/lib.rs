@@ -9,4 +9,5 @@ pub mod http;
 pub mod peer;
 pub mod server;
 pub mod tls;
+pub mod upstream;
 pub mod vault;

@@ -1,8 +1,10 @@
 //! Connectors: written over the admin API, used by tasks.
 
 use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::upstream::{Reply, Upstream};
 
-use crate::support::{details, error, start};
+use crate::support::{details, error, launch, serve, start};
 
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 
@@ -72,4 +74,94 @@ fn a_connector_that_could_never_work_is_refused_with_the_place_of_each_problem()
         let due = (path.to_owned(), code.to_owned());
         assert!(details(&refused).contains(&due), "{body}: {refused}");
     }
+}
+
+/// A connector at a loopback server.
+fn connect(client: &mut Client, name: &str, upstream: &Upstream, more: Value) -> Value {
+    let mut config =
+        json!({"url": upstream.url(""), "allow_private_urls": true, "retry": {"retry_delay_ms": 1}});
+    if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
+        config.extend(more);
+    }
+    let body = json!({"id": name, "name": name, "connector_type": "http", "config": config});
+    let made = client.json("POST", CONNECTORS, &body).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+    made.json()["data"].clone()
+}
+
+fn call(input: Value) -> Value {
+    json!([{"id": "call", "name": "Call", "function": {"name": "http_call", "input": input}}])
+}
+
+#[test]
+fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
+    let upstream = Upstream::start(|asked| {
+        Reply::new(200, json!({"said": asked.text(), "at": asked.target}).to_string())
+    })
+    .unwrap();
+    let server = launch().env("API_TOKEN", "swordfish").start().unwrap();
+    let mut client = server.client();
+    let made = connect(
+        &mut client,
+        "api",
+        &upstream,
+        json!({"auth": {"type": "bearer", "token": "env://API_TOKEN"}, "query_params": {"k": "v"}}),
+    );
+    assert_eq!(made["load_status"], "loaded", "{made}");
+    assert_eq!(made["config"]["auth"]["token"], "env://API_TOKEN");
+    serve(
+        &mut client,
+        "order",
+        call(
+            json!({"connector": "api", "method": "POST", "path_logic": {"cat": ["/orders/", {"var": "payload.id"}]},
+            "headers": {"X-Own": "1"}, "body_logic": {"var": "payload"}, "output": "data.api"}),
+        ),
+    );
+    let answer = client.json("POST", "/api/v1/data/order", &json!({"id": 7})).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.json()["data"]["api"], json!({"said": "{\"id\":7}", "at": "/orders/7?k=v"}));
+    let asked = upstream.requests().remove(0);
+    assert_eq!((asked.method.as_str(), asked.header("authorization")), ("POST", Some("Bearer swordfish")));
+    assert_eq!((asked.header("x-own"), asked.header("content-type")), (Some("1"), Some("application/json")));
+    assert!(!server.log_text().contains("swordfish"));
+}
+
+#[test]
+fn a_connector_that_cannot_be_loaded_is_named_and_the_others_serve() {
+    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let server = start();
+    let mut client = server.client();
+    let broken =
+        connect(&mut client, "broken", &upstream, json!({"headers": {"k": "env://NOT_SET_ANYWHERE"}}));
+    assert_eq!(
+        (&broken["load_status"], &broken["load_error_stage"]),
+        (&json!("failed"), &json!("secret_resolution"))
+    );
+    assert_eq!(broken["load_error"], "env://NOT_SET_ANYWHERE: the variable is not set");
+    connect(&mut client, "fine", &upstream, json!({}));
+    for name in ["broken", "fine"] {
+        serve(&mut client, name, call(json!({"connector": name})));
+    }
+    error(&client.json("POST", "/api/v1/data/broken", &json!({})).unwrap(), 500, "ENGINE_ERROR");
+    assert_eq!(client.json("POST", "/api/v1/data/fine", &json!({})).unwrap().status, 200);
+    let health = client.get("/health").unwrap();
+    assert_eq!(health.status, 200);
+    let health = health.json();
+    assert_eq!(
+        (&health["status"], &health["components"]["connectors"]),
+        (&json!("degraded"), &json!("degraded"))
+    );
+    let failed = &health["connectors"]["failed_to_load"];
+    assert_eq!(
+        (&failed[0]["connector"], &failed[0]["stage"]),
+        (&json!("broken"), &json!("secret_resolution"))
+    );
+    let rows = client.get(CONNECTORS).unwrap().json();
+    let states: Vec<_> =
+        rows["data"].as_array().unwrap().iter().map(|row| row["load_status"].clone()).collect();
+    assert_eq!(states, ["failed", "loaded"]);
+    let off =
+        client.json("PATCH", &format!("{CONNECTORS}/broken/status"), &json!({"status": "archived"})).unwrap();
+    assert_eq!(off.json()["data"]["load_status"], "disabled");
+    assert_eq!(client.get("/health").unwrap().json()["components"]["connectors"], "ok");
 }

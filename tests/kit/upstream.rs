@@ -1,0 +1,216 @@
+//! A plain HTTP server whose answers a test decides, one closure for all requests.
+
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// What a client asked.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The method.
+    pub method: String,
+    /// Path and query.
+    pub target: String,
+    /// Headers, names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+    /// Which connection it came over, counted from 0.
+    pub connection: usize,
+}
+
+impl Asked {
+    /// The first value of a header, by its lowercase name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as text; invalid UTF-8 is replaced.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+}
+
+/// What the server does with a request.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// A whole answer; its length is announced.
+    Answer {
+        /// The status code.
+        status: u16,
+        /// Headers beside the length.
+        headers: Vec<(String, String)>,
+        /// The body.
+        body: Vec<u8>,
+    },
+    /// These bytes, whatever they are, and the end of the connection.
+    Raw(Vec<u8>),
+    /// Nothing, until the gate is opened; then 200 with an empty object.
+    Held,
+    /// The end of the connection.
+    Cut,
+}
+
+impl Reply {
+    /// A status and a body.
+    pub fn new(status: u16, body: impl Into<String>) -> Self {
+        Self::Answer { status, headers: Vec::new(), body: body.into().into_bytes() }
+    }
+
+    /// A redirect.
+    pub fn redirect(status: u16, location: &str) -> Self {
+        let headers = vec![("location".to_owned(), location.to_owned())];
+        Self::Answer { status, headers, body: Vec::new() }
+    }
+}
+
+type Decide = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
+
+/// The server; ends when dropped.
+pub struct Upstream {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    decide: Decide,
+    seen: Mutex<Seen>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Seen {
+    requests: Vec<Asked>,
+    connections: usize,
+    opened: bool,
+    ended: bool,
+}
+
+impl Upstream {
+    /// Starts on a free loopback port.
+    ///
+    /// # Errors
+    /// No port.
+    pub fn start(decide: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let shared =
+            Arc::new(Shared { decide: Box::new(decide), seen: Mutex::default(), changed: Condvar::new() });
+        let accepting = Arc::clone(&shared);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let mut seen = accepting.lock();
+                if seen.ended {
+                    return;
+                }
+                let connection = seen.connections;
+                seen.connections += 1;
+                let serving = Arc::clone(&accepting);
+                // A client that breaks off is no business of the test's.
+                thread::spawn(move || serving.serve(stream, connection));
+            }
+        });
+        Ok(Self { address, shared })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// `http://127.0.0.1:{port}{path}`
+    pub fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    /// What was asked so far.
+    pub fn requests(&self) -> Vec<Asked> {
+        self.shared.lock().requests.clone()
+    }
+
+    /// Waits until so many requests have come.
+    pub fn wait_for(&self, requests: usize) {
+        let seen = self.shared.lock();
+        drop(
+            self.shared
+                .changed
+                .wait_while(seen, |seen| seen.requests.len() < requests)
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+    }
+
+    /// Answers what is held, from now on at once.
+    pub fn open(&self) {
+        self.shared.lock().opened = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl Drop for Upstream {
+    fn drop(&mut self) {
+        {
+            let mut seen = self.shared.lock();
+            seen.ended = true;
+            seen.opened = true;
+        }
+        self.shared.changed.notify_all();
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, stream: TcpStream, connection: usize) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut stream = BufReader::new(stream);
+        while let Some(asked) = read(&mut stream, connection)? {
+            let reply = (self.decide)(&asked);
+            self.lock().requests.push(asked);
+            self.changed.notify_all();
+            let reply = match reply {
+                Reply::Held => {
+                    let seen = self.lock();
+                    drop(self.changed.wait_while(seen, |seen| !seen.opened));
+                    Reply::new(200, "{}")
+                }
+                reply => reply,
+            };
+            match reply {
+                Reply::Answer { status, headers, body } => {
+                    let mut head = format!("HTTP/1.1 {status} Told\r\ncontent-length: {}\r\n", body.len());
+                    headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
+                    head.push_str("\r\n");
+                    stream.get_mut().write_all(&[head.as_bytes(), &body].concat())?;
+                }
+                Reply::Raw(bytes) => return stream.get_mut().write_all(&bytes),
+                Reply::Held | Reply::Cut => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn read(stream: &mut BufReader<TcpStream>, connection: usize) -> io::Result<Option<Asked>> {
+    let mut line = String::new();
+    if stream.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let mut asked = Asked { method, target, headers: Vec::new(), body: Vec::new(), connection };
+    loop {
+        let mut line = String::new();
+        stream.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        asked.headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    asked.body.resize(length, 0);
+    stream.read_exact(&mut asked.body)?;
+    Ok(Some(asked))
+}
