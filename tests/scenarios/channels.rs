@@ -107,8 +107,10 @@ fn a_workflow_nothing_can_dispatch_quarantines_its_channel() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "fine", json!({}));
-    let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [{"id": "call", "name": "", "function":
-        {"name": "channel_call", "input": {"channel": "fine"}}}]});
+    let connector = json!({"name": "events", "connector_type": "kafka", "config": {}});
+    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
+    let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [{"id": "publish", "name": "", "function":
+        {"name": "publish_kafka", "input": {"connector": "events", "topic": "t"}}}]});
     client.json("POST", "/api/v1/admin/workflows", &workflow).unwrap();
     client.json("PATCH", "/api/v1/admin/workflows/w/status", &json!({"status": "active"})).unwrap();
     client.json("POST", BASE, &channel("w", "w", json!({}))).unwrap();

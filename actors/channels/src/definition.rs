@@ -21,6 +21,8 @@ use crate::toolbox::Toolbox;
 pub struct Definition {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
+    /// The chain of calls of a message that came in here: this channel alone.
+    pub(crate) chain: Arc<[Arc<str>]>,
     pub(crate) flow: Flow,
     pub(crate) envelope: bool,
     pub(crate) cookies: Vec<String>,
@@ -87,9 +89,11 @@ impl Definition {
             unchanged,
         )?;
         let shaped = config.response.mode == ResponseMode::Shaped;
+        let name: Arc<str> = row.content.name.as_str().into();
         Ok(Self {
             id: row.channel_id.as_str().into(),
-            name: row.content.name.as_str().into(),
+            chain: Arc::new([Arc::clone(&name)]),
+            name,
             flow_meters: tools.metrics.of_flow(&flow),
             flow,
             envelope: config.request.body_mode == BodyMode::Auto,

@@ -90,6 +90,8 @@ impl Definition {
             deadline: Some(limit),
             trace: self.details(policy.is_some_and(|policy| policy.task_details)),
             capture_changes: policy.is_some(),
+            chain: self.chain.clone(),
+            ..RunOptions::default()
         };
         let message = Message::new(payload, metadata);
         let message = Message { id: trace_id.unwrap_or(message.id), ..message };

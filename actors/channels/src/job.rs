@@ -70,6 +70,8 @@ impl Definition {
             deadline: Some(self.deadline(limit)),
             trace: self.details(policy.is_some_and(|policy| policy.task_details)),
             capture_changes: true,
+            chain: self.chain.clone(),
+            ..RunOptions::default()
         };
         let message = Message { id: job.trace_id, ..Message::new(job.payload, job.metadata) };
         let mut outcome = self.execute(message, options).await;

@@ -3,8 +3,9 @@
 //! A [`Definition`] is a stored channel made ready: its configuration parsed, its expressions compiled, its workflow
 //! attached. It is immutable and shared by the [`ChannelActor`]s that run it, one on every worker thread, so that a
 //! request never leaves the thread it came in on. The actors take [`Submit`] and answer with a rendered [`Answer`] or
-//! a [`ServiceError`](svc_model::ServiceError), [`Run`] for what was accepted earlier, and [`Fire`] for what is due. Traces and the queue are
-//! `svc_traces`' handle; nothing else is called.
+//! a [`ServiceError`](svc_model::ServiceError), [`Run`] for what was accepted earlier, and [`Fire`] for what is due. Traces
+//! and the queue are `svc_traces`' handle; nothing else is called. A workflow reaches other channels through [`call`], which
+//! sends no message.
 //!
 //! Guards run in one fixed order, see `guards`. A definition that cannot enforce a guard it was given is not built: its
 //! channel is quarantined, never served without the guard. What guards remember (rates, idempotency keys, answers,
@@ -13,6 +14,7 @@
 
 mod actor;
 mod answer;
+pub mod call;
 mod cron;
 mod definition;
 mod digest;

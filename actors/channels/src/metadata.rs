@@ -111,6 +111,14 @@ fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) ->
     visible
 }
 
+/// The headers that metadata shows, without those that are masked: a mask tells no caller from another.
+pub(crate) fn shown_headers(metadata: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
+    let headers = metadata.get("headers").and_then(Value::as_object).into_iter().flatten();
+    let shown =
+        headers.filter_map(|(name, value)| Some((name, value.as_str().filter(|value| *value != MASK)?)));
+    shown.map(|(name, value)| (name.clone(), value.into())).collect()
+}
+
 /// The value of a header as text; `None` for one outside ASCII.
 pub(crate) fn header_text(value: &[u8]) -> Option<&str> {
     std::str::from_utf8(value).ok().filter(|text| text.is_ascii())

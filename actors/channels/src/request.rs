@@ -12,6 +12,8 @@ pub enum Ingress {
     Embedded,
     /// A schedule: nobody calls.
     Cron,
+    /// A task of another channel's workflow: its caller was let in where the message came in.
+    Call,
 }
 
 /// What the caller waits for.

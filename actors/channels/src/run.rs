@@ -26,7 +26,8 @@ impl Definition {
             bucket,
             deadline: self.timeout,
             trace: self.details(details),
-            capture_changes: false,
+            chain: self.chain.clone(),
+            ..RunOptions::default()
         };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
         let mut outcome = self.execute(Message::new(payload, metadata), options).await;

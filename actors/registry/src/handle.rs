@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix_supervision::{Address, CallErrorKind, ChildSpec, Placement, SpawnError, Tree};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
+use svc_channels::call::Calls;
 use svc_channels::{Answer, DataRequest, Submit, Toolbox, refusal};
 use svc_model::ServiceError;
 use svc_store::Store;
@@ -28,6 +29,8 @@ pub struct Parts {
     pub store: Store,
     /// What channels are built with.
     pub tools: Toolbox,
+    /// The calls between channels, which find those of this registry.
+    pub calls: Calls,
     /// Which channels to serve.
     pub filter: ChannelFilter,
     /// How channel actors are supervised.
@@ -73,6 +76,7 @@ impl Registry {
             metrics: parts.metrics,
             log: parts.log,
         });
+        parts.calls.bind(&shared);
         let started = Arc::clone(&shared);
         let address = tree.spawn(path, spec, at, move |_| RegistryActor::start(Arc::clone(&started))).await?;
         Ok(Self { address, shared, workers: Arc::default(), jobs: Arc::default() })

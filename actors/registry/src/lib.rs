@@ -1,7 +1,7 @@
 //! The registry: stored definitions, turned into one immutable snapshot that serves.
 //!
-//! A [`Snapshot`] holds every active channel, ready or quarantined with its reason, and the table of routes. Requests
-//! read it without a lock and without a message. One actor writes it: it takes reloads and workers that join or
+//! A [`Snapshot`] holds every active channel, ready or quarantined with its reason, and the table of routes. Requests and
+//! calls between channels read it without a lock and without a message. One actor writes it: it takes reloads and workers that join or
 //! leave, and listens to the supervision tree.
 //!
 //! A reload has two phases. First it reads the rows of its [`Scope`], compiles what changed and collects what cannot
@@ -12,6 +12,7 @@
 //! The snapshot survives a restart of the actor, not of the process. The registry never writes to the database.
 
 mod actor;
+mod callable;
 mod commit;
 mod compile;
 mod filter;

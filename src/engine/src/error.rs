@@ -6,6 +6,8 @@ use chrono::{DateTime, Utc};
 use serde::{Serialize, Serializer};
 use svc_model::{Code, ServiceError};
 
+use crate::concealed::Concealed;
+
 /// Why a workflow cannot be used. Its channels are quarantined with this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
@@ -166,6 +168,13 @@ impl TaskError {
     pub fn with_detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
+    }
+
+    /// Masks what its texts may not show.
+    pub fn conceal(&mut self, concealed: &Concealed) {
+        for text in [Some(&mut self.message), self.detail.as_mut()].into_iter().flatten() {
+            *text = concealed.mask_text(std::mem::take(text));
+        }
     }
 
     /// Whether trying again later may succeed.

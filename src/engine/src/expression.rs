@@ -16,6 +16,7 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
 use serde_json::Value;
 
+use crate::concealed::Concealed;
 use crate::extent;
 use crate::operators::{self, Declared, Secrets};
 use crate::path::Path;
@@ -47,13 +48,14 @@ pub enum SecretUse {
 pub struct Expression {
     logic: Arc<Logic>,
     reads: Reads,
-    secret: bool,
+    /// Names of the secrets it reads.
+    secrets: Arc<[String]>,
     copies: Option<Arc<Path>>,
 }
 
 impl fmt::Debug for Expression {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Expression").field("reads", &self.reads).field("secret", &self.secret).finish()
+        f.debug_struct("Expression").field("reads", &self.reads).field("secrets", &self.secrets).finish()
     }
 }
 
@@ -70,7 +72,7 @@ impl Expression {
 
     /// Whether evaluating it reads a secret.
     pub fn reads_secrets(&self) -> bool {
-        self.secret
+        !self.secrets.is_empty()
     }
 }
 
@@ -129,7 +131,7 @@ impl Evaluator {
         Ok(Expression {
             logic,
             reads: survey.reads,
-            secret: !survey.secrets.is_empty(),
+            secrets: survey.secrets.iter().map(|name| name.unwrap_or_default().to_owned()).collect(),
             copies: prepare::copied(source).map(Arc::new),
         })
     }
@@ -155,7 +157,7 @@ impl Evaluator {
     ) -> Result<&'r DataValue<'r>, String> {
         let result = self.within_memory(bump, || self.engine.evaluate(&expression.logic, context, bump))?;
         let result = result.map_err(|error| {
-            if expression.secret {
+            if expression.reads_secrets() {
                 "an expression that reads a secret failed".to_owned()
             } else {
                 error.to_string()
@@ -206,6 +208,12 @@ impl Evaluator {
 
     pub(crate) fn declare(&self, secrets: Arc<Secrets>) {
         self.secrets.store(secrets);
+    }
+
+    /// `concealed` and the values of the secrets an expression reads.
+    pub(crate) fn concealed_by(&self, expression: &Expression, concealed: &Concealed) -> Concealed {
+        let secrets = self.secrets.load();
+        concealed.with(expression.secrets.iter().filter_map(|name| secrets.get(name)))
     }
 
     /// Whether an expression may call an operator of this name.

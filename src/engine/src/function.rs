@@ -3,6 +3,7 @@
 //! The built-ins of the engine are functions of their own kind; everything else (connectors, channel calls,
 //! plugins) implements [`Function`] and is registered under its name when the engine is built.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
@@ -11,7 +12,9 @@ use serde_json::{Map, Value};
 use slog::Logger;
 use svc_model::FieldError;
 use svc_secrets::Resolver;
+use tokio::time::Instant;
 
+use crate::concealed::Concealed;
 use crate::engine::Clock;
 use crate::error::{ErrorCode, TaskError};
 use crate::expression::{Evaluator, Expression, SecretUse};
@@ -104,7 +107,8 @@ pub struct TaskCx<'x> {
     pub(crate) task_id: &'x str,
     /// The roots this task has written.
     pub(crate) written: Reads,
-    pub(crate) remaining: Option<Duration>,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) chain: &'x Arc<[Arc<str>]>,
     pub(crate) clock: &'x Clock,
 }
 
@@ -129,9 +133,41 @@ impl TaskCx<'_> {
         (self.clock)()
     }
 
-    /// The time left until the deadline of the run, at the start of this task.
+    /// When the run must have ended; this task is cancelled then.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The time left until then.
     pub fn remaining(&self) -> Option<Duration> {
-        self.remaining
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// The channels that led to this run, as [`RunOptions::chain`](crate::RunOptions::chain) names them. What a workflow
+    /// writes into its metadata does not change it.
+    pub fn chain(&self) -> &Arc<[Arc<str>]> {
+        self.chain
+    }
+
+    /// What this run was told in confidence; whom it hands its payload to is told so too.
+    pub fn concealed(&self) -> &Concealed {
+        &self.work.concealed
+    }
+
+    /// Evaluates an expression whose result is handed on, and adds to `concealed` what of it is a secret.
+    ///
+    /// # Errors
+    /// As [`evaluate`](Self::evaluate).
+    pub fn confide(
+        &mut self,
+        expression: &Expression,
+        concealed: &mut Concealed,
+    ) -> Result<Value, TaskError> {
+        // A reload may replace a secret meanwhile: what was read is the value before or the one after.
+        *concealed = self.evaluator.concealed_by(expression, concealed);
+        let value = self.evaluate(expression);
+        *concealed = self.evaluator.concealed_by(expression, concealed);
+        value
     }
 
     /// Evaluates an expression over the message.

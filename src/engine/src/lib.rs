@@ -13,6 +13,7 @@ mod builtin;
 pub mod catalogue;
 mod checks;
 mod compile;
+mod concealed;
 mod dependencies;
 mod engine;
 mod error;
@@ -32,6 +33,7 @@ mod template;
 mod trace;
 mod work;
 
+pub use concealed::Concealed;
 pub use dependencies::{ConnectorUse, Dependencies, dependencies};
 pub use engine::{Engine, EngineBuilder, Limits};
 pub use error::{CompileError, ErrorCode, Failure, FailureKind, TaskError};

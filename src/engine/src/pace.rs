@@ -16,10 +16,11 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// Starts the clock of a run that may take `limit`.
-    pub(crate) fn start(limit: Option<Duration>) -> Self {
+    /// Starts the clock of a run that may take `limit` and not last beyond `until`.
+    pub(crate) fn start(limit: Option<Duration>, until: Option<Instant>) -> Self {
         let now = Instant::now();
-        Self { turn: now, deadline: limit.and_then(|limit| now.checked_add(limit)) }
+        let limited = limit.and_then(|limit| now.checked_add(limit));
+        Self { turn: now, deadline: limited.into_iter().chain(until).min() }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {

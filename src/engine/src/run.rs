@@ -13,6 +13,7 @@ use datalogic_rs::DataValue;
 use tokio::time::Instant;
 
 use crate::builtin;
+use crate::concealed::Concealed;
 use crate::engine::Engine;
 use crate::error::{ErrorCode, Failure, TaskError};
 use crate::expression::Condition;
@@ -34,10 +35,17 @@ pub struct RunOptions {
     pub bucket: Option<u8>,
     /// The time the run may take.
     pub deadline: Option<Duration>,
+    /// When the run must have ended, whatever time it may take.
+    pub until: Option<Instant>,
     /// Records an execution trace.
     pub trace: Option<TraceOptions>,
     /// Records the writes of every task in its audit entry. A traced run always does.
     pub capture_changes: bool,
+    /// Names of the channels that led to this run: first the one that took the message in, last the one that runs it.
+    /// Empty for a run outside a channel.
+    pub chain: Arc<[Arc<str>]>,
+    /// What the run was told in confidence.
+    pub concealed: Concealed,
 }
 
 /// What a run made of a message.
@@ -67,7 +75,7 @@ impl Engine {
             (None, [_]) => 0,
             (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
         };
-        let mut run = Run::new(self, message, &options);
+        let mut run = Run::new(self, message, options);
         let failure = match flow.pick(bucket) {
             Some((workflow, id)) => run.workflow(workflow, id).await,
             None => None,
@@ -98,10 +106,11 @@ struct Run<'e> {
     timings: Timings,
     matched: bool,
     loop_counter: Option<i64>,
+    chain: Arc<[Arc<str>]>,
 }
 
 impl<'e> Run<'e> {
-    fn new(engine: &'e Engine, mut message: Message, options: &RunOptions) -> Self {
+    fn new(engine: &'e Engine, mut message: Message, options: RunOptions) -> Self {
         let now = (engine.clock)();
         let metadata = &mut message.metadata;
         metadata.insert("processed_at".into(), now.to_rfc3339_opts(SecondsFormat::Micros, true).into());
@@ -119,17 +128,19 @@ impl<'e> Run<'e> {
             bytes: 0,
             max_bytes: engine.limits.max_message_bytes,
             change_bytes: options.trace.unwrap_or_default().snapshot_bytes,
+            concealed: options.concealed,
         };
         Self {
             engine,
             workflow_id: None,
             now,
-            pace: Pace::start(options.deadline),
+            pace: Pace::start(options.deadline, options.until),
             work,
             audit_trail: Vec::new(),
             timings: Timings::default(),
             matched: false,
             loop_counter: None,
+            chain: options.chain,
         }
     }
 
@@ -269,6 +280,7 @@ impl<'e> Run<'e> {
             Ok(DataValue::Bool(passes)) => *passes,
             Ok(_) => false,
             Err(reason) => {
+                let reason = self.work.concealed.mask_text(reason);
                 slog::warn!(
                     self.engine.logger, "condition failed";
                     "workflow" => self.workflow_id.as_deref(), "task" => task, "reason" => reason
@@ -284,10 +296,9 @@ impl<'e> Run<'e> {
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
         let first_error = self.work.errors.len();
         let deadline = self.pace.deadline();
-        let remaining = deadline.map(|deadline| deadline.saturating_duration_since(started));
-        let outcome = match remaining {
-            Some(Duration::ZERO) => Err(timed_out()),
-            remaining => match &step.action {
+        let outcome = match deadline {
+            Some(deadline) if deadline <= started => Err(timed_out()),
+            deadline => match &step.action {
                 Action::Builtin(builtin) => {
                     let mut cx = builtin::Cx {
                         evaluator: &self.engine.evaluator,
@@ -309,7 +320,8 @@ impl<'e> Run<'e> {
                         logger: &self.engine.logger,
                         task_id: &step.id,
                         written: Reads::default(),
-                        remaining,
+                        deadline,
+                        chain: &self.chain,
                         clock: &self.engine.clock,
                     };
                     let outcome = match deadline {

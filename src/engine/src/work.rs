@@ -5,6 +5,7 @@ use std::sync::Arc;
 use datalogic_rs::DataValue;
 use serde_json::{Map, Value, json};
 
+use crate::concealed::Concealed;
 use crate::error::TaskError;
 use crate::extent;
 use crate::message::Message;
@@ -39,6 +40,8 @@ pub(crate) struct Work {
     pub(crate) max_bytes: usize,
     /// Bytes the recorded changes may still take.
     pub(crate) change_bytes: usize,
+    /// What nothing that is recorded may show.
+    pub(crate) concealed: Concealed,
 }
 
 impl Work {
@@ -135,8 +138,10 @@ impl Work {
             self.message.put(path, value);
             return;
         }
-        let old_value = self.message.get(path);
-        let new_value = value.clone();
+        let mut old_value = self.message.get(path);
+        let mut new_value = value.clone();
+        self.concealed.mask(&mut old_value);
+        self.concealed.mask(&mut new_value);
         if let (true, Some(changes)) = (self.message.put(path, value), &mut self.changes) {
             changes.push(Change { path: path.to_string(), old_value, new_value });
         }
@@ -171,7 +176,9 @@ impl Work {
         if self.tracer.is_some() {
             self.stamp_progress(scope);
         }
-        self.tracer.as_mut().and_then(|tracer| tracer.snapshot(&self.message))
+        let mut snapshot = self.tracer.as_mut().and_then(|tracer| tracer.snapshot(&self.message))?;
+        self.concealed.mask(&mut snapshot);
+        Some(snapshot)
     }
 
     /// Appends to `metadata._svc_errors`, which keeps the newest records.

@@ -12,6 +12,7 @@ use actix_web::web;
 use serde_json::Value;
 use slog::{Discard, Logger, info, o, warn};
 use svc_auth::KeySets;
+use svc_channels::call::{self, Calls};
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
@@ -167,6 +168,8 @@ impl Service {
         settings::check_connectors(&config, &connectors)?;
         let engine = svc_functions::register(engine, Arc::clone(&key_sets));
         let engine = svc_connectors::register(engine, &connectors, settings::calls(&config));
+        let channel_calls = Calls::default();
+        let engine = call::register(engine, channel_calls.clone(), settings::call_limits(&config));
         let engine = Arc::new(engine.build());
         let tools = Toolbox {
             engine: Arc::clone(&engine),
@@ -181,6 +184,7 @@ impl Service {
         let parts = |channels| Parts {
             store: store.clone(),
             tools,
+            calls: channel_calls,
             filter: settings::filter(&config.channel_filter),
             channels,
             metrics: reloads,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use slog::{Logger, warn};
+use svc_channels::call::CallLimits;
 use svc_channels::{ChannelMetrics, Settings};
 use svc_connectors::{BreakerSettings, CallSettings, Connectors, LoadState};
 use svc_cron::Tell;
@@ -229,6 +230,14 @@ pub(crate) async fn engine(
 fn max_message_bytes(config: &Config) -> usize {
     const SHARE: usize = 16;
     Limits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))
+}
+
+/// How far and how long channels may call one another.
+pub(crate) fn call_limits(config: &Config) -> CallLimits {
+    CallLimits {
+        max_depth: usize::try_from(config.engine.max_channel_call_depth).unwrap_or(usize::MAX),
+        default_timeout: Duration::from_millis(config.engine.default_channel_call_timeout_ms),
+    }
 }
 
 pub(crate) fn channels(config: &Config) -> Settings {

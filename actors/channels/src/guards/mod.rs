@@ -37,7 +37,7 @@ use credentials::Credentials;
 use deduplication::Deduplication;
 use expression::Validation;
 use origin::Origins;
-use rate::Rate;
+use rate::{Caller, Rate};
 use reuse::Reuse;
 
 /// One guard; in the order they are met.
@@ -56,16 +56,16 @@ enum Guard {
 impl Guard {
     /// The ingresses whose messages meet it.
     const fn ingresses(self) -> &'static [Ingress] {
-        use Ingress::{Cron, Embedded, Http};
+        use Ingress::{Call, Cron, Embedded, Http};
         match self {
-            Self::RateLimit => &[Http],
+            Self::RateLimit => &[Http, Call],
             Self::Credentials => &[Http],
             Self::Quota => &[Http],
             Self::Origin => &[Http],
-            Self::Validation => &[Http, Embedded, Cron],
+            Self::Validation => &[Http, Embedded, Call, Cron],
             Self::Deduplication => &[Http],
             Self::Cache => &[Http],
-            Self::Backpressure => &[Http, Embedded, Cron],
+            Self::Backpressure => &[Http, Embedded, Call, Cron],
         }
     }
 
@@ -175,6 +175,14 @@ pub(crate) struct Admitted {
     pub(crate) permit: Option<Permit>,
 }
 
+/// A call all guards let in.
+pub(crate) struct AdmittedCall {
+    pub(crate) payload: Value,
+    pub(crate) metadata: Map<String, Value>,
+    /// Held until the call has run.
+    _permit: Option<Permit>,
+}
+
 /// Why a message does not run.
 pub(crate) enum Stop {
     /// A guard refused it.
@@ -204,14 +212,14 @@ impl Definition {
         // They come in any order; what is made of them, keys and stored rows, is to look the same each time.
         request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
         if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
-            limit.check(&self.name, &request, None, tools)?;
+            limit.check(&self.name, Caller::of(&request), None, tools)?;
         }
         let mut claims = None;
         if let Some(credentials) = Guard::Credentials.of(&guards.credentials, ingress) {
             let verified = credentials.verify(&self.name, &request, tools).await?;
             if let Some(quota) = Guard::Quota.of(&guards.quota, ingress) {
                 let auth = verified.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
-                quota.check(&self.name, &request, Some(&auth), tools)?;
+                quota.check(&self.name, Caller::of(&request), Some(&auth), tools)?;
             }
             claims = verified.map(|claims| credentials.exposed(claims));
         }
@@ -245,13 +253,12 @@ impl Definition {
         if let Some(answer) = reuse.as_ref().and_then(|(reuse, key)| reuse.look_up(&self.name, key, tools)) {
             return Err(Stop::Answered(answer));
         }
-        let permit = match Guard::Backpressure.of(&guards.permits, ingress).map(Permits::take).transpose() {
+        let permit = match self.capacity(ingress) {
             Ok(permit) => permit,
-            Err(_) => {
+            Err(Exhausted) => {
                 if let Some(claim) = claim {
                     claim.release();
                 }
-                tools.metrics.error("backpressure");
                 return Err(refusal::at_capacity(&self.name).into());
             }
         };
@@ -269,10 +276,37 @@ impl Definition {
         if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
             metadata = validation.check(payload, metadata, &self.tools).map_err(Held::Refused)?;
         }
-        let permit = Guard::Backpressure.of(&guards.permits, ingress).map(Permits::take).transpose();
-        permit.map(|permit| (metadata, permit)).map_err(|Exhausted| {
+        let permit = self.capacity(ingress).map_err(|Exhausted| Held::Busy)?;
+        Ok((metadata, permit))
+    }
+
+    /// Leads a call past the guards. `caller` is the channel that makes it, `metadata` what it hands down.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(crate) fn admit_call(
+        &self,
+        caller: &str,
+        payload: Value,
+        mut metadata: Map<String, Value>,
+    ) -> Result<AdmittedCall, ServiceError> {
+        let (guards, tools, ingress) = (&self.guards, &self.tools, Ingress::Call);
+        if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
+            let headers = metadata::shown_headers(&metadata);
+            limit.check(&self.name, Caller { address: Some(caller), headers: &headers }, None, tools)?;
+        }
+        if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
+            metadata = validation.check(&payload, metadata, tools)?;
+        }
+        let permit = self.capacity(ingress).map_err(|Exhausted| refusal::at_capacity(&self.name))?;
+        Ok(AdmittedCall { payload, metadata, _permit: permit })
+    }
+
+    /// A permit, where the channel asks for one.
+    fn capacity(&self, ingress: Ingress) -> Result<Option<Permit>, Exhausted> {
+        let permits = Guard::Backpressure.of(&self.guards.permits, ingress);
+        permits.map(Permits::take).transpose().inspect_err(|_| {
             self.tools.metrics.error("backpressure");
-            Held::Busy
         })
     }
 

@@ -14,10 +14,25 @@ use crate::metadata;
 use crate::request::DataRequest;
 use crate::toolbox::Toolbox;
 
+/// Who is counted.
+#[derive(Clone, Copy)]
+pub(super) struct Caller<'r> {
+    /// The address of a client, or the name of a calling channel.
+    pub(super) address: Option<&'r str>,
+    /// Names in lower case.
+    pub(super) headers: &'r [(String, Vec<u8>)],
+}
+
+impl<'r> Caller<'r> {
+    pub(super) fn of(request: &'r DataRequest) -> Self {
+        Self { address: request.client_ip.as_deref(), headers: &request.headers }
+    }
+}
+
 /// A rate for each key.
 pub(crate) struct Rate {
     settings: Settings,
-    /// Names the bucket; the caller's address without one.
+    /// Names the bucket; the caller's own without one.
     key: Option<Expression>,
     limiter: Arc<Limiter>,
 }
@@ -90,11 +105,11 @@ impl Rate {
     pub(super) fn check(
         &self,
         channel: &str,
-        request: &DataRequest,
+        caller: Caller<'_>,
         auth: Option<&Value>,
         tools: &Toolbox,
     ) -> Result<(), ServiceError> {
-        let Some(key) = self.key(channel, request, auth, tools) else {
+        let Some(key) = self.key(channel, caller, auth, tools) else {
             tools.metrics.rate_key_unavailable(channel);
             return Err(ServiceError::rate_limited());
         };
@@ -108,14 +123,14 @@ impl Rate {
     fn key<'r>(
         &self,
         channel: &str,
-        request: &'r DataRequest,
+        caller: Caller<'r>,
         auth: Option<&Value>,
         tools: &Toolbox,
     ) -> Option<Cow<'r, str>> {
-        let address = request.client_ip.as_deref();
+        let address = caller.address;
         let Some(logic) = &self.key else { return address.map(Cow::Borrowed) };
         let (address, channel) = (address.map_or(Value::Null, Value::from), Value::from(channel));
-        let headers = self.settings.visible(&request.headers);
+        let headers = self.settings.visible(caller.headers);
         let roots = [("client_ip", &address), ("channel", &channel), ("headers", &headers)];
         let evaluated = match auth {
             None => tools.engine.evaluate(logic, &roots),

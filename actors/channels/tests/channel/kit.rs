@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, Tree};
 use base64::Engine as _;
@@ -12,6 +13,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use svc_auth::{KeySet, KeySets};
+use svc_channels::call::{self, CallLimits, Calls};
 use svc_channels::{
     Answer, ChannelActor, ChannelMetrics, DataRequest, Definition, Ingress, Settings, Submit, Toolbox,
     refusal,
@@ -78,6 +80,12 @@ impl Hold {
     }
 }
 
+/// The time a call may take in a test.
+pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The value of the declared secret `token`.
+pub(crate) const SECRET: &str = "s3cret-token";
+
 /// No issuer's keys can be had.
 struct NoKeySets;
 
@@ -91,6 +99,8 @@ impl KeySets for NoKeySets {
 pub(crate) struct Kit {
     pub(crate) tools: Toolbox,
     pub(crate) hold: Hold,
+    /// Where `channel_call` finds channels; bound by tests that call any.
+    pub(crate) calls: Calls,
 }
 
 impl Kit {
@@ -111,7 +121,10 @@ impl Kit {
             Box::pin(async { Err(TaskError::new(ErrorCode::Function, "the host db.internal refused")) })
         };
         let crash = || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> { panic!("a hostile payload") };
-        let engine = Engine::builder()
+        let calls = Calls::default();
+        let limits = CallLimits { max_depth: call::MAX_DEPTH, default_timeout: CALL_TIMEOUT };
+        let engine = call::register(Engine::builder(), calls.clone(), limits)
+            .secrets([("token", json!(SECRET))])
             .function("hold", Arc::new(Stub(Arc::new(stub))))
             .function("hang", Arc::new(Stub(Arc::new(hang))))
             .function("fail", Arc::new(Stub(Arc::new(fail))))
@@ -127,7 +140,7 @@ impl Kit {
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };
-        Self { tools, hold }
+        Self { tools, hold, calls }
     }
 
     /// One version of a workflow.
@@ -271,12 +284,16 @@ pub(crate) fn workflow(version: i64, tasks: &Value) -> Workflow {
 }
 
 pub(crate) fn row(config: Value) -> Channel {
+    named("orders", config)
+}
+
+pub(crate) fn named(name: &str, config: Value) -> Channel {
     let now = Timestamp::now();
     Channel {
-        channel_id: "orders".into(),
+        channel_id: name.into(),
         version: 1,
         content: ChannelContent {
-            name: "orders".into(),
+            name: name.into(),
             description: None,
             channel_type: ChannelType::Sync,
             protocol: Protocol::Rest,

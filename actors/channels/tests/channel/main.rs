@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod answers;
+mod calls;
 mod credentials;
 mod definitions;
 mod guards;

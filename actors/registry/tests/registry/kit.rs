@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_supervision::{Backoff, ChildSpec, Exhausted, Fault, GroupSpec, Placement, Policy, Tree};
 use serde_json::{Value, json};
 use svc_auth::{KeySet, KeySets};
+use svc_channels::call::{self, CallLimits, Calls};
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Ingress, Settings, Toolbox};
 use svc_engine::Engine;
 use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, Status, WorkflowContent};
@@ -69,8 +70,11 @@ impl World {
     }
 
     pub(crate) async fn start_with(&self, filter: ChannelFilter) -> Running {
+        let calls = Calls::default();
+        let limits = CallLimits { max_depth: 10, default_timeout: PATIENCE };
+        let engine = call::register(Engine::builder(), calls.clone(), limits);
         let tools = Toolbox {
-            engine: Arc::new(Engine::builder().build()),
+            engine: Arc::new(engine.build()),
             settings: Arc::new(Settings::default()),
             metrics: self.metrics.clone(),
             secrets: Keyring::new(Arc::new(Environment(|_: &str| None)), BTreeMap::new()),
@@ -88,6 +92,7 @@ impl World {
         let parts = Parts {
             store: self.store.clone(),
             tools,
+            calls,
             filter,
             channels: ChannelPolicy { budget, needs: vec!["store".to_owned()], ..ChannelPolicy::default() },
             metrics: RegistryMetrics::default(),

@@ -80,9 +80,14 @@ impl Log {
 
 /// A string as it is, anything else as compact JSON.
 fn text<'r>(cx: &mut Cx<'_, 'r>, logic: &'r Expression) -> String {
+    let concealed = cx.work.concealed.clone();
     let shown = cx.evaluate(logic, |value| match value {
-        DataValue::String(text) => (*text).to_owned(),
-        value => value.to_serde_value().to_string(),
+        DataValue::String(text) => concealed.mask_text((*text).to_owned()),
+        value => {
+            let mut value = value.to_serde_value();
+            concealed.mask(&mut value);
+            value.to_string()
+        }
     });
     shown.unwrap_or_else(|_| FAILED.to_owned())
 }

@@ -52,6 +52,7 @@ impl Run<'_> {
             error.workflow_id = Some(Arc::clone(id));
             error.task_id = Some(Arc::clone(&step.id));
             error.timestamp = self.now;
+            error.conceal(&self.work.concealed);
         }
         self.audit_trail.push(AuditEntry {
             workflow_id: Arc::clone(id),

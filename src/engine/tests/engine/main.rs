@@ -4,6 +4,7 @@
 
 mod bounds;
 mod checks;
+mod concealed;
 mod flow;
 mod groups;
 mod growth;

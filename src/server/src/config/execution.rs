@@ -1,5 +1,7 @@
 //! How workflows run: `[engine]`, `[query]`, `[write]`, `[jwt]`, `[cron]`.
 
+use svc_channels::call::MAX_DEPTH;
+
 use super::problem::Report;
 use super::setting::section;
 
@@ -8,7 +10,7 @@ section! {
     pub struct Engine {
         /// Seconds a health check may take.
         pub health_check_timeout_secs: u64 = 2,
-        /// Channels that may call one another in a row.
+        /// Channels that may call one another in a row, 32 at most.
         pub max_channel_call_depth: u32 = 10,
         /// Milliseconds a called channel may run when neither task nor channel says.
         pub default_channel_call_timeout_ms: u64 = 30_000,
@@ -107,6 +109,9 @@ impl Engine {
     pub(crate) fn check(&self, report: &mut Report) {
         report.positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
         report.positive("engine.max_channel_call_depth", self.max_channel_call_depth);
+        if self.max_channel_call_depth as usize > MAX_DEPTH {
+            report.refuse("engine.max_channel_call_depth", format!("must not be above {MAX_DEPTH}"));
+        }
         report.positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
         report.positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
         report.positive("engine.circuit_breaker.failure_threshold", self.circuit_breaker.failure_threshold);

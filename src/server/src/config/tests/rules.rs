@@ -48,6 +48,7 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("audit.drain_timeout_secs = 0", "audit.drain_timeout_secs"),
         ("engine.health_check_timeout_secs = 0", "engine.health_check_timeout_secs"),
         ("engine.max_channel_call_depth = 0", "engine.max_channel_call_depth"),
+        ("engine.max_channel_call_depth = 33", "engine.max_channel_call_depth"),
         ("engine.default_channel_call_timeout_ms = 0", "engine.default_channel_call_timeout_ms"),
         ("query.default_limit = 1001", "query.default_limit"),
         ("query.default_limit = 0", "query.default_limit"),

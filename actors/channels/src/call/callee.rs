@@ -1,0 +1,97 @@
+//! The called channel's side: its guards, its run, what the caller learns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use svc_engine::{Concealed, ErrorCode, Message, RunOptions, RunOutcome, TaskError};
+use svc_model::{Code, ServiceError};
+use tokio::time::Instant;
+
+use crate::definition::Definition;
+use crate::job::describe;
+use crate::metrics::Ending;
+use crate::serve::Tally;
+use crate::shape::Control;
+
+/// A call as it arrives.
+pub(super) struct Call {
+    pub(super) payload: Value,
+    pub(super) metadata: Map<String, Value>,
+    /// The channel that calls; empty for a trial run, which no channel makes.
+    pub(super) caller: Arc<str>,
+    /// The channels that led here, this one the last.
+    pub(super) chain: Arc<[Arc<str>]>,
+    /// What the payload was told in confidence.
+    pub(super) concealed: Concealed,
+    /// How long it may take,
+    pub(super) limit: Duration,
+    /// and when it must have ended in any case.
+    pub(super) until: Option<Instant>,
+}
+
+impl Definition {
+    /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and what it was told in
+    /// confidence does not come back.
+    ///
+    /// # Errors
+    /// What the caller's task fails with: a refusal of a guard, or the error the run ended with. A run that ended with
+    /// errors has failed, even where the called workflow tolerated them.
+    pub(super) async fn answer(&self, call: Call) -> Result<Value, TaskError> {
+        let mut tally = Tally::start(&self.meters);
+        let Call { payload, metadata, caller, chain, concealed, limit, until } = call;
+        let admitted = self.admit_call(&caller, payload, metadata);
+        let admitted = admitted.map_err(|refusal| refused(&self.name, &refusal))?;
+        let options = RunOptions {
+            deadline: Some(limit),
+            until,
+            chain,
+            concealed: concealed.clone(),
+            ..RunOptions::default()
+        };
+        let message = Message::new(admitted.payload, admitted.metadata);
+        // Apart from the future of the call, which a chain nests on the stack of the thread as often as it has links.
+        let mut outcome = Box::pin(self.execute(message, options)).await;
+        if let Some(error) = failure(&self.name, &outcome) {
+            if error.code == ErrorCode::Timeout {
+                tally.ending = Some(Ending::Timeout);
+            }
+            return Err(error);
+        }
+        tally.ending = Some(Ending::Ok);
+        let mut data = std::mem::take(&mut outcome.message.data);
+        Control::take(&mut data);
+        concealed.mask(&mut data);
+        Ok(data)
+    }
+}
+
+/// A refusal as the caller's task fails with it.
+fn refused(channel: &str, refusal: &ServiceError) -> TaskError {
+    let code = match refusal.code() {
+        Code::RateLimited => ErrorCode::ChannelRateLimited,
+        Code::Forbidden => ErrorCode::ChannelForbidden,
+        Code::Conflict => ErrorCode::ChannelConflict,
+        Code::ServiceUnavailable => ErrorCode::ChannelUnavailable,
+        Code::ValidationError => ErrorCode::Validation,
+        _ => ErrorCode::Function,
+    };
+    TaskError::new(code, format!("channel '{channel}' refused the call: {}", refusal.message()))
+}
+
+/// The error of the run, under its own code: what a message is answered does not depend on how many channels it went
+/// through.
+fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
+    let cause = match &outcome.failure {
+        Some(failure) => &failure.error,
+        None => outcome.errors.first()?,
+    };
+    let place = cause.task_id.as_deref().map(|task| format!(", task '{task}'")).unwrap_or_default();
+    let others = outcome.errors.iter().filter(|error| error.code != ErrorCode::Workflow).count() > 1;
+    let detail = cause.detail.clone().or_else(|| others.then(|| describe(&outcome.errors)));
+    Some(TaskError {
+        detail,
+        http_status: cause.http_status,
+        ..TaskError::new(cause.code, format!("channel '{channel}'{place}: {}", cause.message))
+    })
+}

@@ -1,0 +1,55 @@
+//! How calls find the channels that serve now.
+
+use std::sync::{Arc, OnceLock, Weak};
+
+use crate::definition::Definition;
+
+/// The channels that serve now.
+pub trait Directory: Send + Sync {
+    /// The channel of that name, as it serves at this moment.
+    ///
+    /// # Errors
+    /// Why there is none to call.
+    fn find(&self, name: &str) -> Result<Arc<Definition>, Absent>;
+}
+
+/// Why a channel cannot be called.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Absent {
+    /// No active channel has that name.
+    #[error("no active channel is named '{0}'")]
+    Unknown(String),
+    /// It is refused at every ingress.
+    #[error("channel '{name}' is quarantined: {reason}")]
+    Quarantined {
+        /// The channel.
+        name: String,
+        /// The reason as callers may read it.
+        reason: String,
+    },
+    /// It runs when its schedule says, not when somebody asks.
+    #[error("channel '{0}' runs on a schedule and cannot be called")]
+    Scheduled(String),
+    /// The service is starting or stopping.
+    #[error("no channel can be called now")]
+    Unbound,
+}
+
+/// Where calls look channels up. The engine is built before there are channels to call, so it is bound afterwards; it does
+/// not keep alive what it is bound to. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Calls(Arc<OnceLock<Weak<dyn Directory>>>);
+
+impl Calls {
+    /// Binds it. What was bound first stays.
+    pub fn bind<D: Directory + 'static>(&self, directory: &Arc<D>) {
+        let directory: Weak<D> = Arc::downgrade(directory);
+        // Bound already: a second registry of one engine has its channels called by nobody.
+        let _ = self.0.set(directory);
+    }
+
+    pub(super) fn find(&self, name: &str) -> Result<Arc<Definition>, Absent> {
+        let directory = self.0.get().and_then(Weak::upgrade).ok_or(Absent::Unbound)?;
+        directory.find(name)
+    }
+}

@@ -1,0 +1,77 @@
+//! `channel_call`: a task that runs the workflow of another channel and takes over its data.
+//!
+//! A call is a part of the run that makes it. The called channel's guards and workflow run on the definition that serves at
+//! that moment, in the task, the thread and the slot of the caller. No message is sent, so no mailbox can be full and no
+//! actor can wait for one that waits for it: permits are taken or refused, never waited for, and a chain of calls ends
+//! however many run at once. What follows from that:
+//!
+//! * **Supervision.** The actors of the called channel know nothing of the call. A crash in it is a crash of the caller's
+//!   message: it costs that one answer and nobody's restart budget. A channel that supervision quarantined is not called.
+//! * **Draining.** A call is in flight where its caller is: a reload or a stop waits for it in the caller's actor. The
+//!   definition, its permits and its meters live as long as the call, whatever replaced them meanwhile.
+//! * **Cancelling.** A call ends with its task, at the latest at the deadline of the caller's run, and gives back its permit.
+//! * **Records.** A call leaves no trace row of its own. It counts as a message of the called channel.
+//!
+//! Who called whom is kept with the run, not in its metadata: a workflow may write what it likes there and can neither
+//! hide a cycle nor call in another's name. What is seen in the metadata is a copy.
+
+mod callee;
+mod directory;
+mod task;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use svc_engine::{CompileCx, EngineBuilder, Function, Task};
+use svc_model::FieldError;
+
+pub use directory::{Absent, Calls, Directory};
+use task::CallTask;
+
+/// The most calls in a row that [`CallLimits::max_depth`] may allow: a chain nests on the stack of its thread.
+pub const MAX_DEPTH: usize = 32;
+
+/// Bounds of calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// Calls in a row, from the channel that took the message in; at most [`MAX_DEPTH`].
+    pub max_depth: usize,
+    /// The time a call may take when neither the task nor the called channel says.
+    pub default_timeout: Duration,
+}
+
+/// Registers `channel_call`. It finds channels once `calls` is bound to what serves.
+#[must_use]
+pub fn register(builder: EngineBuilder, calls: Calls, limits: CallLimits) -> EngineBuilder {
+    let limits = CallLimits { max_depth: limits.max_depth.min(MAX_DEPTH), ..limits };
+    builder.function("channel_call", Arc::new(ChannelCall { calls, limits }))
+}
+
+struct ChannelCall {
+    calls: Calls,
+    limits: CallLimits,
+}
+
+impl Function for ChannelCall {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        if input.get("channel").and_then(Value::as_str).is_some_and(|name| name.trim().is_empty()) {
+            errors.push(FieldError::invalid(format!("{at}.channel"), "a channel has a name"));
+        }
+        if let Some(millis) = input.get("timeout_ms").filter(|millis| millis.is_number())
+            && timeout(millis).is_none()
+        {
+            errors.push(FieldError::invalid(format!("{at}.timeout_ms"), "a number above 0"));
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        Ok(Box::new(CallTask::compile(input, cx, self.calls.clone(), self.limits)?))
+    }
+}
+
+/// Milliseconds as a duration; `None` for what is none.
+fn timeout(millis: &Value) -> Option<Duration> {
+    let duration = Duration::try_from_secs_f64(millis.as_f64()? / 1000.0).ok()?;
+    (!duration.is_zero()).then_some(duration)
+}

@@ -1,0 +1,174 @@
+//! The caller's side: who is called, with what, for how long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value, json};
+use svc_engine::{CompileCx, Concealed, ErrorCode, Expression, Outcome, Path, Task, TaskCx, TaskError};
+
+use super::callee::Call;
+use super::{CallLimits, Calls, timeout};
+
+/// One `channel_call` of a workflow.
+pub(super) struct CallTask {
+    target: Target,
+    payload: Payload,
+    output: Path,
+    timeout: Option<Duration>,
+    calls: Calls,
+    limits: CallLimits,
+}
+
+enum Target {
+    Named(String),
+    Computed(Expression),
+}
+
+enum Payload {
+    /// What the caller itself was given.
+    Original,
+    Literal(Value),
+    Computed(Expression),
+}
+
+impl CallTask {
+    pub(super) fn compile(
+        input: &Value,
+        cx: &CompileCx<'_>,
+        calls: Calls,
+        limits: CallLimits,
+    ) -> Result<Self, String> {
+        let expression = |field: &str, source: &Value| {
+            cx.expression(source).map_err(|reason| format!("{field}: {reason}"))
+        };
+        let text = |field: &str| input.get(field).and_then(Value::as_str);
+        let target = match input.get("channel_logic") {
+            Some(source) => Target::Computed(expression("channel_logic", source)?),
+            None => Target::Named(text("channel").ok_or("channel: required")?.to_owned()),
+        };
+        let payload = match (input.get("data_logic"), input.get("data")) {
+            (Some(source), _) => Payload::Computed(expression("data_logic", source)?),
+            (None, Some(literal)) => Payload::Literal(literal.clone()),
+            (None, None) => Payload::Original,
+        };
+        let output = text("output").or_else(|| text("response_path")).unwrap_or("data");
+        Ok(Self {
+            target,
+            payload,
+            output: Path::parse_target(output).map_err(|error| format!("output: {error}"))?,
+            timeout: input.get("timeout_ms").and_then(timeout),
+            calls,
+            limits,
+        })
+    }
+
+    /// Adds to `concealed` what the called channel is told in confidence.
+    async fn call(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<(), TaskError> {
+        let name = match &self.target {
+            Target::Named(name) => name.clone(),
+            Target::Computed(expression) => name_of(cx.confide(expression, concealed)?)?,
+        };
+        check_chain(cx.chain(), &name, self.limits.max_depth)?;
+        let payload = match &self.payload {
+            Payload::Original => cx.message().payload.clone(),
+            Payload::Literal(literal) => literal.clone(),
+            Payload::Computed(expression) => cx.confide(expression, concealed)?,
+        };
+        // Looked up last: what serves at the moment of the call.
+        let callee = self
+            .calls
+            .find(&name)
+            .map_err(|absent| TaskError::new(ErrorCode::Function, absent.to_string()))?;
+        let chain: Arc<[Arc<str>]> = cx.chain().iter().chain([&callee.name]).cloned().collect();
+        let call = Call {
+            payload,
+            metadata: inherited(&cx.message().metadata, &chain),
+            caller: cx.chain().last().cloned().unwrap_or_default(),
+            chain,
+            concealed: concealed.clone(),
+            limit: self.timeout.or(callee.timeout).unwrap_or(self.limits.default_timeout),
+            until: cx.deadline(),
+        };
+        let data = callee.answer(call).await?;
+        cx.write(&self.output, data)
+    }
+}
+
+impl Task for CallTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let mut concealed = cx.concealed().clone();
+            self.call(cx, &mut concealed).await.map_err(|mut error| {
+                // The name of the channel may have been made of a secret.
+                error.conceal(&concealed);
+                error
+            })?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+fn name_of(value: Value) -> Result<String, TaskError> {
+    match value {
+        Value::String(name) if !name.trim().is_empty() => Ok(name),
+        _ => Err(TaskError::validation("channel_logic: expected the name of a channel")),
+    }
+}
+
+/// Refuses a call that would come back to a channel of its own chain, or make the chain too long.
+fn check_chain(chain: &[Arc<str>], name: &str, max_depth: usize) -> Result<(), TaskError> {
+    let reason = if chain.iter().any(|channel| **channel == *name) {
+        "would go in a circle".to_owned()
+    } else if chain.len().saturating_sub(1) >= max_depth {
+        format!("would be more than {max_depth} in a row")
+    } else {
+        return Ok(());
+    };
+    let links: Vec<&str> = chain.iter().map(|channel| &**channel).chain([name]).collect();
+    Err(TaskError::validation(format!("channel calls {reason}: {}", links.join(" -> "))))
+}
+
+/// The metadata of the caller, as the called channel sees it.
+fn inherited(metadata: &Map<String, Value>, chain: &[Arc<str>]) -> Map<String, Value> {
+    let own = metadata.iter().filter(|(key, _)| *key != "_svc_errors");
+    let mut inherited: Map<_, _> = own.map(|(key, value)| (key.clone(), value.clone())).collect();
+    inherited.insert("channel".into(), chain.last().map(|name| &**name).into());
+    inherited.insert("_svc_call_depth".into(), chain.len().saturating_sub(1).into());
+    inherited.insert("_svc_call_chain".into(), json!(chain.iter().map(|name| &**name).collect::<Vec<_>>()));
+    inherited
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chain(names: &[&str]) -> Vec<Arc<str>> {
+        names.iter().map(|name| Arc::from(*name)).collect()
+    }
+
+    #[test]
+    fn a_circle_and_a_chain_too_long_are_refused_and_named() {
+        assert!(check_chain(&chain(&["a", "b"]), "c", 2).is_ok());
+        assert!(check_chain(&[], "a", 1).is_ok());
+        let circle = check_chain(&chain(&["a", "b"]), "a", 2).unwrap_err();
+        assert_eq!(circle.code, ErrorCode::Validation);
+        assert_eq!(circle.message, "channel calls would go in a circle: a -> b -> a");
+        let itself = check_chain(&chain(&["a"]), "a", 2).unwrap_err();
+        assert!(itself.message.ends_with("a -> a"));
+        let long = check_chain(&chain(&["a", "b", "c"]), "d", 2).unwrap_err();
+        assert_eq!(long.message, "channel calls would be more than 2 in a row: a -> b -> c -> d");
+    }
+
+    #[test]
+    fn metadata_is_inherited_but_for_the_errors_of_the_caller() {
+        let parent = json!({"channel": "a", "auth": {"claims": {"sub": "u"}}, "_svc_errors": [{"task_id": "t"}],
+            "_svc_call_depth": 7});
+        let inherited = inherited(parent.as_object().unwrap(), &chain(&["a", "b"]));
+        assert_eq!(
+            Value::Object(inherited),
+            json!({"channel": "b", "auth": {"claims": {"sub": "u"}}, "_svc_call_depth": 1,
+                "_svc_call_chain": ["a", "b"]})
+        );
+    }
+}

@@ -1,0 +1,118 @@
+//! Runs that were told something in confidence.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use futures_util::FutureExt;
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Value, json};
+use slog::{Drain, Logger, OwnedKVList, Record, o};
+use svc_engine::{
+    CompileCx, Concealed, Engine, Expression, Flow, Function, Outcome, RunOptions, Task, TaskCx, TaskError,
+    TraceOptions,
+};
+
+use crate::support::{block_on, compile, message};
+
+const SECRET: &str = "s3cret-token";
+
+/// A function that keeps what its input made of a message, and what that must conceal.
+#[derive(Clone, Default)]
+struct Tell(Arc<Mutex<Option<(Value, Concealed)>>>);
+
+struct TellTask(Tell, Expression);
+
+impl Function for Tell {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        Ok(Box::new(TellTask(self.clone(), cx.expression(&input["logic"])?)))
+    }
+}
+
+impl Task for TellTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        async move {
+            let mut concealed = cx.concealed().clone();
+            let value = cx.confide(&self.1, &mut concealed)?;
+            *self.0.0.lock().unwrap() = Some((value, concealed));
+            Ok(Outcome::Success)
+        }
+        .boxed_local()
+    }
+}
+
+/// Keeps every line that is logged, with its fields.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<String>>);
+
+impl Drain for Lines {
+    type Ok = ();
+    type Err = slog::Never;
+
+    fn log(&self, record: &Record<'_>, _: &OwnedKVList) -> Result<(), slog::Never> {
+        struct Fields<'l>(&'l mut String);
+        impl slog::Serializer for Fields<'_> {
+            fn emit_arguments(&mut self, key: slog::Key, value: &fmt::Arguments<'_>) -> slog::Result {
+                self.0.push_str(&format!(" {key}={value}"));
+                Ok(())
+            }
+        }
+        let mut lines = self.0.lock().unwrap();
+        lines.push_str(&record.msg().to_string());
+        slog::KV::serialize(&record.kv(), record, &mut Fields(&mut lines)).unwrap();
+        lines.push('\n');
+        Ok(())
+    }
+}
+
+fn task(id: &str, function: &str, input: Value) -> Value {
+    json!({"id": id, "name": id, "function": {"name": function, "input": input}})
+}
+
+#[test]
+fn nothing_a_run_records_shows_what_it_was_told_in_confidence() {
+    let (tell, lines) = (Tell::default(), Lines::default());
+    let engine = Engine::builder()
+        .secrets([("token", json!(SECRET))])
+        .function("tell", Arc::new(tell.clone()))
+        .logger(Logger::root(lines.clone(), o!()))
+        .build();
+    let run = |tasks: Value, payload: Value, concealed: Concealed| {
+        let flow = Flow::single(compile(&engine, &json!({"tasks": tasks})).unwrap());
+        let trace = Some(TraceOptions::default());
+        let options = RunOptions { trace, capture_changes: true, concealed, ..RunOptions::default() };
+        block_on(engine.run(&flow, message(payload), options))
+    };
+    let secret = json!({"merge": [[{"secret": "token"}], [1]]});
+    run(json!([task("tell", "tell", json!({"logic": secret}))]), json!({}), Concealed::default());
+    let (payload, concealed) = tell.0.lock().unwrap().take().unwrap();
+    assert_eq!(payload, json!([SECRET, 1]), "the value itself is handed on");
+
+    let copy = json!({"mappings": [{"path": "data.all", "logic": {"var": "payload"}},
+        {"path": "data.all", "logic": {"cat": ["Bearer ", {"var": "payload.0"}]}}]});
+    let thrown = json!({"rules": [{"logic": {"throw": {"var": "payload.0"}}, "message": "no"}]});
+    let mut skipped = task("skipped", "log", json!({}));
+    skipped["condition"] = json!({"throw": {"var": "payload.0"}});
+    let tasks = json!([
+        task("copy", "map", copy),
+        task("line", "log", json!({"message": {"var": "payload.0"}, "fields": {"all": {"var": "payload"}}})),
+        task("rule", "validation", thrown),
+        skipped,
+        task("on", "tell", json!({"logic": {"var": "payload"}})),
+    ]);
+    let outcome = run(tasks, payload, concealed);
+    assert_eq!(outcome.message.data["all"], format!("Bearer {SECRET}"), "the run itself works with it");
+    let recorded = [
+        serde_json::to_string(&outcome.trace).unwrap(),
+        serde_json::to_string(&outcome.audit_trail).unwrap(),
+        serde_json::to_string(&outcome.errors).unwrap(),
+        lines.0.lock().unwrap().clone(),
+    ];
+    for record in recorded {
+        assert!(!record.contains(SECRET), "{record}");
+        assert!(record.len() > 10, "{record}");
+    }
+    assert!(outcome.trace.unwrap().steps.len() == 5);
+    assert!(lines.0.lock().unwrap().contains(r#"****** [all=["******",1]]"#), "{:?}", lines.0);
+    let (_, handed_on) = tell.0.lock().unwrap().take().unwrap();
+    assert!(!handed_on.is_empty(), "whom it calls is told in confidence too");
+}
