@@ -13,6 +13,7 @@ mod auth_config;
 mod calls;
 mod channels;
 mod connectors;
+mod cron_admin;
 mod data;
 mod dead_letters;
 mod durability;

@@ -11,6 +11,10 @@ use prometheus_client::registry::Registry;
 use svc_channels::SECONDS;
 use svc_ledger::Status;
 
+/// The statuses that are counted; a claim and a start are not.
+const COUNTED: [Status; 5] =
+    [Status::Pending, Status::Completed, Status::Failed, Status::SkippedMisfire, Status::SkippedSingleton];
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StatusLabels {
     status: &'static str,
@@ -35,8 +39,13 @@ pub struct CronMetrics {
 
 impl Default for CronMetrics {
     fn default() -> Self {
+        let occurrences = Family::<StatusLabels, Counter>::default();
+        // Shown from the start, so that the first failure is a rise.
+        for status in COUNTED {
+            drop(occurrences.get_or_create(&StatusLabels { status: status.name() }));
+        }
         Self {
-            occurrences: Family::default(),
+            occurrences,
             executions: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             lag: Histogram::new(SECONDS),
             reconcile: Histogram::new(SECONDS),

@@ -111,10 +111,6 @@ impl Entry {
         self.row.content.protocol == Protocol::Cron
     }
 
-    fn is_quarantined_cron(&self) -> bool {
-        self.is_cron() && self.quarantine().is_some()
-    }
-
     /// What its actors run, or would run if supervision had not quarantined them.
     pub fn definition(&self) -> Option<&Arc<Definition>> {
         self.serving().map(|serving| &serving.definition)
@@ -210,7 +206,6 @@ pub struct Snapshot {
     ids: Sharded<Arc<str>, Arc<Entry>>,
     pub(crate) routes: RouteTable,
     quarantined: usize,
-    quarantined_cron: usize,
 }
 
 impl Snapshot {
@@ -260,11 +255,6 @@ impl Snapshot {
         self.quarantined
     }
 
-    /// Whether a schedule is quarantined. Costs nothing.
-    pub fn has_quarantined_cron(&self) -> bool {
-        self.quarantined_cron > 0
-    }
-
     /// The quarantined channels, by name.
     pub fn quarantined(&self) -> Vec<(&Arc<Entry>, &Quarantine)> {
         let mut found: Vec<_> =
@@ -282,7 +272,6 @@ impl Snapshot {
     pub(crate) fn put(&mut self, entry: Arc<Entry>) {
         self.remove(&entry.id);
         self.quarantined += usize::from(entry.quarantine().is_some());
-        self.quarantined_cron += usize::from(entry.is_quarantined_cron());
         self.routes.insert(&entry);
         self.names.insert(Arc::clone(&entry.name), Arc::clone(&entry));
         if entry.is_cron() {
@@ -296,7 +285,6 @@ impl Snapshot {
         let entry = self.ids.remove(id)?;
         self.cron.remove(id);
         self.quarantined -= usize::from(entry.quarantine().is_some());
-        self.quarantined_cron -= usize::from(entry.is_quarantined_cron());
         self.routes.remove(&entry);
         // The name may by now belong to another channel, when two swapped theirs.
         if self.names.get(&entry.name).is_some_and(|named| named.id == entry.id) {

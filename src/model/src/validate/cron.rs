@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use svc_schedule::{Schedule, ScheduleError};
 
 use super::scan::each_string;
-use crate::entity::{ChannelContent, ChannelType};
+use crate::entity::{ChannelContent, ChannelType, Protocol};
 use crate::field::{FieldCode, FieldError};
 use crate::suggest::nearest;
 use crate::time::Timestamp;
@@ -67,6 +67,20 @@ pub(super) fn refuse_blocks(config: &mut Value, errors: &mut Vec<FieldError>) {
             ));
         }
     }
+}
+
+/// The next five instants of the schedule that the body of a cron channel holds; `None` where there is none, or none
+/// that may be stored.
+pub fn next_fires(body: &Value) -> Option<Vec<Timestamp>> {
+    if Protocol::parse(body.get("protocol")?.as_str()?) != Some(Protocol::Cron) {
+        return None;
+    }
+    let transport = body.get("transport_config")?.as_object()?;
+    let zone = present(transport, "timezone").map_or(Some(""), Value::as_str)?;
+    let now = Timestamp::now().naive().and_utc();
+    let schedule = Schedule::parse_at(transport.get("schedule")?.as_str()?, zone, now).ok()?;
+    let fires = schedule.next_fires(now).into_iter();
+    Some(fires.map(|due| Timestamp::from_naive(due.naive_utc())).collect())
 }
 
 struct Transport<'e> {

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
-use svc_model::{PageOf, ServiceError, Timestamp};
+use svc_model::PageOf;
 use svc_store::AuditFilter;
 
 use super::page;
@@ -24,18 +24,9 @@ pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResp
         resource_type: query.text("resource_type"),
         resource_id: query.text("resource_id"),
         principal: query.text("principal"),
-        start_time: instant(&query, "start_time")?,
-        end_time: instant(&query, "end_time")?,
+        start_time: query.instant("start_time")?,
+        end_time: query.instant("end_time")?,
     };
     let (rows, total) = state.store.audit().list(filter, asked).await?;
     Ok(page(PageOf::new(rows, total, asked).map(|row| json!(row))))
-}
-
-fn instant(query: &Query, key: &str) -> Result<Option<Timestamp>, ServiceError> {
-    let Some(text) = query.text(key) else { return Ok(None) };
-    // An unescaped + of an offset arrives as a blank.
-    let parsed = Timestamp::parse(&text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
-    parsed.map(Some).ok_or_else(|| {
-        ServiceError::validation(format!("query parameter '{key}' must be an RFC 3339 instant"))
-    })
 }

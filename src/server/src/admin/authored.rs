@@ -1,7 +1,7 @@
 //! What the handlers of workflows and channels need to know of a kind beyond what the store does.
 
 use serde_json::Value;
-use svc_model::{FieldError, Validation};
+use svc_model::FieldError;
 use svc_registry::Scope;
 use svc_store::{Merge, Repository, StoreError, Versioned};
 
@@ -25,6 +25,6 @@ pub(super) trait Authored: Versioned {
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;
     /// Reads an update body against the stored draft.
     fn merge(state: &AppState, body: Value) -> Merge<Self::Content>;
-    /// Says what create would.
-    async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError>;
+    /// Says what create would, as `{valid, errors, warnings}` and what else the kind has to tell.
+    async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError>;
 }

@@ -2,11 +2,9 @@
 
 use std::sync::Arc;
 
-use actix_web::HttpResponse;
-use actix_web::web::Path;
-use serde_json::Value;
+use serde_json::{Value, json};
 use svc_model::{
-    Channel, ChannelContent, FieldError, ServiceError, Validation, parse_channel_update, parse_new_channel,
+    Channel, ChannelContent, FieldError, next_fires, parse_channel_update, parse_new_channel,
     validate_channel,
 };
 use svc_registry::Scope;
@@ -14,7 +12,6 @@ use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::authored::Authored;
 use super::channel_rules::ChannelRules;
-use crate::http::Error;
 use crate::state::AppState;
 
 impl Authored for Channel {
@@ -49,13 +46,12 @@ impl Authored for Channel {
         Box::new(move |current| parse_channel_update(&body, current, &rules))
     }
 
-    async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError> {
-        Ok(validate_channel(body, &ChannelRules::of(state)))
+    /// With the next instants of a schedule that is valid, whatever else is wrong.
+    async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
+        let mut report = validate_channel(body, &ChannelRules::of(state)).to_json();
+        if let Some(next_fires) = next_fires(body) {
+            report["next_fires"] = json!(next_fires);
+        }
+        Ok(report)
     }
-}
-
-/// `POST /channels/{id}/trigger`: starts a scheduled channel once. No schedule is active in this version, so there is
-/// nothing to start; one answer for every cause tells nothing about the channel.
-pub(super) async fn trigger(id: Path<String>) -> Result<HttpResponse, Error> {
-    Err(ServiceError::validation(format!("No active cron channel '{id}'")).into())
 }

@@ -91,7 +91,7 @@ pub(super) async fn new_version<V: Authored>(
 }
 
 pub(super) async fn validate<V: Authored>(state: Data<AppState>, body: JsonBody) -> Answer {
-    Ok(data(V::validate(&state, &body.0).await?.to_json()))
+    Ok(data(V::validate(&state, &body.0).await?))
 }
 
 pub(super) fn absent<V: Authored>(id: &str) -> ServiceError {

@@ -1,4 +1,4 @@
-//! The admin API: definitions, their lifecycle, traces and dead letters, the audit log, the engine.
+//! The admin API: definitions, their lifecycle, schedules, traces and dead letters, the audit log, the engine.
 //!
 //! Handlers translate: a request becomes one call of the store or the registry, its answer one envelope. What is
 //! allowed is decided in the model and inside the store's transaction, so that a dry run, an import and the real
@@ -9,6 +9,7 @@ mod authored;
 mod channel_rules;
 mod channels;
 mod connectors;
+mod cron;
 mod dead_letters;
 mod engine;
 mod entities;
@@ -36,7 +37,11 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
     cfg.service(web::resource("/workflows/{id}/rollout").route(web::patch().to(status::rollout)))
         .service(web::resource("/workflows/{id}/dependencies").route(get().to(workflows::dependencies)))
         .service(web::resource("/workflows/{id}/test").route(web::post().to(workflows::test)))
-        .service(web::resource("/channels/{id}/trigger").route(web::post().to(channels::trigger)))
+        .service(web::resource("/channels/{id}/trigger").route(web::post().to(cron::trigger)))
+        .service(web::resource("/cron/occurrences").route(get().to(cron::list)))
+        .service(web::resource("/cron/occurrences/{id}").route(get().to(cron::read)))
+        .service(web::resource("/cron/occurrences/{id}/retry").route(web::post().to(cron::retry)))
+        .service(web::resource("/cron/status").route(get().to(cron::status)))
         .service(web::resource("/traces").route(get().to(traces::list)))
         .service(web::resource("/traces/{id}").route(get().to(traces::read)))
         .service(web::resource("/trace-dlq").route(get().to(dead_letters::list)))

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest, web};
 use std::future::{Ready, ready};
-use svc_model::{Page, ServiceError};
+use svc_model::{Page, ServiceError, Timestamp};
 
 use crate::http::Error;
 
@@ -22,6 +22,16 @@ impl Query {
     /// The value of a key as owned text, where present and not empty.
     pub(crate) fn text(&self, key: &str) -> Option<String> {
         self.get(key).filter(|value| !value.is_empty()).map(str::to_owned)
+    }
+
+    /// An instant, where present and not empty: RFC 3339, or without a zone, taken as UTC.
+    pub(crate) fn instant(&self, key: &str) -> Result<Option<Timestamp>, ServiceError> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        // An unescaped + of an offset arrives as a blank.
+        let parsed = Timestamp::parse(&text).or_else(|| Timestamp::parse(&text.replace(' ', "+")));
+        parsed.map(Some).ok_or_else(|| {
+            ServiceError::validation(format!("query parameter '{key}' must be an RFC 3339 instant"))
+        })
     }
 
     /// `limit` and `offset`.
@@ -92,6 +102,18 @@ mod tests {
         let error = query(&[("reload", "soon")]).one_of("reload", &known).unwrap_err();
         assert!(error.message().contains("reload") && error.message().contains("defer"));
         assert!(query(&[("dry_run", "yes")]).flag("dry_run").is_err());
+    }
+
+    #[test]
+    fn an_instant_may_have_an_offset_escaped_or_not_and_is_named_when_it_is_none() {
+        let read = |text: &str| query(&[("since", text)]).instant("since");
+        let noon = Timestamp::parse("2026-01-02T12:00:00");
+        for text in ["2026-01-02T12:00:00", "2026-01-02T12:00:00Z", "2026-01-02T14:00:00+02:00"] {
+            assert_eq!(read(text).unwrap(), noon, "{text}");
+        }
+        assert_eq!(read("2026-01-02T14:00:00 02:00").unwrap(), noon);
+        assert_eq!(read("").unwrap(), None);
+        assert!(read("yesterday").unwrap_err().message().contains("since"));
     }
 
     #[test]

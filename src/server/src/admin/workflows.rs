@@ -7,8 +7,8 @@ use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_engine::{Flow, Material, Message, RunOptions, TraceOptions};
 use svc_model::{
-    FieldError, Issue, ServiceError, Validation, Workflow, WorkflowContent, parse_new_workflow,
-    parse_workflow_update, validate_workflow,
+    FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
+    validate_workflow,
 };
 use svc_registry::Scope;
 use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
@@ -62,7 +62,7 @@ impl Authored for Workflow {
     }
 
     /// Beside what the document shows by itself: a connector that is not there yet. Only activation needs it.
-    async fn validate(state: &AppState, body: &Value) -> Result<Validation, StoreError> {
+    async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
         let uses = match Self::parse(state, body) {
             Ok((_, content)) => svc_engine::dependencies(&content).connectors,
@@ -76,7 +76,7 @@ impl Authored for Workflow {
                 Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
             }));
         }
-        Ok(report)
+        Ok(report.to_json())
     }
 }
 

@@ -5,6 +5,7 @@ use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use serde_json::{Map, Value, json};
 use svc_connectors::LoadState;
+use svc_cron::CronHealth;
 use svc_model::ServiceError;
 use svc_store::DatabaseStatus;
 
@@ -45,8 +46,8 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let connectors = failed.is_empty();
     let reload = state.registry.reload_failure().is_none();
     let actors = actors_are_well(&tree);
-    let schedules = !snapshot.has_quarantined_cron();
-    let degraded = !(database && connectors && channels && reload && actors && schedules);
+    let cron = schedules_are_well(&state, database);
+    let degraded = !(database && connectors && channels && reload && actors && cron.unwrap_or(true));
     let mut body = json!({
         "status": if degraded { "degraded" } else { "ok" },
         "version": crate::VERSION,
@@ -60,9 +61,8 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
             "actors": ok_or(actors, "degraded"),
         },
     });
-    // No schedule runs in this version: a cron channel that is active is one in quarantine.
-    if !schedules {
-        body["components"]["cron"] = "degraded".into();
+    if let Some(well) = cron {
+        body["components"]["cron"] = ok_or(well, "degraded").into();
     }
     if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
         body.extend(details(&state, &tree, failed));
@@ -107,6 +107,9 @@ fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String,
         json!({"circuit_breaker_scope": "node", "circuit_breakers": breakers, "failed_to_load": failed}),
     );
     details.insert("channels".into(), json!({"quarantined": quarantined}));
+    if let Some(cron) = &state.cron {
+        details.insert("cron".into(), schedules(&cron.health()));
+    }
     details.insert("actors".into(), actors(tree));
     details
 }
@@ -125,6 +128,24 @@ fn failed_connectors(state: &AppState) -> Vec<Value> {
             _ => None,
         })
         .collect()
+}
+
+/// Whether what is due runs; `None` on a node that runs no schedules and has none.
+fn schedules_are_well(state: &AppState, database: bool) -> Option<bool> {
+    match &state.cron {
+        Some(cron) => Some(database && cron.health().is_well),
+        None => (state.registry.snapshot().cron_count() > 0).then_some(false),
+    }
+}
+
+fn schedules(health: &CronHealth) -> Value {
+    json!({
+        "last_reconcile_at": health.last_reconcile_at,
+        "reconcile_age_secs": health.reconcile_age_secs,
+        "oldest_pending_age_secs": health.oldest_pending_age_secs,
+        "lease_renewal_failures": health.lease_renewal_failures,
+        "scheduled_channels": health.scheduled_channels,
+    })
 }
 
 /// The tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.

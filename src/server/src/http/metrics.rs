@@ -91,6 +91,25 @@ impl Metrics {
             self.auth_failures.clone(),
         );
         registry.register("admin_audit_events", "Audited admin mutations", self.audit_events.clone());
+        Self::register_audit_queue(registry);
+    }
+
+    /// What dashboards look for where records of admin acts are queued and may be lost. Here they are not.
+    fn register_audit_queue(registry: &mut Registry) {
+        registry.register(
+            "audit_queue_depth",
+            "Audit rows that wait to be written; always 0, each is written in the transaction of its change",
+            Gauge::<i64>::default(),
+        );
+        let dropped = Family::<ReasonLabels, Counter>::default();
+        for reason in ["queue_full", "write_failed", "drain_timeout", "writer_stopped"] {
+            drop(dropped.get_or_create(&ReasonLabels { reason }));
+        }
+        registry.register(
+            "audit_events_dropped",
+            "Audit rows that were lost; always 0, a change without its row is not committed",
+            dropped,
+        );
     }
 
     /// Where parts of the service register what they measure; the `svc_` prefix is added.

@@ -1,0 +1,178 @@
+//! Schedules, watched and corrected: what is on record, another attempt, a run out of turn, and how each schedule stands.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use actix_web::HttpResponse;
+use actix_web::web::{Data, Path, block};
+use chrono::{DateTime, Utc};
+use serde::Serialize;
+use serde_json::json;
+use svc_channels::CronConfig;
+use svc_model::{PageOf, ServiceError, Timestamp};
+use svc_registry::{Entry, Snapshot};
+use svc_store::{ChannelFacts, OccurrenceFilter, ScheduleStatus};
+
+use super::query::Query;
+use super::{data, page};
+use crate::http::{Caller, Error};
+use crate::state::AppState;
+
+/// What audit rows call an occurrence.
+const OCCURRENCE: &str = "cron_occurrence";
+/// What audit rows call a channel.
+const CHANNEL: &str = "channel";
+
+type Answer = Result<HttpResponse, Error>;
+
+/// `GET /cron/occurrences`, newest first. A status that does not exist finds nothing: the set is open.
+pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
+    let asked = query.page()?;
+    let filter = OccurrenceFilter {
+        channel_id: query.text("channel_id"),
+        status: query.text("status"),
+        since: query.instant("since")?,
+        until: query.instant("until")?,
+    };
+    let (rows, total) = state.store.ledger().list(filter, asked).await?;
+    Ok(page(PageOf::new(rows, total, asked).map(|row| json!(row))))
+}
+
+/// `GET /cron/occurrences/{id}`: with why it failed, its trace, and who holds it.
+pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
+    let occurrence = state.store.ledger().get(&id).await?;
+    Ok(data(occurrence.ok_or_else(|| ServiceError::not_found(format!("occurrence '{id}' does not exist")))?))
+}
+
+/// `POST /cron/occurrences/{id}/retry`: another attempt at what failed or was skipped, as the same occurrence.
+pub(super) async fn retry(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
+    let occurrence = state.store.ledger().retry(&id, caller.audit("retry", OCCURRENCE, &id)).await?;
+    state.metrics.audited("retry", OCCURRENCE);
+    nudge(&state);
+    Ok(data(occurrence))
+}
+
+/// `POST /channels/{id}/trigger`: an occurrence that is due now and takes the way of every other. One answer for every
+/// cause of a refusal tells nothing about the channel.
+pub(super) async fn trigger(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
+    let facts = schedulable(&state.registry.snapshot(), &id)
+        .ok_or_else(|| ServiceError::validation(format!("No active cron channel '{id}'")))?;
+    let occurrence = state.store.ledger().trigger(facts, caller.audit("trigger", CHANNEL, &id)).await?;
+    state.metrics.audited("trigger", CHANNEL);
+    nudge(&state);
+    Ok(HttpResponse::Accepted().json(json!({ "data": occurrence })))
+}
+
+/// `GET /cron/status`: one row for each schedule this node has loaded, by name of the channel.
+pub(super) async fn status(state: Data<AppState>) -> Answer {
+    let ledger = state.store.ledger();
+    let now = ledger.now().await?.and_utc();
+    let snapshot = Arc::clone(&state.registry.snapshot());
+    // The instants of ten thousand schedules are no work for a thread that serves.
+    let rows = block(move || StatusRow::all(&snapshot, now)).await;
+    let mut rows = rows.map_err(ServiceError::internal_error)?;
+    let known = ledger.status(rows.iter().map(|row| row.channel_id.clone()).collect()).await?;
+    let mut known: HashMap<_, _> =
+        known.into_iter().map(|status| (status.channel_id.clone(), status)).collect();
+    let keys = rows.iter().filter_map(|row| Some(row.slots.as_ref()?.singleton_key.clone()));
+    let held = ledger.slots_held(keys.collect()).await?;
+    for row in &mut rows {
+        if let Some(known) = known.remove(&row.channel_id) {
+            row.learn(known);
+        }
+        if let Some(slots) = &mut row.slots {
+            slots.slots_held = held.get(&slots.singleton_key).copied().unwrap_or_default();
+        }
+    }
+    Ok(data(rows))
+}
+
+/// Tells the claimer of this node. Where none runs, another node's finds the row by itself.
+fn nudge(state: &AppState) {
+    if let Some(cron) = &state.cron {
+        cron.nudge();
+    }
+}
+
+/// What the ledger keeps of a channel that is active, serves, and runs by the clock.
+fn schedulable(snapshot: &Snapshot, id: &str) -> Option<ChannelFacts> {
+    let entry = snapshot.by_id(id).filter(|entry| entry.is_cron() && entry.quarantine().is_none())?;
+    Some(ChannelFacts {
+        channel_id: entry.id().to_owned(),
+        channel_name: entry.name().to_owned(),
+        channel_version: entry.row.version,
+        workflow_id: entry.row.content.workflow_id.clone(),
+    })
+}
+
+/// How a schedule stands.
+#[derive(Serialize)]
+struct StatusRow {
+    channel_id: String,
+    channel_name: String,
+    schedule: String,
+    timezone: String,
+    /// `None` until the schedule has been looked at for the first time.
+    next_fire_at: Option<Timestamp>,
+    paused_at: Option<Timestamp>,
+    last_status: Option<String>,
+    last_scheduled_for: Option<Timestamp>,
+    last_completed_at: Option<Timestamp>,
+    pending: i64,
+    concurrency_policy: &'static str,
+    #[serde(flatten)]
+    slots: Option<Slots>,
+    next_fires: Vec<Timestamp>,
+}
+
+/// What a channel shows under the policy `forbid` alone.
+#[derive(Serialize)]
+struct Slots {
+    singleton_key: String,
+    slots: u32,
+    slots_held: i64,
+}
+
+impl StatusRow {
+    /// Every schedule that was loaded, before the ledger was asked.
+    fn all(snapshot: &Snapshot, now: DateTime<Utc>) -> Vec<Self> {
+        let mut rows: Vec<_> = snapshot.cron_channels().filter_map(|entry| Self::of(entry, now)).collect();
+        rows.sort_by(|a, b| a.channel_name.cmp(&b.channel_name));
+        rows
+    }
+
+    /// `None` for a channel whose configuration could not be loaded.
+    fn of(entry: &Entry, now: DateTime<Utc>) -> Option<Self> {
+        let CronConfig { schedule, singleton, .. } = entry.definition()?.cron()?;
+        let next_fires = schedule.next_fires(now).into_iter();
+        Some(Self {
+            channel_id: entry.id().to_owned(),
+            channel_name: entry.name().to_owned(),
+            schedule: schedule.expression().to_owned(),
+            timezone: schedule.zone().to_owned(),
+            next_fire_at: None,
+            paused_at: None,
+            last_status: None,
+            last_scheduled_for: None,
+            last_completed_at: None,
+            pending: 0,
+            concurrency_policy: if singleton.is_some() { "forbid" } else { "allow" },
+            slots: singleton.as_ref().map(|singleton| Slots {
+                singleton_key: singleton.key.clone(),
+                slots: singleton.slots,
+                slots_held: 0,
+            }),
+            next_fires: next_fires.map(|due| Timestamp::from_naive(due.naive_utc())).collect(),
+        })
+    }
+
+    /// Takes in what the ledger knows.
+    fn learn(&mut self, known: ScheduleStatus) {
+        self.next_fire_at = Some(known.next_fire_at);
+        self.paused_at = known.paused_at;
+        self.last_status = known.last_status;
+        self.last_scheduled_for = known.last_scheduled_for;
+        self.last_completed_at = known.last_completed_at;
+        self.pending = known.pending;
+    }
+}
