@@ -1,0 +1,173 @@
+//! What ends no schedule: a database that is away, and an actor that fails.
+
+use actix_supervision::{Fault, FaultKind, NodeState, StartError};
+use serde_json::json;
+
+use crate::kit::{every_second, millis, rarely, run, seconds, until};
+
+#[test]
+fn a_database_that_was_away_ends_no_schedule() {
+    run(async |world| {
+        let node = world.start().await;
+        for channel in ["one", "two", "three"] {
+            node.channel(channel, every_second(""), json!({})).await;
+            node.come_to(channel, "completed", 1).await;
+        }
+        let lock = world.lock();
+        // Every schedule has met the lock at least twice.
+        until(async || {
+            let words = node.words.lock().unwrap();
+            let failures = words.iter().filter(|word| **word == "cron_reconcile_channel").count();
+            failures >= 9 && words.contains(&"cron_claim")
+        })
+        .await;
+        drop(lock);
+        let back = tokio::time::Instant::now();
+        for channel in ["one", "two", "three"] {
+            let now = node.store.ledger().now().await.unwrap();
+            until(async || {
+                let rows = node.of_status(channel, "completed").await;
+                rows.iter().any(|row| row.row.scheduled_for.naive() > now)
+            })
+            .await;
+        }
+        assert!(back.elapsed() < seconds(5), "{:?}", back.elapsed());
+        for channel in ["one", "two", "three"] {
+            assert_eq!(node.tree.node(&format!("cron/schedules/{channel}")).unwrap().restarts, 0);
+            let rows = node.occurrences(channel).await;
+            for pair in rows.windows(2) {
+                let apart = pair[1].row.scheduled_for.naive() - pair[0].row.scheduled_for.naive();
+                assert_eq!(apart, chrono::TimeDelta::seconds(1), "every instant is on record");
+            }
+        }
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_schedule_that_fails_to_start_too_often_quarantines_its_channel_until_an_operator_restarts_it() {
+    run(async |world| {
+        let fails = |nth| Fault {
+            path: "cron/schedules/bad".into(),
+            message: "*".into(),
+            nth,
+            kind: FaultKind::FailStart(StartError::Transient("planned".into())),
+        };
+        let node = world.start_with(|plan| plan.faults = (1..=6).map(fails).collect()).await;
+        node.channel("bad", every_second(""), json!({})).await;
+        node.channel("good", every_second(""), json!({})).await;
+        until(async || node.reason("bad").is_some()).await;
+        assert!(node.reason("bad").unwrap().starts_with("its schedule: "), "{:?}", node.reason("bad"));
+        assert_eq!(node.state_of("cron/schedules/bad"), Some(NodeState::Quarantined));
+        assert!(node.registry.snapshot().has_quarantined_cron());
+        node.come_to("good", "completed", 2).await;
+        assert!(node.of_status("bad", "completed").await.is_empty());
+        node.tree.restart("cron/schedules/bad").await.unwrap();
+        until(async || node.reason("bad").is_none()).await;
+        node.come_to("bad", "completed", 1).await;
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_schedule_that_failed_too_often_comes_back_with_a_changed_channel() {
+    run(async |world| {
+        let fails = |nth| Fault {
+            path: "cron/schedules/bad".into(),
+            message: "*".into(),
+            nth,
+            kind: FaultKind::FailStart(StartError::Transient("planned".into())),
+        };
+        let node = world.start_with(|plan| plan.faults = (1..=6).map(fails).collect()).await;
+        node.channel("bad", rarely(""), json!({})).await;
+        until(async || node.reason("bad").is_some()).await;
+        node.channel("bad", every_second(""), json!({})).await;
+        node.come_to("bad", "completed", 1).await;
+        assert_eq!(node.reason("bad"), None);
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_restart_of_any_part_loses_nothing() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("tick", every_second(""), json!({})).await;
+        node.come_to("tick", "completed", 1).await;
+        for part in ["cron/schedules/tick", "cron/roster", "cron/claimer", "cron/reaper", "registry"] {
+            node.tree.restart(part).await.unwrap();
+            let so_far = node.of_status("tick", "completed").await.len();
+            node.come_to("tick", "completed", so_far + 1).await;
+        }
+        let rows = node.occurrences("tick").await;
+        for pair in rows.windows(2) {
+            let apart = pair[1].row.scheduled_for.naive() - pair[0].row.scheduled_for.naive();
+            assert_eq!(apart, chrono::TimeDelta::seconds(1));
+        }
+        assert!(rows.iter().all(|row| row.row.attempt <= 1));
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_run_that_cannot_renew_its_lease_is_dropped_and_taken_over() {
+    run(async |world| {
+        let node = world
+            .start_with(|plan| {
+                plan.settings.lease = seconds(2);
+                plan.settings.heartbeat = millis(400);
+            })
+            .await;
+        node.channel("tick", rarely("hold"), json!({})).await;
+        // Due once, now.
+        until(async || node.store.ledger().cursors().await.unwrap().len() == 1).await;
+        world.execute(
+            "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for)
+             VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'tick', 'tick', 1,
+                     strftime('%Y-%m-%d %H:%M:%f', 'now'))",
+        );
+        until(async || world.witness.running() == 1).await;
+        let lock = world.lock();
+        until(async || world.witness.running() == 0).await;
+        assert_eq!(node.occurrences("tick").await[0].row.status, "running", "nothing is written about it");
+        assert!(node.cron.as_ref().unwrap().health().lease_renewal_failures > 0);
+        drop(lock);
+        until(async || world.witness.running() == 1).await;
+        world.witness.release(1);
+        node.come_to("tick", "completed", 1).await;
+        let row = node.occurrences("tick").await.remove(0);
+        assert_eq!((row.row.attempt, world.witness.told().len(), world.witness.most()), (2, 2, 1));
+        node.end().await;
+    });
+}
+
+#[test]
+fn what_a_crash_interrupts_is_run_again_as_a_second_attempt() {
+    run(async |world| {
+        let lease = |plan: &mut crate::kit::Plan| {
+            plan.settings.lease = seconds(2);
+            plan.settings.heartbeat = millis(500);
+        };
+        let node = world.start_with(lease).await;
+        node.channel("tick", rarely("hold"), json!({})).await;
+        until(async || node.store.ledger().cursors().await.unwrap().len() == 1).await;
+        world.execute(
+            "INSERT INTO cron_occurrences (id, channel_id, channel_name, channel_version, scheduled_for)
+             VALUES ('01890a5d-ac96-774b-bcce-b302099a8057', 'tick', 'tick', 1,
+                     strftime('%Y-%m-%d %H:%M:%f', 'now'))",
+        );
+        until(async || world.witness.running() == 1).await;
+        node.crash().await;
+        until(async || world.witness.running() == 0).await;
+        let node = world.start_with(lease).await;
+        until(async || world.witness.running() == 1).await;
+        world.witness.release(1);
+        node.come_to("tick", "completed", 1).await;
+        let row = node.occurrences("tick").await.remove(0);
+        let told = world.witness.told();
+        assert_eq!((row.row.attempt, told[1]["trigger"]["attempt"].clone()), (2, json!(2)));
+        assert_eq!(told[0]["trigger"]["occurrence_id"], told[1]["trigger"]["occurrence_id"]);
+        assert_eq!(told[0]["trigger"]["scheduled_for"], told[1]["trigger"]["scheduled_for"]);
+        node.end().await;
+    });
+}

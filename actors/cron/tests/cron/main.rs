@@ -1,0 +1,8 @@
+//! What schedules promise, on a real database: nothing is lost, nothing runs twice at once, and nothing ends a schedule.
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod failures;
+mod kit;
+mod runs;
+mod schedules;
+mod shutdown;

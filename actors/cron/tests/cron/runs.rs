@@ -1,0 +1,221 @@
+//! How runs end, and what is written of it.
+
+use serde_json::{Value, json};
+use svc_model::config::TracingMode;
+use svc_store::{ChannelFacts, OccurrenceRecord};
+
+use crate::kit::{Node, audit, every_second, rarely, run, until};
+
+/// Starts a channel once, as an operator does.
+async fn trigger(node: &Node, channel: &str) -> OccurrenceRecord {
+    let facts = ChannelFacts {
+        channel_id: channel.into(),
+        channel_name: channel.into(),
+        channel_version: 1,
+        workflow_id: Some(channel.into()),
+    };
+    let row = node.store.ledger().trigger(facts, audit()).await.unwrap();
+    node.cron.as_ref().unwrap().nudge();
+    row
+}
+
+/// How a triggered run ended.
+async fn outcome(node: &Node, id: &str) -> OccurrenceRecord {
+    until(async || node.store.ledger().get(id).await.unwrap().unwrap().row.completed_at.is_some()).await;
+    node.store.ledger().get(id).await.unwrap().unwrap()
+}
+
+async fn of_one(node: &Node, channel: &str, action: &str, config: Value) -> OccurrenceRecord {
+    node.channel(channel, rarely(action), config).await;
+    let row = trigger(node, channel).await;
+    assert_eq!((&*row.row.trigger, &*row.row.status, row.row.attempt), ("manual", "pending", 0));
+    outcome(node, &row.row.id).await
+}
+
+#[test]
+fn a_run_ends_as_its_workflow_does_and_says_why() {
+    run(async |world| {
+        let node = world.start().await;
+        let row = of_one(&node, "well", "", json!({})).await;
+        assert_eq!((&*row.row.status, row.error_message), ("completed", None));
+        assert_eq!(world.witness.told()[0]["trigger"]["type"], "manual");
+
+        let row = of_one(&node, "fails", "fail", json!({})).await;
+        assert_eq!(&*row.row.status, "failed");
+        assert!(row.error_message.as_deref().unwrap().contains("it was told to fail"), "{row:?}");
+        let trace = node.store.traces().get(row.trace_id.as_deref().unwrap()).await.unwrap().unwrap();
+        assert_eq!((trace.row.status.as_str(), trace.row.error_message), ("failed", row.error_message));
+
+        let row = of_one(&node, "panics", "panic", json!({})).await;
+        assert_eq!(row.error_message.as_deref(), Some("the run ended unexpectedly"));
+
+        let row = of_one(&node, "hangs", "hold", json!({"timeout_ms": 50})).await;
+        assert_eq!(row.error_message.as_deref(), Some("timed out after 50ms"));
+        until(async || world.witness.running() == 0).await;
+
+        let refuses = json!({"validation_logic": {"==": [{"var": "data.do"}, "something else"]}});
+        let row = of_one(&node, "refused", "", refuses).await;
+        assert!(row.error_message.unwrap().starts_with("guard_refused: "));
+        assert_eq!(&*row.row.status, "failed");
+
+        assert_eq!(node.metric("cron_occurrences_total{status=\"failed\"}"), 4.0);
+        let letters = svc_store::DeadLetterFilter::default();
+        let (letters, _) = node.store.dead_letters().list(letters, svc_model::Page::default()).await.unwrap();
+        assert!(letters.is_empty(), "a failed run is no dead letter");
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_channel_without_capacity_has_its_rows_wait_and_lets_others_run() {
+    run(async |world| {
+        let node = world.start().await;
+        let one = json!({"backpressure": {"max_concurrent_per_node": 1}});
+        node.channel("narrow", rarely("hold"), one).await;
+        let first = trigger(&node, "narrow").await;
+        until(async || world.witness.running() == 1).await;
+        let mut waiting = Vec::new();
+        for _ in 0..6 {
+            waiting.push(trigger(&node, "narrow").await);
+        }
+        let row = of_one(&node, "wide", "", json!({})).await;
+        assert_eq!(&*row.row.status, "completed", "six older rows of another channel wait");
+        assert_eq!((world.witness.running(), world.witness.most()), (1, 2));
+        for row in &waiting {
+            let row = node.store.ledger().get(&row.row.id).await.unwrap().unwrap();
+            assert!(matches!(&*row.row.status, "pending" | "claimed" | "running"), "{row:?}");
+        }
+        world.witness.release(7);
+        for row in waiting.iter().chain([&first]) {
+            let row = outcome(&node, &row.row.id).await;
+            assert_eq!((&*row.row.status, row.row.attempt), ("completed", 1), "waiting is no attempt");
+        }
+        node.end().await;
+    });
+}
+
+#[test]
+fn runs_that_share_a_key_never_overlap() {
+    run(async |world| {
+        let node = world.start().await;
+        let forbids = |key: &str| {
+            json!({"schedule": "* * * * * *", "payload": {"do": "hold"},
+                "concurrency": {"policy": "forbid", "key": key}})
+        };
+        node.channel("one", forbids("shared"), json!({})).await;
+        node.channel("other", forbids("shared"), json!({})).await;
+        until(async || {
+            let skipped = ["one", "other"].map(|channel| node.of_status(channel, "skipped_singleton"));
+            let [one, other] = skipped;
+            one.await.len() + other.await.len() >= 3
+        })
+        .await;
+        assert_eq!(world.witness.most(), 1);
+        let skipped = node.of_status("one", "skipped_singleton").await;
+        let skipped = skipped.into_iter().chain(node.of_status("other", "skipped_singleton").await);
+        assert!(skipped.map(|row| row.error_message.unwrap()).all(|why| why.contains("shared")));
+        assert!(node.metric("cron_singleton_contention_total") >= 3.0);
+        world.witness.release(100);
+        until(async || {
+            !node.of_status("one", "completed").await.is_empty()
+                || !node.of_status("other", "completed").await.is_empty()
+        })
+        .await;
+        node.end().await;
+        assert_eq!(world.witness.most(), 1);
+    });
+}
+
+#[test]
+fn the_ledger_is_the_same_whether_runs_leave_traces_or_not() {
+    run(async |world| {
+        let node = world.start_with(|plan| plan.tracing = TracingMode::Off).await;
+        for (channel, tracing) in [
+            ("off", json!({})),
+            ("sampled", json!({"tracing": {"mode": "sync", "sample_rate": 0.0}})),
+            ("errors", json!({"tracing": {"mode": "sync", "errors_only": true}})),
+            ("kept", json!({"tracing": {"mode": "sync"}})),
+        ] {
+            let row = of_one(&node, channel, "", tracing).await;
+            assert_eq!((&*row.row.status, row.executing_version), ("completed", Some(1)), "{channel}");
+            let trace = match &row.trace_id {
+                Some(id) => node.store.traces().get(id).await.unwrap(),
+                None => None,
+            };
+            let result = trace.map(|trace| trace.result_json.is_some());
+            let due = match channel {
+                "off" | "sampled" => None,
+                "errors" => Some(false),
+                _ => Some(true),
+            };
+            assert_eq!(result, due, "{channel}");
+        }
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_lease_is_renewed_for_as_long_as_its_run_takes() {
+    run(async |world| {
+        let node = world
+            .start_with(|plan| {
+                plan.settings.lease = std::time::Duration::from_secs(2);
+                plan.settings.heartbeat = std::time::Duration::from_millis(500);
+            })
+            .await;
+        node.channel("long", rarely("hold"), json!({})).await;
+        let row = trigger(&node, "long").await;
+        let until_first = async || {
+            let row = node.store.ledger().get(&row.row.id).await.unwrap().unwrap();
+            row.claimed_until
+        };
+        until(async || until_first().await.is_some()).await;
+        let first = until_first().await.unwrap();
+        // Two leases further.
+        let far = first.naive() + chrono::TimeDelta::seconds(4);
+        until(async || until_first().await.is_some_and(|until| until.naive() > far)).await;
+        world.witness.release(1);
+        let row = outcome(&node, &row.row.id).await;
+        assert_eq!((&*row.row.status, row.row.attempt, world.witness.told().len()), ("completed", 1, 1));
+        assert_eq!(row.claimed_until, None);
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_row_of_a_channel_that_is_gone_or_broken_fails_and_one_that_is_new_is_found() {
+    run(async |world| {
+        let node = world.start().await;
+        let row = trigger(&node, "gone").await;
+        let row = outcome(&node, &row.row.id).await;
+        assert!(row.error_message.unwrap().starts_with("channel_unavailable: "));
+
+        node.store_channel("broken", json!({"schedule": "every day"}), json!({})).await;
+        let row = trigger(&node, "broken").await;
+        let row = outcome(&node, &row.row.id).await;
+        assert!(row.error_message.unwrap().starts_with("channel_unavailable: cron schedule: "));
+
+        // Activated by another node: this one was not told.
+        node.store_channel("new", rarely(""), json!({})).await;
+        let row = trigger(&node, "new").await;
+        assert_eq!(&*outcome(&node, &row.row.id).await.row.status, "completed");
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_node_leaves_what_it_is_not_to_serve_to_others() {
+    run(async |world| {
+        let filtering = world.start_with(|plan| plan.filter.exclude = vec!["tick".to_owned()]).await;
+        filtering.channel("tick", every_second(""), json!({})).await;
+        filtering.channel("own", every_second(""), json!({})).await;
+        let row = trigger(&filtering, "tick").await;
+        filtering.come_to("own", "completed", 2).await;
+        let waits = filtering.store.ledger().get(&row.row.id).await.unwrap().unwrap();
+        assert!(matches!(&*waits.row.status, "pending" | "claimed"), "{waits:?}");
+        let other = world.start().await;
+        assert_eq!(outcome(&other, &row.row.id).await.row.status, "completed");
+        other.end().await;
+        filtering.end().await;
+    });
+}

@@ -1,0 +1,172 @@
+//! Instants become rows: which ones, when, and whatever happens to channels meanwhile.
+
+use serde_json::json;
+use svc_model::Status;
+use svc_registry::Scope;
+
+use crate::kit::{every_second, rarely, run, seconds, until};
+
+#[test]
+fn every_instant_runs_once_soon_after_it_and_never_before() {
+    run(async |world| {
+        let node = world.start_with(|plan| plan.settings.poll = seconds(30)).await;
+        node.channel("tick", every_second(""), json!({})).await;
+        node.come_to("tick", "completed", 4).await;
+        let rows = node.of_status("tick", "completed").await;
+        for pair in rows.windows(2) {
+            let apart = pair[1].row.scheduled_for.naive() - pair[0].row.scheduled_for.naive();
+            assert_eq!(apart, chrono::TimeDelta::seconds(1));
+        }
+        for row in &rows {
+            let late = row.row.started_at.unwrap().naive() - row.row.scheduled_for.naive();
+            // The poll is far away: the claimer was told.
+            assert!((0..1000).contains(&late.num_milliseconds()), "{late}");
+            assert_eq!((row.row.attempt, &*row.row.trigger, row.executing_version), (1, "cron", Some(1)));
+        }
+        assert_eq!(node.metric("cron_schedule_lag_seconds_count"), world.witness.told().len() as f64);
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_run_is_told_about_its_instant_and_leaves_its_trace() {
+    run(async |world| {
+        let node = world.start().await;
+        let transport = json!({"schedule": "* * * * * *", "timezone": "Europe/Berlin", "payload": {"n": 1},
+            "concurrency": {"policy": "forbid"}});
+        node.channel("tick", transport, json!({})).await;
+        node.come_to("tick", "completed", 1).await;
+        let row = node.of_status("tick", "completed").await.remove(0);
+        let told = world.witness.told().remove(0);
+        let instant = format!("{}Z", row.row.scheduled_for);
+        assert_eq!((&told["channel"], &told["vars"]), (&json!("tick"), &json!({"region": "eu"})));
+        let trigger = &told["trigger"];
+        assert_eq!(trigger["type"], "cron");
+        assert_eq!(trigger["occurrence_id"], row.row.id);
+        assert_eq!(trigger["scheduled_for"], instant);
+        assert_eq!(trigger["started_at"], format!("{}Z", row.row.started_at.unwrap()));
+        assert_eq!((&trigger["timezone"], &trigger["attempt"]), (&json!("Europe/Berlin"), &json!(1)));
+        assert_eq!((&trigger["singleton_key"], &trigger["singleton_slot"]), (&json!("tick"), &json!(0)));
+        let trace = node.store.traces().get(row.trace_id.as_deref().unwrap()).await.unwrap().unwrap();
+        assert_eq!((trace.row.mode.as_str(), trace.row.status.as_str()), ("cron", "completed"));
+        assert_eq!(world.read("(SELECT input_json FROM traces LIMIT 1)"), r#"{"n":1}"#);
+        assert!(trace.result_json.unwrap().contains(&instant));
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_day_of_missed_seconds_is_one_row_and_holds_up_nobody() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("tick", every_second(""), json!({})).await;
+        node.channel("other", every_second(""), json!({})).await;
+        node.come_to("tick", "completed", 1).await;
+        node.end().await;
+        world.execute(
+            "UPDATE cron_schedule_state SET next_fire_at = strftime('%Y-%m-%d %H:%M:%S', 'now', '-1 day')
+             WHERE channel_id = 'tick'; DELETE FROM cron_occurrences",
+        );
+        let node = world.start().await;
+        node.come_to("other", "completed", 2).await;
+        node.come_to("tick", "skipped_misfire", 1).await;
+        node.come_to("tick", "completed", 5).await;
+        let missed = node.of_status("tick", "skipped_misfire").await;
+        assert_eq!(missed.len(), 1);
+        let message = missed[0].error_message.as_deref().unwrap();
+        let count: u64 = message.split(' ').nth(1).unwrap().parse().unwrap();
+        // All of the day but the seconds within the grace and the newest of those before.
+        assert!((86_380..=86_400).contains(&count), "{message}");
+        assert_eq!(node.metric("cron_occurrences_total{status=\"skipped_misfire\"}"), count as f64);
+        // The newest of the late ones runs, and so does every instant from then on.
+        let ran = node.occurrences("tick").await;
+        for pair in ran[ran.iter().position(|row| row.row.status == "skipped_misfire").unwrap()..].windows(2)
+        {
+            let apart = pair[1].row.scheduled_for.naive() - pair[0].row.scheduled_for.naive();
+            assert_eq!(apart, chrono::TimeDelta::seconds(1));
+        }
+        node.end().await;
+    });
+}
+
+#[test]
+fn an_edited_schedule_begins_anew_and_an_edited_payload_does_not() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("yearly", rarely(""), json!({})).await;
+        let cursor = async || node.store.ledger().cursors().await.unwrap().pop();
+        until(async || cursor().await.is_some()).await;
+        // As if an instant were due that nobody has looked at.
+        world.execute("UPDATE cron_schedule_state SET next_fire_at = '2200-01-01 00:00:00'");
+        node.channel("yearly", rarely("other"), json!({})).await;
+        until(async || cursor().await.is_some_and(|cursor| cursor.channel_version == 2)).await;
+        assert_eq!(cursor().await.unwrap().next_fire_at.to_string(), "2200-01-01 00:00:00");
+        node.channel("yearly", json!({"schedule": "* * * * * *"}), json!({})).await;
+        node.come_to("yearly", "completed", 1).await;
+        node.end().await;
+    });
+}
+
+#[test]
+fn an_archived_channel_stands_still_and_begins_at_now_when_it_is_back() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("tick", every_second(""), json!({})).await;
+        node.come_to("tick", "completed", 1).await;
+        node.set_status("tick", Status::Archived).await;
+        node.registry.reload(Scope::channel("tick")).await.unwrap();
+        until(async || node.state_of("cron/schedules/tick").is_none()).await;
+        assert_eq!(node.cron.as_ref().unwrap().health().scheduled_channels, 0);
+        let cursor = node.store.ledger().cursors().await.unwrap().remove(0);
+        assert!(cursor.paused_at.is_some());
+        world.execute("UPDATE cron_schedule_state SET next_fire_at = '2020-01-01 00:00:00'");
+        let before = node.occurrences("tick").await.len();
+        node.channel("tick", every_second(""), json!({})).await;
+        node.come_to("tick", "completed", before + 1).await;
+        assert!(node.of_status("tick", "skipped_misfire").await.is_empty());
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_node_that_runs_no_schedules_quarantines_them() {
+    run(async |world| {
+        let node = world.start_with(|plan| plan.cron_enabled = false).await;
+        node.channel("tick", every_second(""), json!({})).await;
+        assert_eq!(node.reason("tick").as_deref(), Some("cron scheduler disabled"));
+        assert!(node.registry.snapshot().has_quarantined_cron());
+        assert!(node.state_of("cron").is_none());
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_schedule_shows_when_it_is_due_next() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("yearly", rarely(""), json!({})).await;
+        let cron = node.cron.as_ref().unwrap();
+        until(async || cron.next_due("yearly").is_some()).await;
+        assert!(cron.next_due("yearly").unwrap().to_rfc3339().ends_with("-01-01T00:00:00+00:00"));
+        assert_eq!(cron.next_due("unknown"), None);
+        until(async || cron.health().last_reconcile_at.is_some()).await;
+        let health = cron.health();
+        assert!(health.is_well);
+        assert_eq!((health.scheduled_channels, health.oldest_pending_age_secs), (1, None));
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_transport_that_cannot_be_followed_quarantines_its_channel_alone() {
+    run(async |world| {
+        let node = world.start().await;
+        node.store_channel("broken", json!({"schedule": "every day"}), json!({})).await;
+        node.channel("tick", every_second(""), json!({})).await;
+        node.registry.reload(Scope::All).await.unwrap();
+        assert!(node.reason("broken").unwrap().starts_with("cron schedule: "), "{:?}", node.reason("broken"));
+        assert!(node.state_of("cron/schedules/broken").is_none());
+        node.come_to("tick", "completed", 1).await;
+        node.end().await;
+    });
+}
