@@ -25,6 +25,14 @@ fn post(client: &mut Client, channel: &str, payload: &Value) -> Answer {
     client.json("POST", &format!("/api/v1/data/{channel}"), payload).unwrap()
 }
 
+/// Submits a payload and returns the trace of its run when it has ended.
+fn submitted(client: &mut Client, channel: &str, payload: &Value) -> Value {
+    let accepted = post(client, &format!("{channel}/async"), payload).json();
+    let (id, token) = (accepted["trace_id"].as_str().unwrap(), accepted["trace_token"].as_str().unwrap());
+    let path = format!("{ADMIN}/traces/{id}");
+    settled(|| client.send("GET", &path, &[("x-trace-token", token)], b"").unwrap().json()["data"].clone())
+}
+
 /// Serves a workflow behind a channel of the same id with this config.
 fn serve_with(client: &mut Client, id: &str, config: Value, tasks: Value) {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
@@ -63,9 +71,7 @@ fn a_submission_calls_when_it_runs() {
     let server = start();
     let mut client = server.client();
     chain(&mut client, 2);
-    let accepted = client.json("POST", "/api/v1/data/c1/async", &json!({"n": 1})).unwrap().json();
-    let path = format!("{ADMIN}/traces/{}", accepted["trace_id"].as_str().unwrap());
-    let trace = settled(|| client.get(&path).unwrap().json()["data"].clone());
+    let trace = submitted(&mut client, "c1", &json!({"n": 1}));
     assert_eq!(trace["message"]["context"]["data"], json!({"got": {"input": {"n": 1}}}), "{trace}");
 }
 
@@ -323,9 +329,9 @@ fn a_secret_given_to_a_called_channel_is_recorded_nowhere() {
     let got = answer.json()["data"]["got"].clone();
     assert_eq!(got["kept"]["key"], "******", "{got}");
     let mut seen = vec![answer.text(), post(&mut client, "front", &json!({"throw": true})).text()];
-    let accepted = client.json("POST", "/api/v1/data/front/async", &json!({})).unwrap().json();
-    let path = format!("{ADMIN}/traces/{}", accepted["trace_id"].as_str().unwrap());
-    seen.push(settled(|| client.get(&path).unwrap().json()["data"].clone()).to_string());
+    let trace = submitted(&mut client, "front", &json!({}));
+    assert_eq!(trace["message"]["context"]["data"]["got"], got, "{trace}");
+    seen.push(trace.to_string());
     let rows = client.get(&format!("{ADMIN}/traces?limit=50")).unwrap().json();
     for row in rows["data"].as_array().unwrap() {
         seen.push(client.get(&format!("{ADMIN}/traces/{}", row["id"].as_str().unwrap())).unwrap().text());
