@@ -1,9 +1,11 @@
 //! The test kit: what black-box tests, the demo and the benches share.
 //!
 //! Owns a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), an HTTPS
-//! server that does as it is told ([`tls`]), a secret store ([`vault`]) and the loading of an example directory through
-//! the admin API ([`example`]). It never links the service: everything goes over a socket, as a user's client would.
+//! server that does as it is told ([`tls`]), a secret store ([`vault`]), secrets that are recognised wherever they come
+//! out ([`canary`]) and the loading of an example directory through the admin API ([`example`]). It never links the
+//! service: everything goes over a socket, as a user's client would.
 
+pub mod canary;
 pub mod example;
 pub mod http;
 pub mod peer;

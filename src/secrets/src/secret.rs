@@ -34,11 +34,35 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Display;
+    use std::hash::Hash;
+
+    use serde::Serialize;
+
     use super::*;
+
+    /// Does not compile for a type that has the trait: the call could then mean two things.
+    macro_rules! has_not {
+        ($type:ty: $($name:ident: $bound:path),*) => {$({
+            trait Doubtful<A> {
+                fn $name() {}
+            }
+            impl<T> Doubtful<()> for T {}
+            struct Bound;
+            impl<T: $bound> Doubtful<Bound> for T {}
+            <$type as Doubtful<_>>::$name();
+        })*};
+    }
+
+    #[test]
+    fn it_cannot_be_printed_serialised_or_compared_by_accident() {
+        has_not!(Secret: printed: Display, serialised: Serialize, compared: PartialEq, ordered: PartialOrd,
+            hashed: Hash, borrowed: AsRef<str>, dereferenced: std::ops::Deref, converted: Into<String>);
+    }
 
     #[test]
     fn debug_hides_the_value() {
-        let shown = format!("{:?}", Secret::new("swordfish"));
+        let shown = format!("{:?} {:#?}", Secret::new("swordfish"), Some(Secret::new("swordfish")));
         assert!(!shown.contains("swordfish"), "{shown}");
     }
 }

@@ -31,12 +31,19 @@ pub(crate) struct Running {
 /// Runs a test against a service with the quickstart definitions loaded; then ends the service. The test has a thread
 /// of its own, so it may block.
 pub(crate) fn with_quickstart(faults: Vec<Fault>, test: impl FnOnce(&Running) + Send + 'static) {
+    with_service(Options { faults, ..Options::default() }, |running| {
+        let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
+        svc_testkit::example::load(&mut running.client(), &quickstart).unwrap();
+        test(running);
+    });
+}
+
+/// As [`with_quickstart`], with nothing loaded.
+pub(crate) fn with_service(options: Options, test: impl FnOnce(&Running) + Send + 'static) {
     System::new().block_on(async {
-        let running = Running::start(faults).await;
+        let running = Running::start(options).await;
         let tested = spawn_blocking(move || {
             running.until_ready();
-            let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
-            svc_testkit::example::load(&mut running.client(), &quickstart).unwrap();
             test(&running);
             running
         });
@@ -61,12 +68,12 @@ pub(crate) fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<
 }
 
 impl Running {
-    async fn start(faults: Vec<Fault>) -> Self {
+    async fn start(options: Options) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut config = Config::default();
         config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
         config.metrics.enabled = true;
-        let service = Service::start(config, Options { faults, ..Options::default() }).await.unwrap();
+        let service = Service::start(config, options).await.unwrap();
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (routes, threads) = (service.routes(), Arc::new(Mutex::new(Vec::new())));

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod crashes;
 mod faults;
 mod hanging;
 mod kit;

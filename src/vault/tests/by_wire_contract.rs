@@ -1,5 +1,7 @@
 //! The secret store as the service meets it: over HTTP, against a stand-in that speaks the contract of the real servers.
 
+#![expect(clippy::unwrap_used, reason = "a failed expectation is the finding")]
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,0 +1,98 @@
+//! What a crash tells of the secrets at hand: nothing.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::json;
+use slog::{Drain as _, Logger, o};
+use svc::Options;
+use svc_channels::Probe;
+use svc_testkit::canary::{Canaries, value};
+use svc_testkit::example::create_and_activate;
+
+use crate::kit::{panics, until, wait, with_service};
+
+/// Everything that was written, by whomever.
+#[derive(Clone, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Written {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+#[test]
+fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
+    let mut canaries = Canaries::default();
+    let mut plant = |number: u64, name: &str| {
+        let text = value(number, 40);
+        canaries.add(name, text.as_bytes(), &[]);
+        text
+    };
+    let (key, literal, code) =
+        (plant(1, "auth.keys"), plant(2, "auth.keys, literal"), plant(3, "crypto.key"));
+    let presented = plant(4, "presented");
+    let log = Written::default();
+    let json = Mutex::new(slog_json::Json::default(log.clone()));
+    let faults = [("Submit", 1..=3), ("Probe", 1..=20)];
+    let options = Options {
+        log: Logger::root(json.fuse(), o!()),
+        environment: vec![("KEY".to_owned(), key.clone()), ("CODE".to_owned(), code)],
+        faults: faults
+            .into_iter()
+            .flat_map(|(name, times)| panics("channels/locked/*", name, times))
+            .collect(),
+        ..Options::default()
+    };
+    with_service(options, move |running| {
+        let mut client = running.client();
+        let task = json!({"id": "code", "name": "", "function": {"name": "crypto",
+            "input": {"op": "hmac", "key": "env://CODE", "data": "d", "output": "data.code"}}});
+        let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [task]});
+        create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+        let auth = json!({"mode": "api_key", "header": "x-key", "keys": ["env://KEY", literal]});
+        let channel = json!({"channel_id": "locked", "name": "locked", "channel_type": "sync", "protocol": "rest",
+            "methods": ["POST"], "route_pattern": "/locked", "workflow_id": "w", "config": {"auth": auth}});
+        create_and_activate(&mut client, "channels", "channel_id", &channel).unwrap();
+        let mut said = String::new();
+        let headers = [
+            ("x-key", key.as_str()),
+            ("authorization", presented.as_str()),
+            ("content-type", "application/json"),
+        ];
+        // Messages fail one by one; then the actors fail past their budget.
+        let mut call = || {
+            let answer = client.send("POST", "/api/v1/data/locked", &headers, b"{}").unwrap();
+            said.push_str(&answer.text());
+            answer.status
+        };
+        assert_eq!(call(), 500);
+        until(|| call() == 200);
+        while let Some(actor) = running.actor("locked") {
+            let _ = wait(actor.call(Probe));
+        }
+        assert_eq!(call(), 503);
+        for path in ["/health", "/metrics", "/api/v1/admin/actors", "/api/v1/admin/traces"] {
+            said.push_str(&client.get(path).unwrap().text());
+        }
+        for (place, text) in [("answers", said), ("the log", log.text())] {
+            let found = canaries.found(place, &text);
+            assert!(found.is_empty(), "{found:?} came out in {place}");
+        }
+        // The supervisor writes the message of a panic into the log.
+        let log = log.text();
+        assert!(log.contains("injected fault") && log.contains("quarantined"), "the crashes are in the log");
+    });
+}

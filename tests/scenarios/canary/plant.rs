@@ -1,0 +1,141 @@
+//! Where canaries are planted, and how each is written there.
+
+use openssl::ec::{EcGroup, EcKey};
+use openssl::nid::Nid;
+use openssl::pkey::PKey;
+use openssl::rsa::Rsa;
+use serde_json::{Map, Value, json};
+use svc_testkit::canary::{Canaries, value};
+
+/// Where definitions are stored: the only place for a literal of a channel or a connector.
+pub(super) const CHANNEL_ROWS: &str = "rows of channels";
+pub(super) const CONNECTOR_ROWS: &str = "rows of connectors";
+pub(super) const WORKFLOW_ROWS: &str = "rows of workflows";
+/// A workflow reads back as it was written, its literals included.
+pub(super) const WORKFLOW_READS: &str = "reads of workflows";
+
+/// How a secret is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    Literal,
+    Env,
+    Vault,
+    DeclaredEnv,
+    DeclaredVault,
+}
+
+impl Source {
+    pub(super) const REFERENCES: [Self; 3] = [Self::Literal, Self::Env, Self::Vault];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Literal, Self::Env, Self::Vault, Self::DeclaredEnv, Self::DeclaredVault];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Literal => "literal",
+            Self::Env => "env",
+            Self::Vault => "vault",
+            Self::DeclaredEnv => "declared-env",
+            Self::DeclaredVault => "declared-vault",
+        }
+    }
+}
+
+/// A text that is secret, and the parts of it that tell it.
+pub(super) struct Text {
+    pub(super) text: String,
+    parts: Vec<Vec<u8>>,
+}
+
+impl Text {
+    /// The same secret, written otherwise.
+    pub(super) fn written(&self, text: String) -> Self {
+        Self { text, parts: self.parts.clone() }
+    }
+}
+
+/// What was planted, and what the service needs to find it.
+#[derive(Default)]
+pub(super) struct Plants {
+    pub(super) canaries: Canaries,
+    pub(super) variables: Vec<(String, String)>,
+    pub(super) fields: Map<String, Value>,
+    /// `[secrets]`, line by line.
+    pub(super) declared: String,
+    number: u64,
+}
+
+impl Plants {
+    /// A text that every algorithm takes as a key.
+    pub(super) fn text(&mut self) -> Text {
+        self.number += 1;
+        let text = value(self.number, 64);
+        Text { parts: vec![text.clone().into_bytes()], text }
+    }
+
+    /// Plants a text that is given as it is, in a setting or a request.
+    pub(super) fn given(&mut self, name: &str) -> String {
+        let text = self.text();
+        self.add(name, &text, &[]);
+        text.text
+    }
+
+    fn add(&mut self, name: &str, text: &Text, shown: &'static [&'static str]) {
+        for part in &text.parts {
+            self.canaries.add(name, part, shown);
+        }
+    }
+
+    /// Plants a text and says what stands in the definition for it.
+    pub(super) fn plant(
+        &mut self,
+        field: &str,
+        source: Source,
+        text: &Text,
+        shown: &'static [&'static str],
+    ) -> Value {
+        let name = format!("{field}-{}", source.name());
+        self.add(&name, text, if source == Source::Literal { shown } else { &[] });
+        let plain = name.replace(['-', '.'], "_").to_uppercase();
+        match source {
+            Source::Literal => return json!(text.text),
+            Source::Env | Source::DeclaredEnv => self.variables.push((plain.clone(), text.text.clone())),
+            Source::Vault | Source::DeclaredVault => {
+                self.fields.insert(plain.clone(), json!(text.text));
+            }
+        }
+        let reference = match source {
+            Source::Env | Source::DeclaredEnv => format!("env://{plain}"),
+            _ => format!("vault://secret/data/canaries#{plain}"),
+        };
+        if matches!(source, Source::Env | Source::Vault) {
+            return json!(reference);
+        }
+        self.declared.push_str(&format!("{plain} = \"{reference}\"\n"));
+        json!({"secret": plain})
+    }
+}
+
+/// The private and the public half of a key pair, as PEM.
+pub(super) fn pair(algorithm: &str) -> (Text, Text) {
+    let key = match algorithm {
+        "RS256" => PKey::from_rsa(Rsa::generate(2048).unwrap()).unwrap(),
+        "ES256" => {
+            let group = EcGroup::from_curve_name(Nid::X9_62_PRIME256V1).unwrap();
+            PKey::from_ec_key(EcKey::generate(&group).unwrap()).unwrap()
+        }
+        _ => PKey::generate_ed25519().unwrap(),
+    };
+    (
+        pem(key.private_key_to_pem_pkcs8().unwrap(), &key.private_key_to_der().unwrap()),
+        pem(key.public_key_to_pem().unwrap(), &key.public_key_to_der().unwrap()),
+    )
+}
+
+/// A PEM is told by the longest of its last lines, and by bytes of the key behind it.
+fn pem(text: Vec<u8>, der: &[u8]) -> Text {
+    let text = String::from_utf8(text).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("-----")).collect();
+    let last = lines[lines.len().saturating_sub(2)..].iter().max_by_key(|line| line.len()).unwrap();
+    let parts = vec![last.as_bytes().to_vec(), der[der.len() - 24..].to_vec()];
+    Text { text, parts }
+}

@@ -1,0 +1,37 @@
+//! What a database file holds, table by table.
+
+use std::path::Path;
+
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::{Nullable, Text};
+
+use super::{CHANNEL_ROWS, CONNECTOR_ROWS, WORKFLOW_ROWS};
+
+#[derive(QueryableByName)]
+struct Line {
+    #[diesel(sql_type = Nullable<Text>)]
+    line: Option<String>,
+}
+
+/// The text of every table, by place. Bytes are written in hexadecimal.
+pub(super) fn of(file: &Path) -> Vec<(&'static str, String)> {
+    let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let mut lines = |query: String| -> Vec<String> {
+        let lines: Vec<Line> = sql_query(query).load(&mut database).unwrap();
+        lines.into_iter().filter_map(|line| line.line).collect()
+    };
+    let tables = lines("SELECT name AS line FROM sqlite_master WHERE type = 'table'".to_owned());
+    let text = |table: String| {
+        let columns = lines(format!("SELECT name AS line FROM pragma_table_info('{table}')"));
+        let row: Vec<String> = columns.iter().map(|column| format!("quote(\"{column}\")")).collect();
+        let place = match table.as_str() {
+            "workflows" => WORKFLOW_ROWS,
+            "channels" => CHANNEL_ROWS,
+            "connectors" => CONNECTOR_ROWS,
+            _ => "other rows",
+        };
+        (place, lines(format!("SELECT {} AS line FROM \"{table}\"", row.join(" || ' ' || "))).join("\n"))
+    };
+    tables.into_iter().map(text).collect()
+}
