@@ -5,6 +5,7 @@
 //! names of parts as arguments only those are measured.
 
 mod credentials;
+mod engine;
 mod load;
 mod population;
 mod process;
@@ -36,7 +37,8 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&Setting) -> io::Result<()>;
 
 /// What can be measured; a soak takes minutes and has to be asked for.
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 6] = [
+    ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
     ("credentials", credentials::measure),

@@ -18,6 +18,7 @@ mod cron_admin;
 mod data;
 mod dead_letters;
 mod durability;
+mod engine;
 mod functions;
 mod hostile;
 mod import;

@@ -1,0 +1,104 @@
+//! What a run costs in the engine alone: wall time, and instructions, which do not depend on what else the machine does.
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::Setting;
+
+/// Runs of one measurement of wall time; the median of [`ROUNDS`] counts.
+const RUNS: u32 = 500;
+const ROUNDS: usize = 5;
+/// What is run, what it is called, and how often callgrind runs it: enough to hide what differs from start to start.
+/// Beside each its expressions are evaluated by the library underneath alone.
+const CASES: [(&str, &str, u32); 4] = [
+    ("quickstart", "quickstart, 2 tasks run", 1000),
+    ("mappings", "20 tasks, 57 mappings", 200),
+    ("large", "payload of 100 KiB, 3 mappings", 10),
+    ("groups", "1 task in 8 groups", 1000),
+];
+
+/// Time and instructions of one run.
+struct Cost {
+    microseconds: f64,
+    instructions: Option<u64>,
+}
+
+#[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
+pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+    let callgrind = Command::new("valgrind").arg("--version").output().is_ok();
+    println!("Runs in the engine, one thread, median of {ROUNDS} rounds of {RUNS}");
+    if !callgrind {
+        println!("  instructions not measured: valgrind absent");
+    }
+    println!("  {:<34} {:>12} {:>14}", "", "µs per run", "instructions");
+    let show = |name: &str, cost: &Cost| {
+        let instructions = cost.instructions.map_or_else(|| "-".to_owned(), |count| count.to_string());
+        println!("  {name:<34} {:>12.2} {instructions:>14}", cost.microseconds);
+    };
+    let cost = |case: &str, counted| cost(setting, case, callgrind.then_some(counted));
+    let (one, many) = (cost("run-one", 500)?, cost("run-hundred", 500)?);
+    let between = |few: u64, many: u64| many.saturating_sub(few) / 100;
+    let idle = Cost {
+        microseconds: (many.microseconds - one.microseconds) / 100.0,
+        instructions: one.instructions.zip(many.instructions).map(|(few, many)| between(few, many)),
+    };
+    show("a task that does nothing", &idle);
+    for (case, name, counted) in CASES {
+        let mut whole = cost(&format!("run-{case}"), counted)?;
+        let payload = cost(&format!("payload-{case}"), counted)?;
+        // Callgrind counts the making of the payload too; the clock does not.
+        whole.instructions =
+            whole.instructions.zip(payload.instructions).map(|(all, given)| all.saturating_sub(given));
+        show(name, &whole);
+        show("  its expressions alone", &cost(&format!("bare-{case}"), counted)?);
+        show("  a copy of its payload", &payload);
+    }
+    Ok(())
+}
+
+/// `counted`: how many runs callgrind counts, if it is there.
+fn cost(setting: &Setting, case: &str, counted: Option<u32>) -> io::Result<Cost> {
+    let mut rounds = (0..ROUNDS)
+        .map(|_| {
+            let said = program(setting, Command::new(binary(setting)), case, RUNS)?;
+            number(&String::from_utf8_lossy(&said.stdout))
+        })
+        .collect::<io::Result<Vec<f64>>>()?;
+    rounds.sort_by(f64::total_cmp);
+    // The difference of two counts leaves out what happens once.
+    let count = |runs: u32| {
+        let (few, many) = (instructions(setting, case, runs)?, instructions(setting, case, 3 * runs)?);
+        io::Result::Ok(many.saturating_sub(few) / u64::from(2 * runs))
+    };
+    Ok(Cost { microseconds: rounds[ROUNDS / 2] / 1000.0, instructions: counted.map(count).transpose()? })
+}
+
+fn binary(setting: &Setting) -> std::path::PathBuf {
+    setting.binaries.join("examples/cost")
+}
+
+fn program(setting: &Setting, mut command: Command, case: &str, runs: u32) -> io::Result<Output> {
+    let quickstart: &Path = &setting.quickstart;
+    let output = command.arg(quickstart).arg(case).arg(runs.to_string()).output()?;
+    if output.status.success() {
+        Ok(output)
+    } else {
+        Err(io::Error::other(format!("{case}: {}", String::from_utf8_lossy(&output.stderr))))
+    }
+}
+
+/// What callgrind counts for a whole process.
+fn instructions(setting: &Setting, case: &str, runs: u32) -> io::Result<u64> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(binary(setting));
+    let output = program(setting, command, case, runs)?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    let count = said.lines().find_map(|line| line.split_once("Collected : "));
+    let (_, count) = count.ok_or_else(|| io::Error::other(format!("callgrind counted nothing: {said}")))?;
+    number(count)
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> io::Result<N> {
+    text.trim().parse().map_err(|_| io::Error::other(format!("not a number: {text}")))
+}
