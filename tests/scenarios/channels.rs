@@ -121,6 +121,19 @@ fn a_workflow_nothing_can_dispatch_quarantines_its_channel() {
 }
 
 #[test]
+fn an_undeclared_secret_quarantines_the_channels_of_its_workflow() {
+    let server = start();
+    let mut client = server.client();
+    let mut workflow = echo_workflow("w");
+    workflow["condition"] = json!({"!=": [{"secret": "nowhere"}, ""]});
+    create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+    create_and_activate(&mut client, "channels", "channel_id", &channel("w", "w", json!({}))).unwrap();
+    let refused = client.json("POST", "/api/v1/data/w", &json!({})).unwrap();
+    let refused = error(&refused, 503, "SERVICE_UNAVAILABLE");
+    assert!(refused["message"].as_str().unwrap().contains("\"nowhere\" is not declared"), "{refused}");
+}
+
+#[test]
 fn a_changed_definition_leaves_quarantine() {
     let server = start();
     let mut client = server.client();
