@@ -14,6 +14,7 @@ mod calls;
 mod canary;
 mod channels;
 mod connectors;
+mod cron;
 mod cron_admin;
 mod data;
 mod dead_letters;

@@ -1,4 +1,4 @@
-//! Nodes over one SQLite file, and a task that does what a payload says and tells what it was told.
+//! Nodes over one SQLite file.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -14,13 +14,12 @@ use diesel::connection::SimpleConnection;
 use diesel::dsl::sql;
 use diesel::sql_types::Text;
 use diesel::{Connection, RunQueryDsl, SqliteConnection};
-use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
 use svc_channels::{ChannelMetrics, Toolbox};
 use svc_cron::{Cron, CronMetrics, Parts, Settings, Tell};
-use svc_engine::{CompileCx, Engine, ErrorCode, Function, Outcome, Task, TaskCx, TaskError};
+use svc_engine::Engine;
 use svc_model::config::TracingMode;
 use svc_model::{ChannelContent, ChannelType, Page, Protocol, Status, WorkflowContent};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, Scope};
@@ -31,8 +30,9 @@ use svc_store::{
 use svc_traces::{
     Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, TraceMetrics, Traces, Tracing,
 };
-use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
+
+use crate::witness::{Act, Witness};
 
 /// Longer than any state may take to be reached.
 const PATIENCE: Duration = Duration::from_secs(40);
@@ -47,81 +47,6 @@ pub(crate) const fn seconds(n: u64) -> Duration {
 
 pub(crate) const fn millis(n: u64) -> Duration {
     Duration::from_millis(n)
-}
-
-/// What runs say, and how they are let go.
-#[derive(Clone)]
-pub(crate) struct Witness {
-    told: Arc<Mutex<Vec<Value>>>,
-    running: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
-    gate: Arc<Semaphore>,
-}
-
-impl Witness {
-    fn new() -> Self {
-        Self {
-            told: Arc::default(),
-            running: Arc::default(),
-            most: Arc::default(),
-            gate: Arc::new(Semaphore::new(0)),
-        }
-    }
-
-    /// The metadata of every run that began, in order.
-    pub(crate) fn told(&self) -> Vec<Value> {
-        self.told.lock().unwrap().clone()
-    }
-
-    pub(crate) fn running(&self) -> usize {
-        self.running.load(Ordering::SeqCst)
-    }
-
-    /// The most runs there ever were at the same time.
-    pub(crate) fn most(&self) -> usize {
-        self.most.load(Ordering::SeqCst)
-    }
-
-    /// Lets so many runs go that hold.
-    pub(crate) fn release(&self, runs: usize) {
-        self.gate.add_permits(runs);
-    }
-}
-
-/// A run that is under way; it is over, or was dropped, when this is dropped.
-struct Present(Arc<AtomicUsize>);
-
-impl Drop for Present {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-struct Act(Witness);
-
-impl Function for Act {
-    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
-        Ok(Box::new(Self(self.0.clone())))
-    }
-}
-
-impl Task for Act {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
-        Box::pin(async move {
-            let witness = &self.0;
-            let running = witness.running.fetch_add(1, Ordering::SeqCst) + 1;
-            witness.most.fetch_max(running, Ordering::SeqCst);
-            let _present = Present(Arc::clone(&witness.running));
-            witness.told.lock().unwrap().push(Value::Object(cx.message().metadata.clone()));
-            match cx.message().payload["do"].as_str() {
-                Some("hold") => witness.gate.acquire().await.unwrap().forget(),
-                Some("fail") => return Err(TaskError::new(ErrorCode::Function, "it was told to fail")),
-                Some("panic") => panic!("it was told to panic"),
-                _ => {}
-            }
-            Ok(Outcome::Success)
-        })
-    }
 }
 
 /// No issuer's keys can be had.

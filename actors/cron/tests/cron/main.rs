@@ -6,3 +6,4 @@ mod kit;
 mod runs;
 mod schedules;
 mod shutdown;
+mod witness;

@@ -1,0 +1,85 @@
+//! A task that does what its payload says, and tells what it was told.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use svc_engine::{CompileCx, ErrorCode, Function, Outcome, Task, TaskCx, TaskError};
+use tokio::sync::Semaphore;
+
+/// What runs say, and how they are let go.
+#[derive(Clone)]
+pub(crate) struct Witness {
+    told: Arc<Mutex<Vec<Value>>>,
+    running: Arc<AtomicUsize>,
+    most: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+}
+
+impl Witness {
+    pub(crate) fn new() -> Self {
+        Self {
+            told: Arc::default(),
+            running: Arc::default(),
+            most: Arc::default(),
+            gate: Arc::new(Semaphore::new(0)),
+        }
+    }
+
+    /// The metadata of every run that began, in order.
+    pub(crate) fn told(&self) -> Vec<Value> {
+        self.told.lock().unwrap().clone()
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::SeqCst)
+    }
+
+    /// The most runs there ever were at the same time.
+    pub(crate) fn most(&self) -> usize {
+        self.most.load(Ordering::SeqCst)
+    }
+
+    /// Lets so many runs go that hold.
+    pub(crate) fn release(&self, runs: usize) {
+        self.gate.add_permits(runs);
+    }
+}
+
+/// A run that is under way; it is over, or was dropped, when this is dropped.
+struct Present(Arc<AtomicUsize>);
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// The task: does what the payload says under `do`.
+pub(crate) struct Act(pub(crate) Witness);
+
+impl Function for Act {
+    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        Ok(Box::new(Self(self.0.clone())))
+    }
+}
+
+impl Task for Act {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let witness = &self.0;
+            let running = witness.running.fetch_add(1, Ordering::SeqCst) + 1;
+            witness.most.fetch_max(running, Ordering::SeqCst);
+            let _present = Present(Arc::clone(&witness.running));
+            witness.told.lock().unwrap().push(Value::Object(cx.message().metadata.clone()));
+            match cx.message().payload["do"].as_str() {
+                Some("hold") => witness.gate.acquire().await.unwrap().forget(),
+                Some("fail") => return Err(TaskError::new(ErrorCode::Function, "it was told to fail")),
+                Some("panic") => panic!("it was told to panic"),
+                _ => {}
+            }
+            Ok(Outcome::Success)
+        })
+    }
+}

@@ -1,0 +1,269 @@
+//! Schedules: what is due is on record, runs once, and outlives whatever happens to the process.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use svc_model::Timestamp;
+use svc_testkit::example::create_and_activate;
+use svc_testkit::http::Client;
+use svc_testkit::server::Server;
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::support::{error, eventually, launch, start};
+
+const CHANNELS: &str = "/api/v1/admin/channels";
+const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
+
+/// A channel that runs by the clock, in front of these tasks.
+fn schedule(client: &mut Client, id: &str, tasks: Value, transport_config: Value, config: Value) {
+    let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
+    create_and_activate(client, "workflows", "workflow_id", &workflow).unwrap();
+    let channel = json!({"channel_id": id, "name": id, "channel_type": "async", "protocol": "cron",
+        "workflow_id": id, "transport_config": transport_config, "config": config});
+    create_and_activate(client, "channels", "channel_id", &channel).unwrap();
+}
+
+/// Copies what a run is told about its instant into its result.
+fn telling() -> Value {
+    let mapping = json!({"mappings": [{"path": "data.trigger", "logic": {"var": "metadata.trigger"}}]});
+    json!([{"id": "tell", "name": "", "function": {"name": "map", "input": mapping}}])
+}
+
+/// Calls the connector `api` and ends when it answers.
+fn calling() -> Value {
+    let input = json!({"connector": "api", "method": "POST", "body_logic": {"var": "metadata.trigger"},
+        "timeout_ms": 600_000});
+    json!([{"id": "call", "name": "", "function": {"name": "http_call", "input": input}}])
+}
+
+/// A peer that answers nothing until it is opened, and the connector to it.
+fn held(client: &mut Client) -> Upstream {
+    let upstream = Upstream::start(|_| Reply::Held).unwrap();
+    let config = json!({"url": upstream.url(""), "allow_private_urls": true, "timeout_secs": 600,
+        "retry": {"max_retries": 0}});
+    let body = json!({"name": "api", "connector_type": "http", "config": config});
+    let made = client.json("POST", "/api/v1/admin/connectors", &body).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+    upstream
+}
+
+fn edit(client: &mut Client, id: &str, change: &Value) {
+    for (method, path, body) in [
+        ("POST", format!("{CHANNELS}/{id}/versions"), &json!({})),
+        ("PUT", format!("{CHANNELS}/{id}"), change),
+        ("PATCH", format!("{CHANNELS}/{id}/status"), &json!({"status": "active"})),
+    ] {
+        let answer = client.json(method, &path, body).unwrap();
+        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
+    }
+}
+
+/// Every occurrence of a channel, the first one due first, in full.
+fn occurrences(client: &mut Client, id: &str) -> Vec<Value> {
+    let page = client.get(&format!("{OCCURRENCES}?channel_id={id}&limit=1000")).unwrap().json();
+    let mut rows: Vec<Value> = page["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            let path = format!("{OCCURRENCES}/{}", row["id"].as_str().unwrap());
+            client.get(&path).unwrap().json()["data"].clone()
+        })
+        .collect();
+    rows.sort_by_key(|row| row["scheduled_for"].as_str().unwrap().to_owned());
+    rows
+}
+
+fn of_status(client: &mut Client, id: &str, status: &str) -> Vec<Value> {
+    occurrences(client, id).into_iter().filter(|row| row["status"] == status).collect()
+}
+
+fn come_to(server: &Server, id: &str, status: &str, count: usize) -> Vec<Value> {
+    let mut rows = Vec::new();
+    eventually(|| {
+        rows = of_status(&mut server.client(), id, status);
+        rows.len() >= count
+    });
+    rows
+}
+
+/// A timestamp in whole seconds since 1970.
+fn seconds(row: &Value, field: &str) -> i64 {
+    let at = row[field].as_str().and_then(Timestamp::parse);
+    at.unwrap_or_else(|| panic!("{field} of {row}")).naive().and_utc().timestamp()
+}
+
+/// Waits until the clock has gone on for so long: nothing else shows that a process is away for that time.
+fn pass(seconds: i64) {
+    let clock = || Timestamp::now().naive().and_utc().timestamp_millis();
+    let then = clock() + seconds * 1000;
+    eventually(|| clock() >= then);
+}
+
+#[test]
+fn a_schedule_of_every_second_runs_once_for_each_with_its_instant() {
+    let server = start();
+    let mut client = server.client();
+    schedule(&mut client, "tick", telling(), json!({"schedule": "* * * * * *"}), json!({}));
+    let rows = come_to(&server, "tick", "completed", 4);
+    for pair in rows.windows(2) {
+        assert_eq!(seconds(&pair[1], "scheduled_for") - seconds(&pair[0], "scheduled_for"), 1);
+    }
+    for row in &rows {
+        assert_eq!((&row["attempt"], &row["trigger"]), (&json!(1), &json!("cron")), "{row}");
+        assert_eq!(seconds(row, "started_at"), seconds(row, "scheduled_for"), "within the second: {row}");
+        let trace = format!("/api/v1/admin/traces/{}", row["trace_id"].as_str().unwrap());
+        let trace = client.get(&trace).unwrap().json()["data"].clone();
+        let told = trace["message"]["context"]["data"]["trigger"].clone();
+        let instant = format!("{}Z", row["scheduled_for"].as_str().unwrap());
+        assert_eq!(
+            (&told["scheduled_for"], &told["occurrence_id"]),
+            (&json!(instant), &row["id"]),
+            "{trace}"
+        );
+        assert_eq!((&told["type"], &told["timezone"]), (&json!("cron"), &json!("UTC")));
+    }
+    for path in ["/api/v1/data/tick", "/api/v1/data/tick/async"] {
+        let answer = client.json("POST", path, &json!({})).unwrap();
+        assert_eq!(answer.header("allow"), Some(""), "no method is");
+        let refused = error(&answer, 405, "METHOD_NOT_ALLOWED");
+        assert!(refused["message"].as_str().unwrap().contains("/api/v1/admin/channels/tick/trigger"));
+    }
+}
+
+#[test]
+fn an_edited_schedule_begins_anew_and_an_archived_one_stands_still() {
+    let server = start();
+    let mut client = server.client();
+    let yearly = json!({"schedule": "@yearly"});
+    schedule(&mut client, "tick", telling(), yearly, json!({}));
+    edit(&mut client, "tick", &json!({"transport_config": {"schedule": "* * * * * *"}}));
+    let rows = come_to(&server, "tick", "completed", 2);
+    assert!(rows.iter().all(|row| row["executing_version"] == 2), "{rows:?}");
+    let archived = json!({"status": "archived"});
+    let archived = client.json("PATCH", &format!("{CHANNELS}/tick/status"), &archived).unwrap();
+    assert_eq!(archived.status, 200, "{}", archived.text());
+    let last = seconds(occurrences(&mut client, "tick").last().unwrap(), "scheduled_for");
+    // Another schedule shows that time passes.
+    schedule(&mut client, "other", telling(), json!({"schedule": "* * * * * *"}), json!({}));
+    come_to(&server, "other", "completed", 3);
+    assert_eq!(seconds(occurrences(&mut client, "tick").last().unwrap(), "scheduled_for"), last);
+    edit(&mut client, "tick", &json!({}));
+    let rows = come_to(&server, "tick", "completed", rows.len() + 2);
+    assert!(of_status(&mut client, "tick", "skipped_misfire").is_empty());
+    let back = rows.iter().map(|row| seconds(row, "scheduled_for")).find(|at| *at > last).unwrap();
+    assert!(back - last >= 3, "what passed meanwhile is not made up for");
+}
+
+#[test]
+fn a_forbidden_overlap_is_skipped_and_a_run_that_takes_too_long_is_ended() {
+    let server = start();
+    let mut client = server.client();
+    let upstream = held(&mut client);
+    let transport = json!({"schedule": "* * * * * *", "concurrency": {"policy": "forbid", "key": "api"}});
+    schedule(&mut client, "slow", calling(), transport, json!({"timeout_ms": 2500}));
+    let failed = come_to(&server, "slow", "failed", 2);
+    assert!(failed.iter().all(|row| row["error_message"] == "timed out after 2500ms"), "{failed:?}");
+    let skipped = of_status(&mut client, "slow", "skipped_singleton");
+    assert!(skipped.len() >= 3, "{skipped:?}");
+    assert!(skipped.iter().all(|row| row["error_message"].as_str().unwrap().contains("api")));
+    for pair in failed.windows(2) {
+        assert!(
+            seconds(&pair[1], "started_at") >= seconds(&pair[0], "completed_at"),
+            "they overlap: {pair:?}"
+        );
+    }
+    drop(upstream);
+}
+
+#[test]
+fn what_a_kill_interrupts_runs_again_and_what_was_missed_is_summed_up() {
+    let server = launch()
+        .env("SVC_CRON__CLAIM_LEASE_SECS", "2")
+        .env("SVC_CRON__HEARTBEAT_INTERVAL_SECS", "1")
+        .env("SVC_CRON__MISFIRE_GRACE_SECS", "1")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    let upstream = held(&mut client);
+    let once = json!({"schedule": "@yearly", "misfire_policy": "skip"});
+    schedule(&mut client, "long", calling(), once, json!({}));
+    let skips = json!({"schedule": "* * * * * *", "misfire_policy": "skip"});
+    schedule(&mut client, "tick", telling(), skips, json!({}));
+    come_to(&server, "tick", "completed", 1);
+    let row = client.send("POST", &format!("{CHANNELS}/long/trigger"), &[], b"").unwrap();
+    assert_eq!(row.status, 202, "{}", row.text());
+    upstream.wait_for(1);
+    server.signal("STOP").unwrap();
+    pass(4);
+    let server = server.crash_and_restart().unwrap();
+    upstream.wait_for(2);
+    upstream.open();
+    let row = come_to(&server, "long", "completed", 1).remove(0);
+    assert_eq!((&row["attempt"], &row["trigger"]), (&json!(2), &json!("manual")), "{row}");
+    let told: Vec<Value> = upstream.requests().iter().map(|asked| asked.text().parse().unwrap()).collect();
+    assert_eq!(told[0]["occurrence_id"], told[1]["occurrence_id"]);
+    assert_eq!(told[0]["scheduled_for"], told[1]["scheduled_for"]);
+    assert_eq!((&told[0]["attempt"], &told[1]["attempt"]), (&json!(1), &json!(2)));
+    let missed = come_to(&server, "tick", "skipped_misfire", 1);
+    assert_eq!(missed.len(), 1, "{missed:?}");
+    let message = missed[0]["error_message"].as_str().unwrap();
+    let count: i64 = message.split(' ').nth(1).unwrap().parse().unwrap();
+    assert!(count >= 3 && message.ends_with("(misfire_policy \"skip\")"), "{message}");
+    let due: Vec<i64> =
+        occurrences(&mut server.client(), "tick").iter().map(|row| seconds(row, "scheduled_for")).collect();
+    let newest = seconds(&missed[0], "scheduled_for");
+    let before = due.iter().filter(|at| **at < newest).max().unwrap();
+    assert_eq!(newest - before, count, "every missed second is counted");
+}
+
+#[test]
+fn a_process_that_was_stopped_past_its_lease_writes_nothing_about_its_run() {
+    let server = launch()
+        .env("SVC_CRON__CLAIM_LEASE_SECS", "2")
+        .env("SVC_CRON__HEARTBEAT_INTERVAL_SECS", "1")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    let upstream = held(&mut client);
+    schedule(&mut client, "long", calling(), json!({"schedule": "@yearly"}), json!({}));
+    assert_eq!(client.send("POST", &format!("{CHANNELS}/long/trigger"), &[], b"").unwrap().status, 202);
+    upstream.wait_for(1);
+    server.signal("STOP").unwrap();
+    pass(3);
+    // The answer is there when it wakes up: the run could end, but its claim is lost.
+    upstream.open();
+    server.signal("CONT").unwrap();
+    let row = come_to(&server, "long", "completed", 1).remove(0);
+    assert_eq!((&row["attempt"], upstream.requests().len()), (&json!(2), 2), "{row}");
+}
+
+#[test]
+fn the_ledger_is_kept_whether_traces_are_or_not() {
+    let server = launch().env("SVC_TRACE_STORAGE__MODE", "off").start().unwrap();
+    let mut client = server.client();
+    schedule(&mut client, "tick", telling(), json!({"schedule": "* * * * * *"}), json!({}));
+    let rows = come_to(&server, "tick", "completed", 2);
+    assert!(rows.iter().all(|row| row["trace_id"].is_null() && row["attempt"] == 1), "{rows:?}");
+    assert_eq!(client.get("/api/v1/admin/traces?mode=cron").unwrap().json()["data"], json!([]));
+}
+
+#[test]
+fn running_work_gets_its_time_at_shutdown_and_is_given_back_then() {
+    let server = launch().env("SVC_CRON__SHUTDOWN_TIMEOUT_SECS", "1").start().unwrap();
+    let mut client = server.client();
+    let upstream = held(&mut client);
+    let forbids = json!({"schedule": "@yearly", "concurrency": {"policy": "forbid"}});
+    schedule(&mut client, "long", calling(), forbids, json!({}));
+    assert_eq!(client.send("POST", &format!("{CHANNELS}/long/trigger"), &[], b"").unwrap().status, 202);
+    upstream.wait_for(1);
+    server.signal("TERM").unwrap();
+    let mut server = server;
+    assert!(server.wait(Duration::from_secs(15)).unwrap().success());
+    // Far from the end of its lease of a minute, it runs at once.
+    let server = server.crash_and_restart().unwrap();
+    upstream.wait_for(2);
+    upstream.open();
+    let row = come_to(&server, "long", "completed", 1).remove(0);
+    assert_eq!(row["attempt"], 1, "{row}");
+}
