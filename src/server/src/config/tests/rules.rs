@@ -209,12 +209,6 @@ fn every_unavailable_setting_is_refused() {
 }
 
 #[test]
-fn a_default_that_nothing_comes_of_is_noted() {
-    let noted: Vec<_> = notes("").iter().map(|note| note.split(':').next().unwrap().to_owned()).collect();
-    assert!(noted.ends_with(&["cron.enabled".to_owned()]), "{noted:?}");
-}
-
-#[test]
 fn tls_needs_both_of_its_files() {
     let problems = refused("server.tls.enabled = true\nserver.tls.cert_path = \"/nowhere.pem\"");
     assert_eq!(problems[..2], ["server.tls.cert_path", "server.tls.key_path"]);
