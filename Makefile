@@ -2,10 +2,10 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test fuzz schedules lint fmt bench doc deny
+.PHONY: help demo run test fuzz schedules drill-cron lint fmt bench doc deny
 
 help: ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-9s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
 
 demo: ## build the service, load examples/quickstart, post an order, keep serving (DEMO_EXIT=1: end after the answer)
 	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin demo
@@ -23,6 +23,11 @@ fuzz: ## a million mutated requests, and as many tokens, against the credential 
 
 schedules: ## random schedules over ten years in every time zone against a second implementation; their pace (SVC_SCHEDULE_ROUNDS=n)
 	SVC_SCHEDULE_ROUNDS=$${SVC_SCHEDULE_ROUNDS:-100} $(CARGO) test -q --release -p svc-schedule --test schedule -- --nocapture sweep pace
+
+drill-cron: ## schedules under fire: three nodes, one killed every two seconds, a witness as judge (OCCURRENCES=n, by default 10000)
+	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin drill-cron
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/drill-cron" "$$target/debug/svc-server" $(or $(OCCURRENCES),10000) "$$target/drill-cron.json"
 
 lint: ## rustfmt, clippy, rustdoc: all without a warning
 	$(CARGO) fmt --all --check

@@ -195,7 +195,7 @@ impl Shared {
     }
 }
 
-fn read(stream: &mut BufReader<TcpStream>, connection: usize) -> io::Result<Option<Asked>> {
+pub(crate) fn read(stream: &mut BufReader<TcpStream>, connection: usize) -> io::Result<Option<Asked>> {
     let mut line = String::new();
     if stream.read_line(&mut line)? == 0 {
         return Ok(None);

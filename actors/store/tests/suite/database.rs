@@ -1,11 +1,7 @@
 //! A database per test: a file in a directory of its own, or a database of a PostgreSQL that all tests share.
 
-use std::fs::File;
 use std::future::Future;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 use std::time::Duration;
 
 use actix_rt::System;
@@ -14,6 +10,7 @@ use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use slog::{Discard, Logger, o};
 use svc_store::{OpenError, Opened, Store, StoreConfig};
+use svc_testkit::postgres::Postgres;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle};
 
@@ -97,88 +94,16 @@ pub(crate) fn on_sqlite<F: Future<Output = ()>>(case: impl FnOnce(Database) -> F
 
 /// Runs a case on a new database of the shared server.
 pub(crate) fn on_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database) -> F) {
-    // One server for the processes of this user and this checkout; it ends after the last of them.
-    let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).expect("the crate is there").uid();
-    let shared = std::env::temp_dir().join(format!("svc-test-postgres-{owner}"));
-    if let Some(server) = Server::start_or_skip(&shared) {
-        run(async |_| server.database().await, case);
+    if let Some(server) = Postgres::shared() {
+        let database = server.database().expect("a database is made");
+        run(async |_| database.url().to_owned(), case);
     }
 }
 
 /// Runs a case on a PostgreSQL of its own, which it may stop.
-pub(crate) fn on_own_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database, Server) -> F) {
-    let directory = TempDir::new().expect("a directory is made");
-    // The server runs as another user, who must be able to enter.
-    let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(directory.path(), open).expect("the directory is ours");
-    let server = directory.path().join("postgres");
-    let _stopped_before_its_directory_goes = Stop(server.clone());
-    if let Some(server) = Server::start_or_skip(&server) {
-        let url = server.url.clone();
+pub(crate) fn on_own_postgres<F: Future<Output = ()>>(case: impl FnOnce(Database, Postgres) -> F) {
+    if let Some(server) = Postgres::own() {
+        let url = server.url().to_owned();
         run(async |_| url, |database| case(database, server));
-    }
-}
-
-/// Stops a server when the test is over, passed or not.
-struct Stop(PathBuf);
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        // Where this fails the watchdog does it.
-        let _ = script("stop", &self.0);
-    }
-}
-
-/// A PostgreSQL, kept alive by a shared lock that ends with this process at the latest.
-pub(crate) struct Server {
-    directory: PathBuf,
-    url: String,
-    _in_use: File,
-}
-
-impl Server {
-    /// Starts it in `directory`, or finds it there.
-    fn start(directory: &Path) -> Result<Self, String> {
-        let in_use = File::create(directory.with_extension("users")).map_err(|error| error.to_string())?;
-        in_use.lock_shared().map_err(|error| error.to_string())?;
-        let url = script("start", directory)?;
-        Ok(Self { directory: directory.to_owned(), url, _in_use: in_use })
-    }
-
-    fn start_or_skip(directory: &Path) -> Option<Self> {
-        Self::start(directory).map_err(|why| svc_testkit::peer::missing("postgres", &why)).ok()
-    }
-
-    /// Stops it as a crash would.
-    pub(crate) fn stop(&self) {
-        script("stop", &self.directory).expect("the server stops");
-    }
-
-    /// Starts it again, at the same port.
-    pub(crate) fn restart(&self) {
-        assert_eq!(script("start", &self.directory).as_ref(), Ok(&self.url));
-    }
-
-    /// The URL of a new database.
-    async fn database(&self) -> String {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let name = format!("t{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let server = client(&self.url).await;
-        // Process ids come round again; a leftover of that name is nobody's.
-        server.batch_execute(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await.expect("it goes");
-        server.batch_execute(&format!("CREATE DATABASE {name}")).await.expect("it is made");
-        let (server, _) = self.url.rsplit_once('/').expect("the URL names a database");
-        format!("{server}/{name}")
-    }
-}
-
-fn script(command: &str, directory: &Path) -> Result<String, String> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/peers/postgres");
-    let output =
-        Command::new(script).arg(command).arg(directory).output().map_err(|error| error.to_string())?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
     }
 }

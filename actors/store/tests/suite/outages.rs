@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use svc_store::{DatabaseStatus, OpenError, Store};
+use svc_testkit::postgres::Postgres;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::database::{Database, Server};
+use super::database::Database;
 use super::traces::pending;
 use super::{any, is_unavailable, workflow};
 
@@ -26,11 +27,11 @@ fn is_down(status: &DatabaseStatus) -> bool {
     matches!(status, DatabaseStatus::Down { .. })
 }
 
-pub(crate) async fn a_server_may_stop_and_start_again(db: Database, server: Server) {
+pub(crate) async fn a_server_may_stop_and_start_again(db: Database, server: Postgres) {
     let store = db.store().await;
     let workflows = store.workflows();
     workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
-    server.stop();
+    server.stop().unwrap();
     let patience = db.config.acquire_timeout + Duration::from_secs(2);
     for _ in 0..2 {
         let asked = Instant::now();
@@ -41,14 +42,14 @@ pub(crate) async fn a_server_may_stop_and_start_again(db: Database, server: Serv
         assert!(asked.elapsed() < 2 * patience, "both were told in time, after {:?}", asked.elapsed());
     }
     status_becomes(&store, is_down).await;
-    server.restart();
+    server.restart().unwrap();
     status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
     workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
     assert!(workflows.latest("before").await.expect("reads work again").is_some());
     assert!(workflows.latest("during").await.unwrap().is_none());
 }
 
-pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Database, server: Server) {
+pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Database, server: Postgres) {
     let store = db.store().await;
     let traces = store.traces();
     traces.insert(pending("before")).await.unwrap();
@@ -58,8 +59,8 @@ pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Databa
     let (answers, _server) = futures_util::future::join(timeout(DEADLINE, writes), async {
         tokio::task::yield_now().await;
         let fall = move || {
-            server.stop();
-            server.restart();
+            server.stop().unwrap();
+            server.restart().unwrap();
             server
         };
         tokio::task::spawn_blocking(fall).await.unwrap()
@@ -75,7 +76,7 @@ pub(crate) async fn every_waiting_row_is_told_when_the_server_is_gone(db: Databa
     traces.insert(pending("after")).await.expect("rows are written again");
 }
 
-pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _server: Server) {
+pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _server: Postgres) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
     for round in 0..5 {
@@ -87,13 +88,13 @@ pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _ser
     }
 }
 
-pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: Database, server: Server) {
-    server.stop();
+pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: Database, server: Postgres) {
+    server.stop().unwrap();
     let refused = db.open().await.err().expect("a single attempt is refused");
     assert!(matches!(refused, OpenError::Unreachable { .. }) && !refused.is_configuration(), "{refused}");
     db.config.connect_retry = DEADLINE;
     let (opened, ()) = futures_util::future::join(db.open(), async {
-        server.restart();
+        server.restart().unwrap();
     })
     .await;
     opened.expect("it came in time");

@@ -1,0 +1,133 @@
+//! `make drill-cron`: schedules under fire. Three nodes on one PostgreSQL, twenty channels due every second, a random node
+//! killed every two seconds; a witness outside judges what ran, and what is on record is held against it.
+//!
+//! The verdict is one JSON document on standard output and in a file; the exit code is 1 where anything was found.
+
+mod nodes;
+mod verdict;
+
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::io;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use serde_json::json;
+use svc_testkit::cron::{self, Row, every_second, forbid};
+use svc_testkit::example::create_and_activate;
+use svc_testkit::http::Client;
+use svc_testkit::postgres::{Database, Postgres};
+use svc_testkit::server::{Launch, wait_until};
+use svc_testkit::witness::{Run, Witness};
+
+use nodes::Nodes;
+use verdict::{Evidence, Limits, judge};
+
+const NODES: usize = 3;
+const CHANNELS: usize = 20;
+/// Channels from this one on let one run at a time hold a key.
+const FORBIDDEN_FROM: usize = 10;
+/// Channels from this one on share a key.
+const SHARED_FROM: usize = 16;
+/// Time from one kill to the next.
+const KILL_EVERY: Duration = Duration::from_secs(2);
+/// How long anything may take to come about.
+const SOON: Duration = Duration::from_secs(60);
+
+fn main() -> io::Result<ExitCode> {
+    let mut args = std::env::args_os().skip(1);
+    let binary = args.next().map(PathBuf::from);
+    let occurrences = args.next().and_then(|count| count.to_str()?.parse().ok());
+    let (Some(binary), Some(occurrences), Some(file)) = (binary, occurrences, args.next()) else {
+        return Err(io::Error::other("usage: drill-cron SVC_SERVER_BINARY OCCURRENCES VERDICT_FILE"));
+    };
+    let Some(postgres) = Postgres::own() else { return Ok(ExitCode::SUCCESS) };
+    let evidence = drill(&binary, &postgres.database().map_err(io::Error::other)?, occurrences)?;
+    let rounds = occurrences / CHANNELS / KILL_EVERY.as_secs() as usize;
+    let verdict = judge(
+        &evidence,
+        &Limits {
+            takeover: Duration::from_secs(cron::LEASE_SECS + cron::POLL_SECS + 1),
+            occurrences,
+            kills: (rounds / 2).max(1),
+            takeovers: (rounds / 4).max(1),
+        },
+    );
+    let document = serde_json::to_string_pretty(&verdict.json())?;
+    std::fs::write(&file, &document)?;
+    say(&document);
+    Ok(if verdict.passed() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[expect(clippy::print_stdout, reason = "the verdict is what a drill is for")]
+fn say(document: &str) {
+    println!("{document}");
+}
+
+fn drill(binary: &PathBuf, database: &Database, occurrences: usize) -> io::Result<Evidence> {
+    let witness = Witness::start(hold)?;
+    let channels = define(binary, database, &witness)?;
+    let mut nodes = Nodes::start(binary, database, NODES)?;
+    if !wait_until(SOON, || Ok(verdict::seen(&rows(database)?).len() == channels.len()))? {
+        return Err(io::Error::other("not every channel fires"));
+    }
+    let first = witness.unix_now().as_secs() as i64 + 1;
+    let seconds = occurrences.div_ceil(CHANNELS) as u64;
+    let begun = witness.now();
+    let window = first..=first + seconds as i64 - 1;
+    for round in 1.. {
+        let due = begun + KILL_EVERY * round;
+        if due > begun + Duration::from_secs(seconds + 1) {
+            break;
+        }
+        wait_until(KILL_EVERY, || Ok(witness.now() >= due))?;
+        nodes.kill_one()?;
+    }
+    // What does not come to its end is for the judge to see.
+    wait_until(SOON, || settled(database, &window, channels.len()))?;
+    let runs = witness.runs();
+    let (rows, began_unix) = (rows(database)?, witness.unix(Duration::ZERO));
+    Ok(Evidence { channels, window, rows, runs, began_unix, kills: nodes.kills() })
+}
+
+/// From 50 to 500 ms, the same for every attempt.
+fn hold(run: &Run) -> Duration {
+    let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&run.occurrence);
+    Duration::from_millis(50 + hash % 451)
+}
+
+/// Stores the channels by a node that ends before the drill: the others read them when they start.
+fn define(binary: &PathBuf, database: &Database, witness: &Witness) -> io::Result<Vec<String>> {
+    let author = cron::node(Launch::new(binary)?, database).start()?;
+    let mut client: Client = author.client();
+    cron::tell_workflow(&mut client, witness)?;
+    let channel = |number: usize| {
+        let more = match number {
+            SHARED_FROM.. => forbid("shared"),
+            FORBIDDEN_FROM.. => forbid(&format!("own-{number}")),
+            _ => json!({}),
+        };
+        every_second(&format!("c{number}"), "tell", more)
+    };
+    (0..CHANNELS)
+        .map(|number| create_and_activate(&mut client, "channels", "channel_id", &channel(number)))
+        .collect()
+}
+
+fn rows(database: &Database) -> io::Result<Vec<Row>> {
+    cron::rows(database).map_err(io::Error::other)
+}
+
+/// Whether every instant of the window has passed every schedule, and its rows have ended. One that was lost does not
+/// keep the others waiting: the judge finds it.
+fn settled(database: &Database, window: &RangeInclusive<i64>, channels: usize) -> io::Result<bool> {
+    let sql = format!(
+        "SELECT count(*) FROM cron_schedule_state WHERE extract(epoch FROM next_fire_at) > {}",
+        window.end()
+    );
+    let passed = database.rows(&sql).map_err(io::Error::other)?;
+    let passed = passed.first().and_then(|row| row.first().cloned().flatten());
+    let open = |row: &Row| window.contains(&row.scheduled_for) && !row.is_terminal();
+    Ok(passed.and_then(|count| count.parse().ok()) == Some(channels) && !rows(database)?.iter().any(open))
+}

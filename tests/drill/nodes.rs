@@ -1,0 +1,39 @@
+//! The nodes of a drill, and what happens to them.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::path::PathBuf;
+
+use svc_testkit::cron::node;
+use svc_testkit::postgres::Database;
+use svc_testkit::server::{Launch, Server};
+
+/// Nodes on one database.
+pub(crate) struct Nodes {
+    running: Vec<Server>,
+    random: RandomState,
+    kills: usize,
+}
+
+impl Nodes {
+    /// Starts so many.
+    pub(crate) fn start(binary: &PathBuf, database: &Database, count: usize) -> io::Result<Self> {
+        let start = |_| node(Launch::new(binary)?, database).env("RUST_LOG", "warn").start();
+        let running = (0..count).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { running, random: RandomState::new(), kills: 0 })
+    }
+
+    /// Kills one, as a power cut would, and starts it again.
+    pub(crate) fn kill_one(&mut self) -> io::Result<()> {
+        let at = self.random.hash_one(self.kills) as usize % self.running.len();
+        let killed = self.running.swap_remove(at);
+        self.running.push(killed.crash_and_restart()?);
+        self.kills += 1;
+        Ok(())
+    }
+
+    /// How often that happened.
+    pub(crate) fn kills(&self) -> usize {
+        self.kills
+    }
+}

@@ -1,0 +1,112 @@
+//! Schedules whose runs call a [`Witness`], and the rows they leave.
+
+use std::io;
+
+use serde_json::{Value, json};
+
+use crate::example::create_and_activate;
+use crate::http::Client;
+use crate::postgres::Database;
+use crate::server::Launch;
+use crate::witness::Witness;
+
+/// Seconds a claim of a [`node`] holds without being renewed.
+pub const LEASE_SECS: u64 = 5;
+/// Seconds between two looks of a [`node`] at the ledger.
+pub const POLL_SECS: u64 = 1;
+
+/// A node on this database with short leases, not yet started. Its grace is longer than any test, so that no instant is
+/// dropped because nodes were away.
+pub fn node(launch: Launch, database: &Database) -> Launch {
+    let seconds = |value: u64| value.to_string();
+    launch
+        .env("SVC_STORAGE__URL", database.url())
+        .env("SVC_STORAGE__MAX_CONNECTIONS", "10")
+        .env("SVC_CRON__CLAIM_LEASE_SECS", &seconds(LEASE_SECS))
+        .env("SVC_CRON__HEARTBEAT_INTERVAL_SECS", "1")
+        .env("SVC_CRON__POLL_INTERVAL_MS", &seconds(POLL_SECS * 1000))
+        .env("SVC_CRON__MISFIRE_GRACE_SECS", "600")
+        .env("SVC_CRON__WORKERS", "32")
+}
+
+/// The workflow `tell`: it sends its trigger to the witness and waits for the answer.
+///
+/// # Errors
+/// When the server refuses it.
+pub fn tell_workflow(client: &mut Client, witness: &Witness) -> io::Result<()> {
+    let config = json!({"url": witness.url(), "allow_private_urls": true, "retry": {"max_retries": 0}});
+    let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
+    let made = client.json("POST", "/api/v1/admin/connectors", &connector)?;
+    if made.status != 201 {
+        return Err(io::Error::other(format!("the connector was answered {}: {}", made.status, made.text())));
+    }
+    let call = json!({"connector": "witness", "method": "POST", "timeout_ms": 600_000,
+        "body_logic": {"var": "metadata.trigger"}});
+    let workflow = json!({"workflow_id": "tell", "name": "tell", "tasks": [
+        {"id": "tell", "name": "Tell", "function": {"name": "http_call", "input": call}}]});
+    create_and_activate(client, "workflows", "workflow_id", &workflow).map(drop)
+}
+
+/// A channel that is due every second and runs `workflow`; `more` goes into its transport.
+pub fn every_second(id: &str, workflow: &str, more: Value) -> Value {
+    let mut transport = json!({"schedule": "* * * * * *"});
+    if let (Some(transport), Value::Object(more)) = (transport.as_object_mut(), more) {
+        transport.extend(more);
+    }
+    json!({"channel_id": id, "name": id, "channel_type": "async", "protocol": "cron", "workflow_id": workflow,
+        "transport_config": transport})
+}
+
+/// `concurrency` that lets one run at a time hold a key.
+pub fn forbid(key: &str) -> Value {
+    json!({"concurrency": {"policy": "forbid", "key": key}})
+}
+
+/// An occurrence as it is on record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Its id.
+    pub id: String,
+    /// Its channel.
+    pub channel: String,
+    /// The instant, in seconds since 1970.
+    pub scheduled_for: i64,
+    /// Its status.
+    pub status: String,
+    /// Claims that counted.
+    pub attempt: i64,
+    /// What it says went wrong.
+    pub message: Option<String>,
+}
+
+impl Row {
+    /// Whether it has come to its end.
+    pub fn is_terminal(&self) -> bool {
+        !matches!(self.status.as_str(), "pending" | "claimed" | "running")
+    }
+}
+
+/// Every occurrence on record, the oldest instant first.
+///
+/// # Errors
+/// What the database says.
+pub fn rows(database: &Database) -> Result<Vec<Row>, String> {
+    let sql =
+        "SELECT id, channel_id, extract(epoch FROM scheduled_for)::bigint, status, attempt, error_message
+        FROM cron_occurrences ORDER BY scheduled_for, channel_id";
+    let number =
+        |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default();
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let row = |row: Vec<Option<String>>| match row.as_slice() {
+        [id, channel, scheduled_for, status, attempt, message] => Ok(Row {
+            id: text(id),
+            channel: text(channel),
+            scheduled_for: number(scheduled_for),
+            status: text(status),
+            attempt: number(attempt),
+            message: message.clone(),
+        }),
+        other => Err(format!("a row of {} columns", other.len())),
+    };
+    database.rows(sql)?.into_iter().map(row).collect()
+}

@@ -1,0 +1,167 @@
+//! Watches runs from outside: an HTTP server that every run of a schedule calls, with a clock of its own.
+//!
+//! A run begins when its request has been read, and ends when the answer is about to be sent or its connection has
+//! broken, whichever is first: the connections of a process that was killed end with it. What the service believes of
+//! its runs plays no part.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use crate::upstream::read;
+
+/// One run, as it was seen. Times are since the witness began.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    /// Which occurrence said it runs.
+    pub occurrence: String,
+    /// The instant it said it is for.
+    pub scheduled_for: String,
+    /// Which attempt it said it is.
+    pub attempt: i64,
+    /// The key it said it holds.
+    pub key: Option<String>,
+    /// When it began.
+    pub begin: Duration,
+    /// When it ended, if it has.
+    pub end: Option<Duration>,
+    /// Whether it got its answer.
+    pub answered: bool,
+}
+
+/// The server. Its threads end with their connections.
+pub struct Witness {
+    address: SocketAddr,
+    watch: Arc<Watch>,
+}
+
+struct Watch {
+    began: Instant,
+    began_unix: Duration,
+    hold: Box<dyn Fn(&Run) -> Duration + Send + Sync>,
+    runs: Mutex<Vec<Run>>,
+}
+
+impl Witness {
+    /// Starts on a free loopback port; `hold` is how long a run is kept before it is answered.
+    ///
+    /// # Errors
+    /// No port.
+    #[expect(clippy::disallowed_methods, reason = "the witness has a clock of its own")]
+    pub fn start(hold: impl Fn(&Run) -> Duration + Send + Sync + 'static) -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let address = listener.local_addr()?;
+        let watch = Arc::new(Watch {
+            began: Instant::now(),
+            began_unix: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+            hold: Box::new(hold),
+            runs: Mutex::default(),
+        });
+        let accepting = Arc::clone(&watch);
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let watch = Arc::clone(&accepting);
+                // A connection that breaks has been noted as the end of its run.
+                thread::spawn(move || watch.serve(stream));
+            }
+        });
+        Ok(Self { address, watch })
+    }
+
+    /// `http://127.0.0.1:{port}`
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The time since it began.
+    pub fn now(&self) -> Duration {
+        self.watch.now()
+    }
+
+    /// The same as the time since 1970, by the wall clock as it was at the beginning.
+    pub fn unix_now(&self) -> Duration {
+        self.unix(self.now())
+    }
+
+    /// A time of its clock as the time since 1970.
+    pub fn unix(&self, at: Duration) -> Duration {
+        self.watch.began_unix + at
+    }
+
+    /// What it has seen, in order of the beginnings.
+    pub fn runs(&self) -> Vec<Run> {
+        self.watch.lock().clone()
+    }
+}
+
+impl Watch {
+    #[expect(clippy::disallowed_methods, reason = "the witness has a clock of its own")]
+    fn now(&self) -> Duration {
+        Instant::now().duration_since(self.began)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Run>> {
+        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut stream = BufReader::new(stream);
+        while let Some(asked) = read(&mut stream, 0)? {
+            let run = told(&asked.body);
+            let hold = (self.hold)(&run);
+            let at = self.begin(run);
+            let held = stays(&mut stream, hold);
+            self.end(at, held);
+            if !held {
+                return Ok(());
+            }
+            stream.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")?;
+        }
+        Ok(())
+    }
+
+    fn begin(&self, run: Run) -> usize {
+        let mut runs = self.lock();
+        // Read under the lock, so that the order of the log is the order of time.
+        runs.push(Run { begin: self.now(), ..run });
+        runs.len() - 1
+    }
+
+    fn end(&self, at: usize, answered: bool) {
+        let mut runs = self.lock();
+        runs[at].end = Some(self.now());
+        runs[at].answered = answered;
+    }
+}
+
+/// What a run says of itself: `metadata.trigger`.
+fn told(body: &[u8]) -> Run {
+    let trigger: Value = serde_json::from_slice(body).unwrap_or_default();
+    let text = |name: &str| trigger[name].as_str().unwrap_or_default().to_owned();
+    Run {
+        occurrence: text("occurrence_id"),
+        scheduled_for: text("scheduled_for"),
+        attempt: trigger["attempt"].as_i64().unwrap_or_default(),
+        key: trigger["singleton_key"].as_str().map(str::to_owned),
+        ..Run::default()
+    }
+}
+
+/// Whether the client is still there after this time.
+fn stays(stream: &mut BufReader<TcpStream>, hold: Duration) -> bool {
+    if hold.is_zero() {
+        return true;
+    }
+    let waits = stream.get_ref().set_read_timeout(Some(hold));
+    let heard = waits.and_then(|()| stream.fill_buf().map(<[u8]>::len));
+    let silent = match heard {
+        Ok(bytes) => bytes > 0,
+        Err(error) => matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut),
+    };
+    silent && stream.get_ref().set_read_timeout(None).is_ok()
+}
