@@ -95,7 +95,7 @@ impl Peer {
     }
 
     async fn follow(&self, request: Request) -> Result<Answer, FetchError> {
-        let Request { mut method, mut url, headers, params, mut body, cap, .. } = request;
+        let Request { mut method, mut url, mut headers, params, mut body, cap, .. } = request;
         let trusted = url.origin();
         let mut at_home = true;
         let mut redirects = 0;
@@ -120,6 +120,7 @@ impl Peer {
             if changes && method != Method::GET && method != Method::HEAD {
                 method = Method::GET;
                 body = None;
+                headers.remove(CONTENT_TYPE);
             }
             url = next;
         }
@@ -167,3 +168,6 @@ fn add_params(url: &mut Url, params: &[(String, String)]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

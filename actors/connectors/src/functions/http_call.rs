@@ -139,7 +139,10 @@ impl HttpCallTask {
             let loaded = self.connectors.find(&self.connector)?;
             let settings = &self.driver(&loaded)?.settings;
             let plan = self.plan(settings, started, left);
-            let mut error = match self.attempt(asked, &plan).await {
+            // The first attempt has its whole time, a later one what is left for the call.
+            let left = plan.deadline.saturating_duration_since(Instant::now());
+            let limit = if attempts == 0 { self.timeout } else { self.timeout.min(left) };
+            let mut error = match self.attempt(asked, limit).await {
                 Ok(answer) => return self.read(&answer),
                 Err(error) => error,
             };
@@ -168,12 +171,12 @@ impl HttpCallTask {
     }
 
     /// Asks once. A connector that is replaced meanwhile is followed: nothing was sent.
-    async fn attempt(&self, asked: &Asked, plan: &Plan) -> Result<Answer, TaskError> {
+    async fn attempt(&self, asked: &Asked, limit: Duration) -> Result<Answer, TaskError> {
         let mut replaced = 0;
         loop {
             let loaded = self.connectors.find(&self.connector)?;
             let driver = self.driver(&loaded)?;
-            let request = self.request(&driver.settings, asked, plan)?;
+            let request = self.request(&driver.settings, asked, limit)?;
             let error = match driver.ask(request).await {
                 Ok(Ok(answer)) if answer.status.is_success() => return Ok(answer),
                 Ok(Ok(answer)) => return Err(response::refused(&self.connector, &driver.settings, &answer)),
@@ -195,7 +198,7 @@ impl HttpCallTask {
         }
     }
 
-    fn request(&self, settings: &HttpSettings, asked: &Asked, plan: &Plan) -> Result<Request, TaskError> {
+    fn request(&self, settings: &HttpSettings, asked: &Asked, limit: Duration) -> Result<Request, TaskError> {
         let method = self.method.as_str();
         if !settings.methods.is_empty() && !settings.methods.iter().any(|allowed| allowed == method) {
             let detail = format!("connector '{}' does not allow the method {method}", self.connector);
@@ -211,7 +214,7 @@ impl HttpCallTask {
             headers,
             params: settings.params.clone(),
             body: asked.body.clone(),
-            timeout: self.timeout.min(plan.deadline.saturating_duration_since(Instant::now())),
+            timeout: limit,
             cap: settings.max_response_size,
         })
     }

@@ -4,6 +4,7 @@
 
 mod answers;
 mod environment;
+mod redirects;
 mod spellings;
 mod trap;
 

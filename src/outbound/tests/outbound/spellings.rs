@@ -118,7 +118,7 @@ fn embedded(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-fn corpus() -> BTreeSet<String> {
+pub(crate) fn corpus() -> BTreeSet<String> {
     let mut hosts: BTreeSet<String> = V6.map(str::to_owned).into();
     for address in TARGETS {
         hosts.extend(disguises(&address.to_string()));

@@ -1,0 +1,98 @@
+//! A backend in trouble is left alone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use svc_connectors::{BreakerSettings, BreakerState, Scope};
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::kit::{at, run, run_with};
+
+fn settings(recovery: Duration) -> Option<BreakerSettings> {
+    Some(BreakerSettings { failure_threshold: 2, recovery, max_breakers: 10 })
+}
+
+/// A server that answers with a status that can be changed.
+fn changing(status: u16) -> (Upstream, Arc<AtomicU16>) {
+    let status = Arc::new(AtomicU16::new(status));
+    let told = Arc::clone(&status);
+    (Upstream::start(move |_| Reply::new(told.load(Ordering::Relaxed), "1")).unwrap(), status)
+}
+
+#[test]
+fn calls_that_fail_in_a_row_open_it_each_counted_once_whatever_it_tried() {
+    run_with(settings(Duration::from_secs(3600)), async |world| {
+        let (upstream, status) = changing(404);
+        world.connect(at(&upstream, json!({"retry": {"max_retries": 1, "retry_delay_ms": 1}}))).await;
+        for _ in 0..5 {
+            assert_eq!(world.fail(json!({})).await.code.name(), "HTTP_ERROR");
+        }
+        assert_eq!(world.connectors.breakers().unwrap(), [("ch:c".to_owned(), BreakerState::Closed)]);
+        status.store(500, Ordering::Relaxed);
+        for _ in 0..2 {
+            assert_eq!(world.fail(json!({})).await.code.name(), "HTTP_ERROR");
+        }
+        let sent = upstream.requests().len();
+        assert_eq!(sent, 5 + 2 * 2);
+        let error = world.fail(json!({})).await;
+        assert_eq!((error.code.name(), error.retryable()), ("circuit_open", true));
+        assert_eq!(error.message, "the circuit breaker of connector 'c' is open for channel 'ch'");
+        assert_eq!(upstream.requests().len(), sent, "nothing was sent");
+        let labels = ["channel=\"ch\"", "connector=\"c\""];
+        assert!(world.count(&["circuit_breaker_trips_total", labels[0], labels[1]]).eq(&1.0));
+        assert!(world.count(&["circuit_breaker_rejections_total", labels[0], labels[1]]).eq(&1.0));
+        assert!(world.count(&["connector_requests_total", labels[0], labels[1]]).eq(&7.0));
+        // It is known by names: neither a reload nor a change of the connector closes it.
+        world.connectors.reload(Scope::All).await.unwrap();
+        world.connect(at(&upstream, json!({}))).await;
+        assert_eq!(world.fail(json!({})).await.code.name(), "circuit_open");
+        status.store(200, Ordering::Relaxed);
+        assert!(world.connectors.reset_breaker("ch:c"));
+        assert_eq!(world.call(json!({})).await, 1);
+    });
+}
+
+#[test]
+fn once_the_recovery_time_is_over_a_call_that_succeeds_closes_it() {
+    run_with(settings(Duration::ZERO), async |world| {
+        let (upstream, status) = changing(500);
+        world.connect(at(&upstream, json!({"retry": {"max_retries": 0}}))).await;
+        for _ in 0..2 {
+            world.fail(json!({})).await;
+        }
+        assert_eq!(world.connectors.breakers().unwrap()[0].1, BreakerState::Open);
+        assert_eq!(world.fail(json!({})).await.code.name(), "HTTP_ERROR");
+        assert_eq!(world.connectors.breakers().unwrap()[0].1, BreakerState::Open);
+        status.store(200, Ordering::Relaxed);
+        assert_eq!(world.call(json!({})).await, 1);
+        assert_eq!(world.connectors.breakers().unwrap()[0].1, BreakerState::Closed);
+    });
+}
+
+#[test]
+fn what_says_nothing_about_the_backend_leaves_it_as_it_is() {
+    run_with(settings(Duration::from_secs(3600)), async |world| {
+        world.connect(json!({"url": "http://localhost:1", "operations": {"methods": ["GET"]}})).await;
+        for input in [json!({}), json!({"method": "POST"}), json!({"connector": "gone"})] {
+            for _ in 0..3 {
+                world.fail(input.clone()).await;
+            }
+        }
+        let states = world.connectors.breakers().unwrap();
+        assert!(states.iter().all(|(_, state)| *state == BreakerState::Closed), "{states:?}");
+    });
+}
+
+#[test]
+fn where_it_is_switched_off_every_call_goes_through() {
+    run(async |world| {
+        let (upstream, _) = changing(500);
+        world.connect(at(&upstream, json!({"retry": {"max_retries": 0}}))).await;
+        for _ in 0..10 {
+            assert_eq!(world.fail(json!({})).await.code.name(), "HTTP_ERROR");
+        }
+        assert!(world.connectors.breakers().is_none());
+    });
+}

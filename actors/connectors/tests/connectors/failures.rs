@@ -1,0 +1,120 @@
+//! What a call fails with, and what its error shows.
+
+use std::net::TcpListener;
+
+use serde_json::json;
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::kit::{at, run};
+
+#[test]
+fn a_refused_answer_is_shown_in_part_and_without_secrets() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| {
+            let seen = format!("{:?} {}", asked.headers, asked.target);
+            Reply::new(422, format!("{seen} {}", "é".repeat(1000)))
+        })
+        .unwrap();
+        let auth = json!({"type": "bearer", "token": "swordfish-token"});
+        let more = json!({"auth": auth, "headers": {"X-Key": "swordfish-header"}, "query_params": {"k": "swordfish-query"}});
+        world.connect(at(&upstream, more)).await;
+        let error = world.fail(json!({"path": "/orders"})).await;
+        assert_eq!(
+            (error.code.name(), error.http_status, error.retryable()),
+            ("HTTP_ERROR", Some(422), false)
+        );
+        assert!(!format!("{error:?}").contains("swordfish"), "{error:?}");
+        assert!(
+            error.message.starts_with("connector 'c': the answer has the status 422: "),
+            "{}",
+            error.message
+        );
+        assert!(error.message.contains("/orders?k=******") && error.message.len() < 600, "{}", error.message);
+        assert_eq!(upstream.requests().len(), 1);
+    });
+}
+
+#[test]
+fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
+    run(async |world| {
+        let upstream = Upstream::start(|_| Reply::new(200, "1")).unwrap();
+        world.put("off", "http", false, at(&upstream, json!({}))).await;
+        world.put("broken", "http", true, at(&upstream, json!({"headers": {"a": "env://GONE"}}))).await;
+        world.put("kafka", "kafka", true, json!({"brokers": []})).await;
+        for (name, message) in [
+            ("gone", "connector 'gone' does not exist"),
+            ("off", "connector 'off' is disabled"),
+            ("broken", "connector 'broken' is not loaded"),
+            ("kafka", "connector 'kafka' is not loaded"),
+        ] {
+            let error = world.fail(json!({"connector": name})).await;
+            assert_eq!((error.code.name(), error.message.as_str()), ("FUNCTION_ERROR", message));
+            assert!(!error.retryable());
+        }
+        let detail = world.fail(json!({"connector": "broken"})).await.detail.unwrap();
+        assert_eq!(detail, "secret_resolution: env://GONE: the variable is not set");
+        assert!(upstream.requests().is_empty());
+    });
+}
+
+#[test]
+fn a_method_that_the_connector_does_not_allow_is_not_sent() {
+    run(async |world| {
+        let upstream = Upstream::start(|_| Reply::new(200, "1")).unwrap();
+        world.connect(at(&upstream, json!({"operations": {"methods": ["GET"]}}))).await;
+        assert_eq!(world.fail(json!({"method": "DELETE"})).await.code.name(), "connector_detail");
+        assert!(upstream.requests().is_empty());
+        assert_eq!(world.call(json!({})).await, 1);
+    });
+}
+
+#[test]
+fn a_name_of_the_machine_is_refused_for_good_where_it_is_dialled() {
+    run(async |world| {
+        let trap = TcpListener::bind("127.0.0.1:0").unwrap();
+        trap.set_nonblocking(true).unwrap();
+        let url = format!("http://localhost:{}", trap.local_addr().unwrap().port());
+        world.connect(json!({"url": url})).await;
+        let error = world.fail(json!({})).await;
+        assert_eq!(
+            (error.code.name(), error.retryable(), error.retry_count),
+            ("FUNCTION_ERROR", false, None)
+        );
+        assert!(error.message.starts_with("SSRF protection: 'localhost'"), "{}", error.message);
+        assert!(trap.accept().is_err());
+    });
+}
+
+#[test]
+fn what_cannot_be_reached_or_read_is_told_apart() {
+    run(async |world| {
+        let gone = {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            format!("http://{}", listener.local_addr().unwrap())
+        };
+        let none = json!({"max_retries": 0});
+        world.connect(json!({"url": gone, "allow_private_urls": true, "retry": none})).await;
+        let error = world.fail(json!({})).await;
+        assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
+        let unknown = json!({"url": "http://name.invalid", "retry": none});
+        world.connect(unknown).await;
+        assert_eq!(world.fail(json!({})).await.code.name(), "IO_ERROR");
+        let upstream = Upstream::start(|asked| match asked.target.as_str() {
+            "/loop" => Reply::redirect(302, "/loop"),
+            _ => Reply::new(200, "x".repeat(2000)),
+        })
+        .unwrap();
+        world.connect(at(&upstream, json!({"max_response_size": 1000}))).await;
+        for path in ["/loop", "/large"] {
+            let error = world.fail(json!({"path": path})).await;
+            assert_eq!(
+                (error.code.name(), error.retryable()),
+                ("FUNCTION_ERROR", false),
+                "{}",
+                error.message
+            );
+        }
+        world.connect(at(&upstream, json!({"url": upstream.url("/api")}))).await;
+        assert_eq!(world.fail(json!({"path": "../x"})).await.code.name(), "VALIDATION_ERROR");
+    });
+}

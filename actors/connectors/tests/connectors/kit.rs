@@ -1,0 +1,208 @@
+//! Connectors over an SQLite file, and an engine that calls them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix_rt::Arbiter;
+use actix_supervision::{Placement, Tree};
+use prometheus_client::registry::Registry;
+use serde_json::{Map, Value, json};
+use svc_connectors::{BreakerSettings, CallSettings, ConnectorMetrics, Connectors, Scope, Settings};
+use svc_engine::{Engine, Flow, Material, Message, RunOptions, RunOutcome, TaskError};
+use svc_model::{ConnectorContent, Status, Timestamp, Workflow, WorkflowContent};
+use svc_outbound::{Outbound, Trust};
+use svc_secrets::{Environment, Keyring, Readings};
+use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
+use svc_testkit::upstream::Upstream;
+
+/// How long a test waits for a state before it fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+type Variables = Arc<Mutex<BTreeMap<String, String>>>;
+
+/// What a test plays with.
+pub(crate) struct World {
+    pub(crate) tree: Tree,
+    pub(crate) connectors: Connectors,
+    pub(crate) variables: Variables,
+    store: Store,
+    engine: Engine,
+    metrics: Registry,
+}
+
+/// Runs a test in a world of its own, without breakers.
+pub(crate) fn run(test: impl AsyncFnOnce(&World)) {
+    run_with(None, test);
+}
+
+pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce(&World)) {
+    let dir = tempfile::tempdir().unwrap();
+    let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    actix_rt::System::new().block_on(async {
+        let log = slog::Logger::root(slog::Discard, slog::o!());
+        let url = format!("sqlite:{}", dir.path().join("svc.db").display());
+        let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
+        let tree = Tree::builder("test").seed(1).build();
+        let opened = Store::open(&config, io.handle().clone(), log.clone()).await.unwrap();
+        let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        let variables = Variables::default();
+        let looked_up = Arc::clone(&variables);
+        let lookup = move |name: &str| looked_up.lock().unwrap().get(name).cloned();
+        let settings = Settings {
+            store: store.clone(),
+            needs: "store".to_owned(),
+            secrets: Keyring::new(Arc::new(Environment(lookup.clone())), BTreeMap::new()),
+            environment: Arc::new(lookup),
+            outbound: Outbound::new(&Trust::Only(String::new())).unwrap(),
+            breakers,
+        };
+        let (metrics, mut registry) = (ConnectorMetrics::default(), Registry::default());
+        metrics.register(&mut registry);
+        // Where a test that blocks its own thread does not block them.
+        let arbiter = Arbiter::new();
+        let at = Placement::On(arbiter.handle());
+        let connectors =
+            Connectors::supervise(&tree, "connectors", at, settings, metrics, log).await.unwrap();
+        let calls = CallSettings { http_timeout: Duration::from_secs(10) };
+        let engine = svc_connectors::register(Engine::builder(), &connectors, calls).build();
+        let world = World { tree: tree.clone(), connectors, variables, store, engine, metrics: registry };
+        tokio::time::timeout(PATIENCE, test(&world)).await.unwrap();
+        tree.shutdown(Duration::from_secs(5)).await;
+        arbiter.stop();
+        io.shutdown_background();
+    });
+}
+
+pub(crate) fn mutation() -> Mutation {
+    let audit = AuditEntry {
+        principal: "anonymous".into(),
+        action: "change".into(),
+        resource_type: "connector".into(),
+        resource_id: String::new(),
+        details: None,
+    };
+    Mutation { audit, epoch: true, dry_run: false }
+}
+
+impl World {
+    /// Stores an http connector as `c`, or changes it, and loads it.
+    pub(crate) async fn connect(&self, config: Value) {
+        self.put("c", "http", true, config).await;
+    }
+
+    pub(crate) async fn put(&self, name: &str, kind: &str, enabled: bool, config: Value) {
+        let content = ConnectorContent {
+            name: name.into(),
+            connector_type: kind.into(),
+            config,
+            enabled,
+            tags: Vec::new(),
+        };
+        let connectors = self.store.connectors();
+        if connectors.get(name).await.unwrap().is_some() {
+            let merge = Box::new(move |_: &ConnectorContent| Ok(content));
+            connectors.update(name, merge, Arc::new(|_, _| false), mutation()).await.unwrap();
+        } else {
+            connectors.create(Some(name.into()), content, mutation()).await.unwrap();
+        }
+        self.connectors.reload(Scope::One(name.to_owned())).await.unwrap();
+    }
+
+    pub(crate) async fn rename(&self, id: &str, name: &'static str) {
+        let merge = Box::new(move |stored: &ConnectorContent| {
+            Ok(ConnectorContent { name: name.into(), ..stored.clone() })
+        });
+        let connectors = self.store.connectors();
+        connectors.update(id, merge, Arc::new(|_, _| false), mutation()).await.unwrap();
+        self.connectors.reload(Scope::One(id.to_owned())).await.unwrap();
+    }
+
+    pub(crate) async fn remove(&self, id: &str) {
+        self.store.connectors().delete(id, mutation()).await.unwrap();
+        self.connectors.reload(Scope::All).await.unwrap();
+    }
+
+    /// Runs one `http_call` of the connector `c` over a payload.
+    pub(crate) async fn run(&self, input: Value, payload: Value) -> RunOutcome {
+        let mut input = input;
+        input.as_object_mut().unwrap().entry("connector").or_insert(json!("c"));
+        let tasks = json!([{"id": "t", "name": "T", "function": {"name": "http_call", "input": input}}]);
+        let workflow = Workflow {
+            workflow_id: "w".into(),
+            version: 1,
+            content: WorkflowContent {
+                name: "w".into(),
+                description: None,
+                priority: 0,
+                condition: json!(true),
+                tasks: tasks.as_array().unwrap().clone(),
+                tags: Vec::new(),
+                loop_: None,
+                continue_on_error: false,
+            },
+            status: Status::Active,
+            rollout_percentage: 100,
+            created_at: Timestamp::now(),
+            updated_at: Timestamp::now(),
+        };
+        let material = Material { references: &Readings::default(), declared: &self.engine.declared() };
+        let flow = Flow::single(self.engine.compile(&workflow, material).unwrap());
+        let metadata = Map::from_iter([("channel".to_owned(), json!("ch"))]);
+        self.engine.run(&flow, Message::new(payload, metadata), RunOptions::default()).await
+    }
+
+    /// What a call writes to `data.api`.
+    pub(crate) async fn call(&self, input: Value) -> Value {
+        let mut input = input;
+        input["output"] = "data.api".into();
+        let mut outcome = self.run(input, Value::Null).await;
+        assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+        outcome.message.data["api"].take()
+    }
+
+    /// The error a call fails with.
+    pub(crate) async fn fail(&self, input: Value) -> TaskError {
+        let outcome = self.run(input, Value::Null).await;
+        outcome.failure.unwrap_or_else(|| panic!("it did not fail: {:?}", outcome.errors)).error
+    }
+
+    /// The sum of the samples of a metric whose line holds these parts.
+    pub(crate) fn count(&self, parts: &[&str]) -> f64 {
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &self.metrics).unwrap();
+        let lines = text.lines().filter(|line| parts.iter().all(|part| line.contains(part)));
+        lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum()
+    }
+
+    /// Paths of the connectors' actors.
+    pub(crate) fn actors(&self) -> Vec<String> {
+        let nodes = self.tree.snapshot().nodes;
+        let paths = nodes.iter().map(|node| node.path.as_str().to_owned());
+        paths.filter(|path| path.starts_with("connectors/") && path != "connectors/roster").collect()
+    }
+
+    /// Waits until these are the actors.
+    pub(crate) async fn become_actors(&self, due: &[&str]) {
+        let mut events = self.tree.subscribe();
+        while self.actors() != due {
+            let _ = events.recv().await;
+        }
+    }
+}
+
+/// The config of a connector at a loopback server that waits little before it tries again.
+pub(crate) fn at(upstream: &Upstream, more: Value) -> Value {
+    let mut config =
+        json!({"url": upstream.url(""), "allow_private_urls": true, "retry": {"retry_delay_ms": 1}});
+    if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
+        config.extend(more);
+    }
+    config
+}
+
+/// Waits until a server was asked so often.
+pub(crate) async fn asked(upstream: &Arc<Upstream>, times: usize) {
+    let upstream = Arc::clone(upstream);
+    tokio::task::spawn_blocking(move || upstream.wait_for(times)).await.unwrap();
+}

@@ -1,0 +1,121 @@
+//! Connectors follow what is stored; calls are not lost on the way.
+
+use std::sync::Arc;
+
+use futures_util::future::join;
+use serde_json::json;
+use svc_connectors::{LoadState, Scope};
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::kit::{asked, at, run};
+
+fn answering(body: &'static str) -> Upstream {
+    Upstream::start(move |_| Reply::new(200, body)).unwrap()
+}
+
+#[test]
+fn a_change_lets_the_old_actor_finish_and_the_new_one_serve() {
+    run(async |world| {
+        let held = Arc::new(Upstream::start(|_| Reply::Held).unwrap());
+        let quick = answering("2");
+        world.connect(at(&held, json!({}))).await;
+        assert_eq!(world.actors(), ["connectors/c"]);
+        let change = async {
+            asked(&held, 1).await;
+            world.connect(at(&quick, json!({}))).await;
+            assert_eq!(world.actors(), ["connectors/c", "connectors/c~2"]);
+            assert_eq!(world.call(json!({})).await, 2);
+            held.open();
+        };
+        let (first, ()) = join(world.call(json!({})), change).await;
+        assert_eq!(first, json!({}));
+        world.become_actors(&["connectors/c~2"]).await;
+    });
+}
+
+#[test]
+fn a_reload_that_finds_the_same_leaves_the_actor_and_its_connections() {
+    run(async |world| {
+        let upstream = answering("1");
+        world.variables.lock().unwrap().insert("KEY".into(), "one".into());
+        world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
+        for scope in [Scope::All, Scope::One("c".into()), Scope::All] {
+            world.call(json!({})).await;
+            world.connectors.reload(scope).await.unwrap();
+        }
+        assert_eq!(world.actors(), ["connectors/c"]);
+        assert!(upstream.requests().iter().all(|asked| asked.connection == 0));
+        world.variables.lock().unwrap().insert("KEY".into(), "two".into());
+        world.connectors.reload(Scope::All).await.unwrap();
+        world.call(json!({})).await;
+        assert_eq!(upstream.requests().pop().unwrap().header("k"), Some("two"), "a rotated secret is seen");
+    });
+}
+
+#[test]
+fn a_connector_that_fails_to_load_leaves_the_others_and_heals_with_a_reload() {
+    run(async |world| {
+        let upstream = answering("1");
+        world.connect(at(&upstream, json!({}))).await;
+        world.put("late", "http", true, at(&upstream, json!({"url": "${LATE}"}))).await;
+        let state = |id: &str| world.connectors.status(id).unwrap().state;
+        assert!(
+            matches!(state("late"), LoadState::Failed(error) if error.stage.name() == "env_substitution")
+        );
+        assert_eq!((state("c"), world.connectors.statuses().len()), (LoadState::Loaded, 2));
+        assert_eq!(world.call(json!({})).await, 1);
+        world.variables.lock().unwrap().insert("LATE".into(), upstream.url("/late"));
+        world.connectors.reload(Scope::All).await.unwrap();
+        assert_eq!(state("late"), LoadState::Loaded);
+        assert_eq!(world.call(json!({"connector": "late"})).await, 1);
+    });
+}
+
+#[test]
+fn what_is_disabled_or_removed_ends_and_comes_back_when_it_is_wanted() {
+    run(async |world| {
+        let upstream = answering("1");
+        for _ in 0..3 {
+            world.put("c", "http", true, at(&upstream, json!({}))).await;
+            assert_eq!(world.call(json!({})).await, 1);
+            world.put("c", "http", false, at(&upstream, json!({}))).await;
+            assert_eq!(world.connectors.status("c").unwrap().state, LoadState::Disabled);
+        }
+        world.become_actors(&[]).await;
+        world.put("c", "http", true, at(&upstream, json!({}))).await;
+        world.remove("c").await;
+        assert!(world.connectors.status("c").is_none());
+        world.become_actors(&[]).await;
+    });
+}
+
+#[test]
+fn an_actor_that_is_restarted_opens_new_connections_and_serves_on() {
+    run(async |world| {
+        let upstream = answering("1");
+        world.connect(at(&upstream, json!({}))).await;
+        world.call(json!({})).await;
+        world.tree.restart("connectors/c").await.unwrap();
+        world.tree.running("connectors/c").await.unwrap();
+        assert_eq!(world.call(json!({})).await, 1);
+        let connections: Vec<_> = upstream.requests().iter().map(|asked| asked.connection).collect();
+        assert_eq!(connections, [0, 1]);
+        world.tree.restart("connectors/roster").await.unwrap();
+        world.tree.running("connectors/roster").await.unwrap();
+        assert_eq!(world.call(json!({})).await, 1, "a restart of the roster is nobody's business");
+        world.connectors.reload(Scope::All).await.unwrap();
+        assert_eq!(world.actors(), ["connectors/c"]);
+    });
+}
+
+#[test]
+fn a_rename_is_found_under_the_new_name_alone() {
+    run(async |world| {
+        let upstream = answering("1");
+        world.connect(at(&upstream, json!({}))).await;
+        world.rename("c", "d").await;
+        assert_eq!(world.fail(json!({})).await.message, "connector 'c' does not exist");
+        assert_eq!(world.call(json!({"connector": "d"})).await, 1);
+        assert_eq!(world.connectors.statuses().len(), 1);
+    });
+}

@@ -1,0 +1,126 @@
+//! What is sent, and what is made of the answer.
+
+use serde_json::json;
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::kit::{at, run};
+
+fn echo() -> Upstream {
+    Upstream::start(|asked| {
+        let headers: serde_json::Map<_, _> =
+            asked.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let body =
+            json!({"method": asked.method, "target": asked.target, "headers": headers, "body": asked.text()});
+        Reply::new(200, body.to_string())
+    })
+    .unwrap()
+}
+
+#[test]
+fn headers_of_the_task_come_before_the_credentials_and_those_before_the_connectors() {
+    run(async |world| {
+        let upstream = echo();
+        let headers = json!({"A": "connector", "B": "connector", "Authorization": "connector"});
+        let auth = json!({"type": "basic", "username": "bob", "password": "swordfish"});
+        world.connect(at(&upstream, json!({"headers": headers, "auth": auth}))).await;
+        let said = world.call(json!({"headers": {"b": "task"}})).await;
+        assert_eq!((&said["headers"]["a"], &said["headers"]["b"]), (&json!("connector"), &json!("task")));
+        assert_eq!(said["headers"]["authorization"], "Basic Ym9iOnN3b3JkZmlzaA==");
+        let said = world.call(json!({"headers": {"authorization": "task"}})).await;
+        assert_eq!(said["headers"]["authorization"], "task");
+        let key = json!({"type": "apikey", "header": "X-Key", "key": "k"});
+        world.connect(at(&upstream, json!({"auth": key}))).await;
+        assert_eq!(world.call(json!({})).await["headers"]["x-key"], "k");
+    });
+}
+
+#[test]
+fn credentials_in_a_url_are_sent_as_basic_credentials() {
+    run(async |world| {
+        let upstream = echo();
+        let url = upstream.url("/v1").replace("http://", "http://bob:sword%40fish@");
+        world.connect(at(&upstream, json!({"url": url}))).await;
+        let said = world.call(json!({"path": "x"})).await;
+        assert_eq!(said["target"], "/v1/x");
+        assert_eq!(said["headers"]["authorization"], "Basic Ym9iOnN3b3JkQGZpc2g=");
+    });
+}
+
+#[test]
+fn the_urls_query_comes_first_then_the_tasks_then_the_connectors_sorted() {
+    run(async |world| {
+        let upstream = echo();
+        let url = upstream.url("/api?v=1");
+        world.connect(at(&upstream, json!({"url": url, "query_params": {"z": 1, "b": "x y"}}))).await;
+        let input =
+            json!({"path_logic": {"cat": ["/o/", {"var": "payload.id"}, "?q=1"]}, "output": "data.api"});
+        let outcome = world.run(input, json!({"id": "7 8"})).await;
+        assert_eq!(outcome.message.data["api"]["target"], "/api/o/7%208?v=1&q=1&b=x+y&z=1");
+    });
+}
+
+#[test]
+fn a_body_is_sent_in_its_format_under_its_type_or_the_authors() {
+    run(async |world| {
+        let upstream = echo();
+        world.connect(at(&upstream, json!({}))).await;
+        for (input, content_type, body) in [
+            (json!({"body": {"b": 1, "a": [null]}}), json!("application/json"), r#"{"b":1,"a":[null]}"#),
+            (
+                json!({"body": {"a": ["x", 1], "n": null}, "body_format": "form"}),
+                json!("application/x-www-form-urlencoded"),
+                "a=x&a=1",
+            ),
+            (json!({"body": "é", "body_format": "text"}), json!("text/plain; charset=utf-8"), "é"),
+            (
+                json!({"body": {}, "headers": {"Content-Type": "application/x+json"}}),
+                json!("application/x+json"),
+                "{}",
+            ),
+            (json!({"body_logic": {"+": [1, 2]}}), json!("application/json"), "3"),
+            (json!({}), json!(null), ""),
+        ] {
+            let mut input = input;
+            input["method"] = "POST".into();
+            let said = world.call(input.clone()).await;
+            assert_eq!(
+                said["headers"].get("content-type").cloned().unwrap_or_default(),
+                content_type,
+                "{input}"
+            );
+            assert_eq!(
+                (said["body"].as_str(), said["method"].as_str()),
+                (Some(body), Some("POST")),
+                "{input}"
+            );
+        }
+        for input in [json!({"body": [1], "body_format": "form"}), json!({"body": 1, "body_format": "text"})]
+        {
+            assert_eq!(world.fail(input).await.code.name(), "VALIDATION_ERROR");
+        }
+    });
+}
+
+#[test]
+fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| match asked.target.as_str() {
+            "/latin" => Reply::Answer { status: 200, headers: Vec::new(), body: b"caf\xe9".to_vec() },
+            "/empty" => Reply::new(204, ""),
+            _ => Reply::new(200, "no json"),
+        })
+        .unwrap();
+        world.connect(at(&upstream, json!({}))).await;
+        assert_eq!(world.call(json!({"path": "latin", "response_format": "text"})).await, "caf\u{FFFD}");
+        for path in ["latin", "empty", "x"] {
+            let error = world.fail(json!({"path": path, "output": "data.api"})).await;
+            assert_eq!(error.code.name(), "FUNCTION_ERROR", "{path}: {}", error.message);
+            let outcome = world.run(json!({"path": path}), json!(null)).await;
+            assert!(outcome.errors.is_empty(), "{path}");
+            assert_eq!(outcome.message.data, json!({}));
+        }
+        let outcome = world
+            .run(json!({"path": "x", "response_path": "temp_data.x", "response_format": "text"}), json!(1));
+        assert_eq!(outcome.await.message.temp_data["x"], "no json");
+    });
+}

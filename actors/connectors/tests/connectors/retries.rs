@@ -1,0 +1,105 @@
+//! When a call is tried again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::kit::{at, run};
+
+fn always(status: u16) -> Upstream {
+    Upstream::start(move |_| Reply::new(status, "")).unwrap()
+}
+
+#[test]
+fn what_may_pass_is_tried_again_where_twice_does_no_harm() {
+    run(async |world| {
+        for (status, method, more, attempts) in [
+            (500, "GET", json!({}), 4),
+            (503, "PUT", json!({}), 4),
+            (429, "DELETE", json!({}), 4),
+            (408, "GET", json!({"retry": {"max_retries": 1, "retry_delay_ms": 1}}), 2),
+            (500, "GET", json!({"retry": {"max_retries": 0}}), 1),
+            (500, "POST", json!({}), 1),
+            (500, "PATCH", json!({}), 1),
+            (500, "POST", json!({"retry_non_idempotent": true}), 4),
+            (404, "GET", json!({}), 1),
+            (401, "GET", json!({}), 1),
+            (302, "GET", json!({}), 1),
+        ] {
+            let upstream = always(status);
+            world.connect(at(&upstream, more)).await;
+            let error = world.fail(json!({"method": method})).await;
+            assert_eq!((error.code.name(), error.http_status), ("HTTP_ERROR", Some(status)));
+            assert_eq!(upstream.requests().len(), attempts, "{status} {method}");
+            let told = (attempts > 1).then(|| u32::try_from(attempts - 1).unwrap());
+            assert_eq!((error.retry_count, error.retry_attempted.unwrap_or(false)), (told, attempts > 1));
+        }
+    });
+}
+
+#[test]
+fn a_connection_that_breaks_off_is_tried_again_and_the_call_counts_once() {
+    run(async |world| {
+        let asked = AtomicUsize::new(0);
+        let upstream = Upstream::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => Reply::Cut,
+            1 => Reply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc".to_vec()),
+            _ => Reply::new(200, "7"),
+        })
+        .unwrap();
+        world.connect(at(&upstream, json!({}))).await;
+        assert_eq!(world.call(json!({})).await, 7);
+        assert_eq!(upstream.requests().len(), 3);
+        assert!(world.count(&["connector_requests_total", "status=\"ok\""]).eq(&1.0));
+        assert!(world.count(&["connector_requests_total", "status=\"error\""]).eq(&0.0));
+        assert!(world.count(&["duration_seconds_count", "channel=\"ch\"", "connector=\"c\""]).eq(&1.0));
+    });
+}
+
+#[test]
+fn a_pause_that_would_cross_the_deadline_of_the_call_ends_it() {
+    run(async |world| {
+        let upstream = always(500);
+        world.connect(at(&upstream, json!({"retry": {"retry_delay_ms": 3_600_000}}))).await;
+        let error = world.fail(json!({"timeout_ms": 100})).await;
+        assert_eq!((error.code.name(), upstream.requests().len()), ("HTTP_ERROR", 1));
+    });
+}
+
+#[test]
+fn an_attempt_ends_with_its_own_limit() {
+    run(async |world| {
+        let asked = AtomicUsize::new(0);
+        let upstream = Upstream::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
+            0 => Reply::Held,
+            _ => Reply::new(200, "1"),
+        })
+        .unwrap();
+        world.connect(at(&upstream, json!({}))).await;
+        assert_eq!(world.call(json!({"timeout_ms": 300})).await, 1);
+        let held = Upstream::start(|_| Reply::Held).unwrap();
+        world.connect(at(&held, json!({"retry": {"max_retries": 0}}))).await;
+        let error = world.fail(json!({"timeout_ms": 50})).await;
+        assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
+        assert_eq!(error.message, "connector 'c': no answer from '127.0.0.1' within 50 ms");
+    });
+}
+
+#[test]
+fn a_change_of_the_connector_counts_from_the_next_attempt() {
+    run(async |world| {
+        let (bad, good) = (always(500), Upstream::start(|_| Reply::new(200, "1")).unwrap());
+        world.connect(at(&bad, json!({"retry": {"max_retries": 16, "retry_delay_ms": 20}}))).await;
+        let change = async {
+            let mut asked = 0;
+            while asked == 0 {
+                tokio::task::yield_now().await;
+                asked = bad.requests().len();
+            }
+            world.connect(at(&good, json!({}))).await;
+        };
+        let (said, ()) = futures_util::future::join(world.call(json!({})), change).await;
+        assert_eq!(said, Value::from(1));
+    });
+}

@@ -1,0 +1,132 @@
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use reqwest::header::{AUTHORIZATION, HeaderValue};
+use svc_testkit::upstream::{Asked, Reply, Upstream};
+
+use super::*;
+use crate::resolver::Lookup;
+use crate::{AddressError, Trust};
+
+/// Every name is the machine itself.
+struct Here;
+
+impl Lookup for Here {
+    fn lookup(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        Box::pin(std::future::ready(Ok(vec![IpAddr::from([127, 0, 0, 1])])))
+    }
+}
+
+fn outbound() -> Outbound {
+    Outbound::with_lookup(&Trust::Only(String::new()), Arc::new(Here)).unwrap()
+}
+
+/// A peer that may leave home, which no address of the machine otherwise allows.
+fn wanderer(home: &Upstream) -> Peer {
+    let client = outbound().client(ClientOptions { allow_private: true, timeout: UNBOUNDED }).unwrap();
+    let home: Url = home.url("/").parse().unwrap();
+    Peer { home: home.origin(), own: client.clone(), other: client }
+}
+
+fn secret_request(method: Method, url: &str) -> Request {
+    let mut headers = HeaderMap::new();
+    headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer swordfish"));
+    headers.insert("x-own", HeaderValue::from_static("1"));
+    let body = Body { content_type: "text/plain", bytes: Bytes::from_static(b"body") };
+    Request {
+        method,
+        url: url.parse().unwrap(),
+        headers,
+        params: vec![("key".into(), "swordfish".into())],
+        body: Some(body),
+        timeout: Duration::from_secs(20),
+        cap: 1024,
+    }
+}
+
+fn shows_secret(asked: &Asked) -> bool {
+    format!("{asked:?}").contains("swordfish") || asked.header("x-own").is_some()
+}
+
+#[tokio::test]
+async fn credentials_go_to_the_own_origin_alone_and_do_not_come_back() {
+    let other = Upstream::start(|_| Reply::new(200, "there")).unwrap();
+    let away = other.url("/away");
+    let home = Upstream::start(move |asked| match asked.target.split('?').next() {
+        Some("/near") => Reply::redirect(307, "/here"),
+        Some("/far") => Reply::redirect(307, &away),
+        _ => Reply::new(200, "here"),
+    })
+    .unwrap();
+    let peer = wanderer(&home);
+    peer.send(secret_request(Method::POST, &home.url("/near?a=1"))).await.unwrap();
+    let near = home.requests();
+    assert_eq!(
+        (near[0].target.as_str(), near[1].target.as_str()),
+        ("/near?a=1&key=swordfish", "/here?key=swordfish")
+    );
+    assert!(near.iter().all(|asked| asked.header("authorization") == Some("Bearer swordfish")));
+    peer.send(secret_request(Method::POST, &home.url("/far"))).await.unwrap();
+    let far = other.requests();
+    assert_eq!((far[0].target.as_str(), far[0].text().as_str()), ("/away", "body"));
+    assert_eq!(far[0].header("content-type"), Some("text/plain"));
+    assert!(!shows_secret(&far[0]), "{:?}", far[0]);
+}
+
+#[tokio::test]
+async fn what_came_back_from_elsewhere_gets_no_credentials() {
+    let home = Upstream::start(|_| Reply::new(200, "here")).unwrap();
+    let back = home.url("/back");
+    let other = Upstream::start(move |_| Reply::redirect(302, &back)).unwrap();
+    let away = other.url("/");
+    let first = Upstream::start(move |_| Reply::redirect(302, &away)).unwrap();
+    wanderer(&first).send(secret_request(Method::GET, &first.url("/"))).await.unwrap();
+    assert!(shows_secret(&first.requests()[0]) && !shows_secret(&home.requests()[0]));
+}
+
+#[tokio::test]
+async fn a_redirect_keeps_or_drops_method_and_body_as_its_code_says() {
+    let home = Upstream::start(|asked| {
+        let code = asked.target.trim_start_matches('/').split('?').next().and_then(|code| code.parse().ok());
+        code.map_or_else(|| Reply::new(200, ""), |code| Reply::redirect(code, "/end"))
+    })
+    .unwrap();
+    let peer = wanderer(&home);
+    for (method, code, then, body) in [
+        (Method::POST, 301, "GET", ""),
+        (Method::PUT, 302, "GET", ""),
+        (Method::DELETE, 303, "GET", ""),
+        (Method::POST, 307, "POST", "body"),
+        (Method::PATCH, 308, "PATCH", "body"),
+        (Method::GET, 301, "GET", "body"),
+    ] {
+        peer.send(secret_request(method.clone(), &home.url(&format!("/{code}")))).await.unwrap();
+        let last = home.requests().pop().unwrap();
+        assert_eq!((last.method.as_str(), last.text().as_str()), (then, body), "{method} {code}");
+        assert_eq!(last.header("content-type").is_some(), !body.is_empty());
+    }
+}
+
+/// Whoever answers for a name decides what it leads to, at every question anew.
+#[tokio::test]
+async fn a_redirect_to_a_name_that_leads_inside_is_refused_where_it_is_dialled() {
+    let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    trap.set_nonblocking(true).unwrap();
+    let rebound = format!("http://name.example:{}/", trap.local_addr().unwrap().port());
+    let home = Upstream::start(move |_| Reply::redirect(307, &rebound)).unwrap();
+    let url: Url = home.url("/").parse().unwrap();
+    let peer = outbound().peer(&url, true).unwrap();
+    for method in [Method::GET, Method::POST] {
+        let error = peer.send(secret_request(method, url.as_str())).await.unwrap_err();
+        assert!(matches!(error, FetchError::Address(AddressError::Forbidden { .. })), "{error:?}");
+    }
+    assert!(trap.accept().is_err());
+}
+
+#[test]
+fn a_request_prints_no_secret() {
+    let shown = format!("{:?}", secret_request(Method::GET, "http://a.example/x?k=swordfish"));
+    assert_eq!(shown, "Request { method: GET, origin: \"http://a.example\", .. }");
+}

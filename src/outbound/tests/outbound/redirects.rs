@@ -1,0 +1,141 @@
+//! A redirect is followed like a first request: checked, and without what is meant for its sender alone.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use svc_outbound::header::HeaderMap;
+use svc_outbound::{AddressError, FetchError, Method, Outbound, Peer, Request, Trust, Url};
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::PATIENCE;
+use crate::spellings::corpus;
+use crate::trap::Trap;
+
+const CODES: [u16; 5] = [301, 302, 303, 307, 308];
+
+fn peer(home: &Upstream) -> Peer {
+    let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
+    outbound.peer(&home.url("/").parse().unwrap(), true).unwrap()
+}
+
+fn request(url: &str) -> Request {
+    Request {
+        method: Method::GET,
+        url: url.parse().unwrap(),
+        headers: HeaderMap::new(),
+        params: Vec::new(),
+        body: None,
+        timeout: PATIENCE,
+        cap: 1024,
+    }
+}
+
+/// A server that sends everybody to where it is told.
+fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
+    let told = Arc::new(Mutex::new((302, String::new())));
+    let telling = Arc::clone(&told);
+    let server = Upstream::start(move |_| {
+        let (code, location) = telling.lock().unwrap().clone();
+        Reply::redirect(code, &location)
+    });
+    (server.unwrap(), told)
+}
+
+#[tokio::test]
+async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
+    let (home, told) = pointing();
+    let (peer, trap) = (peer(&home), Trap::set());
+    let mut refused = 0;
+    for host in corpus() {
+        for code in CODES {
+            // What is no text of a header cannot be sent at all.
+            let location = format!("http://{host}:{}/", trap.port);
+            *told.lock().unwrap() = (code, location.clone());
+            let error = peer.send(request(&home.url("/"))).await.unwrap_err();
+            match error {
+                FetchError::Address(AddressError::Forbidden { .. }) => refused += 1,
+                FetchError::Redirect { .. } => assert!(Url::parse(&location).is_err(), "{location}"),
+                other => panic!("{code} {location}: {other:?}"),
+            }
+        }
+    }
+    assert!(refused >= 5 * 300, "{refused}");
+    assert_eq!(trap.count(), 0);
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_scheme_or_with_credentials_is_refused() {
+    let (home, told) = pointing();
+    let peer = peer(&home);
+    for location in [
+        "file:///etc/passwd",
+        "ftp://example.com/",
+        "gopher://example.com/",
+        "http://u:swordfish@example.com/",
+    ] {
+        *told.lock().unwrap() = (302, location.to_owned());
+        let error = peer.send(request(&home.url("/"))).await.unwrap_err();
+        assert!(error.to_string().starts_with("SSRF protection: "), "{error}");
+        assert!(!error.to_string().contains("swordfish"));
+    }
+}
+
+#[tokio::test]
+async fn a_private_address_is_allowed_for_the_host_and_port_of_the_peer_alone() {
+    let (home, trap) = (Upstream::start(|_| Reply::new(200, "")).unwrap(), Trap::set());
+    let peer = peer(&home);
+    assert!(peer.send(request(&home.url("/"))).await.is_ok());
+    let other = format!("http://127.0.0.1:{}/", trap.port);
+    let refused = peer.send(request(&other)).await.unwrap_err();
+    assert!(matches!(refused, FetchError::Address(AddressError::Forbidden { .. })), "{refused:?}");
+    assert_eq!(trap.count(), 0);
+}
+
+#[tokio::test]
+async fn five_redirects_are_followed_and_no_sixth() {
+    for (hops, arrives) in [(5, true), (6, false)] {
+        let home = Upstream::start(move |asked| match asked.target.trim_start_matches('/').parse::<u32>() {
+            Ok(0) | Err(_) => Reply::new(200, "here"),
+            Ok(left) => Reply::redirect(302, &format!("/{}", left - 1)),
+        })
+        .unwrap();
+        let answer = peer(&home).send(request(&home.url(&format!("/{hops}")))).await;
+        match answer {
+            Ok(answer) => assert!(arrives && &answer.body[..] == b"here"),
+            Err(error) => assert!(!arrives && matches!(error, FetchError::Redirect { .. }), "{error:?}"),
+        }
+        assert_eq!(home.requests().len(), 6);
+    }
+}
+
+#[tokio::test]
+async fn what_leads_nowhere_is_an_answer() {
+    let home = Upstream::start(|asked| match asked.target.as_str() {
+        "/none" => Reply::new(302, "no location"),
+        "/not-modified" => Reply::redirect(304, "/"),
+        _ => Reply::redirect(300, "/"),
+    })
+    .unwrap();
+    for (path, status) in [("/none", 302), ("/not-modified", 304), ("/choices", 300)] {
+        assert_eq!(peer(&home).send(request(&home.url(path))).await.unwrap().status, status);
+    }
+}
+
+#[tokio::test]
+async fn connections_are_used_again_and_a_slow_answer_ends_with_the_limit() {
+    let home = Upstream::start(|asked| match asked.target.as_str() {
+        "/slow" => Reply::Held,
+        _ => Reply::new(200, "x".repeat(1024)),
+    })
+    .unwrap();
+    let peer = peer(&home);
+    for _ in 0..3 {
+        peer.send(request(&home.url("/"))).await.unwrap();
+    }
+    assert!(home.requests().iter().all(|asked| asked.connection == 0));
+    let slow = Request { timeout: Duration::from_millis(50), ..request(&home.url("/slow")) };
+    let error = peer.send(slow).await.unwrap_err();
+    assert_eq!(error.to_string(), "no answer from '127.0.0.1' within 50 ms");
+    let large = Request { cap: 1023, ..request(&home.url("/")) };
+    assert!(matches!(peer.send(large).await, Err(FetchError::TooLarge { cap: 1023, .. })));
+}
