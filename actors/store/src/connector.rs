@@ -4,13 +4,16 @@ use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
-use diesel_async::AsyncPgConnection;
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use tokio_postgres::NoTls;
 
 use crate::config::{StoreConfig, Target};
 use crate::conn::{Conn, Inline};
 use crate::error::{OpenError, StoreError, with_causes};
+
+/// A process that is stopped inside a transaction, and does not even hang up, holds its locks no longer than this.
+const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +82,11 @@ impl Connector {
 async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {
     let (client, connection) =
         settings.connect(NoTls).await.map_err(|error| StoreError::Unavailable(with_causes(&error)))?;
-    AsyncPgConnection::try_from_client_and_connection(client, connection)
+    let mut conn = AsyncPgConnection::try_from_client_and_connection(client, connection)
         .await
-        .map_err(|error| StoreError::Unavailable(error.to_string()))
+        .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    conn.batch_execute(STOPPED).await?;
+    Ok(conn)
 }
 
 impl bb8::ManageConnection for Connector {

@@ -1,3 +1,5 @@
+DROP INDEX cron_occurrences_status;
+DROP INDEX cron_occurrences_scheduled;
 DROP TRIGGER cron_schedule_state_touch;
 CREATE TRIGGER cron_schedule_state_touch AFTER UPDATE ON cron_schedule_state FOR EACH ROW BEGIN
     UPDATE cron_schedule_state SET updated_at = strftime('%Y-%m-%d %H:%M:%f', 'now') WHERE channel_id = NEW.channel_id;

@@ -4,6 +4,10 @@ ALTER TABLE cron_occurrences ADD COLUMN recoveries INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE cron_occurrences ADD COLUMN claims INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE cron_occurrences ADD COLUMN attempt_counted BOOLEAN NOT NULL DEFAULT FALSE;
 
+-- Lists are asked for by status, and by when occurrences were due.
+CREATE INDEX cron_occurrences_scheduled ON cron_occurrences (scheduled_for);
+CREATE INDEX cron_occurrences_status ON cron_occurrences (status, created_at, id);
+
 -- The ledger sets `updated_at` itself, which costs less; whoever does not has it set.
 DROP TRIGGER cron_schedule_state_touch;
 CREATE TRIGGER cron_schedule_state_touch AFTER UPDATE ON cron_schedule_state FOR EACH ROW WHEN NEW.updated_at = OLD.updated_at BEGIN

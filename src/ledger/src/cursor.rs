@@ -80,3 +80,55 @@ impl Cursor {
         pauses
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> NaiveDateTime {
+        chrono::DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap().naive_utc()
+    }
+
+    fn align(version: i64, hash: &str, next: i64) -> Align {
+        Align { channel_id: "c".into(), version, config_hash: hash.into(), next_fire_at: at(next) }
+    }
+
+    #[test]
+    fn a_cursor_goes_on_unless_the_instants_changed_or_it_was_paused() {
+        let mut cursor = Cursor::begin(&align(1, "x", 10));
+        assert!(!cursor.align(&align(1, "x", 99)));
+        assert_eq!(cursor.next_fire_at, at(10), "a restart goes on where it stands");
+        assert!(cursor.align(&align(2, "x", 99)));
+        assert_eq!(
+            (cursor.next_fire_at, cursor.channel_version),
+            (at(10), 2),
+            "so does an edit of the payload"
+        );
+        assert!(cursor.align(&align(3, "y", 99)));
+        assert_eq!(cursor.next_fire_at, at(99), "an edit of the schedule begins anew");
+        assert!(cursor.pause(at(100)) && !cursor.pause(at(101)));
+        assert!(cursor.align(&align(3, "y", 200)));
+        assert_eq!((cursor.next_fire_at, cursor.paused_at), (at(200), None));
+    }
+
+    #[test]
+    fn a_node_that_has_not_heard_of_a_change_turns_nothing_back() {
+        let mut cursor = Cursor::begin(&align(2, "new", 10));
+        let before = cursor.clone();
+        assert!(!cursor.align(&align(1, "old", 99)));
+        assert!(!cursor.advance(1, at(10), at(20)));
+        assert_eq!(cursor, before);
+        cursor.pause(at(11));
+        assert!(cursor.align(&align(1, "old", 99)), "one that stands still is free to be taken");
+    }
+
+    #[test]
+    fn one_of_those_who_see_the_same_cursor_moves_it() {
+        let mut cursor = Cursor::begin(&align(1, "x", 10));
+        assert!(cursor.advance(1, at(10), at(20)));
+        assert!(!cursor.advance(1, at(10), at(20)));
+        assert!(!cursor.advance(1, at(20), at(20)), "it never stands still nor turns back");
+        cursor.pause(at(15));
+        assert!(!cursor.advance(1, at(20), at(30)));
+    }
+}

@@ -1,1 +1,196 @@
+use super::*;
+use crate::slot::is_saturated;
 
+const LEASE: Duration = Duration::from_secs(60);
+
+fn at(second: i64) -> NaiveDateTime {
+    chrono::DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap().naive_utc()
+}
+
+fn due() -> Occurrence {
+    Occurrence::pending(Uuid::from_u128(1), at(0))
+}
+
+/// Claimed at that second, by a holder.
+fn claimed(row: &mut Occurrence, holder: &str, second: i64) -> ClaimKey {
+    let claim = row.claim(holder, LEASE, 5, at(second));
+    assert!(matches!(claim, Claimed::Taken { .. }), "{claim:?}");
+    row.key().unwrap()
+}
+
+fn plain(second: i64) -> Start<'static> {
+    Start { version: 3, singleton: None, trace_id: None, lease: LEASE, now: at(second) }
+}
+
+fn one() -> Singleton {
+    Singleton { key: "k".into(), slots: 1 }
+}
+
+fn failed() -> Settlement {
+    Settlement::Failed { message: "no luck".into() }
+}
+
+#[test]
+fn a_row_is_claimed_when_due_started_renewed_and_settled() {
+    let mut row = due();
+    assert_eq!(row.claim("a", LEASE, 5, at(-1)), Claimed::Unavailable, "not yet due");
+    assert_eq!(row.claim("a", LEASE, 5, at(0)), Claimed::Taken { raised: true, recovered: false });
+    assert_eq!((row.attempt, row.claimed_until), (1, Some(at(60))));
+    let key = row.key().unwrap();
+    assert_eq!(row.claim("b", LEASE, 5, at(60)), Claimed::Unavailable, "its lease holds to the last instant");
+    assert_eq!(row.start(&key, plain(10)), Started::Running(None));
+    assert_eq!((row.status, row.executing_version, row.started_at), (Status::Running, Some(3), Some(at(10))));
+    assert_eq!(row.claimed_until, Some(at(70)));
+    assert!(row.renew(&key, None, LEASE, at(50)));
+    assert_eq!(row.claimed_until, Some(at(110)));
+    assert!(row.settle(&key, Settlement::Completed, at(90)));
+    assert_eq!((row.status, row.completed_at, row.claimed_until), (Status::Completed, Some(at(90)), None));
+    assert_eq!(row.claimed_by.as_deref(), Some("a"), "who ran it stays on record");
+    assert_eq!(row.claim("b", LEASE, 5, at(900)), Claimed::Unavailable);
+}
+
+#[test]
+fn a_claim_whose_lease_ended_is_taken_over_and_the_late_one_changes_nothing() {
+    let mut row = due();
+    let late = claimed(&mut row, "a", 0);
+    row.start(&late, plain(0));
+    assert_eq!(row.claim("b", LEASE, 5, at(61)), Claimed::Taken { raised: true, recovered: true });
+    assert_eq!((row.status, row.attempt, row.recoveries), (Status::Claimed, 2, 1));
+    let before = row.clone();
+    assert!(!row.renew(&late, None, LEASE, at(62)));
+    assert!(!row.settle(&late, Settlement::Completed, at(62)));
+    assert!(!row.settle(&late, failed(), at(62)));
+    assert!(!row.give_back(&late, true));
+    assert_eq!(row.start(&late, plain(62)), Started::Lost);
+    assert_eq!(row, before);
+}
+
+#[test]
+fn as_many_recoveries_run_as_are_allowed_and_the_next_end_of_a_lease_fails_the_row() {
+    let mut row = due();
+    let mut now = 0;
+    for recoveries in 0..=2 {
+        assert_eq!(
+            row.claim("a", LEASE, 2, at(now)),
+            Claimed::Taken { raised: true, recovered: recoveries > 0 }
+        );
+        let key = row.key().unwrap();
+        assert_eq!(row.start(&key, plain(now)), Started::Running(None));
+        now += 61;
+    }
+    assert_eq!(row.claim("a", LEASE, 2, at(now)), Claimed::Exhausted);
+    assert_eq!((row.status, row.attempt, row.completed_at), (Status::Failed, 3, Some(at(now))));
+    assert!(row.error_message.as_ref().unwrap().starts_with("attempts_exhausted: "), "{row:?}");
+    row.retry().unwrap();
+    assert_eq!((row.attempt, row.recoveries), (4, 0));
+    assert_eq!(row.claim("a", LEASE, 2, at(now)), Claimed::Taken { raised: false, recovered: false });
+}
+
+#[test]
+fn a_claim_given_back_did_not_attempt_and_its_number_opens_nothing_again() {
+    let mut row = due();
+    let first = claimed(&mut row, "a", 0);
+    assert!(row.give_back(&first, true));
+    assert_eq!((row.status, row.attempt, row.claimed_until), (Status::Pending, 0, None));
+    let second = claimed(&mut row, "a", 1);
+    assert_eq!((first.attempt, second.attempt), (1, 1));
+    let before = row.clone();
+    assert!(!row.give_back(&first, true), "an answer that was lost is asked for again");
+    assert!(!row.settle(&first, failed(), at(2)));
+    assert_eq!(row, before);
+    row.start(&second, Start { trace_id: Some(Uuid::from_u128(9)), ..plain(2) });
+    assert!(row.give_back(&second, true), "refused by a guard");
+    assert_eq!((row.attempt, row.started_at, row.trace_id, row.executing_version), (0, None, None, None));
+}
+
+#[test]
+fn a_retry_counts_at_once_and_its_claim_does_not_even_when_given_back() {
+    let mut row = due();
+    let key = claimed(&mut row, "a", 0);
+    row.settle(&key, failed(), at(1));
+    row.retry().unwrap();
+    assert_eq!(
+        (row.status, row.attempt, &row.error_message, row.completed_at),
+        (Status::Pending, 2, &None, None)
+    );
+    for _ in 0..3 {
+        assert_eq!(row.claim("b", LEASE, 5, at(2)), Claimed::Taken { raised: false, recovered: false });
+        assert_eq!(row.attempt, 2);
+        let key = row.key().unwrap();
+        assert!(row.give_back(&key, false));
+    }
+    assert_eq!(row.attempt, 2);
+    claimed(&mut row, "b", 3);
+    assert_eq!(row.claim("c", LEASE, 5, at(64)), Claimed::Taken { raised: true, recovered: true });
+    assert_eq!(row.attempt, 3);
+}
+
+#[test]
+fn what_a_lease_has_cost_is_not_given_back() {
+    let mut row = due();
+    claimed(&mut row, "a", 0);
+    let taken_over = claimed(&mut row, "b", 61);
+    assert!(row.give_back(&taken_over, true));
+    assert_eq!((row.attempt, row.recoveries), (1, 1), "the attempt did not happen, the lost one did");
+}
+
+#[test]
+fn only_what_failed_or_was_skipped_is_retried() {
+    for status in Status::ALL {
+        let mut row = Occurrence { status, ..due() };
+        assert_eq!(row.retry().is_ok(), status.is_retryable(), "{status}");
+    }
+}
+
+#[test]
+fn a_key_has_as_many_holders_as_slots_and_the_next_is_skipped_with_its_reason() {
+    let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), at(0)));
+    let (a, b) = (claimed(&mut first, "a", 0), claimed(&mut second, "b", 0));
+    let one = one();
+    let start = |slots| Start { singleton: Some((&one, slots)), ..plain(1) };
+    let Started::Running(Some(slot)) = first.start(&a, start(&[])) else { panic!("a slot is free") };
+    assert_eq!((slot.slot, slot.token, slot.lease_until), (0, 1, at(61)));
+    assert_eq!(first.slot, Some(HeldSlot { key: "k".into(), slot: 0, token: 1 }));
+    assert_eq!(second.start(&b, start(&[slot])), Started::Saturated);
+    assert_eq!((second.status, second.claimed_until), (Status::SkippedSingleton, None));
+    let why = second.error_message.unwrap();
+    assert!(why.contains("\"k\"") && why.contains("forbid"), "{why}");
+}
+
+#[test]
+fn slots_are_taken_from_the_lowest_and_an_own_one_is_taken_again() {
+    let slot = |slot, occurrence, until| Slot {
+        slot,
+        occurrence: Uuid::from_u128(occurrence),
+        holder: "x".into(),
+        token: 7,
+        lease_until: at(until),
+    };
+    let taken = |rows: &[Slot], slots| {
+        take(rows, slots, Uuid::from_u128(1), "me", LEASE, at(10)).map(|slot| (slot.slot, slot.token))
+    };
+    assert_eq!(taken(&[], 2), Some((0, 1)));
+    assert_eq!(taken(&[slot(0, 2, 10)], 2), Some((1, 1)), "a lease holds to its last instant");
+    assert_eq!(taken(&[slot(0, 2, 9)], 2), Some((0, 8)), "one that ended is taken over");
+    assert_eq!(taken(&[slot(0, 2, 50), slot(1, 3, 50)], 2), None);
+    assert_eq!(taken(&[slot(0, 2, 9), slot(1, 1, 50)], 2), Some((1, 8)), "its own comes first");
+    assert_eq!(taken(&[slot(1, 1, 50)], 1), Some((0, 1)), "beyond the slots nothing is taken");
+    assert!(is_saturated(&[slot(0, 2, 10)], 1, at(10)) && !is_saturated(&[slot(0, 2, 10)], 2, at(10)));
+}
+
+#[test]
+fn a_run_that_lost_its_slot_is_not_renewed() {
+    let mut row = due();
+    let key = claimed(&mut row, "a", 0);
+    let one = one();
+    let start = Start { singleton: Some((&one, &[])), ..plain(0) };
+    let Started::Running(Some(mut slot)) = row.start(&key, start) else { panic!("a slot is free") };
+    let held = row.slot.clone().unwrap();
+    assert!(row.renew(&key, Some((&held, Some(&mut slot))), LEASE, at(30)));
+    assert_eq!((slot.lease_until, row.claimed_until), (at(90), Some(at(90))));
+    let mut others = Slot { occurrence: Uuid::from_u128(2), token: 2, ..slot };
+    let before = (row.clone(), others.clone());
+    assert!(!row.renew(&key, Some((&held, Some(&mut others))), LEASE, at(40)));
+    assert!(!row.renew(&key, Some((&held, None)), LEASE, at(40)));
+    assert_eq!((row, others), before);
+}

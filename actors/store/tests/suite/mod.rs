@@ -4,6 +4,7 @@ pub(crate) mod channels;
 pub(crate) mod connectors;
 pub(crate) mod database;
 pub(crate) mod dead_letters;
+pub(crate) mod ledger;
 pub(crate) mod metrics;
 pub(crate) mod mutations;
 pub(crate) mod outages;
@@ -14,6 +15,10 @@ pub(crate) mod traces;
 pub(crate) mod workflows;
 pub(crate) mod writer;
 
+pub(crate) use ledger::{
+    admin as ledger_admin, cursors as ledger_cursors, model as ledger_model, races as ledger_races,
+    runs as ledger_runs,
+};
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, WorkflowContent};
 use svc_store::{AuditEntry, ChannelGates, Mutation, StoreError};

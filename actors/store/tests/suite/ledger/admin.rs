@@ -1,0 +1,180 @@
+//! What is read of the ledger, what admins do to it, and what goes with age.
+
+use svc_ledger::Settlement;
+use svc_model::{Page, Timestamp};
+use svc_store::{AuditFilter, OccurrenceFilter, Started};
+
+use super::super::refusal;
+use super::{Database, audit, claimed, facts, one, read, seconds, start, statuses, written};
+
+pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on_record(db: Database) {
+    let store = db.store().await;
+    let ledger = store.ledger();
+    let records = async || store.audit().list(AuditFilter::default(), Page::default()).await.unwrap().0;
+    written(&ledger, "c", 1).await;
+    let claim = claimed(&ledger, "a").await;
+    let id = claim.key.id.to_string();
+    for status in ["pending", "claimed", "running", "completed", "paused"] {
+        db.execute(&format!("UPDATE cron_occurrences SET status = '{status}'")).await.unwrap();
+        let refused = refusal(ledger.retry(&id, audit("retry")).await);
+        assert_eq!((refused.status(), refused.message().contains(status)), (409, true), "{status}");
+    }
+    for unknown in ["3f2504e0-4f89-41d3-9a0c-0305e82c3301", "nobody", "a\0b"] {
+        assert_eq!(refusal(ledger.retry(unknown, audit("retry")).await).status(), 404);
+    }
+    assert!(records().await.is_empty(), "a refusal is no act");
+    db.execute("UPDATE cron_occurrences SET status = 'claimed'").await.unwrap();
+    let failed = Settlement::Failed { message: "no luck".into() };
+    ledger.start(&claim.key, 1, Some(&one("k")), super::LEASE, None).await.unwrap();
+    assert!(ledger.settle(&claim.key, None, failed, None).await.unwrap());
+    let before = read(&ledger, &claim).await;
+
+    db.execute("ALTER TABLE audit_logs RENAME TO away").await.unwrap();
+    ledger.retry(&id, audit("retry")).await.expect_err("what cannot be recorded is not done");
+    db.execute("ALTER TABLE away RENAME TO audit_logs").await.unwrap();
+    assert_eq!(read(&ledger, &claim).await, before);
+
+    let row = ledger.retry(&id, audit("retry")).await.unwrap();
+    assert_eq!((row.row.status.as_str(), row.row.attempt), ("pending", before.row.attempt + 1));
+    assert_eq!((row.row.id.as_str(), row.row.scheduled_for), (id.as_str(), before.row.scheduled_for));
+    assert_eq!((row.row.completed_at, &row.error_message, &row.claimed_by), (None, &None, &None));
+    assert_eq!((&row.singleton_key, row.singleton_slot, row.fencing_token), (&None, None, None));
+    assert_eq!(row, read(&ledger, &claim).await);
+    let records = records().await;
+    assert_eq!(records.len(), 1);
+    assert_eq!((records[0].action.as_str(), records[0].resource_id.as_str()), ("retry", id.as_str()));
+    for status in ["skipped_misfire", "skipped_singleton"] {
+        db.execute(&format!("UPDATE cron_occurrences SET status = '{status}'")).await.unwrap();
+        assert_eq!(ledger.retry(&id, audit("retry")).await.unwrap().row.status, "pending");
+    }
+}
+
+pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: Database) {
+    let store = db.store().await;
+    let ledger = store.ledger();
+    let before = ledger.now().await.unwrap();
+    let row = ledger.trigger(facts("c"), audit("trigger")).await.unwrap();
+    assert_eq!(
+        (row.row.trigger.as_str(), row.row.status.as_str(), row.row.attempt),
+        ("manual", "pending", 0)
+    );
+    assert!((row.row.scheduled_for.naive() - before).abs() < seconds(2));
+    assert_eq!(row, ledger.get(&row.row.id).await.unwrap().unwrap());
+    let claim = claimed(&ledger, "a").await;
+    assert_eq!((claim.key.id.to_string(), claim.trigger.name()), (row.row.id, "manual"));
+    let (records, _) = store.audit().list(AuditFilter::default(), Page::default()).await.unwrap();
+    assert_eq!((records[0].action.as_str(), records[0].resource_id.as_str()), ("trigger", "c"));
+    db.execute("ALTER TABLE audit_logs RENAME TO away").await.unwrap();
+    ledger.trigger(facts("c"), audit("trigger")).await.expect_err("what cannot be recorded is not done");
+    assert_eq!(statuses(&ledger).await, ["claimed"]);
+}
+
+pub(crate) async fn occurrences_are_filtered_and_newest_first(db: Database) {
+    let ledger = db.store().await.ledger();
+    let first = written(&ledger, "c", 5).await;
+    written(&ledger, "d", 2).await;
+    let claim = claimed(&ledger, "a").await;
+    assert!(ledger.settle(&claim.key, None, Settlement::Failed { message: "x".into() }, None).await.unwrap());
+    let found = async |filter| {
+        let (rows, total) = ledger.list(filter, Page::default()).await.unwrap();
+        assert_eq!(rows.len() as i64, total);
+        assert!(rows.is_sorted_by(|a, b| (a.created_at, &a.id) > (b.created_at, &b.id)), "{rows:?}");
+        total
+    };
+    let any = OccurrenceFilter::default;
+    let of = |channel: &str| OccurrenceFilter { channel_id: Some(channel.into()), ..any() };
+    let at = |n| Some(Timestamp::from_naive(first + seconds(n)));
+    assert_eq!(found(any()).await, 7);
+    assert_eq!(found(of("c")).await, 5);
+    assert_eq!(found(of("nobody")).await, 0);
+    assert_eq!(found(of("a\0b")).await, 0);
+    assert_eq!(found(OccurrenceFilter { status: Some("failed".into()), ..any() }).await, 1);
+    assert_eq!(found(OccurrenceFilter { status: Some("no such".into()), ..any() }).await, 0);
+    assert_eq!(found(OccurrenceFilter { since: at(1), until: at(3), ..of("c") }).await, 3, "both ends count");
+    assert_eq!(found(OccurrenceFilter { since: at(4), ..of("c") }).await, 1);
+    assert_eq!(found(OccurrenceFilter { until: at(0), ..of("c") }).await, 1);
+}
+
+pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them(db: Database) {
+    let ledger = db.store().await.ledger();
+    written(&ledger, "c", 25).await;
+    // One transaction writes them at one instant: the id keeps them in order.
+    db.execute("UPDATE cron_occurrences SET created_at = '2026-01-01 00:00:00'").await.unwrap();
+    let page = async |offset| {
+        let (rows, total) = ledger.list(Default::default(), Page { limit: 10, offset }).await.unwrap();
+        (rows.into_iter().map(|row| row.id).collect::<Vec<_>>(), total)
+    };
+    let mut all = Vec::new();
+    for offset in [0, 10, 20] {
+        let (rows, total) = page(offset).await;
+        assert_eq!(total, 25);
+        all.extend(rows);
+    }
+    assert_eq!(all.len(), 25);
+    assert!(all.is_sorted_by(|a, b| a > b));
+    // A row that arrives is the newest: it moves every page by one, and none out of its order.
+    ledger.trigger(facts("c"), audit("trigger")).await.unwrap();
+    assert_eq!(page(1).await, (all[..10].to_vec(), 26));
+    assert_eq!(page(11).await.0, all[10..20]);
+}
+
+pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: Database) {
+    let ledger = db.store().await.ledger();
+    assert_eq!(ledger.backlog().await.unwrap(), Default::default());
+    let first = written(&ledger, "c", 3).await;
+    written(&ledger, "d", 1).await;
+    let claim = claimed(&ledger, "a").await;
+    let backlog = ledger.backlog().await.unwrap();
+    assert_eq!(backlog.pending, 3);
+    assert!((998..=1060).contains(&backlog.oldest_pending_secs.unwrap()), "{backlog:?}");
+    let singleton = svc_ledger::Singleton { key: "k".into(), slots: 2 };
+    assert!(matches!(start(&ledger, &claim, Some(&singleton)).await, Started::Running { .. }));
+    let held = ledger.slots_held(vec!["k".into(), "free".into()]).await.unwrap();
+    assert_eq!((held.get("k"), held.get("free")), (Some(&1), None));
+
+    let status = ledger.status(vec!["d".into(), "c".into(), "nobody".into()]).await.unwrap();
+    assert_eq!(status.iter().map(|s| s.channel_id.as_str()).collect::<Vec<_>>(), ["c", "d"]);
+    assert_eq!((status[0].next_fire_at.naive(), status[0].paused_at), (first + seconds(3), None));
+    let of_c = ["c", "d"].map(|channel| claim.channel_id == channel);
+    assert_eq!(status[0].pending + status[1].pending, 3);
+    assert_eq!(of_c[0], status[0].pending == 2);
+    assert_eq!(status[0].last_scheduled_for.map(|at| at.naive()), Some(first + seconds(2)), "the newest");
+    assert_eq!((status[0].last_status.as_deref(), status[0].last_completed_at), (Some("pending"), None));
+}
+
+pub(crate) async fn what_has_ended_goes_with_age_and_what_waits_never(db: Database) {
+    let ledger = db.store().await.ledger();
+    written(&ledger, "c", 9).await;
+    for status in [
+        "completed",
+        "failed",
+        "skipped_misfire",
+        "skipped_singleton",
+        "claimed",
+        "running",
+        "pending",
+        "odd",
+    ] {
+        let one = "SELECT min(id) FROM cron_occurrences WHERE status = 'pending'";
+        let end = format!("UPDATE cron_occurrences SET status = '{status}x' WHERE id = ({one})");
+        db.execute(&end).await.unwrap();
+    }
+    db.execute(
+        "UPDATE cron_occurrences SET status = substr(status, 1, length(status) - 1) WHERE status LIKE '%x';
+         INSERT INTO cron_singletons (singleton_key, slot, occurrence_id, holder, fencing_token, lease_until) VALUES
+         ('old', 0, 'o', 'h', 1, '2000-01-01 00:00:00'), ('live', 0, 'o', 'h', 1, '2100-01-01 00:00:00')",
+    )
+    .await
+    .unwrap();
+    assert_eq!(ledger.delete_expired(1, 2).await.unwrap(), 0, "nothing is as old");
+    db.execute("UPDATE cron_occurrences SET created_at = '2020-01-01 00:00:00'").await.unwrap();
+    assert_eq!(ledger.delete_expired(1, 3).await.unwrap(), 4, "in steps of three");
+    let mut left = statuses(&ledger).await;
+    left.sort();
+    assert_eq!(left, ["claimed", "odd", "pending", "pending", "running"]);
+    db.execute("DELETE FROM cron_singletons WHERE singleton_key = 'live'").await.unwrap();
+    let none =
+        "INSERT INTO cron_singletons (singleton_key, slot, occurrence_id, holder, fencing_token, lease_until)
+                VALUES ('old', 0, 'o', 'h', 1, '2000-01-01 00:00:00')";
+    db.execute(none).await.expect("a slot that nobody has wanted for as long went too");
+}

@@ -1,0 +1,147 @@
+//! Cursors, and instants put on record.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use chrono::{NaiveDateTime, TimeZone, Utc};
+use futures_util::future::join_all;
+use svc_ledger::{Align, Misfire, Missed};
+use svc_model::{Page, Status};
+use svc_store::{Materialised, OccurrenceFilter};
+
+use super::super::{any, channel, gates, workflow};
+use super::{Database, ago, align, claimed, one, order, seconds, start, statuses, written};
+
+pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: Database) {
+    let ledger = db.store().await.ledger();
+    let next = ago(&ledger, 10).await;
+    let made = ledger.align(align("c", next)).await.unwrap();
+    assert_eq!((made.next_fire_at, made.paused_at, made.channel_version), (next, None, 1));
+    let later = next + seconds(99);
+    let edited = Align { version: 2, ..align("c", later) };
+    let kept = ledger.align(edited.clone()).await.unwrap();
+    assert_eq!((kept.next_fire_at, kept.channel_version), (next, 2), "it goes on where it stands");
+    let other = Align { version: 3, config_hash: "other".into(), ..edited };
+    let anew = ledger.align(other).await.unwrap();
+    assert_eq!((anew.next_fire_at, anew.config_hash.as_str()), (later, "other"));
+    let stale = ledger.align(align("c", next)).await.unwrap();
+    assert_eq!(stale, anew, "a node that has not heard changes nothing");
+    assert_eq!(ledger.cursors().await.unwrap(), [anew]);
+}
+
+pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: Database) {
+    let nodes = [db.store().await.ledger(), db.store().await.ledger()];
+    let from = ago(&nodes[0], 100).await;
+    let mut next = from;
+    nodes[0].align(align("c", from)).await.unwrap();
+    for round in 1..=5 {
+        let tries = (0..8).map(|n| nodes[n % 2].materialise(order("c", next, 3)));
+        let answers = join_all(tries).await;
+        let (won, lost): (Vec<_>, Vec<_>) = answers
+            .into_iter()
+            .map(Result::unwrap)
+            .partition(|answer| *answer == Materialised::Written { inserted: 3, skipped: 0 });
+        assert_eq!((won.len(), lost.len()), (1, 7));
+        next += seconds(3);
+        for answer in lost {
+            assert!(matches!(answer, Materialised::Moved(cursor) if cursor.next_fire_at == next));
+        }
+        assert_eq!(statuses(&nodes[1]).await.len(), 3 * round);
+    }
+}
+
+pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: Database) {
+    let ledger = db.store().await.ledger();
+    let from = ago(&ledger, 100).await;
+    let utc = |instant: NaiveDateTime| Utc.from_utc_datetime(&instant);
+    let missed =
+        Missed { count: 41, oldest: utc(from), newest: utc(from + seconds(40)), policy: Misfire::Latest };
+    let mut plan = order("c", from, 60);
+    plan.fire = vec![from + seconds(41), from + seconds(59)];
+    plan.missed = Some(missed);
+    assert_eq!(ledger.materialise(plan.clone()).await.unwrap(), Materialised::Gone, "there is no cursor");
+    ledger.align(align("c", from)).await.unwrap();
+    let written = ledger.materialise(plan.clone()).await.unwrap();
+    assert_eq!(written, Materialised::Written { inserted: 2, skipped: 0 });
+    assert_eq!(statuses(&ledger).await, ["skipped_misfire", "pending", "pending"]);
+    let skipped = OccurrenceFilter { status: Some("skipped_misfire".into()), ..Default::default() };
+    let (rows, total) = ledger.list(skipped, Page::default()).await.unwrap();
+    let row = ledger.get(&rows[0].id).await.unwrap().unwrap();
+    assert_eq!((total, row.row.scheduled_for.naive(), row.row.attempt), (1, from + seconds(40), 0));
+    assert_eq!(row.error_message, Some(missed.message()));
+    assert!(row.row.completed_at.is_some() && row.row.started_at.is_none());
+    assert_eq!((row.row.channel_name.as_str(), row.workflow_id.as_deref()), ("c by name", Some("w")));
+
+    // Turned back by hand, the cursor passes the same instants again.
+    let back = from.format("UPDATE cron_schedule_state SET next_fire_at = '%Y-%m-%d %H:%M:%S'").to_string();
+    db.execute(&back).await.unwrap();
+    let again = ledger.materialise(plan).await.unwrap();
+    assert_eq!(again, Materialised::Written { inserted: 0, skipped: 0 });
+    assert_eq!(statuses(&ledger).await.len(), 3);
+}
+
+pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: Database) {
+    let ledger = db.store().await.ledger();
+    let from = written(&ledger, "c", 1).await + seconds(1);
+    let singleton = one("shared");
+    let claim = claimed(&ledger, "a").await;
+    start(&ledger, &claim, Some(&singleton)).await;
+    let mut plan = order("c", from, 2);
+    plan.singleton = Some(singleton.clone());
+    let skipped = ledger.materialise(plan).await.unwrap();
+    assert_eq!(skipped, Materialised::Written { inserted: 0, skipped: 2 });
+    assert_eq!(statuses(&ledger).await, ["running", "skipped_singleton", "skipped_singleton"]);
+    let (rows, _) = ledger.list(Default::default(), Page { limit: 1, offset: 0 }).await.unwrap();
+    let why = ledger.get(&rows[0].id).await.unwrap().unwrap().error_message.unwrap();
+    assert_eq!(why, singleton.skip_message());
+    super::expire(&db, &claim.key.id.to_string()).await;
+    let mut plan = order("c", from + seconds(2), 1);
+    plan.singleton = Some(singleton);
+    let waits = ledger.materialise(plan).await.unwrap();
+    assert_eq!(waits, Materialised::Written { inserted: 1, skipped: 0 }, "nobody holds the key any more");
+}
+
+pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_leaves_nothing(db: Database) {
+    let store = db.store().await;
+    let (channels, ledger) = (store.channels(), store.ledger());
+    store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    store.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    let is_paused = async || ledger.cursors().await.unwrap()[0].paused_at.is_some();
+    channels.create(Some("c".into()), channel("c", None), any()).await.unwrap();
+    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    let from = written(&ledger, "c", 2).await + seconds(2);
+    channels.new_version("c", any()).await.unwrap();
+    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    assert!(!is_paused().await, "a new version takes over");
+    channels.set_status("c", Status::Archived, None, gates(), any()).await.unwrap();
+    assert!(is_paused().await);
+    let moved = ledger.materialise(order("c", from, 1)).await.unwrap();
+    assert!(matches!(moved, Materialised::Moved(cursor) if cursor.paused_at.is_some()), "nothing is written");
+    assert_eq!(statuses(&ledger).await.len(), 2, "what is on record stays");
+    let later = from + seconds(500);
+    let anew = ledger.align(align("c", later)).await.unwrap();
+    assert_eq!((anew.next_fire_at, anew.paused_at), (later, None));
+
+    let claim = claimed(&ledger, "a").await;
+    start(&ledger, &claim, Some(&one("k"))).await;
+    channels.delete("c", any()).await.unwrap();
+    assert!(ledger.cursors().await.unwrap().is_empty() && statuses(&ledger).await.is_empty());
+    assert_eq!(ledger.materialise(order("c", later, 1)).await.unwrap(), Materialised::Gone);
+    assert!(!ledger.renew(&claim.key, None, super::LEASE).await.unwrap(), "a run of it is lost");
+    let held = ledger.slots_held(vec!["k".into()]).await.unwrap();
+    assert_eq!(held.get("k"), Some(&1), "and nobody follows it before it has noticed");
+}
+
+pub(crate) async fn a_cursor_that_nobody_moves_is_paused(db: Database) {
+    let ledger = db.store().await.ledger();
+    for (channel, due) in [("served", 100), ("forsaken", 100), ("recent", 10), ("ahead", -100)] {
+        let next = ago(&ledger, due).await;
+        ledger.align(align(channel, next)).await.unwrap();
+    }
+    let serving = HashSet::from(["served".to_owned()]);
+    let overdue = Duration::from_secs(60);
+    assert_eq!(ledger.pause_stale(serving.clone(), overdue).await.unwrap(), ["forsaken"]);
+    assert!(ledger.pause_stale(serving, overdue).await.unwrap().is_empty(), "once is enough");
+    let paused: Vec<_> = ledger.cursors().await.unwrap().into_iter().map(|c| c.paused_at.is_some()).collect();
+    assert_eq!(paused, [false, true, false, false], "ahead, forsaken, recent, served");
+}

@@ -1,0 +1,107 @@
+//! The cron ledger.
+
+pub(crate) mod admin;
+pub(crate) mod cursors;
+pub(crate) mod model;
+pub(crate) mod races;
+pub(crate) mod runs;
+
+use std::time::Duration;
+
+use chrono::{NaiveDateTime, SubsecRound, TimeDelta};
+use svc_ledger::{Align, Singleton};
+use svc_model::Page;
+use svc_store::{
+    AuditEntry, ChannelFacts, Claim, Ledger, Materialise, Materialised, OccurrenceFilter, OccurrenceRecord,
+    Started,
+};
+
+use super::database::Database;
+
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+pub(crate) const MOST: u32 = 5;
+
+pub(crate) fn facts(channel: &str) -> ChannelFacts {
+    ChannelFacts {
+        channel_id: channel.into(),
+        channel_name: format!("{channel} by name"),
+        channel_version: 1,
+        workflow_id: Some("w".into()),
+    }
+}
+
+pub(crate) fn align(channel: &str, next: NaiveDateTime) -> Align {
+    Align { channel_id: channel.into(), version: 1, config_hash: "hash".into(), next_fire_at: next }
+}
+
+pub(crate) fn seconds(seconds: i64) -> TimeDelta {
+    TimeDelta::seconds(seconds)
+}
+
+pub(crate) fn one(key: &str) -> Singleton {
+    Singleton { key: key.into(), slots: 1 }
+}
+
+pub(crate) fn audit(action: &str) -> AuditEntry {
+    super::mutation("cron_occurrence", action).audit
+}
+
+/// So many seconds ago by the database clock, without a fraction.
+pub(crate) async fn ago(ledger: &Ledger, before: i64) -> NaiveDateTime {
+    ledger.now().await.unwrap().trunc_subsecs(0) - seconds(before)
+}
+
+/// An order for so many instants, a second apart.
+pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> Materialise {
+    Materialise {
+        channel: facts(channel),
+        from,
+        next: from + seconds(count),
+        fire: (0..count).map(|n| from + seconds(n)).collect(),
+        missed: None,
+        singleton: None,
+    }
+}
+
+/// Puts so many instants on record, all of them due; answers the first.
+pub(crate) async fn written(ledger: &Ledger, channel: &str, count: i64) -> NaiveDateTime {
+    let from = ago(ledger, 1000).await;
+    ledger.align(align(channel, from)).await.unwrap();
+    let written = ledger.materialise(order(channel, from, count)).await.unwrap();
+    assert_eq!(written, Materialised::Written { inserted: usize::try_from(count).unwrap(), skipped: 0 });
+    from
+}
+
+/// Takes the one row that is due longest.
+pub(crate) async fn claimed(ledger: &Ledger, holder: &str) -> Claim {
+    let mut claims = ledger.claim(holder, LEASE, 1, MOST, Vec::new()).await.unwrap();
+    assert_eq!((claims.claimed.len(), claims.exhausted.len()), (1, 0));
+    claims.claimed.remove(0)
+}
+
+pub(crate) async fn start(ledger: &Ledger, claim: &Claim, singleton: Option<&Singleton>) -> Started {
+    ledger.start(&claim.key, 1, singleton, LEASE, None).await.unwrap()
+}
+
+pub(crate) async fn read(ledger: &Ledger, claim: &Claim) -> OccurrenceRecord {
+    ledger.get(&claim.key.id.to_string()).await.unwrap().expect("the row is there")
+}
+
+pub(crate) async fn statuses(ledger: &Ledger) -> Vec<String> {
+    let all = Page { limit: 1000, offset: 0 };
+    let (mut rows, _) = ledger.list(OccurrenceFilter::default(), all).await.unwrap();
+    rows.sort_by_key(|row| (row.channel_id.clone(), row.scheduled_for));
+    rows.into_iter().map(|row| row.status).collect()
+}
+
+/// Ends the lease of a row and of its slot, as if it had not been renewed for long.
+pub(crate) async fn expire(db: &Database, id: &str) {
+    let long_ago = "'2000-01-01 00:00:00'";
+    let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
+    db.execute(&format!(
+        "{patience} UPDATE cron_occurrences SET claimed_until = {long_ago} WHERE id = '{id}' AND claimed_until IS NOT NULL;
+         UPDATE cron_singletons SET lease_until = {long_ago} WHERE occurrence_id = '{id}'"
+    ))
+    .await
+    .unwrap();
+}

@@ -1,0 +1,351 @@
+//! The protocol of claims, leases and fences, explored exhaustively: three workers, two instants of one schedule that
+//! forbids runs beside each other, crashes, pauses, an answer that is lost and asked for again, leases that end. How the
+//! rows come about is explored apart, in `watermark.rs`: the two have nothing in common but rows that are pending.
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+
+mod memory;
+
+use memory::{Claim, Memory, now};
+use stateright::{Checker, Model, Property};
+use svc_ledger::{Occurrence, Settlement, Status};
+use uuid::Uuid;
+
+const WORKERS: usize = 3;
+const ROWS: u128 = 2;
+const SLOTS: u32 = 1;
+const MAX_RECOVERIES: u32 = 1;
+/// Claims of a row, so that the states are finite; one more is not explored.
+const CLAIMS: i64 = 2;
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    ledger: Memory,
+    workers: [Worker; WORKERS],
+    /// The write whose answer is lost and which arrives again, at any time; then there is no other.
+    echo: Echo,
+    retries: u8,
+    /// A write of a claim that does not count has changed something.
+    stale_write: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Echo {
+    #[default]
+    None,
+    OnItsWay(Write, Claim),
+    Arrived,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Worker {
+    /// Stopped in the middle of whatever it does, and neither runs nor writes.
+    paused: bool,
+    task: Task,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+enum Task {
+    #[default]
+    Idle,
+    Claimed(Claim),
+    Running(Claim),
+    /// Cancelled by its fence; its writes may still come.
+    Late(Claim),
+}
+
+impl Task {
+    fn claim(&self) -> Option<&Claim> {
+        match self {
+            Self::Idle => None,
+            Self::Claimed(claim) | Self::Running(claim) | Self::Late(claim) => Some(claim),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Write {
+    Renew,
+    Complete,
+    Fail,
+    GiveBack,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Action {
+    Claim(usize),
+    Start(usize),
+    /// And whether the answer is lost, so that it is sent once more.
+    Write(usize, Write, bool),
+    Echo,
+    Crash(usize),
+    Pause(usize),
+    Resume(usize),
+    Fence(usize),
+    Expire(Uuid),
+    Retry(Uuid),
+}
+
+struct Protocol;
+
+fn holder(worker: usize) -> String {
+    // A worker that crashed comes back under its name: the fence must not rest on names that are never used again.
+    format!("w{worker}")
+}
+
+impl State {
+    /// Whether the worker runs something right now.
+    fn runs(&self, worker: &Worker) -> bool {
+        !worker.paused && matches!(worker.task, Task::Running(_))
+    }
+
+    fn holds(&self, claim: &Claim) -> bool {
+        self.ledger.row(claim.key.id).is_held(&claim.key)
+    }
+
+    fn has_ended(&self, claim: &Claim) -> bool {
+        self.ledger.row(claim.key.id).claimed_until.is_none_or(|until| until < now())
+    }
+
+    /// Makes a write, and notices when one that does not count changes something.
+    fn write(&mut self, write: Write, claim: &Claim) -> bool {
+        let (before, counts) = (self.ledger.clone(), self.holds(claim));
+        let done = match write {
+            Write::Renew => self.ledger.renew(claim),
+            Write::Complete => self.ledger.settle(claim, Settlement::Completed),
+            Write::Fail => self.ledger.settle(claim, Settlement::Failed { message: "no".into() }),
+            Write::GiveBack => self.ledger.give_back(claim),
+        };
+        self.stale_write |= !counts && (done || self.ledger != before);
+        done
+    }
+
+    /// What no rule reads of a row that has ended makes no state of its own.
+    fn forget(&mut self) {
+        for row in self.ledger.rows.iter_mut().filter(|row| row.status.is_terminal()) {
+            row.claimed_by = None;
+            row.slot = None;
+            row.error_message = None;
+            row.started_at = None;
+            row.executing_version = None;
+        }
+    }
+
+    /// The same with the workers in an order that does not depend on their names, which mean nothing.
+    fn representative(&self) -> Self {
+        let mut order: Vec<usize> = (0..WORKERS).collect();
+        let weight = |worker: &usize| {
+            let Worker { paused, task } = &self.workers[*worker];
+            let kind = match task {
+                Task::Idle => 0,
+                Task::Claimed(_) => 1,
+                Task::Running(_) => 2,
+                Task::Late(_) => 3,
+            };
+            let claim = task.claim().map(|claim| (claim.key.id, claim.key.claim, claim.raised));
+            let name = holder(*worker);
+            let named = |row: &Occurrence| row.claimed_by.as_deref() == Some(&name);
+            (kind, *paused, claim, self.ledger.rows.iter().map(named).collect::<Vec<_>>())
+        };
+        order.sort_by_key(weight);
+        let name = |old: &str| {
+            let place = order.iter().position(|worker| holder(*worker) == old);
+            place.map_or_else(|| old.to_owned(), holder)
+        };
+        let claim = |claim: &Claim| {
+            let mut claim = claim.clone();
+            claim.key.holder = name(&claim.key.holder);
+            claim
+        };
+        let mut same = self.clone();
+        for (place, worker) in order.iter().enumerate() {
+            let task = match &self.workers[*worker].task {
+                Task::Idle => Task::Idle,
+                Task::Claimed(held) => Task::Claimed(claim(held)),
+                Task::Running(held) => Task::Running(claim(held)),
+                Task::Late(held) => Task::Late(claim(held)),
+            };
+            same.workers[place] = Worker { paused: self.workers[*worker].paused, task };
+        }
+        for row in &mut same.ledger.rows {
+            row.claimed_by = row.claimed_by.as_deref().map(name);
+        }
+        for slot in &mut same.ledger.slots {
+            slot.holder = name(&slot.holder);
+        }
+        if let Echo::OnItsWay(_, held) = &mut same.echo {
+            *held = claim(held);
+        }
+        same
+    }
+
+    /// Whether every row ends, whatever became of the workers so far, once one of them is left in peace.
+    fn can_end(&self) -> bool {
+        let mut ledger = self.ledger.clone();
+        for row in self.ledger.rows.iter().filter(|row| !row.status.is_terminal()) {
+            ledger.expire(row.id);
+        }
+        for _ in 0..=ledger.rows.len() {
+            let Some(claim) = ledger.claim("last", MAX_RECOVERIES) else { continue };
+            if let Ok(slot) = ledger.start(&claim.key, SLOTS) {
+                ledger.settle(&Claim { slot, ..claim }, Settlement::Completed);
+            }
+        }
+        ledger.rows.iter().all(|row| row.status.is_terminal())
+    }
+}
+
+impl Model for Protocol {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let row = |number| Occurrence::pending(Uuid::from_u128(number), now());
+        let ledger = Memory { rows: (1..=ROWS).map(row).collect(), ..Memory::default() };
+        vec![State { ledger, workers: Default::default(), echo: Echo::None, retries: 0, stale_write: false }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let lost: &[bool] = if state.echo == Echo::None { &[false, true] } else { &[false] };
+        for (number, worker) in state.workers.iter().enumerate() {
+            if worker.paused {
+                actions.extend([Action::Resume(number), Action::Crash(number)]);
+                continue;
+            }
+            match &worker.task {
+                Task::Idle => actions.push(Action::Claim(number)),
+                Task::Claimed(_) => {
+                    actions.extend([Action::Start(number), Action::Pause(number), Action::Crash(number)]);
+                    actions.extend(lost.iter().map(|lost| Action::Write(number, Write::GiveBack, *lost)));
+                }
+                Task::Running(_) => {
+                    actions.extend([Action::Fence(number), Action::Pause(number), Action::Crash(number)]);
+                    for write in [Write::Complete, Write::GiveBack] {
+                        actions.extend(lost.iter().map(|lost| Action::Write(number, write, *lost)));
+                    }
+                }
+                Task::Late(_) => {
+                    let writes = [Write::Renew, Write::Complete, Write::Fail, Write::GiveBack];
+                    actions.extend(writes.map(|write| Action::Write(number, write, false)));
+                }
+            }
+        }
+        if matches!(state.echo, Echo::OnItsWay(..)) {
+            actions.push(Action::Echo);
+        }
+        for row in &state.ledger.rows {
+            let is_run = |worker: &Worker| {
+                state.runs(worker)
+                    && worker.task.claim().is_some_and(|claim| claim.key.id == row.id && state.holds(claim))
+            };
+            let is_live = row.claimed_until.is_some_and(|until| until >= now());
+            // Fences hold: a lease ends only after the run under it did, or with its worker stopped.
+            if is_live && !state.workers.iter().any(is_run) {
+                actions.push(Action::Expire(row.id));
+            }
+            if row.status.is_retryable() && state.retries == 0 {
+                actions.push(Action::Retry(row.id));
+            }
+        }
+    }
+
+    fn next_state(&self, last: &State, action: Action) -> Option<State> {
+        let mut state = last.clone();
+        match action {
+            Action::Claim(worker) => {
+                let claim = state.ledger.claim(&holder(worker), MAX_RECOVERIES);
+                state.workers[worker].task = claim.map_or(Task::Idle, Task::Claimed);
+            }
+            Action::Start(worker) => {
+                let claim = state.workers[worker].task.claim().unwrap().clone();
+                state.workers[worker].task = match state.ledger.start(&claim.key, SLOTS) {
+                    Ok(slot) => Task::Running(Claim { slot, ..claim }),
+                    Err(_) => Task::Idle,
+                };
+            }
+            Action::Write(worker, write, answer_is_lost) => {
+                let claim = std::mem::take(&mut state.workers[worker].task).claim().unwrap().clone();
+                state.write(write, &claim);
+                if answer_is_lost {
+                    state.echo = Echo::OnItsWay(write, claim);
+                }
+            }
+            Action::Echo => {
+                if let Echo::OnItsWay(write, claim) = std::mem::replace(&mut state.echo, Echo::Arrived) {
+                    state.write(write, &claim);
+                }
+            }
+            Action::Crash(worker) => state.workers[worker] = Worker::default(),
+            Action::Pause(worker) => state.workers[worker].paused = true,
+            Action::Resume(worker) => {
+                state.workers[worker].paused = false;
+                // It looks at its fence before anything else.
+                if let Task::Running(claim) = &last.workers[worker].task
+                    && (last.has_ended(claim) || !last.holds(claim))
+                {
+                    state.workers[worker].task = Task::Late(claim.clone());
+                }
+            }
+            Action::Fence(worker) => {
+                let claim = state.workers[worker].task.claim().unwrap().clone();
+                state.workers[worker].task = Task::Late(claim);
+            }
+            Action::Expire(id) => state.ledger.expire(id),
+            Action::Retry(id) => {
+                state.ledger.retry(id).unwrap();
+                state.retries += 1;
+            }
+        }
+        state.forget();
+        (state != *last).then_some(state)
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("one claim of a row counts", |_, state: &State| {
+                state.ledger.rows.iter().all(|row| {
+                    let counts =
+                        |worker: &&Worker| worker.task.claim().is_some_and(|claim| row.is_held(&claim.key));
+                    state.workers.iter().filter(counts).count() <= 1
+                })
+            }),
+            Property::always("no two run under a key", |_, state: &State| {
+                state.workers.iter().filter(|worker| state.runs(worker)).count() <= SLOTS as usize
+            }),
+            Property::always("a key has no more live holders than slots", |_, state: &State| {
+                let live = state.ledger.slots.iter().filter(|slot| slot.is_live(now()));
+                live.count() <= SLOTS as usize
+            }),
+            Property::always("no claim that does not count writes", |_, state: &State| !state.stale_write),
+            Property::always("attempts and recoveries stay within their bounds", |_, state: &State| {
+                state.ledger.rows.iter().all(|row| {
+                    (0..=row.claims + 1).contains(&row.attempt)
+                        && (0..=i64::from(MAX_RECOVERIES) + 1).contains(&row.recoveries)
+                })
+            }),
+            Property::always("every row can end", |_, state: &State| state.can_end()),
+            Property::sometimes("both complete", |_, state: &State| all(state, Status::Completed)),
+            Property::sometimes("one is skipped for the other", |_, state: &State| {
+                state.ledger.rows.iter().any(|row| row.status == Status::SkippedSingleton)
+            }),
+            Property::sometimes("one has too many leases end", |_, state: &State| {
+                state.ledger.rows.iter().any(|row| row.recoveries > i64::from(MAX_RECOVERIES))
+            }),
+        ]
+    }
+
+    fn within_boundary(&self, state: &State) -> bool {
+        state.ledger.rows.iter().all(|row| row.claims <= CLAIMS)
+    }
+}
+
+fn all(state: &State, status: Status) -> bool {
+    state.ledger.rows.iter().all(|row| row.status == status)
+}
+
+#[test]
+fn the_protocol_keeps_its_promises_in_every_order_of_events() {
+    let checker = Protocol.checker().threads(2).symmetry_fn(State::representative).spawn_dfs().join();
+    println!("{} states, {} of them unique", checker.state_count(), checker.unique_state_count());
+    checker.assert_properties();
+    assert!(checker.unique_state_count() > 10_000, "too little was explored to mean anything");
+}
