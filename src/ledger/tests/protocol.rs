@@ -1,7 +1,7 @@
 //! The protocol of claims, leases and fences, explored exhaustively: three workers, two instants of one schedule that
 //! forbids runs beside each other, crashes, pauses, an answer that is lost and asked for again, leases that end. How the
 //! rows come about is explored apart, in `watermark.rs`: the two have nothing in common but rows that are pending.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod memory;
 

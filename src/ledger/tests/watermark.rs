@@ -1,6 +1,6 @@
 //! How rows come about, explored exhaustively: three nodes that see a cursor at different times and write down what they
 //! have planned from there, in one transaction each, while the schedule is stopped and begun anew.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 use stateright::{Checker, Model, Property};
