@@ -51,6 +51,10 @@ impl Attempt {
         if self.runs.is_closing() {
             return self.give_back(None).await;
         }
+        if entry.actor(None).is_err() {
+            // No worker thread has joined yet.
+            return self.pass_over(None).await;
+        }
         let trace = definition.is_traced().then(|| self.trace(&entry, &cron.payload));
         let trace_id = trace.as_ref().map(|trace| trace.id);
         let begun = Instant::now();

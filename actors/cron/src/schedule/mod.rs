@@ -25,6 +25,8 @@ use state::{Step, step};
 
 /// Instants looked at before other work of the thread gets its turn.
 const WALK: usize = 256;
+/// Instants put on record at once, beside those a misfire policy makes up for; the others follow.
+const AT_ONCE: usize = 500;
 /// Longest sleep: in that time two clocks drift apart by less than anybody notices.
 const NAP: Duration = Duration::from_secs(600);
 /// How long a cursor that somebody paused is left alone: an archived channel leaves this node by then.
@@ -130,7 +132,7 @@ impl Course<'_> {
 
     /// Plans what has passed since the cursor and writes it. Answers where the cursor is then, if that is known.
     async fn write(&self, cursor: Cursor, now: DateTime<Utc>) -> Result<Option<Cursor>, StoreError> {
-        let plan = self.plan(cursor.next_fire_at.and_utc(), now).await;
+        let plan = state::bounded(self.plan(cursor.next_fire_at.and_utc(), now).await, AT_ONCE);
         let next = plan.next.unwrap_or(now + NEVER).naive_utc();
         let missed = plan.missed.map_or(0, |missed| missed.count);
         let written = self.desk.in_turn(self.desk.ledger.materialise(Materialise {

@@ -1,7 +1,7 @@
 //! What a schedule does next: pure, no clock, no I/O.
 
 use chrono::{DateTime, Utc};
-use svc_ledger::{Align, Cursor};
+use svc_ledger::{Align, Cursor, Plan};
 
 use crate::seat::Timetable;
 
@@ -43,10 +43,23 @@ pub(crate) fn align(timetable: &Timetable, now: DateTime<Utc>) -> Option<Align> 
     })
 }
 
+/// A plan of what may be written at once: of the instants behind those that were missed only so many. The cursor then
+/// stands on the first one that is left.
+pub(crate) fn bounded(mut plan: Plan, most: usize) -> Plan {
+    // What a policy made up for stands or falls with what it dropped: both belong to one write.
+    let missed =
+        plan.missed.map_or(0, |missed| plan.fire.partition_point(|instant| *instant < missed.newest));
+    if let Some(left) = plan.fire.get(missed + most).copied() {
+        plan.fire.truncate(missed + most);
+        plan.next = Some(left);
+    }
+    plan
+}
+
 #[cfg(test)]
 mod tests {
     use chrono::TimeDelta;
-    use svc_ledger::Misfire;
+    use svc_ledger::{Misfire, Missed};
     use svc_schedule::Schedule;
     use svc_store::ChannelFacts;
 
@@ -102,6 +115,34 @@ mod tests {
     #[test]
     fn an_older_version_keeps_away_from_the_cursor_of_a_newer_one() {
         assert_eq!(step(&timetable(2, "a"), Some(&cursor(3, "b", -1)), now()), Step::Outdated);
+    }
+
+    #[test]
+    fn a_write_holds_so_many_instants_and_never_parts_what_was_missed_from_what_was_made_up_for() {
+        let at = |second: i64| now() + TimeDelta::seconds(second);
+        let plan = |seconds: &[i64], missed: Option<i64>| Plan {
+            fire: seconds.iter().copied().map(at).collect(),
+            missed: missed.map(|newest| Missed {
+                count: 1,
+                oldest: at(newest),
+                newest: at(newest),
+                policy: Misfire::CatchUp(2),
+            }),
+            next: Some(at(100)),
+        };
+        let bound = |plan: Plan| {
+            let plan = bounded(plan, 2);
+            (plan.fire.len(), plan.next.unwrap())
+        };
+        assert_eq!(bound(plan(&[1, 2], None)), (2, at(100)));
+        assert_eq!(bound(plan(&[1, 2, 3], None)), (2, at(3)));
+        assert_eq!(bound(plan(&[1, 2, 4, 5], Some(3))), (4, at(100)), "two made up for, two after");
+        assert_eq!(bound(plan(&[1, 2, 4, 5, 6], Some(3))), (4, at(6)));
+        assert_eq!(
+            bound(plan(&[4, 5, 6], Some(3))),
+            (2, at(6)),
+            "the newest of the late ones is one of them"
+        );
     }
 
     #[test]
