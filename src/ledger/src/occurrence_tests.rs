@@ -1,3 +1,5 @@
+//! Cases of [`super`].
+
 use super::*;
 use crate::slot::is_saturated;
 

@@ -1,3 +1,5 @@
+//! Cases of [`super`].
+
 use proptest::prelude::*;
 
 use super::*;
