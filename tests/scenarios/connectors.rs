@@ -165,3 +165,75 @@ fn a_connector_that_cannot_be_loaded_is_named_and_the_others_serve() {
     assert_eq!(off.json()["data"]["load_status"], "disabled");
     assert_eq!(client.get("/health").unwrap().json()["components"]["connectors"], "ok");
 }
+
+#[test]
+fn a_backend_in_trouble_is_left_alone_until_an_operator_closes_its_breaker() {
+    let upstream = Upstream::start(|_| Reply::new(500, "")).unwrap();
+    let server = launch()
+        .env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true")
+        .env("SVC_ENGINE__CIRCUIT_BREAKER__FAILURE_THRESHOLD", "2")
+        .env("SVC_ENGINE__CIRCUIT_BREAKER__RECOVERY_TIMEOUT_SECS", "3600")
+        .env("SVC_METRICS__ENABLED", "true")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    connect(&mut client, "api", &upstream, json!({"retry": {"max_retries": 0}}));
+    serve(&mut client, "w", call(json!({"connector": "api"})));
+    for _ in 0..2 {
+        error(&client.json("POST", "/api/v1/data/w", &json!({})).unwrap(), 500, "ENGINE_ERROR");
+    }
+    let refused = client.json("POST", "/api/v1/data/w", &json!({})).unwrap();
+    let refusal = error(&refused, 503, "CIRCUIT_OPEN");
+    let message = refusal["message"].as_str().unwrap();
+    assert!(message.contains("'api'") && message.contains("'w'"), "{message}");
+    assert!(refused.header("retry-after").is_some());
+    assert_eq!(upstream.requests().len(), 2);
+    let breakers = format!("{CONNECTORS}/circuit-breakers");
+    let map = client.get(&breakers).unwrap().json()["data"].clone();
+    assert_eq!((&map["enabled"], &map["scope"]), (&json!(true), &json!("node")));
+    assert_eq!(map["breakers"], json!({"w:api": "open"}));
+    let health = client.get("/health").unwrap().json();
+    assert_eq!(health["connectors"]["circuit_breakers"], json!({"w:api": "open"}));
+    let metrics = client.get("/metrics").unwrap().text();
+    for line in [
+        "svc_connector_requests_total{connector=\"api\",channel=\"w\",status=\"error\"} 2",
+        "svc_circuit_breaker_trips_total{connector=\"api\",channel=\"w\"} 1",
+        "svc_circuit_breaker_rejections_total{connector=\"api\",channel=\"w\"} 1",
+        "svc_connector_request_duration_seconds_count{connector=\"api\",channel=\"w\"} 2",
+    ] {
+        assert!(metrics.contains(line), "{line}");
+    }
+    error(&client.json("POST", &format!("{breakers}/w:gone"), &json!({})).unwrap(), 404, "NOT_FOUND");
+    let reset = client.json("POST", &format!("{breakers}/w:api"), &json!({})).unwrap().json();
+    assert_eq!(reset["data"], json!({"reset": true, "key": "w:api", "found_on_this_node": true}));
+    assert_eq!(client.get(&breakers).unwrap().json()["data"]["breakers"], json!({"w:api": "closed"}));
+    let audited = client.get("/api/v1/admin/audit-logs?resource_type=circuit_breaker").unwrap().json();
+    assert_eq!((&audited["total"], &audited["data"][0]["resource_id"]), (&json!(1), &json!("w:api")));
+}
+
+#[test]
+fn a_start_is_refused_over_a_broken_connector_only_where_that_was_asked_for() {
+    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let server = start();
+    let mut client = server.client();
+    connect(&mut client, "broken", &upstream, json!({"headers": {"k": "env://NOT_SET_ANYWHERE"}}));
+    let workflow = json!({"workflow_id": "w", "name": "w", "tasks": call(json!({"connector": "broken"}))});
+    assert_eq!(client.json("POST", "/api/v1/admin/workflows", &workflow).unwrap().status, 201);
+    let dry = "/api/v1/admin/workflows/w/status?dry_run=true";
+    let report = client.json("PATCH", dry, &json!({"status": "active"})).unwrap().json()["data"].clone();
+    assert_eq!(report["valid"], true, "{report}");
+    let warned = &report["warnings"][0];
+    assert_eq!(warned["field"], "tasks[0].function.input.connector");
+    assert!(warned["message"].as_str().unwrap().contains("NOT_SET_ANYWHERE"), "{report}");
+    let server = server.crash_and_restart().unwrap();
+    assert_eq!(server.client().get("/health").unwrap().json()["components"]["connectors"], "degraded");
+    let database = format!("sqlite:{}", server.directory().join("svc.db").display());
+    let ended = launch()
+        .env("SVC_STORAGE__URL", &database)
+        .env("SVC_ENGINE__FAIL_ON_CONNECTOR_LOAD_ERROR", "true")
+        .run_to_end()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned() + &String::from_utf8_lossy(&ended.stdout);
+    assert_eq!(ended.status.code(), Some(78), "{said}");
+    assert!(said.contains("connector 'broken': secret_resolution: env://NOT_SET_ANYWHERE"), "{said}");
+}

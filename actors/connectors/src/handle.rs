@@ -13,7 +13,7 @@ use svc_store::{Store, StoreError};
 use crate::breaker::{BreakerSettings, BreakerState, Breakers};
 use crate::load::Lookup;
 use crate::metrics::ConnectorMetrics;
-use crate::roster::{Reload, Roster, Scope, Shared};
+use crate::roster::{ROSTER, Reload, Roster, Scope, Shared};
 use crate::table::{Driver, LoadStatus, Loaded, State};
 
 /// What connectors are made with.
@@ -26,7 +26,7 @@ pub struct Settings {
     /// Where references are read.
     pub secrets: Keyring,
     /// What placeholders are looked up in.
-    pub environment: Arc<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    pub environment: Lookup,
     /// Whose clients go out.
     pub outbound: Outbound,
     /// When calls are held back; `None` for never.
@@ -108,7 +108,7 @@ impl Connectors {
             let roster = Roster::new(Arc::clone(&of_roster));
             std::future::ready(Ok::<_, actix_supervision::StartError>(roster))
         };
-        let roster = tree.spawn(&format!("{path}/roster"), spec, at, factory).await?;
+        let roster = tree.spawn(&format!("{path}/{ROSTER}"), spec, at, factory).await?;
         Ok(Self { shared, roster, breakers, metrics })
     }
 

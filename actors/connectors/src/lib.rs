@@ -27,7 +27,7 @@ mod table;
 pub use breaker::{BreakerSettings, BreakerState};
 pub use functions::{CallSettings, register};
 pub use handle::{Connectors, ReloadError, Settings};
-pub use load::{LoadError, Stage};
+pub use load::{LoadError, Lookup, Stage};
 pub use metrics::ConnectorMetrics;
 pub use roster::Scope;
 pub use table::{LoadState, LoadStatus};

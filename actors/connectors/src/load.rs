@@ -55,7 +55,7 @@ impl LoadError {
 }
 
 /// Looks a variable of the environment up.
-pub(crate) type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// The settings of a connector, ready for use.
 pub(crate) enum Ready {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use slog::{Logger, warn};
 use svc_channels::call::CallLimits;
 use svc_channels::{ChannelMetrics, Settings};
-use svc_connectors::{BreakerSettings, CallSettings, Connectors, LoadState};
+use svc_connectors::{BreakerSettings, CallSettings, Connectors, LoadState, Lookup};
 use svc_cron::Tell;
 use svc_engine::{Engine, EngineBuilder, Limits};
 use svc_housekeeping::JobMetrics;
@@ -41,7 +41,7 @@ pub fn store(config: &Config) -> StoreConfig {
 }
 
 /// Looks variables up in the environment the service was started with.
-pub(crate) fn lookup(environment: &[(String, String)]) -> Arc<dyn Fn(&str) -> Option<String> + Send + Sync> {
+pub(crate) fn lookup(environment: &[(String, String)]) -> Lookup {
     let environment: HashMap<String, String> = environment.iter().cloned().collect();
     Arc::new(move |wanted: &str| environment.get(wanted).cloned())
 }

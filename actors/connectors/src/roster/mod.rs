@@ -1,18 +1,18 @@
 //! The actor that keeps the running connectors in line with the stored ones.
 //!
 //! Message in: [`Reload`], one at a time. It owns nothing: what it publishes lies in [`Shared`], which outlives it, so a crash
-//! loses the reload that ran and no connector. It never carries a call out.
+//! loses the reload that ran and no connector; what that had started in vain is ended. It never carries a call out.
 
 mod work;
 
 use std::sync::Arc;
 
-use actix::{Actor, Handler, Message, ResponseFuture};
+use actix::{Actor, ActorFutureExt, AsyncContext, Handler, Message, ResponseActFuture, WrapFuture};
 use actix_supervision::{Context, Supervised};
 
 use crate::handle::ReloadError;
 
-pub(crate) use work::Shared;
+pub(crate) use work::{ROSTER, Shared};
 
 /// Which connectors to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,19 +37,36 @@ impl Roster {
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
         Self { shared }
     }
+
+    /// A slow drain holds no reload up.
+    fn retire(&self, paths: Vec<String>, ctx: &mut Context<Self>) {
+        let shared = Arc::clone(&self.shared);
+        ctx.spawn(async move { shared.retire(&paths).await }.into_actor(self));
+    }
 }
 
 impl Actor for Roster {
     type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        let shared = Arc::clone(&self.shared);
+        let orphans = async move { shared.orphans().await };
+        ctx.spawn(orphans.into_actor(self).map(|orphans, roster, ctx| roster.retire(orphans, ctx)));
+    }
 }
 
 impl Supervised for Roster {}
 
 impl Handler<Reload> for Roster {
-    type Result = ResponseFuture<Result<(), ReloadError>>;
+    type Result = ResponseActFuture<Self, Result<(), ReloadError>>;
 
     fn handle(&mut self, Reload(scope): Reload, _: &mut Self::Context) -> Self::Result {
         let shared = Arc::clone(&self.shared);
-        Box::pin(async move { shared.reload(&scope).await })
+        let reload = async move { shared.reload(&scope).await };
+        Box::pin(
+            reload
+                .into_actor(self)
+                .map(|outcome, roster, ctx| outcome.map(|retired| roster.retire(retired, ctx))),
+        )
     }
 }

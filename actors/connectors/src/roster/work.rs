@@ -7,6 +7,7 @@ use std::time::Duration;
 use actix_supervision::{ChildSpec, Exhausted, Placement, Policy, SpawnError, Tree};
 use arc_swap::{ArcSwap, Guard};
 use futures_util::StreamExt;
+use futures_util::future::join_all;
 use slog::{Logger, info, warn};
 use svc_store::StoredConnector;
 use tokio::sync::Mutex;
@@ -17,6 +18,8 @@ use crate::load::{self, LoadError, Prepared, Ready, Stage};
 use crate::roster::Scope;
 use crate::table::{Driver, Entry, Loaded, State, Table};
 
+/// The roster's own place in the group.
+pub(crate) const ROSTER: &str = "roster";
 /// How long a connector that was changed or removed may finish what it began.
 const DRAIN: Duration = Duration::from_secs(60);
 /// Calls in flight of one connector.
@@ -45,7 +48,8 @@ impl Shared {
         self.table.load()
     }
 
-    pub(crate) async fn reload(&self, scope: &Scope) -> Result<(), ReloadError> {
+    /// Brings what runs in line with what is stored. Answers the actors that are to be retired.
+    pub(crate) async fn reload(&self, scope: &Scope) -> Result<Vec<String>, ReloadError> {
         let _turn = self.turn.lock().await;
         let id = match scope {
             Scope::All => None,
@@ -67,8 +71,24 @@ impl Shared {
         for entry in entries {
             next.put(entry);
         }
-        self.publish(&before, next);
-        Ok(())
+        Ok(self.publish(&before, next))
+    }
+
+    /// What a reload had started when it crashed: nobody can find it.
+    pub(crate) async fn orphans(&self) -> Vec<String> {
+        let _turn = self.turn.lock().await;
+        let table = self.table();
+        let used: HashSet<&str> = table.entries().filter_map(|entry| path(entry)).collect();
+        let below = format!("{}/", self.group);
+        let roster = format!("{below}{ROSTER}");
+        let nodes = self.tree.snapshot().nodes.into_iter().map(|node| node.path.as_str().to_owned());
+        let ours = nodes.filter(|path| path.starts_with(&below) && *path != roster);
+        ours.filter(|path| !used.contains(path.as_str())).collect()
+    }
+
+    /// Drains actors that nobody finds any more. What is gone already needs nothing.
+    pub(crate) async fn retire(&self, paths: &[String]) {
+        join_all(paths.iter().map(|path| self.tree.retire(path, DRAIN))).await;
     }
 
     /// What becomes of a row.
@@ -117,8 +137,8 @@ impl Shared {
         Err(SpawnError::Duplicate { path })
     }
 
-    /// Lets calls find the new table, then drains what it no longer has.
-    fn publish(&self, before: &Table, next: Table) {
+    /// Lets calls find the new table. Answers the actors that it no longer has.
+    fn publish(&self, before: &Table, next: Table) -> Vec<String> {
         let used: HashSet<&str> = next.entries().filter_map(|entry| path(entry)).collect();
         let retired: Vec<String> = before
             .entries()
@@ -134,13 +154,7 @@ impl Shared {
         });
         self.table.store(Arc::new(next));
         info!(self.log, "connectors loaded"; "loaded" => loaded, "failed" => failed, "retired" => retired.len());
-        for path in retired {
-            let tree = self.tree.clone();
-            // A slow drain holds no reload up. What is gone already needs none.
-            tokio::spawn(async move {
-                let _ = tree.retire(&path, DRAIN).await;
-            });
-        }
+        retired
     }
 }
 

@@ -39,6 +39,7 @@ pub(crate) fn run(test: impl AsyncFnOnce(&World)) {
 pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce(&World)) {
     let dir = tempfile::tempdir().unwrap();
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let io = Arc::new(io);
     actix_rt::System::new().block_on(async {
         let log = slog::Logger::root(slog::Discard, slog::o!());
         let url = format!("sqlite:{}", dir.path().join("svc.db").display());
@@ -59,8 +60,8 @@ pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce
         };
         let (metrics, mut registry) = (ConnectorMetrics::default(), Registry::default());
         metrics.register(&mut registry);
-        // Where a test that blocks its own thread does not block them.
-        let arbiter = Arbiter::new();
+        let shared = Arc::clone(&io);
+        let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
         let at = Placement::On(arbiter.handle());
         let connectors =
             Connectors::supervise(&tree, "connectors", at, settings, metrics, log).await.unwrap();
@@ -70,7 +71,9 @@ pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce
         tokio::time::timeout(PATIENCE, test(&world)).await.unwrap();
         tree.shutdown(Duration::from_secs(5)).await;
         arbiter.stop();
-        io.shutdown_background();
+        if let Some(io) = Arc::into_inner(io) {
+            io.shutdown_background();
+        }
     });
 }
 

@@ -1,7 +1,7 @@
 //! What the handlers of workflows and channels need to know of a kind beyond what the store does.
 
 use serde_json::Value;
-use svc_model::FieldError;
+use svc_model::{FieldError, Issue};
 use svc_registry::Scope;
 use svc_store::{Merge, Repository, StoreError, Versioned};
 
@@ -20,6 +20,12 @@ pub(super) trait Authored: Versioned {
     fn scope(id: &str) -> Scope;
     /// What the activation of this id depends on.
     async fn gates(state: &AppState, id: &str) -> Result<Self::Gates, StoreError>;
+
+    /// What the activation does not depend on but its author should know.
+    fn advisories(state: &AppState, gates: &Self::Gates) -> Vec<Issue> {
+        let _ = (state, gates);
+        Vec::new()
+    }
 
     /// Reads a create body.
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;

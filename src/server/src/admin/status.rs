@@ -38,8 +38,11 @@ pub(super) async fn change<V: Authored>(
     let (target, percentage) = target(&body.0)?;
     let gates = V::gates(&state, &id).await?;
     if dry_run {
+        let advisories = if target == Status::Active { V::advisories(&state, &gates) } else { Vec::new() };
         let report = V::stored(&state).check_status(&id, target, percentage, gates).await;
-        return Ok(data(as_validation(report)?.to_json()));
+        let mut report = as_validation(report)?;
+        report.warnings.extend(advisories);
+        return Ok(data(report.to_json()));
     }
     let action = match target {
         Status::Active => "status_active",

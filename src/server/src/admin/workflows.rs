@@ -5,6 +5,7 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
+use svc_connectors::LoadState;
 use svc_engine::{Flow, Material, Message, RunOptions, TraceOptions};
 use svc_model::{
     FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
@@ -50,6 +51,21 @@ impl Authored for Workflow {
             names_database: one.names_database,
         });
         Ok(WorkflowGates { connectors: connectors.collect() })
+    }
+
+    /// A connector that is stored and not in use: its tasks will fail.
+    fn advisories(state: &AppState, gates: &WorkflowGates) -> Vec<Issue> {
+        let statuses = state.connectors.statuses();
+        let idle = gates.connectors.iter().filter_map(|need| {
+            let status = statuses.iter().find(|status| *status.name == *need.connector)?;
+            let why = match &status.state {
+                LoadState::Loaded => return None,
+                LoadState::Failed(error) => format!("connector '{}' is not loaded: {error}", need.connector),
+                LoadState::Disabled => format!("connector '{}' is disabled", need.connector),
+            };
+            Some(Issue::new(need.field.clone(), why))
+        });
+        idle.collect()
     }
 
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
