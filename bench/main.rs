@@ -5,6 +5,7 @@
 //! names of parts as arguments only those are measured.
 
 mod credentials;
+mod cron;
 mod engine;
 mod load;
 mod population;
@@ -37,12 +38,13 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&Setting) -> io::Result<()>;
 
 /// What can be measured; a soak takes minutes and has to be asked for.
-const PARTS: [(&str, Part); 6] = [
+const PARTS: [(&str, Part); 7] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
     ("credentials", credentials::measure),
     ("population", population::measure),
+    ("cron", cron::measure),
     ("soak", soak::measure),
 ];
 const ON_DEMAND: &str = "soak";

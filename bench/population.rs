@@ -32,7 +32,8 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
         }
         let mut client = server.client().keep_alive();
         example::load(&mut client, &setting.quickstart)?;
-        create_channels(&mut client, count)?;
+        create_channels(&mut client, &(0..count).map(channel).collect::<Vec<_>>())?;
+        expect(order(&mut client, count - 1)?, 200)?;
         let change = median_change(&mut client)?;
         changes.push(change);
         println!("{count} channels");
@@ -57,26 +58,24 @@ fn channel(number: usize) -> Value {
     })
 }
 
-fn expect(answer: Answer, status: u16) -> io::Result<Answer> {
+pub(crate) fn expect(answer: Answer, status: u16) -> io::Result<Answer> {
     if answer.status == status {
         return Ok(answer);
     }
     Err(io::Error::other(format!("answered {} where {status} was due: {}", answer.status, answer.text())))
 }
 
-/// Imports and activates this many channels, with one engine reload at the end.
-fn create_channels(client: &mut Client, count: usize) -> io::Result<()> {
-    let numbers: Vec<usize> = (0..count).collect();
-    for batch in numbers.chunks(IMPORT_BATCH) {
-        let items: Vec<_> = batch.iter().copied().map(channel).collect();
-        expect(client.json("POST", "/api/v1/admin/channels/import", &Value::Array(items))?, 200)?;
+/// Imports and activates channels, with one engine reload at the end.
+pub(crate) fn create_channels(client: &mut Client, channels: &[Value]) -> io::Result<()> {
+    for batch in channels.chunks(IMPORT_BATCH) {
+        expect(client.json("POST", "/api/v1/admin/channels/import", &Value::Array(batch.to_vec()))?, 200)?;
     }
-    for number in 0..count {
-        let path = format!("/api/v1/admin/channels/bench-{number}/status?reload=defer");
+    for channel in channels {
+        let id = channel["channel_id"].as_str().unwrap_or_default();
+        let path = format!("/api/v1/admin/channels/{id}/status?reload=defer");
         expect(client.json("PATCH", &path, &json!({"status": "active"}))?, 200)?;
     }
     expect(client.json("POST", "/api/v1/admin/engine/reload", &json!({}))?, 200)?;
-    expect(order(client, count - 1)?, 200)?;
     Ok(())
 }
 

@@ -64,3 +64,19 @@ pub(crate) fn resident_mib(pid: u32) -> io::Result<f64> {
         .ok_or_else(|| io::Error::other("no VmRSS"))?;
     Ok(kib / 1024.0)
 }
+
+/// Processor time a process has used so far, on all cores.
+pub(crate) fn processor_time(pid: u32) -> io::Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // The command stands in parentheses and may hold anything; user and system time are fields 14 and 15.
+    let ticks = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace().skip(11).take(2));
+    let ticks: u64 = ticks.into_iter().flatten().filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    // Linux counts a hundred of them a second for whoever asks.
+    Ok(Duration::from_millis(ticks * 10))
+}
+
+/// Waits.
+#[expect(clippy::disallowed_methods, reason = "a bench lets a process run undisturbed")]
+pub(crate) fn let_run(time: Duration) {
+    std::thread::sleep(time);
+}

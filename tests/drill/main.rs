@@ -13,10 +13,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_testkit::cron::{self, Row, every_second, forbid};
-use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
 use svc_testkit::postgres::{Database, Postgres};
 use svc_testkit::server::{Launch, wait_until};
 use svc_testkit::witness::{Run, Witness};
@@ -67,7 +65,8 @@ fn say(document: &str) {
 
 fn drill(binary: &PathBuf, database: &Database, occurrences: usize) -> io::Result<Evidence> {
     let witness = Witness::start(hold)?;
-    let channels = define(binary, database, &witness)?;
+    cron::store(Launch::new(binary)?, database, &witness, &channels())?;
+    let channels: Vec<_> = (0..CHANNELS).map(|number| format!("c{number}")).collect();
     let mut nodes = Nodes::start(binary, database, NODES)?;
     if !wait_until(SOON, || Ok(verdict::seen(&rows(database)?).len() == channels.len()))? {
         return Err(io::Error::other("not every channel fires"));
@@ -97,11 +96,7 @@ fn hold(run: &Run) -> Duration {
     Duration::from_millis(50 + hash % 451)
 }
 
-/// Stores the channels by a node that ends before the drill: the others read them when they start.
-fn define(binary: &PathBuf, database: &Database, witness: &Witness) -> io::Result<Vec<String>> {
-    let author = cron::node(Launch::new(binary)?, database).start()?;
-    let mut client: Client = author.client();
-    cron::tell_workflow(&mut client, witness)?;
+fn channels() -> Vec<Value> {
     let channel = |number: usize| {
         let more = match number {
             SHARED_FROM.. => forbid("shared"),
@@ -110,9 +105,7 @@ fn define(binary: &PathBuf, database: &Database, witness: &Witness) -> io::Resul
         };
         every_second(&format!("c{number}"), "tell", more)
     };
-    (0..CHANNELS)
-        .map(|number| create_and_activate(&mut client, "channels", "channel_id", &channel(number)))
-        .collect()
+    (0..CHANNELS).map(channel).collect()
 }
 
 fn rows(database: &Database) -> io::Result<Vec<Row>> {

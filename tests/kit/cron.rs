@@ -5,7 +5,7 @@ use std::io;
 use serde_json::{Value, json};
 
 use crate::example::create_and_activate;
-use crate::http::Client;
+use crate::http::{Answer, Client};
 use crate::postgres::Database;
 use crate::server::Launch;
 use crate::witness::Witness;
@@ -29,22 +29,40 @@ pub fn node(launch: Launch, database: &Database) -> Launch {
         .env("SVC_CRON__WORKERS", "32")
 }
 
-/// The workflow `tell`: it sends its trigger to the witness and waits for the answer.
+/// Stores channels and the workflow `tell` by a node that does not serve them: whoever starts next does.
 ///
 /// # Errors
-/// When the server refuses it.
-pub fn tell_workflow(client: &mut Client, witness: &Witness) -> io::Result<()> {
+/// When the node does not start or refuses something.
+pub fn store(launch: Launch, database: &Database, witness: &Witness, channels: &[Value]) -> io::Result<()> {
+    let author = node(launch, database).start()?;
+    let mut client = author.client();
+    tell_workflow(&mut client, witness)?;
+    for channel in channels {
+        expect(&client.json("POST", "/api/v1/admin/channels", channel)?, 201)?;
+        let id = channel["channel_id"].as_str().unwrap_or_default();
+        let path = format!("/api/v1/admin/channels/{id}/status?reload=defer");
+        expect(&client.json("PATCH", &path, &json!({"status": "active"}))?, 200)?;
+    }
+    Ok(())
+}
+
+/// `tell` sends its trigger to the witness and waits for the answer.
+fn tell_workflow(client: &mut Client, witness: &Witness) -> io::Result<()> {
     let config = json!({"url": witness.url(), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
-    let made = client.json("POST", "/api/v1/admin/connectors", &connector)?;
-    if made.status != 201 {
-        return Err(io::Error::other(format!("the connector was answered {}: {}", made.status, made.text())));
-    }
+    expect(&client.json("POST", "/api/v1/admin/connectors", &connector)?, 201)?;
     let call = json!({"connector": "witness", "method": "POST", "timeout_ms": 600_000,
         "body_logic": {"var": "metadata.trigger"}});
     let workflow = json!({"workflow_id": "tell", "name": "tell", "tasks": [
         {"id": "tell", "name": "Tell", "function": {"name": "http_call", "input": call}}]});
     create_and_activate(client, "workflows", "workflow_id", &workflow).map(drop)
+}
+
+fn expect(answer: &Answer, status: u16) -> io::Result<()> {
+    if answer.status == status {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("answered {} where {status} was due: {}", answer.status, answer.text())))
 }
 
 /// A channel that is due every second and runs `workflow`; `more` goes into its transport.

@@ -16,6 +16,7 @@ mod channels;
 mod connectors;
 mod cron;
 mod cron_admin;
+mod cron_nodes;
 mod data;
 mod dead_letters;
 mod durability;
