@@ -14,7 +14,7 @@ use svc_outbound::{Answer, Body, Method, Request};
 use tokio::time::{Instant, sleep};
 
 use super::call::{channel_of, guarded};
-use super::input::{self, Either, check_positive, given, text};
+use super::input::{self, Either, LONGEST_MS, check_timeout, given, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
 use super::retry::{Plan, chance};
@@ -39,7 +39,7 @@ impl HttpCall {
 
 impl Function for HttpCall {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        check_positive(input, "timeout_ms", at, errors);
+        check_timeout(input, "timeout_ms", at, errors);
         for (name, value) in input.get("headers").and_then(Value::as_object).into_iter().flatten() {
             let path = format!("{at}.headers.{name}");
             match value {
@@ -65,7 +65,7 @@ impl Function for HttpCall {
             body_format: BodyFormat::named(text(table, input, "body_format")),
             output: text(table, input, "output").map(input::path).transpose()?,
             response_format: ResponseFormat::named(text(table, input, "response_format")),
-            timeout: timeout.unwrap_or(self.timeout),
+            timeout: timeout.unwrap_or(self.timeout).min(Duration::from_millis(LONGEST_MS)),
         }))
     }
 }

@@ -42,13 +42,40 @@ pub(crate) fn path(text: &str) -> Result<Path, String> {
     Path::parse_target(text).map_err(|error| format!("output: {error}"))
 }
 
-/// Refuses a number that counts nothing.
-pub(crate) fn check_positive(input: &Map<String, Value>, name: &str, at: &str, errors: &mut Vec<FieldError>) {
-    let wrong = input
-        .get(name)
-        .filter(|value| value.is_number())
-        .filter(|value| value.as_u64().is_none_or(|n| n == 0));
+/// The longest time that is waited for anything, in milliseconds: a day.
+pub(crate) const LONGEST_MS: u64 = 86_400_000;
+
+/// Refuses a time in milliseconds that cannot be waited.
+pub(crate) fn check_timeout(input: &Map<String, Value>, name: &str, at: &str, errors: &mut Vec<FieldError>) {
+    let given = input.get(name).filter(|value| value.is_number());
+    let wrong = given.filter(|value| value.as_u64().is_none_or(|ms| ms == 0 || ms > LONGEST_MS));
     if wrong.is_some() {
-        errors.push(FieldError::invalid(format!("{at}.{name}"), "must be a whole number of at least 1"));
+        let why = format!("must be a whole number from 1 to {LONGEST_MS}");
+        errors.push(FieldError::invalid(format!("{at}.{name}"), why));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_time_is_a_whole_number_of_milliseconds_up_to_a_day() {
+        let problems = |value: Value| {
+            let mut errors = Vec::new();
+            let input = Map::from_iter([("timeout_ms".to_owned(), value)]);
+            check_timeout(&input, "timeout_ms", "input", &mut errors);
+            errors.len()
+        };
+        for fine in
+            [json!(1), json!(LONGEST_MS), json!(null), json!("of the wrong type, which others report")]
+        {
+            assert_eq!(problems(fine.clone()), 0, "{fine}");
+        }
+        for wrong in [json!(0), json!(-1), json!(1.5), json!(LONGEST_MS + 1), json!(u64::MAX)] {
+            assert_eq!(problems(wrong.clone()), 1, "{wrong}");
+        }
     }
 }
