@@ -116,11 +116,6 @@ impl Definition {
         self.cron.as_ref()
     }
 
-    /// Whether the next run leaves a trace: a draw, where only some do.
-    pub fn is_traced(&self) -> bool {
-        self.drawn().is_some()
-    }
-
     /// The name callers use.
     pub fn name(&self) -> &str {
         &self.name

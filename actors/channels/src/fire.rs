@@ -26,8 +26,8 @@ pub struct Firing {
     pub bucket: u8,
     /// How long it may run where the channel does not say.
     pub default_limit: Duration,
-    /// The trace it leaves, if any.
-    pub trace_id: Option<Uuid>,
+    /// The trace it leaves; every run of a schedule leaves one.
+    pub trace_id: Uuid,
     /// Calls the run off: it is dropped where it stands.
     pub abort: AbortRegistration,
 }
@@ -84,7 +84,7 @@ impl Definition {
             }
         };
         let limit = self.timeout.unwrap_or(default_limit);
-        let policy = self.tracing.as_ref().filter(|_| trace_id.is_some());
+        let policy = self.tracing.as_ref();
         let options = RunOptions {
             bucket: Some(bucket),
             deadline: Some(limit),
@@ -93,8 +93,7 @@ impl Definition {
             chain: self.chain.clone(),
             ..RunOptions::default()
         };
-        let message = Message::new(payload, metadata);
-        let message = Message { id: trace_id.unwrap_or(message.id), ..message };
+        let message = Message { id: trace_id, ..Message::new(payload, metadata) };
         let Ok(mut outcome) = Abortable::new(self.execute(message, options), abort).await else {
             tally.ending = None;
             return FireEnd::Aborted.alone();

@@ -55,15 +55,16 @@ impl Attempt {
             // No worker thread has joined yet.
             return self.pass_over(None).await;
         }
-        let trace = definition.is_traced().then(|| self.trace(&entry, &cron.payload));
-        let trace_id = trace.as_ref().map(|trace| trace.id);
+        // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
+        let trace = self.trace(&entry, &cron.payload);
+        let trace_id = trace.id;
         let begun = Instant::now();
         let start = self.desk.ledger.start(
             &self.claim.key,
             definition.version(),
             cron.singleton.as_ref(),
             self.desk.settings.lease,
-            trace,
+            Some(trace),
         );
         let (slot, started_at) = match self.desk.ask(start).await {
             Ok(Started::Running { slot, started_at }) => (slot, started_at),
@@ -119,7 +120,7 @@ impl Attempt {
         }
     }
 
-    /// The row of a run that leaves a trace.
+    /// The row of the trace of a run.
     fn trace(&self, entry: &Entry, payload: &serde_json::Value) -> NewTrace {
         NewTrace {
             channel_id: Some(self.claim.channel_id.as_str().into()),
@@ -136,7 +137,7 @@ impl Attempt {
         self.pass_over(None).await;
     }
 
-    async fn ended(&self, fired: Fired, slot: Option<&HeldSlot>, trace_id: Option<Uuid>) {
+    async fn ended(&self, fired: Fired, slot: Option<&HeldSlot>, trace_id: Uuid) {
         let Fired { ended, result, task_trace, took } = fired;
         let (settlement, status, error_message) = match ended {
             FireEnd::Busy => return self.pass_over(slot).await,
@@ -148,15 +149,15 @@ impl Attempt {
             }
         };
         self.desk.metrics.ran(&self.claim.channel_name, took);
-        let end = trace_id.map(|id| TraceEnd {
-            id,
+        let end = TraceEnd {
+            id: trace_id,
             status,
             result_json: result,
             error_message,
             duration_ms: Some(took.as_secs_f64() * 1000.0),
             task_trace_json: task_trace,
-        });
-        self.settle(slot, settlement, end).await;
+        };
+        self.settle(slot, settlement, Some(end)).await;
     }
 
     /// Writes the end of it, until it is written or the claim turns out to be lost: the ledger tells late writes apart.
