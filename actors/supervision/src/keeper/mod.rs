@@ -114,6 +114,9 @@ pub(crate) struct Keeper {
     closings: BTreeMap<u64, Closing>,
     /// Actors that wait for what they need.
     waiting: BTreeSet<NodePath>,
+    /// What any actor ever needed: the readiness of everything else starts nobody. Ten thousand actors may wait for a
+    /// group of as many.
+    needed: BTreeSet<NodePath>,
     /// Whether something became ready since the waiting ones were looked at.
     ready_changed: bool,
     /// Who waits for a node to run.
@@ -144,6 +147,7 @@ impl Keeper {
             timers: BTreeMap::new(),
             closings: BTreeMap::new(),
             waiting: BTreeSet::new(),
+            needed: BTreeSet::new(),
             ready_changed: false,
             watchers: HashMap::new(),
             touched: BTreeSet::new(),
@@ -213,6 +217,7 @@ impl Keeper {
                 return Err(SpawnError::UnknownNeed { need: need.to_string() });
             }
         }
+        self.needed.extend(node.needs.iter().cloned());
         let path = node.path.clone();
         self.world.directory.insert(Arc::clone(&node));
         self.ids.insert(node_id, path.clone());

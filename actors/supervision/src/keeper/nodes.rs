@@ -247,7 +247,7 @@ impl Keeper {
         if before.unready() != phase.unready() {
             self.count_unready(path, phase.unready());
         }
-        self.ready_changed |= phase == Phase::Running;
+        self.ready_changed |= phase == Phase::Running && self.needed.contains(path);
         self.touched.insert(path.clone());
     }
 
@@ -259,7 +259,7 @@ impl Keeper {
             let Some(group) = self.groups.get_mut(&path) else { continue };
             group.unready = if unready { group.unready + 1 } else { group.unready.saturating_sub(1) };
             group.show();
-            self.ready_changed |= group.unready == 0;
+            self.ready_changed |= group.unready == 0 && self.needed.contains(&path);
             self.touched.insert(path);
         }
     }
