@@ -4,6 +4,7 @@
 //! of a saturated server. Rounds of all sides alternate, so that what else the machine does falls on all of them. With
 //! names of parts as arguments only those are measured.
 
+mod calls;
 mod credentials;
 mod cron;
 mod engine;

@@ -58,6 +58,7 @@ fn channel(number: usize) -> Value {
     })
 }
 
+/// An answer that has this status.
 pub(crate) fn expect(answer: Answer, status: u16) -> io::Result<Answer> {
     if answer.status == status {
         return Ok(answer);

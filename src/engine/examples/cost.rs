@@ -171,9 +171,9 @@ fn evaluate(document: &Value, payload: &Value, runs: u32) -> Outcome<f64> {
     let mut bump = Bump::new();
     let started = Instant::now();
     for _ in 0..runs {
-        let copied = bump.alloc(DataValue::from_serde_value_in(&context, &bump));
+        let copied: &DataValue<'_> = bump.alloc(DataValue::from_serde_value_in(&context, &bump));
         for logic in &compiled {
-            engine.evaluate(logic, &*copied, &bump)?;
+            engine.evaluate(logic, copied, &bump)?;
         }
         bump.reset();
     }

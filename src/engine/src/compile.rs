@@ -1,5 +1,6 @@
 //! From a stored workflow to a program.
 
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
@@ -14,6 +15,7 @@ use crate::expression::Condition;
 use crate::function::{CompileCx, Material};
 use crate::path::{self, Path};
 use crate::program::{Action, CompiledWorkflow, Loop, Span, Step};
+use crate::reads::Reads;
 
 /// Groups inside groups.
 pub(crate) const MAX_GROUP_DEPTH: usize = 8;
@@ -33,6 +35,7 @@ pub(crate) fn compile(
         ids: HashSet::new(),
         steps: Vec::new(),
         spans: Vec::new(),
+        reads: Reads::default(),
     };
     assembly.readable(content)?;
     let condition = assembly.condition(Some(&content.condition), "condition")?;
@@ -50,6 +53,7 @@ pub(crate) fn compile(
         version,
         condition,
         steps: assembly.steps.into(),
+        reads: assembly.reads,
         spans: assembly.spans.into(),
         looping,
         continue_on_error: content.continue_on_error,
@@ -63,6 +67,7 @@ struct Assembly<'e> {
     ids: HashSet<String>,
     steps: Vec<Step>,
     spans: Vec<Span>,
+    reads: Reads,
 }
 
 impl Assembly<'_> {
@@ -110,13 +115,14 @@ impl Assembly<'_> {
         Ok(id.to_owned())
     }
 
-    fn condition(&self, source: Option<&Value>, at: &str) -> Result<Condition, CompileError> {
-        match source {
-            None | Some(Value::Null) => Ok(Condition::Always),
-            Some(source) => {
-                self.engine.evaluator.compile_condition(source).map_err(|message| self.invalid(at, message))
-            }
+    fn condition(&mut self, source: Option<&Value>, at: &str) -> Result<Condition, CompileError> {
+        let Some(source) = source.filter(|source| !source.is_null()) else { return Ok(Condition::Always) };
+        let condition = self.engine.evaluator.compile_condition(source);
+        let condition = condition.map_err(|message| self.invalid(at, message))?;
+        if let Condition::When(expression) = &condition {
+            self.reads.merge(expression.reads().clone());
         }
+        Ok(condition)
     }
 
     fn flag(&self, element: &Value, field: &str, at: &str) -> Result<bool, CompileError> {
@@ -168,12 +174,13 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    fn action(&self, id: &str, name: &str, input: &Value, at: &str) -> Result<Action, CompileError> {
+    fn action(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<Action, CompileError> {
         let evaluator = &self.engine.evaluator;
         if builtin::NAMES.contains(&name) {
             let mut errors = Vec::new();
-            let compiler = Compiler { evaluator, check_secrets: true };
+            let compiler = Compiler { evaluator, check_secrets: true, reads: RefCell::default() };
             let built = Builtin::compile(name, input, at, &compiler, &mut errors);
+            self.reads.merge(compiler.reads.into_inner());
             return built.map(Action::Builtin).ok_or_else(|| self.problems(&errors));
         }
         let Some(function) = self.engine.functions.get(name) else {

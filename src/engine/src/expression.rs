@@ -14,13 +14,14 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::concealed::Concealed;
 use crate::extent;
 use crate::operators::{self, Declared, Secrets};
 use crate::path::Path;
-use crate::scope::{Arena, Reads};
+use crate::reads::{Part, Reads};
+use crate::scope::{self, Arena};
 
 /// Containers inside containers that an authored expression may have.
 const MAX_NESTING: usize = 128;
@@ -47,7 +48,7 @@ pub enum SecretUse {
 #[derive(Clone)]
 pub struct Expression {
     logic: Arc<Logic>,
-    reads: Reads,
+    reads: Arc<Reads>,
     /// Names of the secrets it reads.
     secrets: Arc<[String]>,
     copies: Option<Arc<Path>>,
@@ -60,8 +61,8 @@ impl fmt::Debug for Expression {
 }
 
 impl Expression {
-    pub(crate) fn reads(&self) -> Reads {
-        self.reads
+    pub(crate) fn reads(&self) -> &Reads {
+        &self.reads
     }
 
     /// The path whose value it is, when it does nothing else. A copy keeps what expressions cannot represent, such
@@ -130,7 +131,7 @@ impl Evaluator {
         let logic = self.engine.compile_arc(&prepare::prepared(source)).map_err(|error| error.to_string())?;
         Ok(Expression {
             logic,
-            reads: survey.reads,
+            reads: Arc::new(survey.reads),
             secrets: survey.secrets.iter().map(|name| name.unwrap_or_default().to_owned()).collect(),
             copies: prepare::copied(source).map(Arc::new),
         })
@@ -183,7 +184,7 @@ impl Evaluator {
         })
     }
 
-    /// Evaluates against named roots; roots the expression cannot read are not even copied.
+    /// Evaluates against named roots; what the expression cannot read of them is not even copied.
     pub(crate) fn evaluate_roots(
         &self,
         expression: &Expression,
@@ -193,8 +194,10 @@ impl Evaluator {
         let bump = arena.bump();
         let mut pairs = datalogic_rs::bumpalo::collections::Vec::with_capacity_in(roots.len(), bump);
         for (name, value) in roots {
-            if expression.reads.includes(name) {
-                pairs.push((*name, DataValue::from_serde_value_in(value, bump)));
+            match expression.reads.root(name) {
+                Some(Part::Nothing) => {}
+                Some(part) => pairs.push((*name, scope::copied(bump, part, value))),
+                None => pairs.push((*name, DataValue::from_serde_value_in(value, bump))),
             }
         }
         let context = bump.alloc(DataValue::Object(pairs.into_bump_slice()));
@@ -236,12 +239,17 @@ pub(crate) struct Survey<'s> {
     pub(crate) reads: Reads,
     /// Every secret read, by its literal name; `None` where the name is computed.
     pub(crate) secrets: Vec<Option<&'s str>>,
+    /// Whether the context is read as a whole: the payload is part of it for an expression that names it.
+    whole: bool,
 }
 
 impl<'s> Survey<'s> {
     pub(crate) fn of(source: &'s Value) -> Self {
         let mut survey = Self::default();
         survey.walk(source);
+        if survey.whole && !survey.reads.payload.is_nothing() {
+            survey.reads.payload = Part::Whole;
+        }
         survey
     }
 
@@ -249,6 +257,9 @@ impl<'s> Survey<'s> {
         match node {
             Value::Object(map) => {
                 if map.len() == 1 {
+                    if let Some(path) = measured(map) {
+                        return self.reads.mark_length(path);
+                    }
                     for (operator, argument) in map {
                         self.call(operator, argument);
                     }
@@ -275,17 +286,18 @@ impl<'s> Survey<'s> {
         }
     }
 
-    /// A literal path can only reach the root it names; anything computed may reach every root.
+    /// A literal path can only reach what it names; anything computed may reach everything.
     fn access(&mut self, operator: &str, argument: &Value) {
         match argument {
             Value::String(path) if path.is_empty() => {
-                self.reads = Reads { payload: self.reads.payload, ..Reads::ALL };
+                self.whole = true;
+                self.reads = Reads { payload: std::mem::take(&mut self.reads.payload), ..Reads::all() };
             }
-            Value::String(path) => self.reads.mark(path.split('.').next().unwrap_or_default()),
+            Value::String(path) => self.reads.mark(path),
             // The second argument of `var` is a default, not a path.
             Value::Array(items) if operator == "var" => match items.first() {
                 Some(path) => self.access("val", path),
-                None => self.reads = Reads::ALL,
+                None => self.reads = Reads::all(),
             },
             Value::Array(items) if items.iter().any(Value::is_string) && items.iter().all(is_literal) => {
                 for item in items.iter().filter(|item| item.is_string()) {
@@ -293,9 +305,19 @@ impl<'s> Survey<'s> {
                 }
             }
             Value::Number(_) => {}
-            _ => self.reads = Reads::ALL,
+            _ => self.reads = Reads::all(),
         }
     }
+}
+
+/// The path of which a `length` is taken, if nothing else is.
+fn measured(call: &Map<String, Value>) -> Option<&str> {
+    let argument = match call.get("length")? {
+        Value::Array(items) if items.len() == 1 => items.first()?,
+        argument => argument,
+    };
+    let variable = argument.as_object().filter(|map| map.len() == 1)?;
+    variable.get("var")?.as_str().filter(|path| !path.is_empty())
 }
 
 /// Walking and evaluating an expression recurse as deep as it nests, and every call may take the time of the whole message.

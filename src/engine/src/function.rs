@@ -21,7 +21,7 @@ use crate::expression::{Evaluator, Expression, SecretUse};
 use crate::message::Message;
 use crate::operators::Secrets;
 use crate::path::Path;
-use crate::scope::{Reads, Scope};
+use crate::scope::{Roots, Scope};
 use crate::template::Template;
 use crate::work::Work;
 
@@ -106,7 +106,7 @@ pub struct TaskCx<'x> {
     pub(crate) logger: &'x Logger,
     pub(crate) task_id: &'x str,
     /// The roots this task has written.
-    pub(crate) written: Reads,
+    pub(crate) written: Roots,
     pub(crate) deadline: Option<Instant>,
     pub(crate) chain: &'x Arc<[Arc<str>]>,
     pub(crate) clock: &'x Clock,
@@ -175,8 +175,8 @@ impl TaskCx<'_> {
     /// # Errors
     /// `LOGIC_ERROR` with the reason.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, TaskError> {
-        // A scope of its own lifetime: the result must not outlive the borrow of the expression.
-        let mut scope = self.scope;
+        // A scope of its own: what functions read is not known when their workflow is compiled.
+        let mut scope = Scope::new(self.scope.bump(), expression.reads());
         if let Some(path) = expression.copies() {
             return Ok(self.work.get(&mut scope, path));
         }
@@ -197,7 +197,7 @@ impl TaskCx<'_> {
     /// # Errors
     /// `TASK_ERROR` for a value that would nest too deep, or an index too far beyond the end of its array.
     pub fn write(&mut self, path: &Path, value: Value) -> Result<(), TaskError> {
-        self.written.mark_root(path.root());
+        self.written.mark(path.root());
         self.work.put(&mut self.scope, path, value).map_err(|error| error.at(path))
     }
 

@@ -27,6 +27,7 @@ mod operators;
 mod pace;
 pub mod path;
 mod program;
+mod reads;
 mod run;
 mod scope;
 mod template;

@@ -11,6 +11,7 @@ const TURN: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
 pub(crate) struct Pace {
+    /// When the turn is over.
     turn: Instant,
     deadline: Option<Instant>,
 }
@@ -20,7 +21,7 @@ impl Pace {
     pub(crate) fn start(limit: Option<Duration>, until: Option<Instant>) -> Self {
         let now = Instant::now();
         let limited = limit.and_then(|limit| now.checked_add(limit));
-        Self { turn: now, deadline: limited.into_iter().chain(until).min() }
+        Self { turn: now + TURN, deadline: limited.into_iter().chain(until).min() }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
@@ -36,9 +37,9 @@ impl Pace {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(timed_out());
         }
-        if now.saturating_duration_since(self.turn) >= TURN {
+        if now >= self.turn {
             tokio::task::yield_now().await;
-            self.turn = Instant::now();
+            self.turn = Instant::now() + TURN;
         }
         Ok(())
     }

@@ -297,6 +297,10 @@ pub fn write(slot: &mut Value, segments: &[Segment], new: Value) -> bool {
 /// Writes `new` below an object; an empty path writes nothing. Returns whether anything was written.
 pub fn write_map(map: &mut Map<String, Value>, segments: &[Segment], new: Value) -> bool {
     let Some((first, rest)) = segments.split_first() else { return false };
+    if rest.is_empty() {
+        map.insert(first.key().to_owned(), new);
+        return true;
+    }
     match map.get_mut(first.key()) {
         Some(slot) => write(slot, rest, new),
         None => write(map.entry(first.key()).or_insert(Value::Null), rest, new),

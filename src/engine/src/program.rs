@@ -7,6 +7,7 @@ use crate::builtin::Builtin;
 use crate::expression::Condition;
 use crate::function::Task;
 use crate::path::Path;
+use crate::reads::Reads;
 
 /// A compiled workflow. Cheap to share between threads.
 pub struct CompiledWorkflow {
@@ -16,6 +17,8 @@ pub struct CompiledWorkflow {
     pub(crate) version: i64,
     pub(crate) condition: Condition,
     pub(crate) steps: Box<[Step]>,
+    /// What its conditions and built-in functions read together.
+    pub(crate) reads: Reads,
     /// Sorted by start; an outer group stands before those inside it.
     pub(crate) spans: Box<[Span]>,
     pub(crate) looping: Option<Loop>,

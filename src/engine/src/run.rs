@@ -21,7 +21,8 @@ use crate::function::{Outcome, TaskCx};
 use crate::message::Message;
 use crate::pace::{Pace, timed_out};
 use crate::program::{Action, CompiledWorkflow, Flow, Step};
-use crate::scope::{Arena, Reads, Scope};
+use crate::reads::Reads;
+use crate::scope::{Arena, Roots, Scope};
 use crate::trace::{AuditEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 use crate::work::Work;
 
@@ -187,7 +188,7 @@ impl<'e> Run<'e> {
 
     /// Evaluates the workflow's condition; in a loop, before every sweep.
     fn admits(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &Arena) -> bool {
-        let mut scope = Scope::new(arena.bump());
+        let mut scope = Scope::new(arena.bump(), &workflow.reads);
         if self.passes(&workflow.condition, &mut scope, "") {
             self.matched = true;
             return true;
@@ -202,7 +203,7 @@ impl<'e> Run<'e> {
     async fn sweep(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &mut Arena) -> End {
         let mut cursor = Cursor::default();
         loop {
-            let mut scope = Scope::new(arena.bump());
+            let mut scope = Scope::new(arena.bump(), &workflow.reads);
             while !scope.is_full() {
                 if self.timings.tasks.len() >= MAX_TASKS {
                     let text = format!("the run executed {MAX_TASKS} tasks, which is all it may");
@@ -319,7 +320,7 @@ impl<'e> Run<'e> {
                         scope: *scope,
                         logger: &self.engine.logger,
                         task_id: &step.id,
-                        written: Reads::default(),
+                        written: Roots::default(),
                         deadline,
                         chain: &self.chain,
                         clock: &self.engine.clock,
@@ -355,7 +356,7 @@ impl<'e> Run<'e> {
 
     fn finish(mut self, failure: Option<Failure>) -> RunOutcome {
         let arena = Arena::lease();
-        self.work.stamp_progress(&mut Scope::new(arena.bump()));
+        self.work.stamp_progress(&mut Scope::new(arena.bump(), &Reads::default()));
         RunOutcome {
             message: self.work.message,
             matched: self.matched,

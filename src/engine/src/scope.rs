@@ -1,18 +1,23 @@
-//! The message as expressions see it: arena copies of its roots, built on first use and kept up to date by writes.
+//! The message as expressions see it: arena copies of what they read, kept up to date by writes.
 //!
-//! Copying the whole message into the arena for every expression would cost more than evaluating it. A scope copies
-//! a root once, when the first expression that can read it runs; a write then replaces only the containers along
-//! its path. A scope owns nothing: it borrows the arena and is rebuilt after a reset.
+//! Copying the message into the arena for every expression would cost more than evaluating it. A scope copies once what
+//! the expressions of a workflow can read of a root, when the first of them runs; a write then replaces only the
+//! containers along its path. A scope owns nothing: it borrows the arena and is rebuilt after a reset.
+
+mod copy;
 
 use std::cell::RefCell;
 
 use datalogic_rs::DataValue;
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::bumpalo::collections::Vec as BumpVec;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+pub(crate) use self::copy::copied;
+use self::copy::{object, replaced};
 use crate::message::Message;
-use crate::path::{Path, Root, Segment};
+use crate::path::{Path, Root};
+use crate::reads::Reads;
 
 /// An arena larger than this is replaced between two tasks, so that a long loop does not grow without end.
 const FULL_BYTES: usize = 32 << 20;
@@ -61,47 +66,21 @@ impl Drop for Arena {
     }
 }
 
-/// The roots an expression can read. Over-approximated: reading too many costs time, too few would be wrong.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Reads {
-    pub(crate) data: bool,
-    pub(crate) metadata: bool,
-    pub(crate) temp_data: bool,
-    pub(crate) payload: bool,
+/// Roots of a message that tasks write.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Roots {
+    data: bool,
+    metadata: bool,
+    temp_data: bool,
 }
 
-impl Reads {
-    /// Every root.
-    pub(crate) const ALL: Self = Self { data: true, metadata: true, temp_data: true, payload: true };
-
-    /// Marks a root by its name; other names are always visible.
-    pub(crate) fn mark(&mut self, root: &str) {
-        match root {
-            "data" => self.data = true,
-            "metadata" => self.metadata = true,
-            "temp_data" => self.temp_data = true,
-            "payload" => self.payload = true,
-            _ => {}
-        }
-    }
-
-    pub(crate) fn mark_root(&mut self, root: &Root) {
+impl Roots {
+    pub(crate) fn mark(&mut self, root: &Root) {
         match root {
             Root::Data => self.data = true,
             Root::Metadata => self.metadata = true,
             Root::TempData => self.temp_data = true,
-            Root::Payload => self.payload = true,
-            Root::Other(_) => {}
-        }
-    }
-
-    pub(crate) fn includes(self, root: &str) -> bool {
-        match root {
-            "data" => self.data,
-            "metadata" => self.metadata,
-            "temp_data" => self.temp_data,
-            "payload" => self.payload,
-            _ => true,
+            Root::Payload | Root::Other(_) => {}
         }
     }
 }
@@ -110,6 +89,8 @@ impl Reads {
 #[derive(Clone, Copy)]
 pub(crate) struct Scope<'r> {
     bump: &'r Bump,
+    /// What is copied: as much as all expressions together can read.
+    reads: &'r Reads,
     data: Option<DataValue<'r>>,
     metadata: Option<DataValue<'r>>,
     temp_data: Option<DataValue<'r>>,
@@ -117,8 +98,9 @@ pub(crate) struct Scope<'r> {
 }
 
 impl<'r> Scope<'r> {
-    pub(crate) fn new(bump: &'r Bump) -> Self {
-        Self { bump, data: None, metadata: None, temp_data: None, payload: None }
+    /// A scope of expressions that read no more than `reads`.
+    pub(crate) fn new(bump: &'r Bump, reads: &'r Reads) -> Self {
+        Self { bump, reads, data: None, metadata: None, temp_data: None, payload: None }
     }
 
     pub(crate) fn bump(&self) -> &'r Bump {
@@ -131,7 +113,7 @@ impl<'r> Scope<'r> {
     }
 
     /// Forgets the copies of roots that were written behind the scope's back.
-    pub(crate) fn forget(&mut self, written: Reads) {
+    pub(crate) fn forget(&mut self, written: Roots) {
         for (slot, stale) in [
             (&mut self.data, written.data),
             (&mut self.metadata, written.metadata),
@@ -143,28 +125,26 @@ impl<'r> Scope<'r> {
         }
     }
 
-    /// The object an expression is evaluated against.
-    pub(crate) fn context(&mut self, message: &Message, reads: Reads) -> &'r DataValue<'r> {
-        let bump = self.bump;
+    /// The object an expression is evaluated against: the roots it reads.
+    pub(crate) fn context(&mut self, message: &Message, own: &Reads) -> &'r DataValue<'r> {
+        let (bump, reads) = (self.bump, self.reads);
         let mut pairs = BumpVec::with_capacity_in(4 + message.others.len(), bump);
-        if reads.data {
-            let root = *self.data.get_or_insert_with(|| DataValue::from_serde_value_in(&message.data, bump));
-            pairs.push(("data", root));
+        if !own.data.is_nothing() {
+            let root = self.data.get_or_insert_with(|| copied(bump, &reads.data, &message.data));
+            pairs.push(("data", *root));
         }
-        if reads.metadata {
-            let root = *self.metadata.get_or_insert_with(|| object(&message.metadata, bump));
-            pairs.push(("metadata", root));
+        if !own.metadata.is_nothing() {
+            let root = self.metadata.get_or_insert_with(|| object(bump, &reads.metadata, &message.metadata));
+            pairs.push(("metadata", *root));
         }
-        if reads.temp_data {
-            let root = *self
-                .temp_data
-                .get_or_insert_with(|| DataValue::from_serde_value_in(&message.temp_data, bump));
-            pairs.push(("temp_data", root));
-        }
-        if reads.payload {
+        if !own.temp_data.is_nothing() {
             let root =
-                *self.payload.get_or_insert_with(|| DataValue::from_serde_value_in(&message.payload, bump));
-            pairs.push(("payload", root));
+                self.temp_data.get_or_insert_with(|| copied(bump, &reads.temp_data, &message.temp_data));
+            pairs.push(("temp_data", *root));
+        }
+        if !own.payload.is_nothing() {
+            let root = self.payload.get_or_insert_with(|| copied(bump, &reads.payload, &message.payload));
+            pairs.push(("payload", *root));
         }
         for (name, value) in &message.others {
             pairs.push((&*bump.alloc_str(name), DataValue::from_serde_value_in(value, bump)));
@@ -174,75 +154,18 @@ impl<'r> Scope<'r> {
 
     /// Follows a write of the message: `new` now stands at `path`. A full scope forgets the root instead.
     pub(crate) fn follow(&mut self, path: &Path, new: &Value) {
-        let full = self.is_full();
-        let bump = self.bump;
-        let slot = match path.root() {
-            Root::Data => &mut self.data,
+        let (slot, part) = match path.root() {
+            Root::Data => (&mut self.data, &self.reads.data),
             Root::Metadata if path.segments().is_empty() && !new.is_object() => return,
-            Root::Metadata => &mut self.metadata,
-            Root::TempData => &mut self.temp_data,
+            Root::Metadata => (&mut self.metadata, &self.reads.metadata),
+            Root::TempData => (&mut self.temp_data, &self.reads.temp_data),
             Root::Payload | Root::Other(_) => return,
         };
-        *slot = match *slot {
-            Some(root) if !full => {
-                let new = DataValue::from_serde_value_in(new, bump);
-                Some(replaced(bump, root, path.segments(), new))
-            }
-            _ => None,
-        };
+        if let Some(root) = slot {
+            let full = self.bump.allocated_bytes() > FULL_BYTES;
+            *slot = (!full).then(|| replaced(self.bump, part, *root, path.segments(), new));
+        }
     }
-}
-
-/// Copies a JSON object into the arena.
-fn object<'r>(map: &Map<String, Value>, bump: &'r Bump) -> DataValue<'r> {
-    let mut pairs = BumpVec::with_capacity_in(map.len(), bump);
-    for (key, value) in map {
-        pairs.push((&*bump.alloc_str(key), DataValue::from_serde_value_in(value, bump)));
-    }
-    DataValue::Object(pairs.into_bump_slice())
-}
-
-/// `value` with `new` at `path`, by the rules of [`crate::path::write`]. Only containers along the path are copied.
-fn replaced<'r>(bump: &'r Bump, value: DataValue<'r>, path: &[Segment], new: DataValue<'r>) -> DataValue<'r> {
-    let Some((first, rest)) = path.split_first() else { return new };
-    match (value, first.index()) {
-        (DataValue::Array(items), Some(index)) => put(bump, items, index, rest, new),
-        (DataValue::Null, Some(index)) => put(bump, &[], index, rest, new),
-        (DataValue::Object(pairs), _) => insert(bump, pairs, first.key(), rest, new),
-        (DataValue::Null, None) => insert(bump, &[], first.key(), rest, new),
-        (unchanged, _) => unchanged,
-    }
-}
-
-fn put<'r>(
-    bump: &'r Bump,
-    items: &'r [DataValue<'r>],
-    index: usize,
-    rest: &[Segment],
-    new: DataValue<'r>,
-) -> DataValue<'r> {
-    let mut copy = BumpVec::with_capacity_in(items.len().max(index + 1), bump);
-    copy.extend_from_slice(items);
-    copy.resize(items.len().max(index + 1), DataValue::Null);
-    copy[index] = replaced(bump, copy[index], rest, new);
-    DataValue::Array(copy.into_bump_slice())
-}
-
-/// Keys stay in the order they came in, as in the JSON map, so that iterating gives the same answer after a rebuild.
-fn insert<'r>(
-    bump: &'r Bump,
-    pairs: &'r [(&'r str, DataValue<'r>)],
-    key: &str,
-    rest: &[Segment],
-    new: DataValue<'r>,
-) -> DataValue<'r> {
-    let mut copy = BumpVec::with_capacity_in(pairs.len() + 1, bump);
-    copy.extend_from_slice(pairs);
-    match pairs.iter().position(|(name, _)| *name == key) {
-        Some(found) => copy[found].1 = replaced(bump, copy[found].1, rest, new),
-        None => copy.push((&*bump.alloc_str(key), replaced(bump, DataValue::Null, rest, new))),
-    }
-    DataValue::Object(copy.into_bump_slice())
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use crate::error::TaskError;
 use crate::extent;
 use crate::message::Message;
 use crate::path::{Path, Root, WriteError};
-use crate::scope::{Reads, Scope};
+use crate::reads::Reads;
+use crate::scope::Scope;
 use crate::trace::{Change, Tracer};
 
 /// The record of the newest task, as `metadata.progress` shows it.
@@ -53,8 +54,8 @@ impl Work {
     }
 
     /// The context of an expression that can read `reads`.
-    pub(crate) fn context<'r>(&mut self, scope: &mut Scope<'r>, reads: Reads) -> &'r DataValue<'r> {
-        if reads.metadata {
+    pub(crate) fn context<'r>(&mut self, scope: &mut Scope<'r>, reads: &Reads) -> &'r DataValue<'r> {
+        if !reads.metadata.member("progress").is_nothing() {
             self.stamp_progress(scope);
         }
         scope.context(&self.message, reads)

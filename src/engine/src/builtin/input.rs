@@ -1,25 +1,31 @@
 //! Reading the authored input of a built-in, with every problem at its path.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value};
 use svc_model::FieldError;
 
 use crate::expression::{Evaluator, Expression, SecretUse};
 use crate::path::Path;
+use crate::reads::Reads;
 
 /// Compiles expressions for the engine, or only checks them for an author.
 pub(crate) struct Compiler<'e> {
     pub(crate) evaluator: &'e Evaluator,
     /// An author's check does not know which secrets the serving process declares.
     pub(crate) check_secrets: bool,
+    /// What the expressions read together.
+    pub(crate) reads: RefCell<Reads>,
 }
 
 impl Compiler<'_> {
     pub(crate) fn expression(&self, source: &Value, secrets: SecretUse) -> Result<Expression, String> {
-        if self.check_secrets {
+        let compiled = if self.check_secrets {
             self.evaluator.compile(source, secrets)
         } else {
             self.evaluator.compile_syntax(source)
-        }
+        };
+        compiled.inspect(|expression| self.reads.borrow_mut().merge(expression.reads().clone()))
     }
 }
 

@@ -77,7 +77,8 @@ impl<'r> Cx<'_, 'r> {
             return self.evaluator.evaluate(expression, context, self.scope.bump()).map(then);
         }
         let arena = Arena::lease();
-        let context = self.work.context(&mut Scope::new(arena.bump()), expression.reads());
+        let context =
+            self.work.context(&mut Scope::new(arena.bump(), expression.reads()), expression.reads());
         self.evaluator.evaluate(expression, context, arena.bump()).map(then)
     }
 

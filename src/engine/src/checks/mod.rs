@@ -6,6 +6,8 @@ mod input;
 mod reads;
 mod secrets;
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value};
 use svc_model::{
     ChannelChecks, FieldCode, FieldError, Issue, MAX_LABEL, WorkflowChecks, WorkflowContent, nearest,
@@ -89,7 +91,11 @@ impl Check<'_, '_> {
         let Some(fields) = input.as_object() else { return };
         let input_at = format!("{at}.input");
         if builtin::NAMES.contains(&name) {
-            let compiler = Compiler { evaluator: &self.engine.evaluator, check_secrets: false };
+            let compiler = Compiler {
+                evaluator: &self.engine.evaluator,
+                check_secrets: false,
+                reads: RefCell::default(),
+            };
             Builtin::compile(name, input, &input_at, &compiler, self.errors);
             self.recorded(name, fields, &input_at);
         } else if let Some(entry) = catalogue::find(name) {

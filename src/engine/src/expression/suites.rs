@@ -146,7 +146,7 @@ fn mapped(engine: &Engine, rule: &Value, roots: Map<String, Value>) -> RunOutcom
 
 /// Whether an expression looks at the whole of its context, which a message has more in than a case.
 fn sees_the_whole(rule: &Value) -> bool {
-    Survey::of(rule).reads.data
+    !Survey::of(rule).reads.data.is_nothing()
 }
 
 #[test]

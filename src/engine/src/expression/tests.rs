@@ -9,25 +9,31 @@ fn reads(source: Value) -> Reads {
     Survey::of(&source).reads
 }
 
-#[test]
-fn a_literal_path_reads_only_the_root_it_names() {
-    let data = Reads { data: true, ..Reads::default() };
-    assert_eq!(reads(json!({"==": [{"var": "data.a.b"}, "metadata.x"]})), data);
-    assert_eq!(reads(json!({"var": ["data.a", "payload"]})), data);
-    assert_eq!(reads(json!({"missing": ["data.a", "data.b"]})), data);
-    assert_eq!(reads(json!({"val": ["data", "a"]})), data);
-    assert_eq!(
-        reads(json!({"a": {"var": "payload.x"}, "var": "text"})),
-        Reads { payload: true, ..Reads::default() }
-    );
+fn marked(paths: &[&str]) -> Reads {
+    let mut marked = Reads::default();
+    paths.iter().for_each(|path| marked.mark(path));
+    marked
 }
 
 #[test]
-fn an_empty_path_reads_the_whole_context_without_the_payload() {
-    let whole = Reads { payload: false, ..Reads::ALL };
-    assert_eq!(reads(json!({"var": ""})), whole);
-    assert_eq!(reads(json!({"val": [""]})), whole);
-    assert_eq!(reads(json!({"var": ["", "default"]})), whole);
+fn a_literal_path_reads_only_what_it_names() {
+    assert_eq!(reads(json!({"==": [{"var": "data.a.b"}, "metadata.x"]})), marked(&["data.a.b"]));
+    assert_eq!(reads(json!({"var": ["data.a", "payload"]})), marked(&["data.a"]));
+    assert_eq!(reads(json!({"missing": ["data.a", "data.b"]})), marked(&["data.a", "data.b"]));
+    assert_eq!(reads(json!({"val": ["data", "a"]})), marked(&["data"]));
+    assert_eq!(reads(json!({"a": {"var": "payload.x"}, "var": "text"})), marked(&["payload.x"]));
+    let length = reads(json!({"length": [{"var": "data.a"}]}));
+    assert_eq!((length.data.member("a").reach(9), length.data.member("a").element(0)), (9, &Part::Nothing));
+}
+
+#[test]
+fn an_empty_path_reads_the_whole_context_and_the_payload_only_when_it_is_named() {
+    let whole = || Reads { payload: Part::Nothing, ..Reads::all() };
+    assert_eq!(reads(json!({"var": ""})), whole());
+    assert_eq!(reads(json!({"val": [""]})), whole());
+    assert_eq!(reads(json!({"var": ["", "default"]})), whole());
+    assert_eq!(reads(json!([{"var": ""}, {"var": "payload.x"}])), Reads::all());
+    assert_eq!(reads(json!([{"var": "payload.x"}, {"var": ""}])), Reads::all());
 }
 
 #[test]
@@ -39,7 +45,7 @@ fn a_computed_path_may_read_everything() {
         json!({"missing_some": [1, ["data.a"]]}),
         json!({"val": [[2]]}),
     ] {
-        assert_eq!(reads(source.clone()), Reads::ALL, "{source}");
+        assert_eq!(reads(source.clone()), Reads::all(), "{source}");
     }
 }
 
@@ -47,6 +53,12 @@ fn any_expression() -> impl Strategy<Value = Value> {
     let path = prop_oneof![
         Just("data.a"),
         Just("data.list"),
+        Just("data.list.1.a"),
+        Just("data.list.00"),
+        Just("data.list.+1"),
+        Just("data.#list.1"),
+        Just("data.a.b"),
+        Just("data.none"),
         Just("metadata.m"),
         Just("temp_data.t"),
         Just("payload.p"),
@@ -60,6 +72,8 @@ fn any_expression() -> impl Strategy<Value = Value> {
         path.clone().prop_map(|path| json!({"var": path})),
         path.clone().prop_map(|path| json!({"var": [path, 7]})),
         path.clone().prop_map(|path| json!({"missing": [path]})),
+        path.clone().prop_map(|path| json!({"exists": path})),
+        path.clone().prop_map(|path| json!({"length": [{"var": path}]})),
         path.prop_map(|path| json!({"val": path.split('.').collect::<Vec<_>>()})),
         any::<i8>().prop_map(Value::from),
         Just(json!("data")),
@@ -83,21 +97,24 @@ fn any_expression() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn leaving_out_roots_an_expression_cannot_read_changes_nothing(source in any_expression()) {
+    fn leaving_out_what_an_expression_cannot_read_changes_nothing(source in any_expression()) {
         let mut message = Message::new(json!({"p": "in"}), serde_json::Map::new());
         message.data = json!({"a": 1, "list": [1, {"a": 2}]});
         message.metadata.insert("m".into(), json!("m"));
         message.temp_data = json!({"t": [true]});
         let evaluator = Evaluator::new(Secrets::default(), 1 << 20);
         let expression = evaluator.compile(&source, SecretUse::Allowed).unwrap();
+        // The payload is part of the whole context only for expressions that name it.
+        let mut all = Reads::all();
+        if expression.reads().payload == Part::Nothing {
+            all.payload = Part::Nothing;
+        }
         let arena = Arena::lease();
         let bump = arena.bump();
         let evaluate = |reads| {
-            let context = Scope::new(bump).context(&message, reads);
+            let context = Scope::new(bump, reads).context(&message, reads);
             evaluator.evaluate(&expression, context, bump).map(|value| value.to_serde_value())
         };
-        // The payload is part of the whole context only for expressions that name it.
-        let all = Reads { payload: expression.reads().payload, ..Reads::ALL };
-        prop_assert_eq!(evaluate(expression.reads()), evaluate(all));
+        prop_assert_eq!(evaluate(expression.reads()), evaluate(&all));
     }
 }

@@ -1,0 +1,72 @@
+//! What calls between channels cost: a chain of them beside the same work in one workflow.
+
+use std::io;
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+
+use crate::load::Load;
+use crate::population::expect;
+use crate::{Setting, compare};
+
+/// Channels of the chain, each of which calls the next.
+const LINKS: usize = 5;
+
+/// A chain of calls and one workflow that counts as far, in one service.
+pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+    let server = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off").start()?;
+    let mut client = server.client().keep_alive();
+    for link in (1..=LINKS).rev() {
+        serve(&mut client, &format!("link-{link}"), &chained(link))?;
+    }
+    let single: Vec<_> = (1..=LINKS).map(|n| count(n, if n == 1 { "payload.n" } else { "data.n" })).collect();
+    serve(&mut client, "single", &single)?;
+    for first in ["single", "link-1"] {
+        let answer = client.json("POST", &format!("/api/v1/data/{first}"), &json!({"n": 0}))?;
+        let counted = expect(answer, 200)?.json()["data"]["n"].clone();
+        if counted != json!(LINKS) {
+            return Err(io::Error::other(format!("{first} counted to {counted}, not to {LINKS}")));
+        }
+    }
+    let to = |channel: &str| Load::post(&format!("/api/v1/data/{channel}"), r#"{"n":0}"#);
+    let sides = [
+        ("5 tasks in one workflow", server.address(), to("single")),
+        ("a chain of 5 channels, 1 task each", server.address(), to("link-1")),
+    ];
+    compare("Calls between channels", &sides).map(drop)
+}
+
+/// Counts on from what stands at a path.
+fn count(n: usize, from: &str) -> Value {
+    let mapping = json!({"path": "data.n", "logic": {"+": [{"var": from}, 1]}});
+    task(&format!("count-{n}"), "map", json!({"mappings": [mapping]}))
+}
+
+/// Counts, and lets the next link count on.
+fn chained(link: usize) -> Vec<Value> {
+    let count = count(link, "payload.n");
+    if link == LINKS {
+        return vec![count];
+    }
+    let input = json!({"channel": format!("link-{}", link + 1), "data_logic": {"var": "data"}});
+    vec![count, task("call", "channel_call", input)]
+}
+
+fn task(id: &str, function: &str, input: Value) -> Value {
+    json!({"id": id, "name": id, "function": {"name": function, "input": input}})
+}
+
+/// Creates and activates a workflow and the channel of its name.
+fn serve(client: &mut Client, name: &str, tasks: &[Value]) -> io::Result<()> {
+    let workflow = json!({"workflow_id": name, "name": name, "tasks": tasks});
+    let channel = json!({
+        "channel_id": name, "name": name, "channel_type": "sync", "protocol": "rest", "methods": ["POST"],
+        "route_pattern": format!("/{name}"), "workflow_id": name,
+    });
+    for (kind, document) in [("workflows", workflow), ("channels", channel)] {
+        expect(client.json("POST", &format!("/api/v1/admin/{kind}"), &document)?, 201)?;
+        let status = format!("/api/v1/admin/{kind}/{name}/status");
+        expect(client.json("PATCH", &status, &json!({"status": "active"}))?, 200)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,135 @@
+//! Arena copies of values, of as much of them as is read.
+//!
+//! What is not read is absent from a copied object, and null in a copied array.
+
+use datalogic_rs::DataValue;
+use datalogic_rs::bumpalo::Bump;
+use datalogic_rs::bumpalo::collections::Vec as BumpVec;
+use serde_json::{Map, Value};
+
+use crate::path::Segment;
+use crate::reads::Part;
+
+/// Copies as much of a value as is read.
+pub(crate) fn copied<'r>(bump: &'r Bump, part: &'r Part, value: &Value) -> DataValue<'r> {
+    match (part, value) {
+        (Part::Some(_), Value::Object(map)) => object(bump, part, map),
+        (Part::Some(members), Value::Array(items)) => {
+            let copy = bump.alloc_slice_fill_copy(part.reach(items.len()), DataValue::Null);
+            for member in members.iter() {
+                let index = member.index.unwrap_or(usize::MAX);
+                if let (Some(slot), Some(item)) = (copy.get_mut(index), items.get(index)) {
+                    *slot = copied(bump, &member.part, item);
+                }
+            }
+            DataValue::Array(copy)
+        }
+        (_, value) => DataValue::from_serde_value_in(value, bump),
+    }
+}
+
+/// Copies as much of an object as is read.
+pub(super) fn object<'r>(bump: &'r Bump, part: &'r Part, map: &Map<String, Value>) -> DataValue<'r> {
+    let mut pairs = BumpVec::new_in(bump);
+    match part {
+        Part::Nothing => {}
+        Part::Some(members) => {
+            pairs.reserve_exact(members.iter().len());
+            for member in members.iter() {
+                if let Some(value) = map.get(&*member.key) {
+                    pairs.push((&*member.key, copied(bump, &member.part, value)));
+                }
+            }
+        }
+        Part::Whole => {
+            pairs.reserve_exact(map.len());
+            for (key, value) in map {
+                pairs.push((&*bump.alloc_str(key), DataValue::from_serde_value_in(value, bump)));
+            }
+        }
+    }
+    DataValue::Object(pairs.into_bump_slice())
+}
+
+/// `value` with `new` at `path`, by the rules of [`crate::path::write`]. Only containers along the path are copied, and
+/// nothing where the path leads to what is not read.
+pub(super) fn replaced<'r>(
+    bump: &'r Bump,
+    part: &'r Part,
+    value: DataValue<'r>,
+    path: &[Segment],
+    new: &Value,
+) -> DataValue<'r> {
+    let Some((first, rest)) = path.split_first() else { return copied(bump, part, new) };
+    match (value, first.index()) {
+        (DataValue::Array(items), Some(index)) => put(bump, part, items, index, rest, new),
+        (DataValue::Null, Some(index)) => put(bump, part, &[], index, rest, new),
+        (DataValue::Object(pairs), _) => insert(bump, part, pairs, first.key(), rest, new),
+        (DataValue::Null, None) => insert(bump, part, &[], first.key(), rest, new),
+        (unchanged, _) => unchanged,
+    }
+}
+
+fn put<'r>(
+    bump: &'r Bump,
+    part: &'r Part,
+    items: &'r [DataValue<'r>],
+    index: usize,
+    rest: &[Segment],
+    new: &Value,
+) -> DataValue<'r> {
+    let element = part.element(index);
+    let length = items.len().max(part.reach(index + 1));
+    if element.is_nothing() && length == items.len() {
+        return DataValue::Array(items);
+    }
+    let mut copy = BumpVec::with_capacity_in(length, bump);
+    copy.extend_from_slice(items);
+    copy.resize(length, DataValue::Null);
+    if !element.is_nothing() {
+        copy[index] = replaced(bump, element, copy[index], rest, new);
+    }
+    DataValue::Array(copy.into_bump_slice())
+}
+
+/// Keys stay in the order they came in, as in the JSON map, so that iterating gives the same answer after a rebuild.
+fn insert<'r>(
+    bump: &'r Bump,
+    part: &'r Part,
+    pairs: &'r [(&'r str, DataValue<'r>)],
+    key: &str,
+    rest: &[Segment],
+    new: &Value,
+) -> DataValue<'r> {
+    let member = part.member(key);
+    if member.is_nothing() {
+        return DataValue::Object(pairs);
+    }
+    let mut copy = BumpVec::with_capacity_in(pairs.len() + 1, bump);
+    copy.extend_from_slice(pairs);
+    match pairs.iter().position(|(name, _)| *name == key) {
+        Some(found) => copy[found].1 = replaced(bump, member, copy[found].1, rest, new),
+        None => copy.push((&*bump.alloc_str(key), replaced(bump, member, DataValue::Null, rest, new))),
+    }
+    DataValue::Object(copy.into_bump_slice())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_found_in_an_object_in_any_order() {
+        let bump = Bump::new();
+        let pairs = [("c", DataValue::Null), ("b", DataValue::Null), ("a", DataValue::Null)];
+        for (key, expected) in
+            [("a", r#"{"c":null,"b":null,"a":true}"#), ("c", r#"{"c":true,"b":null,"a":null}"#)]
+        {
+            let pairs = bump.alloc_slice_copy(&pairs);
+            let written = insert(&bump, &Part::Whole, pairs, key, &[], &json!(true));
+            assert_eq!(written.to_string(), expected);
+        }
+    }
+}
