@@ -8,7 +8,7 @@ use crate::root;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("src/schedule", &[]),
     ("src/model", &["svc-schedule"]),
-    ("src/secrets", &[]),
+    ("src/secrets", &["svc-model"]),
     ("src/engine", &["svc-model", "svc-secrets"]),
     ("src/auth", &["svc-model", "svc-secrets"]),
     ("src/functions", &["svc-auth", "svc-engine", "svc-model", "svc-secrets"]),
@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("src/vault", &["svc-outbound", "svc-secrets"]),
     ("src/ledger", &[]),
     ("actors/supervision", &[]),
-    ("actors/store", &["actix-supervision", "svc-ledger", "svc-model"]),
+    ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-secrets"]),
     ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound"]),
     (
         "actors/connectors",

@@ -149,9 +149,7 @@ fn settings(kind: &str, config: &Value) -> Result<Ready, LoadError> {
             HttpSettings::new(&config).map(|settings| Ready::Http(Box::new(settings))).map_err(refused)
         }
         // Better a named failure than a connector that claims to be in use.
-        ConnectorConfig::Other(kind) => {
-            Err(refused(format!("connectors of type {kind} are not served by this version")))
-        }
+        other => Err(refused(format!("connectors of type {} are not served by this version", other.kind()))),
     }
 }
 

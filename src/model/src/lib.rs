@@ -42,5 +42,5 @@ pub use unreadable::{is_unreadable, unreadable};
 pub use validate::{
     ChannelChecks, ConnectorChecks, MAX_LABEL, WorkflowChecks, check_import_item, next_fires,
     parse_channel_update, parse_connector_update, parse_new_channel, parse_new_connector, parse_new_workflow,
-    parse_workflow_update, validate_channel, validate_workflow,
+    parse_workflow_update, validate_channel, validate_connector, validate_workflow,
 };

@@ -3,9 +3,13 @@
 //! Four places of the `auth` block hold secrets: `keys`, `secret`, `secrets` and `jwt_keys[].key`. A literal there
 //! reads as [`MASK`]; a reference that can be resolved stays readable, so that an export can be imported.
 
+mod url;
+
 use serde_json::Value;
 
 use crate::field::FieldError;
+
+pub use url::{holds_mask, looks_secret, mask_url, restore_url};
 
 /// What a hidden value reads as.
 pub const MASK: &str = "******";

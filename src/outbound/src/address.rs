@@ -69,6 +69,25 @@ pub fn check_target(url: &str, allow_private: bool) -> Result<Target, AddressErr
     Ok(Target { url, credentials })
 }
 
+/// As [`check_url`], for a host that is asked for by other means than HTTP: a name, or an address in whatever spelling.
+///
+/// # Errors
+/// Why the host may not be asked for.
+pub fn check_host(host: &str, allow_private: bool) -> Result<(), AddressError> {
+    let address = match host.parse() {
+        Ok(address) => address,
+        Err(_) => match Host::parse(host).map_err(|error| AddressError::Malformed(error.to_string()))? {
+            Host::Domain(_) => return Ok(()),
+            Host::Ipv4(address) => IpAddr::V4(address),
+            Host::Ipv6(address) => IpAddr::V6(address),
+        },
+    };
+    if allow_private || is_public(address) {
+        return Ok(());
+    }
+    Err(AddressError::Forbidden { host: host.to_owned(), address })
+}
+
 /// Where a peer is.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Target {
@@ -153,6 +172,21 @@ mod tests {
             refused.to_string(),
             "SSRF protection: '127.0.0.1' leads to 127.0.0.1, which is not a public address"
         );
+    }
+
+    #[test]
+    fn a_host_is_refused_in_every_spelling_of_a_private_address() {
+        for host in
+            ["127.0.0.1", "127.1", "0x7f000001", "::1", "[::1]", "[::ffff:10.0.0.1]", "169.254.169.254"]
+        {
+            let refused = check_host(host, false).unwrap_err();
+            assert!(matches!(refused, AddressError::Forbidden { .. }), "{host}: {refused}");
+            assert!(check_host(host, true).is_ok(), "{host}");
+        }
+        for host in ["db.internal", "localhost", "8.8.8.8", "[2606:4700::1]"] {
+            assert!(check_host(host, false).is_ok(), "{host}");
+        }
+        assert!(matches!(check_host("a b", false), Err(AddressError::Malformed(_))));
     }
 
     #[test]

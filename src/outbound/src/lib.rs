@@ -20,7 +20,7 @@ mod ranges;
 mod resolver;
 mod trust;
 
-pub use address::{AddressError, Target, check_target, check_url};
+pub use address::{AddressError, Target, check_host, check_target, check_url};
 pub use client::{Answer, Client, ClientOptions, Outbound};
 pub use error::{FetchError, SetupError};
 pub use peer::{Body, Peer, Request};

@@ -3,11 +3,13 @@
 //! - [`substitute()`]: `${VAR}` in a text, before it is parsed.
 //! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`Source`], looked up through a [`Resolver`].
 //! - [`Secret`]: a value that cannot be printed.
+//! - [`EnvelopeKeys`]: a text encrypted at rest.
 //! - [`mask`]: what a configuration may show of itself.
 //!
 //! Nothing here reads the environment, a file or the network: the caller hands in what there is to look up. Nothing is
 //! cached, so a rotated value is seen by the next load.
 
+mod envelope;
 pub mod mask;
 mod reference;
 mod resolve;
@@ -15,6 +17,7 @@ mod secret;
 mod source;
 mod substitute;
 
+pub use envelope::{EnvelopeError, EnvelopeKeys, NONCE, is_sealed};
 pub use reference::{Reference, ReferenceError, collect, is_reference, parse};
 pub use resolve::{Environment, ResolveError, Resolver};
 pub use secret::Secret;

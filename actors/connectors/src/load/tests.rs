@@ -34,7 +34,8 @@ async fn each_stage_names_what_stopped_it_and_no_value() {
         ("http", r#"{"url": "http://a", "x": "aws-sm://y"}"#, Stage::SecretResolution, "aws-sm"),
         ("http", r#"{"url": "env://TOKEN"}"#, Stage::Deserialize, "connector.config.url"),
         ("http", r#"{"url": "http://10.0.0.1/"}"#, Stage::Deserialize, "SSRF protection:"),
-        ("kafka", r#"{"brokers": []}"#, Stage::Deserialize, "kafka"),
+        ("kafka", r#"{"brokers": [], "topic": "t"}"#, Stage::Deserialize, "kafka"),
+        ("kafka", r#"{"brokers": []}"#, Stage::Deserialize, "connector.config.topic"),
         ("nonsense", "{}", Stage::Deserialize, "unknown"),
     ] {
         let error = failing(kind, text).await;

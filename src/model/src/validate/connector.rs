@@ -1,13 +1,17 @@
-//! Connectors: create and update.
+//! Connectors: create, update and validate.
 
 use serde_json::Value;
 
 use super::body::Body;
 use super::{ConnectorChecks, distinct, scan};
-use crate::config::connector::ConnectorConfig;
+use crate::config::connector::{ConnectorConfig, SmtpTls, restore_connector_config};
 use crate::entity::{ConnectorContent, ConnectorType, Kind};
-use crate::field::FieldError;
-use crate::mask::MASK;
+use crate::field::{FieldCode, FieldError, Issue, Validation};
+use crate::mask::{holds_mask, is_reserved_reference};
+use crate::unreadable::is_unreadable;
+
+/// Where the config stands in the document.
+const CONFIG: &str = "connector.config";
 
 /// Reads the body of a create. The id is the caller's, when there is one. Only the shape is judged: no placeholder and no
 /// reference is looked up.
@@ -18,10 +22,18 @@ pub fn parse_new_connector(
     body: &Value,
     checks: &dyn ConnectorChecks,
 ) -> Result<(Option<String>, ConnectorContent), Vec<FieldError>> {
-    read(body, None, checks)
+    read(body, None, checks, &mut Vec::new())
 }
 
-/// Reads the body of an update: an absent field keeps its value, a config replaces the stored one whole.
+/// Says what create would, and what it would only mention. No placeholder and no reference is looked up.
+pub fn validate_connector(body: &Value, checks: &dyn ConnectorChecks) -> Validation {
+    let mut warnings = Vec::new();
+    let errors = read(body, None, checks, &mut warnings).err().unwrap_or_default();
+    Validation { errors: errors.into_iter().map(Issue::from).collect(), warnings }
+}
+
+/// Reads the body of an update: an absent field keeps its value, a config replaces the stored one whole, once the secrets
+/// that were sent as they are shown are put back.
 ///
 /// # Errors
 /// Every problem found in the merged document.
@@ -30,21 +42,28 @@ pub fn parse_connector_update(
     current: &ConnectorContent,
     checks: &dyn ConnectorChecks,
 ) -> Result<ConnectorContent, Vec<FieldError>> {
-    read(body, Some(current), checks).map(|(_, content)| content)
+    read(body, Some(current), checks, &mut Vec::new()).map(|(_, content)| content)
 }
 
 fn read(
     body: &Value,
     current: Option<&ConnectorContent>,
     checks: &dyn ConnectorChecks,
+    warnings: &mut Vec<Issue>,
 ) -> Result<(Option<String>, ConnectorContent), Vec<FieldError>> {
     let mut body = Body::open(Kind::Connector, body)?;
     let id = if current.is_none() { body.id("id") } else { None };
     let kind = connector_type(&mut body, current);
     let empty = || Value::Object(Default::default());
-    let mut config = match body.object("config") {
-        Some(sent) => sent.clone(),
-        None => current.map_or_else(empty, |current| current.config.clone()),
+    let stored = current.map(|current| &current.config);
+    let mut config = match (body.object("config"), stored) {
+        (Some(sent), Some(stored)) => {
+            let mut sent = sent.clone();
+            restore_connector_config(&mut sent, stored);
+            sent
+        }
+        (Some(sent), None) => sent.clone(),
+        (None, stored) => stored.cloned().unwrap_or_else(empty),
     };
     if let (Some(kind), Some(own)) = (kind, config.get_mut("type")) {
         *own = kind.name().into();
@@ -59,20 +78,44 @@ fn read(
         config,
     };
     let mut errors = body.errors;
+    if is_unreadable(&content.config) {
+        errors.push(FieldError::invalid(CONFIG, "the stored config cannot be read, send a config"));
+        return Err(distinct(errors));
+    }
     if let Some(kind) = kind {
-        match ConnectorConfig::parse(kind, &content.config) {
-            Ok(config) => errors.extend(checks.config(&config)),
+        let (config, unknown) = ConnectorConfig::inspect(kind, &content.config);
+        warnings.extend(unknown);
+        match config {
+            Ok(config) => {
+                errors.extend(checks.config(&config));
+                warnings.extend(suspicion(&config));
+            }
             Err(found) => errors.extend(found),
         }
     }
-    scan::uncompiled("connector.config", &content.config, &mut errors);
+    scan::uncompiled(CONFIG, &content.config, &mut errors);
     scan::nul(Kind::Connector, &content.hashable(), &mut errors);
-    scan::each_string("connector.config", &content.config, &mut |path, text| {
-        if text == MASK {
-            errors.push(FieldError::invalid(path, "this is the read mask, send the real value"));
-        }
-    });
+    scan::each_string(CONFIG, &content.config, &mut |path, text| errors.extend(refused(path, text)));
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
+}
+
+/// Why a text cannot be part of a config.
+fn refused(path: &str, text: &str) -> Option<FieldError> {
+    if holds_mask(text) {
+        return Some(FieldError::invalid(path, "this is the read mask, send the real value"));
+    }
+    let why = "this scheme is reserved and cannot be resolved, use env:// or vault://";
+    is_reserved_reference(text).then(|| FieldError::new(path, FieldCode::UnresolvedSecretRef, why))
+}
+
+/// What a config is likely not meant to say.
+fn suspicion(config: &ConnectorConfig) -> Option<Issue> {
+    match config {
+        ConnectorConfig::Smtp(smtp) if smtp.tls == SmtpTls::None => {
+            Some(Issue::new(format!("{CONFIG}.tls"), "mail and credentials cross the network unprotected"))
+        }
+        _ => None,
+    }
 }
 
 /// The type; required of a new connector.

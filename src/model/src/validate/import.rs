@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::scan::{each_string, place};
 use crate::entity::Kind;
 use crate::field::FieldError;
-use crate::mask::MASK;
+use crate::mask::{MASK, holds_mask};
 
 /// Finds every mask in an item of an import: there is nothing stored to put in its place.
 pub fn check_import_item(kind: Kind, item: &Value) -> Vec<FieldError> {
@@ -13,7 +13,8 @@ pub fn check_import_item(kind: Kind, item: &Value) -> Vec<FieldError> {
     let Value::Object(object) = item else { return errors };
     for (field, value) in object {
         each_string(&place(kind, field), value, &mut |path, text| {
-            if text == MASK {
+            let masked = if kind == Kind::Connector { holds_mask(text) } else { text == MASK };
+            if masked {
                 errors.push(FieldError::invalid(
                     path,
                     "this is the read mask, put the real value in before importing",

@@ -27,7 +27,7 @@ use crate::entity::WorkflowContent;
 use crate::field::{FieldError, Issue};
 
 pub use channel::{parse_channel_update, parse_new_channel, validate_channel};
-pub use connector::{parse_connector_update, parse_new_connector};
+pub use connector::{parse_connector_update, parse_new_connector, validate_connector};
 pub use cron::next_fires;
 pub use import::check_import_item;
 pub use steps::MAX_LABEL;

@@ -8,12 +8,12 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{LoadState, Scope};
-use svc_model::config::connector::{ConnectorConfig, is_open};
+use svc_model::config::connector::{ConnectorConfig, Place};
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, FieldError, Issue, Kind, PageOf, ServiceError, Status,
     Validation, parse_connector_update, parse_new_connector,
 };
-use svc_outbound::check_target;
+use svc_outbound::{check_host, check_target};
 use svc_store::{ConnectorUser, Filter, Merge, Mutation};
 
 use super::query::Query;
@@ -29,16 +29,15 @@ pub(super) struct ConnectorRules;
 
 impl ConnectorChecks for ConnectorRules {
     fn config(&self, config: &ConnectorConfig) -> Vec<FieldError> {
-        match config {
-            ConnectorConfig::Http(http) if !is_open(&http.url) => {
-                let refused = check_target(&http.url, http.allow_private_urls).err();
-                refused
-                    .map(|why| FieldError::invalid("connector.config.url", why.to_string()))
-                    .into_iter()
-                    .collect()
-            }
-            _ => Vec::new(),
-        }
+        let private = config.allows_private();
+        let refused = config.places().into_iter().filter_map(|(field, place)| {
+            let checked = match place {
+                Place::Url(url) => check_target(url, private).map(drop),
+                Place::Host(host) => check_host(host, private),
+            };
+            checked.err().map(|why| FieldError::invalid(field, why.to_string()))
+        });
+        refused.collect()
     }
 }
 

@@ -60,7 +60,14 @@ const OAUTH2_TEXTS: [&str; 9] = [
     "account_id",
 ];
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<HttpAuth, FieldError> {
+/// The block `auth`, unless it is still open which it is.
+pub(super) fn read(block: &mut Block<'_>) -> Result<Option<HttpAuth>, FieldError> {
+    let open =
+        block.map("auth").ok().flatten().and_then(|auth| auth.get("type")?.as_str()).is_some_and(is_open);
+    if open { Ok(None) } else { block.block("auth", parse) }
+}
+
+fn parse(block: &mut Block<'_>) -> Result<HttpAuth, FieldError> {
     let scheme = block.choice("type", &SCHEMES)?.ok_or_else(|| block.missing("type"))?;
     Ok(match scheme {
         Scheme::Bearer => HttpAuth::Bearer { token: credential(block, "token")? },

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::auth::{self, HttpAuth};
-use super::{is_open, root};
+use super::{MAX_RESPONSE_SIZE, fields, is_open};
 use crate::config::block::Block;
 use crate::config::guards::is_token;
 use crate::config::{SecretText, kept};
@@ -11,8 +11,6 @@ use crate::field::FieldError;
 
 /// Attempts after the first one at most.
 const MAX_RETRIES: u64 = 16;
-/// Bytes of an answer when the config does not say.
-const MAX_RESPONSE_SIZE: u64 = 10 * 1024 * 1024;
 /// The methods a task may use.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
 /// Headers that frame a request; the client writes them.
@@ -57,18 +55,17 @@ struct Retry {
     delay_ms: u64,
 }
 
-pub(super) fn parse(config: &Value) -> Result<HttpConfig, Vec<FieldError>> {
-    let mut block = root(config).map_err(|error| vec![error])?;
+pub(super) fn parse(block: &mut Block<'_>) -> Result<HttpConfig, Vec<FieldError>> {
     let mut errors = Vec::new();
     let retry = kept(block.block("retry", retry), &mut errors);
     let Retry { max_retries, delay_ms } = retry.unwrap_or(Retry { max_retries: 3, delay_ms: 1000 });
-    let url = kept(url(&mut block).map(Some), &mut errors).unwrap_or_default();
-    let query_params = kept(query_params(&mut block, &url).map(Some), &mut errors).unwrap_or_default();
+    let url = kept(fields::url(block, "url", &["http", "https"]).map(Some), &mut errors).unwrap_or_default();
+    let query_params = kept(query_params(block, &url).map(Some), &mut errors).unwrap_or_default();
     // Of no effect: a task names its method.
     kept(block.string("method"), &mut errors);
     let parsed = HttpConfig {
-        headers: kept(headers(&mut block).map(Some), &mut errors).unwrap_or_default(),
-        auth: kept(block.block("auth", auth::parse), &mut errors),
+        headers: kept(headers(block).map(Some), &mut errors).unwrap_or_default(),
+        auth: kept(auth::read(block), &mut errors),
         max_retries: u32::try_from(max_retries).unwrap_or_default(),
         retry_delay_ms: delay_ms,
         retry_non_idempotent: kept(block.boolean("retry_non_idempotent"), &mut errors).unwrap_or(false),
@@ -80,15 +77,6 @@ pub(super) fn parse(config: &Value) -> Result<HttpConfig, Vec<FieldError>> {
         query_params,
     };
     if errors.is_empty() { Ok(parsed) } else { Err(errors) }
-}
-
-fn url(block: &mut Block<'_>) -> Result<String, FieldError> {
-    let url = block.required_string("url")?;
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
-    if !is_open(&url) && !matches!(scheme.as_deref(), Some("http" | "https")) {
-        return Err(block.invalid("url", "use an http or https URL"));
-    }
-    Ok(url)
 }
 
 fn headers(block: &mut Block<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {

@@ -1,38 +1,154 @@
-//! What a connector's settings show: the few that are known to hold no secret.
+//! What the settings of a connector show, and how what they hide comes back.
+//!
+//! An allowlist: a value is hidden unless its key is known to hold no secret. References stay readable under every key:
+//! they say where a secret is, not what it is. Null and empty containers show as they are.
 
 use serde_json::Value;
 
-use crate::mask::{MASK, is_resolvable_reference};
+use crate::mask::{MASK, is_reserved_reference, is_resolvable_reference, mask_url, restore_url};
 
-/// Texts that are shown.
-const READABLE: [&str; 6] = ["type", "method", "username", "header", "backend", "driver"];
+/// Keys whose values are shown, but for secrets within a URL.
+const READABLE: [&str; 56] = [
+    "type",
+    "driver",
+    "backend",
+    "method",
+    "username",
+    "header",
+    "sasl_mechanism",
+    "sasl_username",
+    "url",
+    "brokers",
+    "topic",
+    "host",
+    "port",
+    "tls",
+    "from",
+    "allow_from_override",
+    "timeout_ms",
+    "provider",
+    "endpoint",
+    "region",
+    "bucket",
+    "force_path_style",
+    "presign_get",
+    "presign_put",
+    "head",
+    "grant",
+    "token_url",
+    "client_id",
+    "client_auth",
+    "scopes",
+    "audience",
+    "resource",
+    "account_id",
+    "refresh_margin_secs",
+    "max_connections",
+    "connect_timeout_ms",
+    "query_timeout_ms",
+    "request_timeout_ms",
+    "max_response_size",
+    "default_ttl_secs",
+    "max_retries",
+    "retry_delay_ms",
+    "retry_non_idempotent",
+    "allow_private_urls",
+    "read",
+    "insert",
+    "update",
+    "delete",
+    "upsert",
+    "raw_write",
+    "write",
+    "publish",
+    "methods",
+    "aggregate_write_stages",
+    "require_schema",
+    "allowed_entities",
+];
 
-/// The settings with their literals hidden. References stay readable: they say where a secret is, not what it is. So do
-/// numbers and switches, and a URL that has neither credentials nor a query.
-pub fn mask_connector_config(config: &Value) -> Value {
-    let mut masked = config.clone();
-    walk("", &mut masked);
-    masked
+/// Containers that show their keys alone, whatever these are called.
+const HIDDEN: [&str; 3] = ["headers", "query_params", "extra_params"];
+
+/// How values that stand under a key are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum View {
+    Shown,
+    Hidden,
+    /// Hidden, and so is everything below it.
+    Sealed,
 }
 
-fn walk(key: &str, value: &mut Value) {
+impl View {
+    fn below(self, key: &str) -> Self {
+        match self {
+            Self::Sealed => Self::Sealed,
+            _ if HIDDEN.contains(&key) => Self::Sealed,
+            _ if READABLE.contains(&key) => Self::Shown,
+            _ => Self::Hidden,
+        }
+    }
+
+    /// A value that is no container.
+    fn of(self, scalar: &Value) -> Value {
+        match scalar {
+            Value::Null => Value::Null,
+            Value::String(text) if is_resolvable_reference(text) || is_reserved_reference(text) => {
+                scalar.clone()
+            }
+            Value::String(text) if self == Self::Shown => mask_url(text).into(),
+            _ if self == Self::Shown => scalar.clone(),
+            _ => MASK.into(),
+        }
+    }
+}
+
+/// The settings with what may be a secret hidden.
+pub fn mask_connector_config(config: &Value) -> Value {
+    masked(View::Hidden, config)
+}
+
+fn masked(view: View, value: &Value) -> Value {
     match value {
-        Value::Object(members) => {
-            let hidden = matches!(key, "headers" | "query_params" | "extra_params");
-            for (name, member) in members {
-                walk(if hidden { "" } else { name }, member);
+        Value::Object(members) => members
+            .iter()
+            .map(|(key, member)| (key.clone(), masked(view.below(key), member)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+        Value::Array(items) => items.iter().map(|item| masked(view, item)).collect(),
+        scalar => view.of(scalar),
+    }
+}
+
+/// Puts back what a caller was shown as hidden and sent as it was shown, from the same place of the stored settings:
+/// the same keys, the same indices, the same part of a URL. What has no such place stays, for the caller to be refused.
+pub fn restore_connector_config(sent: &mut Value, stored: &Value) {
+    restore(View::Hidden, sent, stored);
+}
+
+fn restore(view: View, sent: &mut Value, stored: &Value) {
+    match (sent, stored) {
+        (Value::Object(sent), Value::Object(stored)) => {
+            for (key, member) in sent {
+                if let Some(stored) = stored.get(key) {
+                    restore(view.below(key), member, stored);
+                }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| walk(key, item)),
-        Value::String(text) if !is_readable(key, text) => *text = MASK.to_owned(),
+        (Value::Array(sent), Value::Array(stored)) => {
+            for (item, stored) in sent.iter_mut().zip(stored) {
+                restore(view, item, stored);
+            }
+        }
+        (_, Value::Object(_) | Value::Array(_)) => {}
+        (sent, stored) if *sent == view.of(stored) => *sent = stored.clone(),
+        (Value::String(sent), Value::String(stored)) if view == View::Shown => {
+            *sent = restore_url(sent, stored);
+        }
         _ => {}
     }
 }
 
-fn is_readable(key: &str, text: &str) -> bool {
-    text.is_empty()
-        || is_resolvable_reference(text)
-        || READABLE.contains(&key)
-        || (key == "methods")
-        || (key == "url" && !text.contains(['@', '?', '$']))
-}
+#[cfg(test)]
+#[path = "masking_tests.rs"]
+mod tests;

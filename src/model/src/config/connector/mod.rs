@@ -5,30 +5,66 @@
 //! `retry`, `dialect` and `auth`, which are strict. Problems name fields, never values: values may be secrets.
 
 mod auth;
+mod cache;
+mod db;
+mod es;
+mod fields;
 mod http;
+mod kafka;
 mod masking;
+mod smtp;
+mod storage;
 
 use serde_json::Value;
 
 use crate::config::block::Block;
 use crate::entity::ConnectorType;
-use crate::field::FieldError;
+use crate::field::{FieldError, Issue};
 use crate::mask::{is_reserved_reference, is_secret_reference};
 
 pub use auth::HttpAuth;
+pub use cache::{CacheBackend, CacheConfig};
+pub use db::{Database, DbConfig};
+pub use es::EsConfig;
+pub use fields::{Dialect, Gates};
 pub use http::{HttpConfig, check_header};
-pub use masking::mask_connector_config;
+pub use kafka::KafkaConfig;
+pub use masking::{mask_connector_config, restore_connector_config};
+pub use smtp::{SmtpConfig, SmtpTls};
+pub use storage::StorageConfig;
 
 /// Where the config stands in a connector document.
 pub(crate) const ROOT: &str = "connector.config";
 
-/// The settings of a connector, as far as this version reads them.
+/// Bytes of an answer when the config does not say.
+const MAX_RESPONSE_SIZE: u64 = 10 * 1024 * 1024;
+
+/// The settings of a connector.
 #[derive(Clone, Debug)]
 pub enum ConnectorConfig {
     /// Of an HTTP API.
     Http(Box<HttpConfig>),
-    /// Of a type whose settings are not looked into.
-    Other(ConnectorType),
+    /// Of Elasticsearch.
+    Es(Box<EsConfig>),
+    /// Of a database.
+    Db(Box<DbConfig>),
+    /// Of a cache.
+    Cache(Box<CacheConfig>),
+    /// Of Kafka brokers.
+    Kafka(Box<KafkaConfig>),
+    /// Of a mail server.
+    Smtp(Box<SmtpConfig>),
+    /// Of an object store.
+    Storage(Box<StorageConfig>),
+}
+
+/// Where the settings of a connector lead.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place<'c> {
+    /// To an http or https URL.
+    Url(&'c str),
+    /// To a host, by name or by address.
+    Host(&'c str),
 }
 
 impl ConnectorConfig {
@@ -37,10 +73,91 @@ impl ConnectorConfig {
     /// # Errors
     /// At least one problem, each at its field.
     pub fn parse(kind: ConnectorType, config: &Value) -> Result<Self, Vec<FieldError>> {
-        match kind {
-            ConnectorType::Http => http::parse(config).map(|http| Self::Http(Box::new(http))),
-            other if config.is_object() => Ok(Self::Other(other)),
-            _ => Err(vec![FieldError::type_mismatch(ROOT, "object", config)]),
+        Self::read(kind, &mut root(config).map_err(|error| vec![error])?)
+    }
+
+    /// As [`parse`](Self::parse), with a warning for each key that has no effect.
+    pub(crate) fn inspect(
+        kind: ConnectorType,
+        config: &Value,
+    ) -> (Result<Self, Vec<FieldError>>, Vec<Issue>) {
+        let mut block = match root(config) {
+            Ok(block) => block,
+            Err(error) => return (Err(vec![error]), Vec::new()),
+        };
+        let read = Self::read(kind, &mut block);
+        let unknown = block.unknown().map(|error| Issue::new(error.path, "this key has no effect")).collect();
+        (read, unknown)
+    }
+
+    fn read(kind: ConnectorType, block: &mut Block<'_>) -> Result<Self, Vec<FieldError>> {
+        // Written by the service itself, after the type of the connector.
+        block.any("type");
+        Ok(match kind {
+            ConnectorType::Http => Self::Http(Box::new(http::parse(block)?)),
+            ConnectorType::Es => Self::Es(Box::new(es::parse(block)?)),
+            ConnectorType::Db => Self::Db(Box::new(db::parse(block)?)),
+            ConnectorType::Cache => Self::Cache(Box::new(cache::parse(block)?)),
+            ConnectorType::Kafka => Self::Kafka(Box::new(kafka::parse(block)?)),
+            ConnectorType::Smtp => Self::Smtp(Box::new(smtp::parse(block)?)),
+            ConnectorType::Storage => Self::Storage(Box::new(storage::parse(block)?)),
+        })
+    }
+
+    /// The type these settings belong to.
+    pub const fn kind(&self) -> ConnectorType {
+        match self {
+            Self::Http(_) => ConnectorType::Http,
+            Self::Es(_) => ConnectorType::Es,
+            Self::Db(_) => ConnectorType::Db,
+            Self::Cache(_) => ConnectorType::Cache,
+            Self::Kafka(_) => ConnectorType::Kafka,
+            Self::Smtp(_) => ConnectorType::Smtp,
+            Self::Storage(_) => ConnectorType::Storage,
+        }
+    }
+
+    /// Whether private addresses are allowed.
+    pub fn allows_private(&self) -> bool {
+        match self {
+            Self::Http(config) => config.allow_private_urls,
+            Self::Es(config) => config.allow_private_urls,
+            Self::Db(config) => config.allow_private_urls,
+            Self::Cache(config) => config.allow_private_urls,
+            Self::Kafka(config) => config.allow_private_urls,
+            Self::Smtp(config) => config.allow_private_urls,
+            Self::Storage(config) => config.allow_private_urls,
+        }
+    }
+
+    /// Where connections would go, each with the path of its field; but for what is still open.
+    pub fn places(&self) -> Vec<(String, Place<'_>)> {
+        let (field, text) = match self {
+            Self::Http(config) => ("url", config.url.as_str()),
+            Self::Es(config) => ("url", config.url.as_str()),
+            Self::Storage(config) => ("endpoint", config.endpoint.as_str()),
+            Self::Smtp(config) => ("host", config.host.as_str()),
+            Self::Db(config) => ("connection_string", config.connection_string.expose()),
+            Self::Cache(config) => match &config.backend {
+                CacheBackend::Redis { url } => ("url", url.expose()),
+                CacheBackend::Memory => return Vec::new(),
+            },
+            Self::Kafka(config) => {
+                let brokers = config.brokers.iter().enumerate().filter(|(_, broker)| !is_open(broker));
+                return brokers
+                    .map(|(index, broker)| {
+                        (format!("{ROOT}.brokers[{index}]"), Place::Host(fields::split_port(broker).0))
+                    })
+                    .collect();
+            }
+        };
+        let field = format!("{ROOT}.{field}");
+        match self {
+            _ if is_open(text) => Vec::new(),
+            Self::Http(_) | Self::Es(_) | Self::Storage(_) => vec![(field, Place::Url(text))],
+            Self::Smtp(_) => vec![(field, Place::Host(text))],
+            Self::Db(_) if Database::of(text) == Some(Database::Sqlite) => Vec::new(),
+            _ => fields::hosts(text).map(|host| (field.clone(), Place::Host(host))).collect(),
         }
     }
 }

@@ -2,7 +2,6 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::field::FieldCode;
-use crate::mask::MASK;
 
 fn http(config: Value) -> Result<HttpConfig, Vec<FieldError>> {
     match ConnectorConfig::parse(ConnectorType::Http, &config)? {
@@ -68,22 +67,131 @@ fn query_parameters_are_sorted_and_scalars_become_text() {
 }
 
 #[test]
-fn no_literal_but_the_known_ones_is_shown() {
-    let config = json!({"url": "https://api.example.com/v1", "connection_string": "postgres://u:swordfish@h/d",
-        "auth": {"type": "basic", "username": "bob", "password": "swordfish"}, "headers": {"type": "swordfish"},
-        "retry": {"max_retries": 3}, "deep": [{"x": "swordfish"}], "ref": "env://PW"});
-    let masked = mask_connector_config(&config);
-    assert!(!masked.to_string().contains("swordfish"), "{masked}");
-    assert_eq!(masked["url"], "https://api.example.com/v1");
-    assert_eq!((&masked["auth"]["type"], &masked["ref"]), (&json!("basic"), &json!("env://PW")));
-    assert_eq!(masked["retry"]["max_retries"], 3);
-    let with_secrets = json!({"url": "https://bob:swordfish@h/?k=swordfish"});
-    assert_eq!(mask_connector_config(&with_secrets)["url"], MASK);
-}
-
-#[test]
 fn settings_are_not_printable() {
     let config = http(json!({"url": "http://a", "headers": {"a": "swordfish"},
         "auth": {"type": "bearer", "token": "swordfish"}, "query_params": {"k": "swordfish"}}));
     assert!(!format!("{config:?}").contains("swordfish"));
+}
+
+fn problems(kind: ConnectorType, config: &Value) -> Vec<String> {
+    ConnectorConfig::parse(kind, config).err().into_iter().flatten().map(|error| error.path).collect()
+}
+
+#[test]
+fn every_type_has_its_least_config_and_each_problem_its_place() {
+    use ConnectorType::{Cache, Db, Es, Kafka, Smtp, Storage};
+    let storage = json!({"endpoint": "https://s3.example", "region": "r", "bucket": "b", "access_key": "a", "secret_key": "s"});
+    for (kind, least, broken) in [
+        (
+            Es,
+            json!({"url": "https://es"}),
+            json!({"url": "es", "auth": {"type": "basic"}, "operations": {"publish": true}}),
+        ),
+        (
+            Db,
+            json!({"connection_string": "mariadb://u:p@h/d"}),
+            json!({"connection_string": "oracle://h", "max_connections": 0}),
+        ),
+        (Cache, json!({"backend": "memory"}), json!({"backend": "disk", "operations": {"read": 1}})),
+        (
+            Cache,
+            json!({"backend": "redis", "url": "rediss://:p@h"}),
+            json!({"backend": "redis", "url": "http://h"}),
+        ),
+        (
+            Kafka,
+            json!({"brokers": [], "topic": "t"}),
+            json!({"brokers": ["kafka://h:1", "h:0"], "topic": ""}),
+        ),
+        (
+            Smtp,
+            json!({"host": "h", "from": "Bob <b@h>"}),
+            json!({"host": "smtp://h", "port": 0, "tls": "ssl", "from": "bob"}),
+        ),
+        (Storage, storage, json!({"provider": "gcs", "endpoint": "s3.example"})),
+    ] {
+        assert_eq!(problems(kind, &least), Vec::<String>::new(), "{least}");
+        let mut due: Vec<_> = problems(kind, &broken);
+        due.dedup();
+        assert!(due.iter().all(|path| path.starts_with("connector.config.")) && !due.is_empty(), "{due:?}");
+        assert!(!problems(kind, &json!({})).is_empty(), "{kind}");
+    }
+    let first = |kind, config| problems(kind, &config).remove(0);
+    assert_eq!(
+        first(
+            Es,
+            json!({"url": "https://es", "auth": {"type": "oauth2", "grant": "g", "token_url": "t", "client_id": "c", "client_secret": "s"}})
+        ),
+        "connector.config.auth.type"
+    );
+    assert_eq!(
+        first(Kafka, json!({"brokers": ["h", "h:99999"], "topic": "t"})),
+        "connector.config.brokers[1]"
+    );
+    assert_eq!(first(Cache, json!({"backend": "redis"})), "connector.config.url");
+    assert_eq!(first(Smtp, json!({"host": "h:25", "from": "a@b"})), "connector.config.host");
+    assert_eq!(
+        first(Db, json!({"connection_string": "sqlite:x", "dialect": {"strict": true}})),
+        "connector.config.dialect.strict"
+    );
+}
+
+#[test]
+fn any_text_may_still_be_open() {
+    use ConnectorType::{Cache, Db, Http, Kafka, Smtp, Storage};
+    for (kind, config) in [
+        (Http, json!({"url": "env://URL", "auth": {"type": "${SCHEME}", "token": "x"}})),
+        (Db, json!({"connection_string": "vault://kv/db#url"})),
+        (Cache, json!({"backend": "${BACKEND}"})),
+        (Kafka, json!({"brokers": ["${HOST}:${PORT}"], "topic": "${T}"})),
+        (Smtp, json!({"host": "${H}", "tls": "env://TLS", "from": "env://FROM"})),
+        (
+            Storage,
+            json!({"provider": "${P}", "endpoint": "${E}", "region": "${R}", "bucket": "b", "access_key": "env://A", "secret_key": "env://S"}),
+        ),
+    ] {
+        assert_eq!(problems(kind, &config), Vec::<String>::new(), "{config}");
+        assert!(ConnectorConfig::parse(kind, &config).unwrap().places().is_empty(), "{config}");
+    }
+}
+
+#[test]
+fn where_a_config_leads_is_known_by_field() {
+    use ConnectorType::{Cache, Db, Kafka, Smtp};
+    let hosts = |kind, config: Value| {
+        let config = ConnectorConfig::parse(kind, &config).unwrap();
+        let places = config.places().into_iter().map(|(field, place)| match place {
+            Place::Host(host) => format!("{field} {host}"),
+            Place::Url(url) => format!("{field} {url}"),
+        });
+        places.collect::<Vec<_>>()
+    };
+    let string = "connector.config.connection_string";
+    assert_eq!(
+        hosts(Db, json!({"connection_string": "mongodb://u:p@a:27017,[::1]:27018/d?x=y"})),
+        [format!("{string} a"), format!("{string} [::1]")]
+    );
+    assert!(hosts(Db, json!({"connection_string": "sqlite://10.0.0.1/x"})).is_empty());
+    assert_eq!(
+        hosts(Cache, json!({"backend": "redis", "url": "redis://:p@10.0.0.1:6379/0"})),
+        ["connector.config.url 10.0.0.1"]
+    );
+    assert_eq!(
+        hosts(Kafka, json!({"brokers": ["a", "${B}", "::1"], "topic": "t"})),
+        ["connector.config.brokers[0] a", "connector.config.brokers[2] [::1]"]
+    );
+    assert_eq!(hosts(Smtp, json!({"host": "mail", "from": "a@b"})), ["connector.config.host mail"]);
+}
+
+#[test]
+fn a_key_without_effect_is_mentioned() {
+    let (read, unknown) = ConnectorConfig::inspect(
+        ConnectorType::Cache,
+        &json!({"backend": "memory", "type": "cache", "ulr": "x"}),
+    );
+    assert!(read.is_ok());
+    assert_eq!(
+        unknown.iter().map(|issue| issue.field.as_str()).collect::<Vec<_>>(),
+        ["connector.config.ulr"]
+    );
 }

@@ -1,0 +1,87 @@
+//! `config` of a database connector.
+
+use super::fields::{Dialect, Fields, Gates};
+use super::is_open;
+use crate::config::SecretText;
+use crate::config::block::Block;
+use crate::field::FieldError;
+
+const OPERATIONS: [&str; 6] = ["read", "insert", "update", "delete", "upsert", "raw_write"];
+const CONNECT_TIMEOUT_MS: u64 = 5000;
+const QUERY_TIMEOUT_MS: u64 = 30_000;
+
+/// The kinds of database there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Database {
+    /// PostgreSQL.
+    Postgres,
+    /// MySQL or MariaDB.
+    MySql,
+    /// A SQLite file.
+    Sqlite,
+    /// MongoDB.
+    Mongo,
+}
+
+const SCHEMES: [(&str, Database); 7] = [
+    ("postgres", Database::Postgres),
+    ("postgresql", Database::Postgres),
+    ("mysql", Database::MySql),
+    ("mariadb", Database::MySql),
+    ("sqlite", Database::Sqlite),
+    ("mongodb", Database::Mongo),
+    ("mongodb+srv", Database::Mongo),
+];
+
+impl Database {
+    /// What a connection string names; `None` for another scheme.
+    pub fn of(connection_string: &str) -> Option<Self> {
+        let (scheme, _) = connection_string.split_once(':')?;
+        SCHEMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme)).map(|(_, database)| *database)
+    }
+}
+
+/// How a database is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DbConfig {
+    /// Where it is and who connects; its scheme says what it is. See [`Database::of`].
+    pub connection_string: SecretText,
+    /// Connections at most; `None` for the driver's own.
+    pub max_connections: Option<u64>,
+    /// Milliseconds to connect.
+    pub connect_timeout_ms: u64,
+    /// Milliseconds for one statement.
+    pub query_timeout_ms: u64,
+    /// Whether its hosts may be private.
+    pub allow_private_urls: bool,
+    /// Operations that tasks may not use.
+    pub operations: Gates,
+    /// How the portable dialect may be used.
+    pub dialect: Dialect,
+    /// Whether an aggregation may write (MongoDB).
+    pub aggregate_write_stages: bool,
+}
+
+pub(super) fn parse(block: &mut Block<'_>) -> Result<DbConfig, Vec<FieldError>> {
+    let mut fields = Fields::of(block);
+    let made = DbConfig {
+        connection_string: SecretText::new(fields.require(connection_string)),
+        max_connections: fields.read(|block| block.positive("max_connections")),
+        connect_timeout_ms: fields.positive("connect_timeout_ms", CONNECT_TIMEOUT_MS),
+        query_timeout_ms: fields.positive("query_timeout_ms", QUERY_TIMEOUT_MS),
+        allow_private_urls: fields.flag("allow_private_urls"),
+        operations: Gates::read(&mut fields, &OPERATIONS),
+        dialect: Dialect::read(&mut fields),
+        aggregate_write_stages: fields.flag("aggregate_write_stages"),
+    };
+    fields.finish(made)
+}
+
+fn connection_string(block: &mut Block<'_>) -> Result<String, FieldError> {
+    let text = block.required_string("connection_string")?;
+    if is_open(&text) || Database::of(&text).is_some() {
+        return Ok(text);
+    }
+    let known: Vec<_> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();
+    Err(block.invalid("connection_string", format!("the scheme must be one of {}", known.join(", "))))
+}

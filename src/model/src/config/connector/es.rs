@@ -1,0 +1,48 @@
+//! `config` of an Elasticsearch connector.
+
+use super::MAX_RESPONSE_SIZE;
+use super::auth::{self, HttpAuth};
+use super::fields::{Dialect, Fields, Gates, url};
+use crate::config::block::Block;
+use crate::field::FieldError;
+
+const OPERATIONS: [&str; 6] = ["read", "insert", "update", "delete", "upsert", "raw_write"];
+
+/// How Elasticsearch is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EsConfig {
+    /// Where it is, http or https.
+    pub url: String,
+    /// Who calls; never `oauth2`.
+    pub auth: Option<HttpAuth>,
+    /// Milliseconds for one request; `None` for the limit of all HTTP calls.
+    pub request_timeout_ms: Option<u64>,
+    /// The longest answer that is read, in bytes.
+    pub max_response_size: u64,
+    /// Whether the host and port of `url` may be private.
+    pub allow_private_urls: bool,
+    /// Operations that tasks may not use.
+    pub operations: Gates,
+    /// How the portable dialect may be used.
+    pub dialect: Dialect,
+}
+
+pub(super) fn parse(block: &mut Block<'_>) -> Result<EsConfig, Vec<FieldError>> {
+    let mut fields = Fields::of(block);
+    let url = fields.require(|block| url(block, "url", &["http", "https"]));
+    let auth = fields.read(auth::read);
+    if auth == Some(HttpAuth::OAuth2) {
+        let error = fields.block.invalid("auth.type", "use one of bearer, basic, apikey");
+        fields.refuse(error);
+    }
+    let made = EsConfig {
+        url,
+        auth,
+        request_timeout_ms: fields.read(|block| block.positive("request_timeout_ms")),
+        max_response_size: fields.positive("max_response_size", MAX_RESPONSE_SIZE),
+        allow_private_urls: fields.flag("allow_private_urls"),
+        operations: Gates::read(&mut fields, &OPERATIONS),
+        dialect: Dialect::read(&mut fields),
+    };
+    fields.finish(made)
+}

@@ -1,0 +1,178 @@
+//! What the settings of several types have in common.
+
+use super::is_open;
+use crate::config::block::Block;
+use crate::config::kept;
+use crate::field::FieldError;
+
+/// The most a port can be.
+const MAX_PORT: u64 = 65_535;
+
+/// A block being read, with the problems found so far.
+pub(super) struct Fields<'b, 'a> {
+    pub(super) block: &'b mut Block<'a>,
+    errors: Vec<FieldError>,
+}
+
+impl<'b, 'a> Fields<'b, 'a> {
+    pub(super) fn of(block: &'b mut Block<'a>) -> Self {
+        Self { block, errors: Vec::new() }
+    }
+
+    /// Reads a field that may be absent.
+    pub(super) fn read<T>(
+        &mut self,
+        read: impl FnOnce(&mut Block<'a>) -> Result<Option<T>, FieldError>,
+    ) -> Option<T> {
+        kept(read(self.block), &mut self.errors)
+    }
+
+    /// Reads a field that must be there.
+    pub(super) fn require<T: Default>(
+        &mut self,
+        read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
+    ) -> T {
+        self.read(|block| read(block).map(Some)).unwrap_or_default()
+    }
+
+    pub(super) fn flag(&mut self, name: &'static str) -> bool {
+        self.read(|block| block.boolean(name)).unwrap_or(false)
+    }
+
+    /// An integer of at least 1.
+    pub(super) fn positive(&mut self, name: &'static str, default: u64) -> u64 {
+        self.read(|block| block.positive(name)).unwrap_or(default)
+    }
+
+    /// One of a set of names. One that is still open stands for the first of them.
+    pub(super) fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
+        let open = |block: &mut Block<'a>| Ok(block.string(name)?.is_some_and(|text| is_open(&text)));
+        match kept(open(self.block).map(Some), &mut self.errors) {
+            Some(true) => choices.first().map(|(_, value)| *value),
+            Some(false) => self.read(|block| block.choice(name, choices)),
+            None => None,
+        }
+    }
+
+    pub(super) fn refuse(&mut self, error: FieldError) {
+        self.errors.push(error);
+    }
+
+    pub(super) fn finish<T>(self, made: T) -> Result<T, Vec<FieldError>> {
+        if self.errors.is_empty() { Ok(made) } else { Err(self.errors) }
+    }
+}
+
+/// Operations that tasks may not use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Gates {
+    denied: Vec<&'static str>,
+}
+
+impl Gates {
+    /// Whether tasks may use an operation.
+    pub fn allow(&self, operation: &str) -> bool {
+        !self.denied.contains(&operation)
+    }
+
+    pub(super) fn read(fields: &mut Fields<'_, '_>, operations: &[&'static str]) -> Self {
+        let gates = fields.read(|block| {
+            block.block("operations", |block| {
+                let mut denied = Vec::new();
+                for &operation in operations {
+                    if block.boolean(operation)? == Some(false) {
+                        denied.push(operation);
+                    }
+                }
+                Ok(Self { denied })
+            })
+        });
+        gates.unwrap_or_default()
+    }
+}
+
+/// How the portable dialect may be used.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Dialect {
+    /// Whether a task must say what the entities look like.
+    pub require_schema: bool,
+    /// Entities that tasks may name; empty for all.
+    pub allowed_entities: Vec<String>,
+}
+
+impl Dialect {
+    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+        let dialect = fields.read(|block| {
+            block.block("dialect", |block| {
+                Ok(Self {
+                    require_schema: block.boolean("require_schema")?.unwrap_or(false),
+                    allowed_entities: block.strings("allowed_entities")?.unwrap_or_default(),
+                })
+            })
+        });
+        dialect.unwrap_or_default()
+    }
+}
+
+/// A URL of one of these schemes, in lower case.
+pub(super) fn url(block: &mut Block<'_>, name: &'static str, schemes: &[&str]) -> Result<String, FieldError> {
+    let url = block.required_string(name)?;
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    if is_open(&url) || scheme.is_some_and(|scheme| schemes.contains(&scheme.as_str())) {
+        return Ok(url);
+    }
+    Err(block.invalid(name, format!("use an {} URL", schemes.join(" or "))))
+}
+
+/// A text that says something.
+pub(super) fn filled(block: &mut Block<'_>, name: &'static str) -> Result<String, FieldError> {
+    let text = block.required_string(name)?;
+    if text.trim().is_empty() { Err(block.invalid(name, "must not be empty")) } else { Ok(text) }
+}
+
+/// A host, or a host and a port, without a scheme.
+pub(super) fn check_host(text: &str) -> Result<(), &'static str> {
+    if is_open(text) {
+        return Ok(());
+    }
+    if text.contains("://") {
+        return Err("a host has no scheme");
+    }
+    let (host, port) = split_port(text);
+    let named =
+        !host.is_empty() && !host.contains(['/', '@', '?', '#', ',']) && !host.contains(char::is_whitespace);
+    let port = port.is_none_or(|port| port.parse().is_ok_and(|port: u64| (1..=MAX_PORT).contains(&port)));
+    if named && port { Ok(()) } else { Err("use a host, or a host and a port") }
+}
+
+/// `host:port` and `[v6]:port` in two; the brackets stay.
+pub(super) fn split_port(text: &str) -> (&str, Option<&str>) {
+    let end = text.rfind(']').unwrap_or(0);
+    match text[end..].split_once(':') {
+        // More than one colon outside brackets is an address without a port.
+        Some((_, port)) if end > 0 || !port.contains(':') => {
+            (&text[..text.len() - port.len() - 1], Some(port))
+        }
+        _ => (text, None),
+    }
+}
+
+/// The hosts a URL names: between credentials and path, apart by commas.
+pub(super) fn hosts(url: &str) -> impl Iterator<Item = &str> {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
+    hosts.split(',').map(|host| split_port(host).0).filter(|host| !host.is_empty())
+}
+
+/// A port.
+pub(super) fn port(fields: &mut Fields<'_, '_>, default: u16) -> u16 {
+    let read = fields.read(|block| match block.positive("port")? {
+        Some(port) => match u16::try_from(port) {
+            Ok(port) => Ok(Some(port)),
+            Err(_) => Err(block.invalid("port", format!("must be {MAX_PORT} or less"))),
+        },
+        None => Ok(None),
+    });
+    read.unwrap_or(default)
+}

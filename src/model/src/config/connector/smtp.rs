@@ -1,0 +1,95 @@
+//! `config` of a mail connector.
+
+use super::fields::{Fields, check_host, filled, port, split_port};
+use super::is_open;
+use crate::config::SecretText;
+use crate::config::block::Block;
+use crate::field::FieldError;
+
+const SUBMISSION: u16 = 587;
+const TIMEOUT_MS: u64 = 10_000;
+
+/// How the connection to a mail server is protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmtpTls {
+    /// From `STARTTLS` on, which the server must offer.
+    StartTls,
+    /// From the first byte.
+    Implicit,
+    /// Not at all.
+    None,
+}
+
+const TLS: [(&str, SmtpTls); 3] =
+    [("starttls", SmtpTls::StartTls), ("implicit", SmtpTls::Implicit), ("none", SmtpTls::None)];
+
+/// How mail is handed over.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmtpConfig {
+    /// The server.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// How the connection is protected.
+    pub tls: SmtpTls,
+    /// User and password, if the server asks for them.
+    pub auth: Option<(SecretText, SecretText)>,
+    /// The sender.
+    pub from: String,
+    /// Whether a task may name another sender.
+    pub allow_from_override: bool,
+    /// Whether the host may be private.
+    pub allow_private_urls: bool,
+    /// Milliseconds for each step.
+    pub timeout_ms: u64,
+}
+
+pub(super) fn parse(block: &mut Block<'_>) -> Result<SmtpConfig, Vec<FieldError>> {
+    let mut fields = Fields::of(block);
+    let made = SmtpConfig {
+        host: fields.require(host),
+        port: port(&mut fields, SUBMISSION),
+        tls: fields.choice("tls", &TLS).unwrap_or(SmtpTls::StartTls),
+        auth: fields.read(|block| block.block("auth", auth)).flatten(),
+        from: fields.require(from),
+        allow_from_override: fields.flag("allow_from_override"),
+        allow_private_urls: fields.flag("allow_private_urls"),
+        timeout_ms: fields.positive("timeout_ms", TIMEOUT_MS),
+    };
+    fields.finish(made)
+}
+
+fn host(block: &mut Block<'_>) -> Result<String, FieldError> {
+    let host = filled(block, "host")?;
+    check_host(&host).map_err(|why| block.invalid("host", why))?;
+    if !is_open(&host) && split_port(&host).1.is_some() {
+        return Err(block.invalid("host", "the port has a field of its own"));
+    }
+    Ok(host)
+}
+
+fn auth(block: &mut Block<'_>) -> Result<Option<(SecretText, SecretText)>, FieldError> {
+    match block.choice("type", &[("none", false), ("basic", true)])? {
+        None | Some(false) => Ok(None),
+        Some(true) => Ok(Some((
+            SecretText::new(block.required_string("username")?),
+            SecretText::new(block.required_string("password")?),
+        ))),
+    }
+}
+
+/// A mailbox, `user@host` or `Name <user@host>`. What the mail library makes of it shows when mail is sent.
+fn from(block: &mut Block<'_>) -> Result<String, FieldError> {
+    let text = filled(block, "from")?;
+    let address = match text.split_once('<') {
+        Some((_, rest)) => rest.strip_suffix('>').unwrap_or_default(),
+        None => text.as_str(),
+    };
+    let complete = address.split_once('@').is_some_and(|(user, host)| {
+        !user.is_empty() && !host.is_empty() && !address.contains(char::is_whitespace)
+    });
+    if is_open(&text) || (complete && !text.contains(char::is_control)) {
+        return Ok(text);
+    }
+    Err(block.invalid("from", "use a mailbox like svc@example.com"))
+}

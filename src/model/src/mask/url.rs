@@ -1,0 +1,196 @@
+//! Secrets inside a text that is otherwise shown: the password before the host of a URL, and query values whose names
+//! tell what they are.
+
+use super::MASK;
+
+/// A name that holds one of these is secret-looking.
+const PARTS: [&str; 18] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "credential",
+    "api_key",
+    "apikey",
+    "private_key",
+    "privatekey",
+    "access_key",
+    "accesskey",
+    "encryption_key",
+    "key_pem",
+    "signature",
+    "bearer",
+    "dsn",
+    "webhook",
+];
+
+/// A name that is one of these is secret-looking.
+const WORDS: [&str; 12] = [
+    "key",
+    "pwd",
+    "cert",
+    "certificate",
+    "ssl_key",
+    "sasl_key",
+    "keyfile",
+    "keytab",
+    "authorization",
+    "connection_string",
+    "pat",
+    "sig",
+];
+
+/// Whether the value under this name is to be hidden, judged by the name alone. Case, `-` and `.` make no difference.
+pub fn looks_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace(['-', '.'], "_");
+    WORDS.contains(&name.as_str()) || PARTS.iter().any(|part| name.contains(part))
+}
+
+/// The text with its secrets struck out. A text that is no URL is returned as it is.
+pub fn mask_url(text: &str) -> String {
+    let masked = cut(text).into_iter().map(|piece| match piece {
+        Piece::Shown(text) => text,
+        Piece::Hidden(..) => MASK,
+    });
+    masked.collect()
+}
+
+/// Puts back what was sent as the mask, from the same place of the stored text: the password, or the query value of the
+/// same name. What has no such place stays as it was sent.
+pub fn restore_url(sent: &str, stored: &str) -> String {
+    let stored = cut(stored);
+    let hidden = |wanted: Slot<'_>| {
+        stored.iter().find_map(|piece| match piece {
+            Piece::Hidden(slot, text) if *slot == wanted => Some(*text),
+            _ => None,
+        })
+    };
+    let restored = cut(sent).into_iter().map(|piece| match piece {
+        Piece::Shown(text) => text,
+        Piece::Hidden(slot, MASK) => hidden(slot).unwrap_or(MASK),
+        Piece::Hidden(_, text) => text,
+    });
+    restored.collect()
+}
+
+/// Whether the mask stands where a secret belongs, or is the whole text.
+pub fn holds_mask(text: &str) -> bool {
+    text == MASK || cut(text).iter().any(|piece| matches!(piece, Piece::Hidden(_, MASK)))
+}
+
+/// A part of a text.
+enum Piece<'t> {
+    Shown(&'t str),
+    Hidden(Slot<'t>, &'t str),
+}
+
+/// Where in a URL a secret stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Slot<'t> {
+    /// Before the host.
+    Password,
+    /// In the query: the name, and how many of that name stand before it.
+    Query(&'t str, usize),
+}
+
+fn cut(text: &str) -> Vec<Piece<'_>> {
+    let Some(start) = text.find("://").map(|scheme| scheme + 3) else { return vec![Piece::Shown(text)] };
+    let mut pieces = Vec::new();
+    // Up to where the text stands in `pieces`.
+    let mut done = 0;
+    let rest = &text[start..];
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // An unescaped `/` or `?` in a password would end the authority early: look for the `@` in all of the rest, so
+    // that too much is hidden rather than too little.
+    let at = rest[..end].rfind('@').or_else(|| rest.rfind('@').filter(|at| rest[..*at].contains(':')));
+    let mut from = 0;
+    if let Some(at) = at {
+        if let Some(colon) = rest[..at].find(':') {
+            pieces.push(Piece::Shown(&text[..=start + colon]));
+            pieces.push(Piece::Hidden(Slot::Password, &rest[colon + 1..at]));
+            done = start + at;
+        }
+        from = at + 1;
+    }
+    if let Some(question) = rest[from..].find('?') {
+        let mut at = start + from + question + 1;
+        let mut names: Vec<&str> = Vec::new();
+        for pair in text[at..].split('&') {
+            let next = at + pair.len() + 1;
+            if let Some((name, value)) = pair.split_once('=') {
+                if looks_secret(name) {
+                    let before = names.iter().filter(|known| **known == name).count();
+                    let value_at = at + name.len() + 1;
+                    pieces.push(Piece::Shown(&text[done..value_at]));
+                    pieces.push(Piece::Hidden(Slot::Query(name, before), value));
+                    done = value_at + value.len();
+                }
+                names.push(name);
+            }
+            at = next;
+        }
+    }
+    pieces.push(Piece::Shown(&text[done..]));
+    pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_judged_by_parts_and_by_whole_words() {
+        for name in [
+            "password",
+            "DB_PASSWORD",
+            "api_keys",
+            "sasl.password",
+            "x-api-key",
+            "key",
+            "sslToken",
+            "pat",
+            "dsn",
+        ] {
+            assert!(looks_secret(name), "{name}");
+        }
+        for name in ["key_path", "cert_path", "path", "keyboard", "monkey", "design", "pattern", "workers"] {
+            assert!(!looks_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_a_url_are_struck_out_and_put_back_where_they_were() {
+        for (url, shown) in [
+            ("postgres://u:p@h/db", "postgres://u:******@h/db"),
+            ("redis://:p@h:6379/0", "redis://:******@h:6379/0"),
+            ("postgres://u:p@ss@h/db", "postgres://u:******@h/db"),
+            ("postgres://u:p/w@h/db", "postgres://u:******@h/db"),
+            ("postgres://u@h/db", "postgres://u@h/db"),
+            ("postgres://h/db?password=p&sslmode=require", "postgres://h/db?password=******&sslmode=require"),
+            (
+                "http://u:p@h/?key=1&a=2&key=&sig=x#f",
+                "http://u:******@h/?key=******&a=2&key=******&sig=******",
+            ),
+            ("http://h:80/a", "http://h:80/a"),
+            ("sqlite:svc.db", "sqlite:svc.db"),
+        ] {
+            assert_eq!(mask_url(url), shown);
+            assert_eq!(restore_url(shown, url), url);
+            assert_eq!(holds_mask(shown), shown != url, "{shown}");
+        }
+    }
+
+    #[test]
+    fn a_secret_is_put_back_by_its_place_and_no_other() {
+        let stored = "https://u:pw@h/v1?key=k0&key=k1&sig=s";
+        for (sent, restored) in [
+            ("https://u:******@h/v2?sig=******", "https://u:pw@h/v2?sig=s"),
+            ("https://u:new@h/?key=******&key=******", "https://u:new@h/?key=k0&key=k1"),
+            ("https://h/?token=******", "https://h/?token=******"),
+        ] {
+            assert_eq!(restore_url(sent, stored), restored);
+        }
+        assert_eq!(restore_url("https://u:******@h/", "https://u@h/"), "https://u:******@h/");
+    }
+}
