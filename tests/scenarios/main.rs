@@ -13,6 +13,8 @@ mod auth_config;
 mod calls;
 mod canary;
 mod channels;
+mod connector_entity;
+mod connector_keys;
 mod connectors;
 mod cron;
 mod cron_admin;

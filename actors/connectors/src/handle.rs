@@ -4,16 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 
 use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, SpawnError, Tree};
+use serde_json::Value;
 use slog::Logger;
 use svc_model::ServiceError;
 use svc_outbound::Outbound;
 use svc_secrets::Keyring;
-use svc_store::{Store, StoreError};
+use svc_store::{Store, StoreError, StoredConnector};
 
 use crate::breaker::{BreakerSettings, BreakerState, Breakers};
 use crate::load::Lookup;
 use crate::metrics::ConnectorMetrics;
-use crate::roster::{ROSTER, Reload, Roster, Scope, Shared};
+use crate::probe::{self, Probe, Unresolved};
+use crate::roster::{Ask, ROSTER, Reload, Roster, Scope, Shared};
 use crate::table::{Driver, LoadStatus, Loaded, State};
 
 /// What connectors are made with.
@@ -132,6 +134,20 @@ impl Connectors {
     /// What the last load of a connector came to; `None` for one that no load has seen.
     pub fn status(&self, id: &str) -> Option<LoadStatus> {
         self.shared.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
+    }
+
+    /// Tries a stored connector out, loaded afresh, whether it is in use or not.
+    ///
+    /// # Errors
+    /// The roster cannot be asked.
+    pub async fn probe(&self, row: StoredConnector) -> Result<Probe, ReloadError> {
+        self.roster.call(Ask(row)).await.map_err(|error| ReloadError::Unavailable(error.to_string()))
+    }
+
+    /// The texts of a config whose placeholders or references have no value now.
+    pub async fn unresolved(&self, config: &Value) -> Vec<Unresolved> {
+        let settings = self.shared.settings();
+        probe::unresolved(config, settings.lookup(), &settings.secrets).await
     }
 
     /// The breakers by their keys, `{channel}:{connector}`; `None` where there are none.

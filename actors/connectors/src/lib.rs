@@ -21,6 +21,7 @@ mod handle;
 mod http;
 mod load;
 mod metrics;
+mod probe;
 mod roster;
 mod table;
 
@@ -29,5 +30,6 @@ pub use functions::{CallSettings, register};
 pub use handle::{Connectors, ReloadError, Settings};
 pub use load::{LoadError, Lookup, Stage};
 pub use metrics::ConnectorMetrics;
+pub use probe::{Probe, Unresolved};
 pub use roster::Scope;
 pub use table::{LoadState, LoadStatus};

@@ -75,7 +75,12 @@ pub(crate) async fn load(
     lookup: &Lookup,
     secrets: &Keyring,
 ) -> Result<Prepared, LoadError> {
-    let config = document(&row.config_text, lookup)?;
+    let text = row.config_text.as_deref();
+    // A key that is missing is a secret that cannot be had.
+    let text = text.map_err(|error| {
+        LoadError::new(Stage::SecretResolution, format!("the stored config cannot be read: {error}"))
+    })?;
+    let config = document(text, lookup)?;
     let config = resolved(config, secrets).await?;
     let settings = settings(&row.connector_type, &config)?;
     let mut digest = Sha256::new();

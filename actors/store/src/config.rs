@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use svc_secrets::EnvelopeKeys;
 use tokio_postgres::config::{Host, SslMode};
 
 use crate::error::{OpenError, with_causes};
@@ -26,6 +27,8 @@ pub struct StoreConfig {
     pub auto_migrate: bool,
     /// For how long the first connection to a server is retried; zero for a single attempt. A file is tried once.
     pub connect_retry: Duration,
+    /// What the settings of connectors are encrypted with.
+    pub connector_keys: EnvelopeKeys,
 }
 
 impl Default for StoreConfig {
@@ -39,6 +42,7 @@ impl Default for StoreConfig {
             idle_timeout: Some(Duration::from_secs(300)),
             auto_migrate: true,
             connect_retry: Duration::from_secs(60),
+            connector_keys: EnvelopeKeys::default(),
         }
     }
 }

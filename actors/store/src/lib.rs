@@ -17,6 +17,7 @@ mod metrics;
 pub mod migrate;
 mod pool;
 mod probe;
+mod reencrypt;
 mod repo;
 mod schema;
 mod status;
@@ -26,6 +27,7 @@ mod writer;
 pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, StoreError};
 pub use metrics::StoreMetrics;
+pub use reencrypt::{Reencrypted, reencrypt};
 pub use repo::{
     Audit, AuditEntry, AuditFilter, Backlog, ChannelFacts, ChannelGates, Claim, ClaimedLetter, Claims,
     ConnectorNeed, ConnectorUser, Connectors, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters,

@@ -23,6 +23,7 @@ use crate::migrate;
 use crate::pool::{Readers, Step};
 use crate::probe::Probe;
 use svc_model::{Channel, Workflow};
+use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Ledger, Repository, Traces};
 use crate::status::{DatabaseStatus, StatusLevel};
@@ -44,6 +45,7 @@ pub struct Opened {
     io: Handle,
     patience: Duration,
     opened_at: NaiveDateTime,
+    keys: Arc<EnvelopeKeys>,
 }
 
 /// The store. Cheap to clone; survives restarts of its actors.
@@ -60,6 +62,7 @@ struct Shared {
     patience: Duration,
     queries: Queries,
     opened_at: NaiveDateTime,
+    keys: Arc<EnvelopeKeys>,
 }
 
 impl Store {
@@ -87,7 +90,7 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let Opened { backend, readers, link, status, io, patience, opened_at } = opened;
+        let Opened { backend, readers, link, status, io, patience, opened_at, keys } = opened;
         tree.group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
@@ -107,7 +110,7 @@ impl Store {
         })
         .await?;
         let queries = Queries::new();
-        let shared = Shared { backend, readers, writer, status, patience, queries, opened_at };
+        let shared = Shared { backend, readers, writer, status, patience, queries, opened_at, keys };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -138,7 +141,7 @@ impl Store {
 
     /// The stored connectors.
     pub fn connectors(&self) -> Connectors {
-        Connectors(self.clone())
+        Connectors { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
     }
 
     /// The audit log.
@@ -276,7 +279,8 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, O
         .read(|conn| Box::pin(clock::now(conn)))
         .await
         .map_err(|error| OpenError::Unreachable { target, detail: migrate::detail(error) })?;
-    Ok(Opened { backend, readers, link, status, io, patience: config.acquire_timeout, opened_at })
+    let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
+    Ok(Opened { backend, readers, link, status, io, patience, opened_at, keys })
 }
 
 /// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.

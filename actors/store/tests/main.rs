@@ -31,6 +31,8 @@ on_both! {
     workflows::a_rollout_moves_the_split,
     connectors::a_connector_is_stored_changed_and_removed,
     connectors::a_name_is_unique_and_kept_while_a_workflow_uses_it,
+    connectors::an_import_goes_by_the_name,
+    connectors::settings_are_encrypted_and_read_under_the_current_or_a_former_key,
     workflows::an_activation_names_every_connector_that_is_missing,
     workflows::lists_filter_sort_and_page,
     workflows::an_import_follows_its_conflict_rule,

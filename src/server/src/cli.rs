@@ -53,6 +53,8 @@ pub enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Rewrite stored connectors under storage.connector_encryption_key
+    Reencrypt,
 }
 
 /// The process environment, for [`config::load`]. What is no UTF-8 is replaced, so that a damaged name or value of a

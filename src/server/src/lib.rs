@@ -13,6 +13,7 @@ mod lifecycle;
 mod listener;
 pub mod logging;
 mod operations;
+pub mod reencrypt;
 pub mod serve;
 pub mod service;
 pub mod settings;

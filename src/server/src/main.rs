@@ -25,6 +25,7 @@ fn main() -> ExitCode {
             cli::validate_config(path, &environment, format, &mut out, &mut err)
         }
         Some(Command::Migrate { dry_run }) => migrate(path, &environment, dry_run, &mut out, &mut err),
+        Some(Command::Reencrypt) => reencrypt(path, &environment, &mut err),
     };
     // What cannot be written to a closed stream cannot be complained about either.
     ExitCode::from(code.unwrap_or(EXIT_FAILURE))
@@ -83,5 +84,25 @@ fn migrate(
             let code = if error.is_configuration() { EXIT_CONFIG } else { EXIT_FAILURE };
             cli::write_error(&error, err).map(|()| code)
         }
+    }
+}
+
+/// Rewrites the connectors under the current key; fails where one cannot be read.
+fn reencrypt(path: Option<&Path>, environment: &[(String, String)], err: &mut dyn Write) -> io::Result<u8> {
+    let config = match config::load(path, environment) {
+        Ok(loaded) => loaded.config,
+        Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
+    };
+    let logs = logging::start(&config.logging, None);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    match runtime.block_on(svc::reencrypt::reencrypt(&config, environment, &logs.log)) {
+        Ok(done) => {
+            for (name, why) in &done.failed {
+                writeln!(err, "warning: connector '{name}' was left as it is: {why}")?;
+            }
+            writeln!(err, "note: {} connectors rewritten", done.rewritten)?;
+            Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
+        }
+        Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
     }
 }

@@ -19,7 +19,7 @@ use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
 use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
-use svc_store::{OpenError, Store};
+use svc_store::{OpenError, Store, StoreConfig};
 use svc_traces::TraceMetrics;
 use tokio::time::{Instant, timeout};
 
@@ -126,9 +126,13 @@ impl Service {
     pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
         let log = options.log.clone();
         let io = Io::start()?;
-        let opened = Store::open(&settings::store(&config), io.handle().clone(), log.clone()).await?;
         let outbound = settings::outbound(&log)?;
         let secrets = settings::keyring(&config, &options.environment, &outbound, io.handle().clone())?;
+        let stored = StoreConfig {
+            connector_keys: settings::connector_keys(&config, &secrets).await?,
+            ..settings::store(&config)
+        };
+        let opened = Store::open(&stored, io.handle().clone(), log.clone()).await?;
         let engine = settings::engine(&config, &secrets, &log).await?;
         let mut metrics = Metrics::new();
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());

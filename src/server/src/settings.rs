@@ -15,7 +15,7 @@ use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
 use svc_registry::ChannelFilter;
-use svc_secrets::Keyring;
+use svc_secrets::{EnvelopeKeys, Keyring, Resolver, Secret};
 use svc_store::StoreConfig;
 use svc_traces::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Tracing};
 use svc_vault::SecretStore;
@@ -37,7 +37,36 @@ pub fn store(config: &Config) -> StoreConfig {
         idle_timeout: (storage.idle_timeout_secs > 0).then(|| Duration::from_secs(storage.idle_timeout_secs)),
         auto_migrate: storage.auto_migrate,
         connect_retry: Duration::from_secs(storage.connect_retry_secs),
+        connector_keys: EnvelopeKeys::default(),
     }
+}
+
+/// The keys that connectors are encrypted with, read where they are references.
+pub(crate) async fn connector_keys(config: &Config, secrets: &Keyring) -> Result<EnvelopeKeys, StartError> {
+    let storage = &config.storage;
+    let current = match storage.connector_encryption_key.is_empty() {
+        true => None,
+        false => Some(key("connector_encryption_key", &storage.connector_encryption_key, secrets).await?),
+    };
+    let mut previous = Vec::new();
+    for former in &storage.previous_connector_encryption_keys {
+        previous.push(key("previous_connector_encryption_keys", former, secrets).await?);
+    }
+    EnvelopeKeys::new(current.as_ref().map(Secret::expose), previous.iter().map(Secret::expose))
+        .map_err(|error| StartError::Config(format!("storage.connector_encryption_key: {error}")))
+}
+
+async fn key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Secret, StartError> {
+    let refused = |why: String| StartError::Config(format!("storage.{setting}: {why}"));
+    let read = match svc_secrets::parse(given.expose()).map_err(|error| refused(error.to_string()))? {
+        None => given.clone(),
+        Some(reference) => {
+            let readings = secrets.read([reference.clone()].into()).await;
+            readings.resolve(&reference).map_err(|error| refused(error.to_string()))?
+        }
+    };
+    EnvelopeKeys::new(Some(read.expose()), []).map_err(|error| refused(error.to_string()))?;
+    Ok(read)
 }
 
 /// Looks variables up in the environment the service was started with.

@@ -15,7 +15,7 @@ async fn loading(kind: &str, text: &str) -> Result<Prepared, LoadError> {
         id: "c".into(),
         name: "api".into(),
         connector_type: kind.into(),
-        config_text: text.into(),
+        config_text: Ok(text.into()),
         enabled: true,
     };
     load(&row, &(Arc::new(lookup) as Lookup), &secrets).await

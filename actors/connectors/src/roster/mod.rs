@@ -1,6 +1,6 @@
 //! The actor that keeps the running connectors in line with the stored ones.
 //!
-//! Message in: [`Reload`], one at a time. It owns nothing: what it publishes lies in [`Shared`], which outlives it, so a crash
+//! Messages in: [`Reload`], one at a time, and [`Ask`]. It owns nothing: what it publishes lies in [`Shared`], which outlives it, so a crash
 //! loses the reload that ran and no connector; what that had started in vain is ended. It never carries a call out.
 
 mod work;
@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use actix::{Actor, ActorFutureExt, AsyncContext, Handler, Message, ResponseActFuture, WrapFuture};
 use actix_supervision::{Context, Supervised};
+use svc_store::StoredConnector;
 
 use crate::handle::ReloadError;
+use crate::probe::{self, Probe};
 
 pub(crate) use work::{ROSTER, Shared};
 
@@ -27,6 +29,11 @@ pub enum Scope {
 #[derive(Message)]
 #[rtype(result = "Result<(), ReloadError>")]
 pub(crate) struct Reload(pub(crate) Scope);
+
+/// Try a connector out, beside whatever runs of it.
+#[derive(Message)]
+#[rtype(result = "Probe")]
+pub(crate) struct Ask(pub(crate) StoredConnector);
 
 /// The actor.
 pub(crate) struct Roster {
@@ -68,5 +75,14 @@ impl Handler<Reload> for Roster {
                 .into_actor(self)
                 .map(|outcome, roster, ctx| outcome.map(|retired| roster.retire(retired, ctx))),
         )
+    }
+}
+
+impl Handler<Ask> for Roster {
+    type Result = ResponseActFuture<Self, Probe>;
+
+    fn handle(&mut self, Ask(row): Ask, _: &mut Self::Context) -> Self::Result {
+        let shared = Arc::clone(&self.shared);
+        Box::pin(async move { probe::probe(&row, shared.settings()).await }.into_actor(self))
     }
 }

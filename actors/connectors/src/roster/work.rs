@@ -44,6 +44,10 @@ impl Shared {
         Self { table: ArcSwap::default(), turn: Mutex::new(()), tree, group, at, settings, log }
     }
 
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     pub(crate) fn table(&self) -> Guard<Arc<Table>> {
         self.table.load()
     }

@@ -1,4 +1,4 @@
-//! Connectors: one row each, without versions.
+//! Connectors: one row each, without versions. Their settings are kept in an envelope where there is a key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,20 +9,25 @@ use diesel_async::RunQueryDsl;
 use svc_model::id::new_entity_id;
 use svc_model::{
     Connector, ConnectorContent, FieldError, Page, ServiceError, Timestamp, Workflow, WorkflowContent,
+    is_unreadable, unreadable,
 };
+use svc_secrets::{EnvelopeError, EnvelopeKeys, NONCE};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::metrics::Operation;
 use crate::repo::mutation::{Mutation, Written, mutate};
-use crate::repo::versioned::{Merge, Versioned};
+use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
 use crate::repo::{Filter, json, key, sorted, tagged};
 use crate::schema::connectors;
 use crate::store::Store;
 
 /// The stored connectors.
 #[derive(Clone)]
-pub struct Connectors(pub(crate) Store);
+pub struct Connectors {
+    pub(crate) store: Store,
+    pub(crate) keys: Arc<EnvelopeKeys>,
+}
 
 /// Whether a workflow names a connector.
 pub type ConnectorUser = Arc<dyn Fn(&WorkflowContent, &str) -> bool + Send + Sync>;
@@ -36,8 +41,8 @@ pub struct StoredConnector {
     pub name: String,
     /// Name of its type.
     pub connector_type: String,
-    /// Its settings as stored, which need not be JSON. Holds secrets.
-    pub config_text: String,
+    /// Its settings as written, which need not be JSON, or why no key opens them. Holds secrets.
+    pub config_text: Result<String, EnvelopeError>,
     /// Whether it is to be loaded.
     pub enabled: bool,
 }
@@ -67,14 +72,19 @@ struct Row {
     updated_at: NaiveDateTime,
 }
 
-impl From<Row> for Connector {
-    fn from(row: Row) -> Self {
+/// What is made of a row, with the keys at hand.
+trait Opened: Send + 'static {
+    fn open(row: Row, keys: &EnvelopeKeys) -> Self;
+}
+
+impl Opened for Connector {
+    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
         Self {
             id: row.id,
             content: ConnectorContent {
                 name: row.name,
                 connector_type: row.connector_type,
-                config: json::value(&row.config_json),
+                config: keys.open(&row.config_json).map_or_else(|_| unreadable(), |text| json::value(&text)),
                 enabled: row.enabled,
                 tags: json::strings(&row.tags_json),
             },
@@ -84,13 +94,13 @@ impl From<Row> for Connector {
     }
 }
 
-impl From<Row> for StoredConnector {
-    fn from(row: Row) -> Self {
+impl Opened for StoredConnector {
+    fn open(row: Row, keys: &EnvelopeKeys) -> Self {
         Self {
             id: row.id,
             name: row.name,
             connector_type: row.connector_type,
-            config_text: row.config_json,
+            config_text: keys.open(&row.config_json),
             enabled: row.enabled,
         }
     }
@@ -102,21 +112,30 @@ impl From<Row> for StoredConnector {
 struct ContentRow {
     name: String,
     connector_type: String,
-    config_json: String,
+    /// `None` leaves what is stored: settings that cannot be read are not to be lost.
+    config_json: Option<String>,
     enabled: bool,
     tags_json: String,
 }
 
-impl From<&ConnectorContent> for ContentRow {
-    fn from(content: &ConnectorContent) -> Self {
-        Self {
+impl ContentRow {
+    fn of(content: &ConnectorContent, keys: &EnvelopeKeys) -> Result<Self, StoreError> {
+        let config = &content.config;
+        Ok(Self {
             name: content.name.clone(),
             connector_type: content.connector_type.clone(),
-            config_json: json::text(&content.config),
+            config_json: (!is_unreadable(config)).then(|| seal(&json::text(config), keys)).transpose()?,
             enabled: content.enabled,
             tags_json: json::list(&content.tags),
-        }
+        })
     }
+}
+
+/// The text as it is kept.
+pub(crate) fn seal(text: &str, keys: &EnvelopeKeys) -> Result<String, StoreError> {
+    let mut nonce = [0; NONCE];
+    getrandom::fill(&mut nonce).map_err(|error| StoreError::Database(error.to_string()))?;
+    keys.seal(text, nonce).map_err(|error| StoreError::Database(error.to_string()))
 }
 
 impl Connectors {
@@ -128,9 +147,10 @@ impl Connectors {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
         }
-        self.0
+        let keys = Arc::clone(&self.keys);
+        self.store
             .read(Operation::new("connectors", "list"), move |conn| {
-                Box::pin(async move { list(conn, &filter, page).await })
+                Box::pin(async move { list(conn, &filter, page, &keys).await })
             })
             .await
     }
@@ -140,10 +160,10 @@ impl Connectors {
     /// # Errors
     /// When the database does not answer.
     pub async fn get(&self, id: &str) -> Result<Option<Connector>, StoreError> {
-        let id = key(id);
-        self.0
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
+        self.store
             .read(Operation::new("connectors", "get"), move |conn| {
-                Box::pin(async move { find(conn, &id).await })
+                Box::pin(async move { find(conn, &id, &keys).await })
             })
             .await
     }
@@ -164,12 +184,9 @@ impl Connectors {
         self.rows("stored", id.map(key)).await
     }
 
-    async fn rows<T: From<Row> + Send + 'static>(
-        &self,
-        method: &'static str,
-        id: Option<String>,
-    ) -> Result<Vec<T>, StoreError> {
-        self.0
+    async fn rows<T: Opened>(&self, method: &'static str, id: Option<String>) -> Result<Vec<T>, StoreError> {
+        let keys = Arc::clone(&self.keys);
+        self.store
             .read(Operation::new("connectors", method), |conn| {
                 Box::pin(async move {
                     let rows = match id {
@@ -179,7 +196,7 @@ impl Connectors {
                             on!(conn, c => rows.load::<Row>(c).await)?
                         }
                     };
-                    Ok(rows.into_iter().map(T::from).collect())
+                    Ok(rows.into_iter().map(|row| T::open(row, &keys)).collect())
                 })
             })
             .await
@@ -195,16 +212,53 @@ impl Connectors {
         content: ConnectorContent,
         mutation: Mutation,
     ) -> Result<Connector, StoreError> {
-        let id = id.unwrap_or_else(new_entity_id);
-        mutate(&self.0, Operation::new("connectors", "create"), mutation, move |conn| {
+        let (id, keys) = (id.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
+        mutate(&self.store, Operation::new("connectors", "create"), mutation, move |conn| {
             Box::pin(async move {
-                if find(conn, &id).await?.is_some() {
-                    return Err(ServiceError::conflict(format!("connector '{id}' exists already")).into());
-                }
                 name_is_free(conn, &id, &content.name).await?;
-                let row = (connectors::id.eq(&id), ContentRow::from(&content));
-                on!(conn, c => diesel::insert_into(connectors::table).values(row).execute(c).await)?;
-                written(conn, &id).await
+                insert(conn, &id, &content, &keys).await?;
+                written(conn, &id, &keys).await
+            })
+        })
+        .await
+    }
+
+    /// Adds an item of a batch, whose key is its name, or does with the one of that name what is asked for.
+    ///
+    /// # Errors
+    /// 409 when the name is taken and that is to fail, or when the id is another's.
+    pub async fn import_item(
+        &self,
+        id: Option<String>,
+        content: ConnectorContent,
+        on_conflict: OnConflict,
+        mutation: Mutation,
+    ) -> Result<Imported, StoreError> {
+        let keys = Arc::clone(&self.keys);
+        mutate(&self.store, Operation::new("connectors", "import_item"), mutation, move |conn| {
+            Box::pin(async move {
+                let named = connectors::table.filter(connectors::name.eq(&content.name));
+                let known = on!(conn, c => named.first::<Row>(c).await.optional())?;
+                let (id, action) = match known.map(|row| Connector::open(row, &keys)) {
+                    None => {
+                        let id = id.unwrap_or_else(new_entity_id);
+                        insert(conn, &id, &content, &keys).await?;
+                        (id, ImportAction::Created)
+                    }
+                    Some(known) => match on_conflict {
+                        OnConflict::Fail => return Err(name_taken(&content.name)),
+                        OnConflict::Skip => (known.id, ImportAction::Skipped),
+                        OnConflict::NewVersion if known.content == content => {
+                            (known.id, ImportAction::Unchanged)
+                        }
+                        OnConflict::NewVersion => {
+                            replace(conn, &known.id, &content, &keys).await?;
+                            (known.id, ImportAction::Updated)
+                        }
+                    },
+                };
+                let written = action.writes().then(|| id.clone());
+                Ok(Written { value: Imported { id, action }, id: written })
             })
         })
         .await
@@ -222,20 +276,18 @@ impl Connectors {
         uses: ConnectorUser,
         mutation: Mutation,
     ) -> Result<Connector, StoreError> {
-        let id = key(id);
-        mutate(&self.0, Operation::new("connectors", "update"), mutation, move |conn| {
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
+        mutate(&self.store, Operation::new("connectors", "update"), mutation, move |conn| {
             Box::pin(async move {
-                let current = find(conn, &id).await?.ok_or_else(|| absent(&id))?.content;
+                let current = find(conn, &id, &keys).await?.ok_or_else(|| absent(&id))?.content;
                 let content =
                     merge(&current).map_err(|errors: Vec<FieldError>| ServiceError::invalid(errors))?;
                 if content.name != current.name {
                     name_is_free(conn, &id, &content.name).await?;
                     nobody_uses(conn, &current.name, &uses).await?;
                 }
-                let row = ContentRow::from(&content);
-                let change = diesel::update(connectors::table.find(&id)).set(row);
-                on!(conn, c => change.execute(c).await)?;
-                written(conn, &id).await
+                replace(conn, &id, &content, &keys).await?;
+                written(conn, &id, &keys).await
             })
         })
         .await
@@ -247,7 +299,7 @@ impl Connectors {
     /// 404 when there is none.
     pub async fn delete(&self, id: &str, mutation: Mutation) -> Result<(), StoreError> {
         let id = key(id);
-        mutate(&self.0, Operation::new("connectors", "delete"), mutation, move |conn| {
+        mutate(&self.store, Operation::new("connectors", "delete"), mutation, move |conn| {
             Box::pin(async move {
                 let gone = diesel::delete(connectors::table.find(&id));
                 match on!(conn, c => gone.execute(c).await)? {
@@ -260,13 +312,38 @@ impl Connectors {
     }
 }
 
-async fn find(conn: &mut Conn, id: &str) -> Result<Option<Connector>, StoreError> {
+async fn find(conn: &mut Conn, id: &str, keys: &EnvelopeKeys) -> Result<Option<Connector>, StoreError> {
     let row = on!(conn, c => connectors::table.find(id).first::<Row>(c).await.optional())?;
-    Ok(row.map(Connector::from))
+    Ok(row.map(|row| Connector::open(row, keys)))
 }
 
-async fn written(conn: &mut Conn, id: &str) -> Result<Written<Connector>, StoreError> {
-    let row = find(conn, id).await?;
+async fn insert(
+    conn: &mut Conn,
+    id: &str,
+    content: &ConnectorContent,
+    keys: &EnvelopeKeys,
+) -> Result<(), StoreError> {
+    if find(conn, id, keys).await?.is_some() {
+        return Err(ServiceError::conflict(format!("connector '{id}' exists already")).into());
+    }
+    let row = (connectors::id.eq(id), ContentRow::of(content, keys)?);
+    on!(conn, c => diesel::insert_into(connectors::table).values(row).execute(c).await)?;
+    Ok(())
+}
+
+async fn replace(
+    conn: &mut Conn,
+    id: &str,
+    content: &ConnectorContent,
+    keys: &EnvelopeKeys,
+) -> Result<(), StoreError> {
+    let change = diesel::update(connectors::table.find(id)).set(ContentRow::of(content, keys)?);
+    on!(conn, c => change.execute(c).await)?;
+    Ok(())
+}
+
+async fn written(conn: &mut Conn, id: &str, keys: &EnvelopeKeys) -> Result<Written<Connector>, StoreError> {
+    let row = find(conn, id, keys).await?;
     row.map(|row| Written::new(row, id))
         .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }
@@ -277,7 +354,7 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
         .filter(connectors::id.ne(id))
         .select(connectors::id);
     match on!(conn, c => rival.first::<String>(c).await.optional())? {
-        Some(_) => Err(ServiceError::conflict(format!("another connector is named '{name}'")).into()),
+        Some(_) => Err(name_taken(name)),
         None => Ok(()),
     }
 }
@@ -298,6 +375,10 @@ async fn nobody_uses(conn: &mut Conn, name: &str, uses: &ConnectorUser) -> Resul
     Err(ServiceError::conflict(message).into())
 }
 
+fn name_taken(name: &str) -> StoreError {
+    ServiceError::conflict(format!("another connector is named '{name}'")).into()
+}
+
 fn absent(id: &str) -> StoreError {
     ServiceError::not_found(format!("connector '{id}' does not exist")).into()
 }
@@ -312,7 +393,12 @@ macro_rules! filtered {
     }};
 }
 
-async fn list(conn: &mut Conn, filter: &Filter, page: Page) -> Result<(Vec<Connector>, i64), StoreError> {
+async fn list(
+    conn: &mut Conn,
+    filter: &Filter,
+    page: Page,
+    keys: &EnvelopeKeys,
+) -> Result<(Vec<Connector>, i64), StoreError> {
     use connectors::dsl;
     let backend = conn.backend();
     let descending = filter.descending(false);
@@ -327,6 +413,6 @@ async fn list(conn: &mut Conn, filter: &Filter, page: Page) -> Result<(Vec<Conne
         let query = query.then_order_by(dsl::id.asc()).limit(page.limit).offset(page.offset);
         let rows = query.load::<Row>(c).await?;
         let total = filtered!(Db, filter, backend).count().get_result::<i64>(c).await?;
-        Ok((rows.into_iter().map(Connector::from).collect(), total))
+        Ok((rows.into_iter().map(|row| Connector::open(row, keys)).collect(), total))
     })
 }

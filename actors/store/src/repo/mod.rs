@@ -19,6 +19,7 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{Audit, AuditFilter};
+pub(crate) use connectors::seal;
 pub use connectors::{ConnectorUser, Connectors, StoredConnector};
 pub use cron::{
     Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised, OccurrenceFilter,

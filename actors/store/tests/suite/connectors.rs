@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_model::{ConnectorContent, Page, Status};
-use svc_store::{AuditFilter, ConnectorUser, Filter, Mutation, WorkflowGates};
+use svc_secrets::{EnvelopeError, EnvelopeKeys};
+use svc_store::{
+    AuditFilter, ConnectorUser, Filter, ImportAction, Mutation, OnConflict, WorkflowGates, reencrypt,
+};
 
 use super::database::Database;
 use super::{any, mutation, refusal, workflow};
@@ -42,7 +45,7 @@ pub(crate) async fn a_connector_is_stored_changed_and_removed(db: Database) {
     assert_eq!((changed.content.enabled, &changed.content.config), (false, &config));
     let stored = connectors.stored(Some("c")).await.unwrap();
     assert_eq!((stored.len(), stored[0].enabled), (1, false));
-    assert_eq!(serde_json::from_str::<Value>(&stored[0].config_text).unwrap(), config);
+    assert_eq!(serde_json::from_str::<Value>(stored[0].config_text.as_ref().unwrap()).unwrap(), config);
     connectors.delete("c", change("delete")).await.unwrap();
     assert_eq!(refusal(connectors.delete("c", change("delete")).await).status(), 404);
     assert!(connectors.stored(None).await.unwrap().is_empty());
@@ -79,4 +82,70 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: Datab
     let (rows, total) = connectors.list(Filter::default(), Page::default()).await.unwrap();
     let names: Vec<_> = rows.iter().map(|row| row.content.name.as_str()).collect();
     assert_eq!((names, total), (vec!["two", "x"], 2));
+}
+
+pub(crate) async fn an_import_goes_by_the_name(db: Database) {
+    let store = db.store().await;
+    let connectors = store.connectors();
+    let import = async |id: &str, name: &str, config: Value, on_conflict| {
+        let imported =
+            connectors.import_item(Some(id.into()), connector(name, config), on_conflict, any()).await;
+        imported.map(|imported| (imported.id, imported.action))
+    };
+    let (one, two) = (json!({"url": "http://one"}), json!({"url": "http://two"}));
+    let made = import("a", "api", one.clone(), OnConflict::Fail).await.unwrap();
+    assert_eq!(made, ("a".to_owned(), ImportAction::Created));
+    assert_eq!(refusal(import("b", "api", one.clone(), OnConflict::Fail).await).status(), 409);
+    assert_eq!(refusal(import("a", "other", one.clone(), OnConflict::NewVersion).await).status(), 409);
+    for (config, on_conflict, action) in [
+        (two.clone(), OnConflict::Skip, ImportAction::Skipped),
+        (one, OnConflict::NewVersion, ImportAction::Unchanged),
+        (two.clone(), OnConflict::NewVersion, ImportAction::Updated),
+    ] {
+        assert_eq!(import("b", "api", config, on_conflict).await.unwrap(), ("a".to_owned(), action));
+    }
+    assert_eq!(connectors.get("a").await.unwrap().unwrap().content.config, two);
+}
+
+pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_former_key(mut db: Database) {
+    let (one, two) = ("01".repeat(32), "02".repeat(32));
+    let keys = |current: Option<&str>, previous: &[&str]| {
+        EnvelopeKeys::new(current, previous.iter().copied()).unwrap()
+    };
+    let config = |word: &str| json!({"url": "http://a", "auth": {"type": "bearer", "token": word}});
+    let store = db.store().await;
+    store.connectors().create(Some("plain".into()), connector("plain", config("p")), any()).await.unwrap();
+    db.config.connector_keys = keys(Some(&one), &[]);
+    let store = db.store().await;
+    store
+        .connectors()
+        .create(Some("one".into()), connector("one", config("swordfish")), any())
+        .await
+        .unwrap();
+    assert_eq!(store.connectors().get("one").await.unwrap().unwrap().content.config, config("swordfish"));
+    assert_eq!(store.connectors().get("plain").await.unwrap().unwrap().content.config, config("p"));
+    // Without a key nothing of it is shown, and switching it off and on loses nothing.
+    db.config.connector_keys = EnvelopeKeys::default();
+    let blind = db.store().await.connectors();
+    let stored = blind.stored(Some("one")).await.unwrap().remove(0);
+    assert!(matches!(stored.config_text, Err(EnvelopeError::UnknownKey { .. })));
+    let off = Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { enabled: false, ..stored.clone() }));
+    let shown = blind.update("one", off, nobody(), any()).await.unwrap();
+    assert!(svc_model::is_unreadable(&shown.content.config) && !shown.content.enabled);
+    // A new key writes, the former one reads, and rewriting ends the need for it.
+    db.config.connector_keys = keys(Some(&two), &[]);
+    let failed = reencrypt(&db.config).await.unwrap();
+    assert_eq!((failed.rewritten, failed.failed.len()), (1, 1), "{failed:?}");
+    db.config.connector_keys = keys(Some(&two), &[&one]);
+    assert_eq!(reencrypt(&db.config).await.unwrap().rewritten, 1);
+    assert_eq!(reencrypt(&db.config).await.unwrap().rewritten, 0);
+    db.config.connector_keys = EnvelopeKeys::default();
+    for stored in db.store().await.connectors().stored(None).await.unwrap() {
+        assert!(stored.config_text.is_err(), "{stored:?}");
+    }
+    db.config.connector_keys = keys(Some(&two), &[]);
+    let store = db.store().await;
+    for (id, word) in [("plain", "p"), ("one", "swordfish")] {
+        assert_eq!(store.connectors().get(id).await.unwrap().unwrap().content.config, config(word));
+    }
 }

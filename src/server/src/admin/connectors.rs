@@ -1,7 +1,8 @@
-//! Connectors: create, read, list, update, delete, switch on and off.
+//! Connectors: create, read, list, update, delete, switch on and off, export, import, validate, try out.
 //!
 //! They have no versions: a change takes effect at once. What is answered hides every secret.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
@@ -10,14 +11,15 @@ use serde_json::{Map, Value, json};
 use svc_connectors::{LoadState, Scope};
 use svc_model::config::connector::{ConnectorConfig, Place};
 use svc_model::{
-    Connector, ConnectorChecks, ConnectorContent, FieldError, Issue, Kind, PageOf, ServiceError, Status,
-    Validation, parse_connector_update, parse_new_connector,
+    Connector, ConnectorChecks, ConnectorContent, FieldCode, FieldError, Issue, Kind, Page, PageOf,
+    ServiceError, Status, Validation, parse_connector_update, parse_new_connector, validate_connector,
 };
 use svc_outbound::{check_host, check_target};
 use svc_store::{ConnectorUser, Filter, Merge, Mutation};
 
+use super::import::{Terms, batch, once};
 use super::query::Query;
-use super::status::target;
+use super::status::{Reload, reload, target};
 use super::{created, data, page};
 use crate::http::{Caller, Error, JsonBody};
 use crate::state::AppState;
@@ -52,15 +54,18 @@ fn user() -> ConnectorUser {
     })
 }
 
-pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
-    let asked = query.page()?;
-    let filter = Filter {
+fn filter(query: &Query) -> Filter {
+    Filter {
         tag: query.text("tag"),
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
         ..Filter::default()
-    };
-    let (rows, total) = state.store.connectors().list(filter, asked).await?;
+    }
+}
+
+pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
+    let asked = query.page()?;
+    let (rows, total) = state.store.connectors().list(filter(&query), asked).await?;
     Ok(page(PageOf::new(rows, total, asked).map(|row| shown(&state, &row))))
 }
 
@@ -100,7 +105,7 @@ pub(super) async fn status(
     query: Query,
     body: JsonBody,
 ) -> Answer {
-    let (target, _) = target(&body.0)?;
+    let (reload, (target, _)) = (reload(&query)?, target(&body.0)?);
     if query.flag("dry_run")? {
         let known = state.store.connectors().get(&id).await?.is_some();
         let errors = if known { Vec::new() } else { vec![Issue::root(absent(&id).message())] };
@@ -109,7 +114,80 @@ pub(super) async fn status(
     let enabled = target == Status::Active;
     let merge: Merge<_> =
         Box::new(move |current: &ConnectorContent| Ok(ConnectorContent { enabled, ..current.clone() }));
-    store(&state, if enabled { "status_active" } else { "status_archived" }, &id, merge, &caller).await
+    let action = if enabled { "status_active" } else { "status_archived" };
+    if reload == Reload::Now {
+        return store(&state, action, &id, merge, &caller).await;
+    }
+    let deferred = Mutation { epoch: false, ..mutation(&caller, action, &id) };
+    let connector = state.store.connectors().update(&id, merge, user(), deferred).await?;
+    state.metrics.audited(action, Kind::Connector.name());
+    Ok(data(shown(&state, &connector)))
+}
+
+/// `GET /connectors/export`: what an import takes, once what is hidden is filled in.
+pub(super) async fn export(state: Data<AppState>, query: Query) -> Answer {
+    let everything = Page { limit: i64::MAX, offset: 0 };
+    let (rows, _) = state.store.connectors().list(filter(&query), everything).await?;
+    let exported = rows.iter().map(|row| {
+        let mut document = row.to_json();
+        for field in ["config_json", "created_at", "updated_at"] {
+            document.as_object_mut().map(|members| members.remove(field));
+        }
+        document
+    });
+    Ok(data(exported.collect::<Vec<_>>()))
+}
+
+/// `POST /connectors/import`: an item's key is its name.
+pub(super) async fn import(state: Data<AppState>, caller: Caller, query: Query, body: JsonBody) -> Answer {
+    let mut names = HashSet::new();
+    let report = batch(&state, &caller, &query, &body.0, Kind::Connector, async |item, terms: Terms| {
+        let (id, content) = parse_new_connector(item, &ConnectorRules)?;
+        if terms.unique {
+            once(&mut names, Kind::Connector, &content.name)?;
+        }
+        let Terms { on_conflict, mutation, .. } = terms;
+        Ok(state.store.connectors().import_item(id, content, on_conflict, mutation).await?)
+    });
+    let report = report.await?;
+    if report.wrote() {
+        put_in_use(&state, Scope::All).await;
+    }
+    Ok(data(report.to_json()))
+}
+
+/// `POST /connectors/validate`: what create would say, and which texts stand for nothing here and now.
+pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
+    let mut report = validate_connector(&body.0, &ConnectorRules);
+    if let Some(config) = body.0.get("config") {
+        let unresolved = state.connectors.unresolved(config).await;
+        report.warnings.extend(unresolved.into_iter().map(|text| Issue {
+            field: format!("connector.config{}", text.path),
+            message: text.reason,
+            code: Some(FieldCode::UnresolvedSecretRef),
+        }));
+    }
+    Ok(data(report.to_json()))
+}
+
+/// `POST /connectors/{id}/test`: asks what the stored connector leads to.
+pub(super) async fn test(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
+    let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| absent(&id))?;
+    // Recorded before it happens: whatever comes of it, somebody asked for it.
+    state.store.audit().record(caller.audit("test", Kind::Connector.name(), &id)).await?;
+    state.metrics.audited("test", Kind::Connector.name());
+    let connector_type = row.connector_type.clone();
+    let probe = state.connectors.probe(row).await.map_err(ServiceError::from)?;
+    let mut answer = json!({
+        "reachable": probe.reachable,
+        "supported": probe.supported,
+        "connector_type": connector_type,
+        "probe": probe.probe,
+    });
+    if let Some(error) = probe.error {
+        answer["error"] = error.into();
+    }
+    Ok(data(answer))
 }
 
 async fn store(
@@ -128,7 +206,12 @@ async fn store(
 /// Counts a committed change and puts it into effect.
 async fn changed(state: &AppState, action: &str, id: &str) {
     state.metrics.audited(action, Kind::Connector.name());
-    if let Err(error) = state.connectors.reload(Scope::One(id.to_owned())).await {
+    put_in_use(state, Scope::One(id.to_owned())).await;
+}
+
+/// The change stands whether or not this works.
+async fn put_in_use(state: &AppState, scope: Scope) {
+    if let Err(error) = state.connectors.reload(scope).await {
         slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
     }
 }

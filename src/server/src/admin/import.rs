@@ -1,12 +1,14 @@
 //! Import: a batch of create bodies, each on its own.
+//!
+//! What becomes of an item is the business of its kind; [`batch`] does the rest alike for all.
 
 use std::collections::HashSet;
 
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::{Value, json};
-use svc_model::{Code, FieldError, ServiceError, check_import_item};
-use svc_store::{Mutation, OnConflict};
+use svc_model::{Code, FieldError, Kind, ServiceError, check_import_item};
+use svc_store::{ImportAction, Imported, Mutation, OnConflict};
 
 use super::authored::Authored;
 use super::data;
@@ -19,7 +21,8 @@ const MAX_ITEMS: usize = 1000;
 
 /// What became of a batch.
 #[derive(Debug, Default)]
-struct Report {
+pub(super) struct Report {
+    dry_run: bool,
     imported: usize,
     failed: usize,
     unchanged: usize,
@@ -28,35 +31,80 @@ struct Report {
     results: Vec<Value>,
 }
 
-/// `POST /{kind}/import`.
+/// How the items of a batch are taken.
+pub(super) struct Terms {
+    pub(super) on_conflict: OnConflict,
+    pub(super) mutation: Mutation,
+    /// Whether a key may stand in the batch once only.
+    pub(super) unique: bool,
+}
+
+/// `POST /{kind}/import`, of a versioned kind.
 pub(super) async fn import<V: Authored>(
     state: Data<AppState>,
     caller: Caller,
     query: Query,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
+    let mut keys = HashSet::new();
+    let report = batch(&state, &caller, &query, &body.0, V::KIND, async |item, terms: Terms| {
+        let (id, content) = V::parse(&state, item)?;
+        if let Some(id) = id.as_ref().filter(|_| terms.unique) {
+            once(&mut keys, V::KIND, id)?;
+        }
+        Ok(V::stored(&state).import_item(id, content, terms.on_conflict, terms.mutation).await?)
+    });
+    Ok(data(report.await?.to_json()))
+}
+
+/// Refuses a key that stands twice in a batch.
+pub(super) fn once(keys: &mut HashSet<String>, kind: Kind, key: &str) -> Result<(), ServiceError> {
+    if keys.insert(key.to_owned()) {
+        return Ok(());
+    }
+    Err(ServiceError::conflict(format!("{kind} '{key}' stands twice in this batch")))
+}
+
+/// Takes every item, and tells what became of each.
+///
+/// # Errors
+/// The request is malformed, or the database went away before anything was written.
+pub(super) async fn batch(
+    state: &AppState,
+    caller: &Caller,
+    query: &Query,
+    body: &Value,
+    kind: Kind,
+    mut one: impl AsyncFnMut(&Value, Terms) -> Result<Imported, ServiceError>,
+) -> Result<Report, ServiceError> {
     let dry_run = query.flag("dry_run")?;
     let known =
         [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
     let on_conflict = query.one_of("on_conflict", &known)?;
-    let Value::Array(items) = body.0 else {
-        return Err(ServiceError::from(FieldError::type_mismatch("body", "array", &body.0)).into());
+    let Value::Array(items) = body else {
+        return Err(FieldError::type_mismatch("body", "array", body).into());
     };
     if items.len() > MAX_ITEMS {
         let message = format!("an import takes at most {MAX_ITEMS} items, got {}", items.len());
-        return Err(ServiceError::validation(message).into());
+        return Err(ServiceError::validation(message));
     }
-    let mut report = Report::default();
-    let mut keys = HashSet::new();
+    let mut report = Report { dry_run, ..Report::default() };
+    // What has no versions is in use at once, which other nodes must learn.
+    let epoch = kind == Kind::Connector;
     for (index, item) in items.iter().enumerate() {
-        let mutation = Mutation { audit: caller.audit("import", V::KIND.name(), ""), epoch: false, dry_run };
+        let mutation = Mutation { audit: caller.audit("import", kind.name(), ""), epoch, dry_run };
         let unique = dry_run || on_conflict != OnConflict::Fail;
-        match one::<V>(&state, item, on_conflict, mutation, unique.then_some(&mut keys)).await {
+        let masked = check_import_item(kind, item);
+        let done = match masked.is_empty() {
+            true => one(item, Terms { on_conflict, mutation, unique }).await,
+            false => Err(ServiceError::invalid(masked)),
+        };
+        match done {
             Ok(imported) => report.count(index, &imported),
             // An outage is the answer, not a property of the item; but what is committed must be told.
             Err(error) if error.code() == Code::ServiceUnavailable => {
                 if dry_run || report.imported == 0 {
-                    return Err(error.into());
+                    return Err(error);
                 }
                 (index..items.len()).for_each(|rest| report.fail(rest, &error));
                 break;
@@ -69,43 +117,27 @@ pub(super) async fn import<V: Authored>(
             }
         }
     }
-    if !dry_run && report.imported > 0 {
-        state.metrics.audited("import", V::KIND.name());
+    if report.wrote() {
+        state.metrics.audited("import", kind.name());
         let summary = format!("{} imported", report.imported);
         // Each item has its own record already.
-        if let Err(error) = state.store.audit().record(caller.audit("import", V::KIND.name(), &summary)).await
-        {
+        if let Err(error) = state.store.audit().record(caller.audit("import", kind.name(), &summary)).await {
             slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
         }
     }
-    Ok(data(report.to_json(dry_run)))
-}
-
-async fn one<V: Authored>(
-    state: &AppState,
-    item: &Value,
-    on_conflict: OnConflict,
-    mutation: Mutation,
-    keys: Option<&mut HashSet<String>>,
-) -> Result<svc_store::Imported, ServiceError> {
-    let masked = check_import_item(V::KIND, item);
-    if !masked.is_empty() {
-        return Err(ServiceError::invalid(masked));
-    }
-    let (id, content) = V::parse(state, item)?;
-    if let (Some(keys), Some(id)) = (keys, &id)
-        && !keys.insert(id.clone())
-    {
-        return Err(ServiceError::conflict(format!("{} '{id}' stands twice in this batch", V::KIND)));
-    }
-    Ok(V::stored(state).import_item(id, content, on_conflict, mutation).await?)
+    Ok(report)
 }
 
 impl Report {
-    fn count(&mut self, index: usize, imported: &svc_store::Imported) {
+    /// Whether anything is stored now that was not.
+    pub(super) fn wrote(&self) -> bool {
+        !self.dry_run && self.imported > 0
+    }
+
+    fn count(&mut self, index: usize, imported: &Imported) {
         match imported.action {
-            svc_store::ImportAction::Unchanged => self.unchanged += 1,
-            svc_store::ImportAction::Skipped => self.skipped += 1,
+            ImportAction::Unchanged => self.unchanged += 1,
+            ImportAction::Skipped => self.skipped += 1,
             _ => self.imported += 1,
         }
         self.results.push(json!({"index": index, "id": imported.id, "action": imported.action.name()}));
@@ -119,9 +151,9 @@ impl Report {
         self.errors.push(json!({"index": index, "error": text}));
     }
 
-    fn to_json(&self, dry_run: bool) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
-            "dry_run": dry_run,
+            "dry_run": self.dry_run,
             "imported": self.imported,
             "failed": self.failed,
             "unchanged": self.unchanged,

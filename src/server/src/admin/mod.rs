@@ -86,6 +86,9 @@ fn connectors(cfg: &mut web::ServiceConfig) {
             .route(get().to(connectors::list))
             .route(web::post().to(connectors::create)),
     )
+    .service(web::resource("/connectors/export").route(get().to(connectors::export)))
+    .service(web::resource("/connectors/import").route(web::post().to(connectors::import)))
+    .service(web::resource("/connectors/validate").route(web::post().to(connectors::validate)))
     .service(web::resource("/connectors/circuit-breakers").route(get().to(connectors::breakers)))
     .service(
         web::resource("/connectors/circuit-breakers/{key:.+}")
@@ -97,7 +100,8 @@ fn connectors(cfg: &mut web::ServiceConfig) {
             .route(web::put().to(connectors::update))
             .route(web::delete().to(connectors::delete)),
     )
-    .service(web::resource("/connectors/{id}/status").route(web::patch().to(connectors::status)));
+    .service(web::resource("/connectors/{id}/status").route(web::patch().to(connectors::status)))
+    .service(web::resource("/connectors/{id}/test").route(web::post().to(connectors::test)));
 }
 
 /// A route for GET that also answers HEAD.

@@ -15,14 +15,14 @@ use crate::state::AppState;
 
 /// When a committed change is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reload {
+pub(super) enum Reload {
     /// Before the answer.
     Now,
     /// After the next reload of the engine.
     Defer,
 }
 
-fn reload(query: &Query) -> Result<Reload, ServiceError> {
+pub(super) fn reload(query: &Query) -> Result<Reload, ServiceError> {
     query.one_of("reload", &[("now", Reload::Now), ("defer", Reload::Defer)])
 }
 

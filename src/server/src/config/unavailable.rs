@@ -26,16 +26,6 @@ const UNAVAILABLE: &[Unavailable] = &[
         asked_for: |c| c.storage.url.starts_with("mysql:"),
         remedy: "use sqlite: or postgres://",
     },
-    Unavailable {
-        key: "storage.connector_encryption_key",
-        asked_for: |c| !c.storage.connector_encryption_key.is_empty(),
-        remedy: "connector configurations would be stored as plain text; keep secrets out of them with env:// references",
-    },
-    Unavailable {
-        key: "storage.previous_connector_encryption_keys",
-        asked_for: |c| !c.storage.previous_connector_encryption_keys.is_empty(),
-        remedy: "leave it empty",
-    },
     Unavailable { key: "tracing.enabled", asked_for: |c| c.tracing.enabled, remedy: "set it to false" },
     Unavailable { key: "kafka.enabled", asked_for: |c| c.kafka.enabled, remedy: "set it to false" },
     Unavailable { key: "cluster.enabled", asked_for: |c| c.cluster.enabled, remedy: "run one node" },

@@ -150,5 +150,4 @@ fn restore(view: View, sent: &mut Value, stored: &Value) {
 }
 
 #[cfg(test)]
-#[path = "masking_tests.rs"]
 mod tests;

@@ -181,16 +181,10 @@ fn a_migrating_cluster_is_refused_in_production() {
 fn every_unavailable_setting_is_refused() {
     let file = tempfile::NamedTempFile::new().unwrap();
     let tls = format!("enabled = true\ncert_path = {:?}\nkey_path = {:?}", file.path(), file.path());
-    let key = "0123456789abcdef".repeat(4);
     let cases = [
         ("server.tls.enabled", format!("[server.tls]\n{tls}")),
         ("server.docs.enabled", "server.docs.enabled = true".into()),
         ("storage.url", "storage.url = \"mysql://h/d\"".into()),
-        ("storage.connector_encryption_key", format!("storage.connector_encryption_key = {key:?}")),
-        (
-            "storage.previous_connector_encryption_keys",
-            format!("storage.previous_connector_encryption_keys = [{key:?}, \"env://OLD\"]"),
-        ),
         ("tracing.enabled", "tracing.enabled = true".into()),
         ("kafka.enabled", "kafka.enabled = true".into()),
         (

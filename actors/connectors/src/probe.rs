@@ -1,0 +1,135 @@
+//! Looks at a connector from outside its use: whether it answers, and what of its text stands for nothing.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+use svc_model::ConnectorType;
+use svc_outbound::{Method, Outbound, Request};
+use svc_secrets::{Keyring, ReferenceError, Resolver, Syntax, parse, substitute};
+use svc_store::StoredConnector;
+
+use crate::handle::Settings;
+use crate::http::HttpSettings;
+use crate::load::{self, Lookup, Ready, Stage};
+
+/// How long an answer may take.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// Whether a connector answers. Holds no secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// It did.
+    pub reachable: bool,
+    /// Whether connectors of its type can be asked.
+    pub supported: bool,
+    /// What was done, or how far it came.
+    pub probe: &'static str,
+    /// Why it counts as not reachable.
+    pub error: Option<String>,
+}
+
+impl Probe {
+    fn failed(supported: bool, probe: &'static str, error: impl Into<String>) -> Self {
+        Self { reachable: false, supported, probe, error: Some(error.into()) }
+    }
+}
+
+/// Loads a row afresh, in use or not, and asks what it leads to.
+pub(crate) async fn probe(row: &StoredConnector, settings: &Settings) -> Probe {
+    let supported = ConnectorType::parse(&row.connector_type) == Some(ConnectorType::Http);
+    match load::load(row, settings.lookup(), &settings.secrets).await {
+        Ok(prepared) => {
+            let Ready::Http(http) = prepared.settings;
+            ask(&http, &settings.outbound).await
+        }
+        Err(error) => {
+            let step = match error.stage {
+                Stage::EnvSubstitution | Stage::SecretResolution => "secret resolution",
+                Stage::JsonParse | Stage::Deserialize => "config parse",
+            };
+            Probe::failed(supported, step, error.reason)
+        }
+    }
+}
+
+async fn ask(http: &HttpSettings, outbound: &Outbound) -> Probe {
+    let probe = "GET url";
+    let peer = match outbound.peer(&http.base, http.allow_private) {
+        Ok(peer) => peer,
+        Err(error) => return Probe::failed(true, probe, error.to_string()),
+    };
+    let request = Request {
+        method: Method::GET,
+        url: http.base.clone(),
+        headers: http.headers.clone(),
+        params: http.params.clone(),
+        body: None,
+        timeout: LIMIT,
+        cap: http.max_response_size,
+    };
+    match peer.send(request).await {
+        Ok(answer) if answer.status.is_success() => {
+            Probe { reachable: true, supported: true, probe, error: None }
+        }
+        Ok(answer) => {
+            Probe::failed(true, probe, format!("it answered with status {}", answer.status.as_u16()))
+        }
+        Err(error) => Probe::failed(true, probe, http.redact(error.to_string())),
+    }
+}
+
+/// A text of a config that has no value now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unresolved {
+    /// Where it stands, below the config: `.auth.token`, `.brokers[0]`.
+    pub path: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Looks up every placeholder and every reference of a config, each once, and tells those without a value.
+pub(crate) async fn unresolved(config: &Value, lookup: &Lookup, secrets: &Keyring) -> Vec<Unresolved> {
+    let mut unresolved = Vec::new();
+    let mut references = Vec::new();
+    each_text(String::new(), config, &mut |path, text| match substitute(text, Syntax::Plain, |name| {
+        lookup(name)
+    }) {
+        Err(failed) => unresolved.extend(
+            failed
+                .into_iter()
+                .map(|error| Unresolved { path: path.clone(), reason: error.problem.to_string() }),
+        ),
+        Ok(text) => match parse(&text.text) {
+            Ok(None) => {}
+            Ok(Some(reference)) => references.push((path, reference)),
+            // Refused outright, wherever it stands.
+            Err(ReferenceError::Reserved { .. }) => {}
+            Err(error) => unresolved.push(Unresolved { path, reason: error.to_string() }),
+        },
+    });
+    let wanted: BTreeSet<_> = references.iter().map(|(_, reference)| reference.clone()).collect();
+    let readings = secrets.read(wanted).await;
+    unresolved.extend(references.into_iter().filter_map(|(path, reference)| {
+        let error = readings.resolve(&reference).err()?;
+        Some(Unresolved { path, reason: error.to_string() })
+    }));
+    unresolved
+}
+
+fn each_text(path: String, value: &Value, visit: &mut dyn FnMut(String, &str)) {
+    match value {
+        Value::String(text) => visit(path, text),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                each_text(format!("{path}[{index}]"), item, visit);
+            }
+        }
+        Value::Object(members) => {
+            for (key, member) in members {
+                each_text(format!("{path}.{key}"), member, visit);
+            }
+        }
+        _ => {}
+    }
+}

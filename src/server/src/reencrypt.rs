@@ -1,0 +1,29 @@
+//! `svc-server reencrypt`: connectors rewritten under the key that encrypts now.
+
+use slog::Logger;
+use svc_store::{Reencrypted, StoreConfig};
+use tokio::runtime::Handle;
+
+use crate::config::Config;
+use crate::service::StartError;
+use crate::settings;
+
+/// Rewrites what is not under the current key. Servers may run meanwhile, if they know both keys.
+///
+/// # Errors
+/// There is no current key, a key cannot be read, or the database cannot be used.
+pub async fn reencrypt(
+    config: &Config,
+    environment: &[(String, String)],
+    log: &Logger,
+) -> Result<Reencrypted, StartError> {
+    if config.storage.connector_encryption_key.is_empty() {
+        let why = "storage.connector_encryption_key: is not set, so there is nothing to encrypt with";
+        return Err(StartError::Config(why.to_owned()));
+    }
+    let outbound = settings::outbound(log)?;
+    let secrets = settings::keyring(config, environment, &outbound, Handle::current())?;
+    let connector_keys = settings::connector_keys(config, &secrets).await?;
+    let store = StoreConfig { connector_keys, ..settings::store(config) };
+    Ok(svc_store::reencrypt(&store).await?)
+}

@@ -1,0 +1,169 @@
+//! Connectors at rest: encrypted, under keys that are replaced, through crashes.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::server::Launch;
+
+use crate::support::{eventually, launch};
+
+const CONNECTORS: &str = "/api/v1/admin/connectors";
+const WRITERS: usize = 4;
+const ROUNDS: u64 = 4;
+/// Updates that are answered before the server is killed.
+const UPDATES: u64 = 60;
+
+/// The binary on a database that outlives it, with a key that writes and one that only reads.
+fn on(directory: &Path, current: Option<&str>, previous: Option<&str>) -> Launch {
+    let url = format!("sqlite:{}", directory.join("kept.db").display());
+    let launch = launch().env("SVC_STORAGE__URL", &url);
+    let launch = match current {
+        Some(_) => launch.env("SVC_STORAGE__CONNECTOR_ENCRYPTION_KEY", "env://CURRENT_KEY"),
+        None => launch,
+    };
+    let launch = launch.env("CURRENT_KEY", current.unwrap_or_default());
+    match previous {
+        Some(key) => launch.env("SVC_STORAGE__PREVIOUS_CONNECTOR_ENCRYPTION_KEYS", key),
+        None => launch,
+    }
+}
+
+/// A config whose number can be read, and whose secret cannot.
+fn config(number: u64) -> Value {
+    json!({"url": "https://a.example", "max_response_size": number + 1,
+        "auth": {"type": "bearer", "token": format!("swordfish-{number}")}})
+}
+
+/// What the writer of one connector knows.
+#[derive(Default)]
+struct Told {
+    sent: AtomicU64,
+    answered: AtomicU64,
+}
+
+/// Updates a connector until the server is gone.
+fn update(address: SocketAddr, id: usize, told: &Told) {
+    let mut client = Client::new(address).keep_alive();
+    loop {
+        let number = told.sent.fetch_add(1, Ordering::Relaxed) + 1;
+        let answer = client.json("PUT", &format!("{CONNECTORS}/{id}"), &json!({"config": config(number)}));
+        match answer {
+            Ok(answer) if answer.status == 200 => told.answered.store(number, Ordering::Relaxed),
+            _ => return,
+        }
+    }
+}
+
+fn rows(client: &mut Client) -> Vec<Value> {
+    client.get(CONNECTORS).unwrap().json()["data"].as_array().unwrap().clone()
+}
+
+fn files_hold(directory: &Path, text: &str) -> bool {
+    let files = std::fs::read_dir(directory).unwrap();
+    files
+        .map(|file| std::fs::read(file.unwrap().path()).unwrap())
+        .any(|bytes| bytes.windows(text.len()).any(|part| part == text.as_bytes()))
+}
+
+#[test]
+fn through_kills_and_changes_of_key_every_row_is_readable_and_no_secret_is_on_disk() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = ["a1".repeat(32), "b2".repeat(32)];
+    let told: Vec<Told> = (0..WRITERS).map(|_| Told::default()).collect();
+    for round in 0..=ROUNDS {
+        let (current, previous) = (&keys[round as usize % 2], &keys[(round as usize + 1) % 2]);
+        let server = on(directory.path(), Some(current), Some(previous)).start().unwrap();
+        let mut client = server.client();
+        if round == 0 {
+            for id in 0..WRITERS {
+                let body = json!({"id": id.to_string(), "name": format!("c{id}"), "connector_type": "http", "config": config(0)});
+                assert_eq!(client.json("POST", CONNECTORS, &body).unwrap().status, 201);
+            }
+        }
+        for (row, told) in rows(&mut client).iter().zip(&told) {
+            assert_eq!(row["load_status"], "loaded", "{row}");
+            let number = row["config"]["max_response_size"].as_u64().unwrap() - 1;
+            let (answered, sent) = (told.answered.load(Ordering::Relaxed), told.sent.load(Ordering::Relaxed));
+            assert!((answered..=sent).contains(&number), "{number}: {answered} answered, {sent} sent");
+        }
+        if round == ROUNDS {
+            break;
+        }
+        let address = server.address();
+        let done = || told.iter().map(|told| told.answered.load(Ordering::Relaxed)).sum::<u64>();
+        let before = done();
+        std::thread::scope(|scope| {
+            for (id, told) in told.iter().enumerate() {
+                scope.spawn(move || update(address, id, told));
+            }
+            eventually(|| done() >= before + UPDATES);
+            // Killed, as by a power cut.
+            drop(server);
+        });
+        assert!(!files_hold(directory.path(), "swordfish"));
+    }
+    // Rewritten, the former key is not needed any more.
+    let (current, former) = (&keys[1], &keys[0]);
+    let run = |launch: Launch| launch.args(&["reencrypt"]).run_to_end().unwrap();
+    let done = run(on(directory.path(), Some(current), Some(former)));
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(0), "{said}");
+    assert!(said.contains("connectors rewritten"), "{said}");
+    let server = on(directory.path(), Some(current), None).start().unwrap();
+    assert!(rows(&mut server.client()).iter().all(|row| row["load_status"] == "loaded"));
+    drop(server);
+    assert_eq!(run(on(directory.path(), Some(former), None)).status.code(), Some(1), "no row can be read");
+    assert_eq!(
+        run(on(directory.path(), None, Some(current))).status.code(),
+        Some(78),
+        "nothing to encrypt with"
+    );
+}
+
+#[test]
+fn without_its_key_a_connector_fails_alone_and_is_kept() {
+    let directory = tempfile::tempdir().unwrap();
+    let key = "c3".repeat(32);
+    let server = on(directory.path(), None, None).start().unwrap();
+    let body = |name: &str| json!({"id": name, "name": name, "connector_type": "http", "config": config(7)});
+    assert_eq!(server.client().json("POST", CONNECTORS, &body("plain")).unwrap().status, 201);
+    drop(server);
+    let server = on(directory.path(), Some(&key), None).start().unwrap();
+    assert_eq!(server.client().json("POST", CONNECTORS, &body("sealed")).unwrap().status, 201);
+    assert!(
+        rows(&mut server.client()).iter().all(|row| row["load_status"] == "loaded"),
+        "plain rows are read"
+    );
+    drop(server);
+    let server = on(directory.path(), None, None).start().unwrap();
+    let mut client = server.client();
+    let found = rows(&mut client);
+    assert_eq!((&found[0]["load_status"], &found[1]["load_status"]), (&json!("loaded"), &json!("failed")));
+    let why = found[1]["load_error"].as_str().unwrap();
+    assert!(why.contains("is not configured"), "{why}");
+    assert_eq!((&found[1]["config"], &found[1]["content_hash"]), (&Value::Null, &json!("")));
+    let off =
+        client.json("PATCH", &format!("{CONNECTORS}/sealed/status"), &json!({"status": "archived"})).unwrap();
+    assert_eq!(off.status, 200, "{}", off.text());
+    drop(server);
+    let server = on(directory.path(), Some(&key), None).start().unwrap();
+    let sealed = client_row(&mut server.client(), "sealed");
+    assert_eq!((&sealed["config"]["max_response_size"], &sealed["enabled"]), (&json!(8), &json!(false)));
+}
+
+fn client_row(client: &mut Client, id: &str) -> Value {
+    client.get(&format!("{CONNECTORS}/{id}")).unwrap().json()["data"].clone()
+}
+
+#[test]
+fn a_key_that_cannot_be_had_ends_the_start() {
+    for (key, part) in [("env://NOT_SET_ANYWHERE", "NOT_SET_ANYWHERE"), ("abc", "64 hexadecimal digits")] {
+        let done = launch().env("SVC_STORAGE__CONNECTOR_ENCRYPTION_KEY", key).run_to_end().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(78), "{said}");
+        assert!(said.contains("storage.connector_encryption_key") && said.contains(part), "{said}");
+    }
+}
