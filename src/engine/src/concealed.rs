@@ -1,51 +1,89 @@
 //! What a run was told in confidence.
 //!
-//! A payload may carry the value of a secret: the one place where a message does. The run that gets it may use it in
-//! whatever it calls; what it records and what it hands back shows a mask instead. The value is found as it stands, alone
-//! or within a longer text. A workflow that encodes it first gives it away.
+//! A payload may carry the value of a secret, or what an expression made of one: the one place where a message does. The run
+//! that gets it may use it in whatever it calls. Of its own it records no values, as it may turn them into anything; what
+//! it hands back shows a mask wherever one of them stands, alone or within a longer text, as it is or in a common encoding.
+//! A workflow that computes with a value gives away what it computed.
 
+mod forms;
+
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use svc_model::mask::MASK;
 
+use forms::forms;
+
 /// A shorter value is found in any text by accident; it is masked only where it stands alone.
 const SHORT: usize = 4;
 
+/// Texts looked for, and their bytes; of more than this, everything is hidden.
+const MAX_TEXTS: usize = 200;
+const MAX_BYTES: usize = 64 << 10;
+
 /// Values that nothing may show. Cheap to clone, never printable.
 #[derive(Clone, Default)]
-pub struct Concealed(Arc<[String]>);
+pub struct Concealed {
+    /// The values as texts.
+    values: Arc<BTreeSet<String>>,
+    /// The texts to look for: the values in every form, the longest first.
+    texts: Arc<[String]>,
+}
 
 impl fmt::Debug for Concealed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Concealed({})", self.0.len())
+        write!(f, "Concealed({})", self.values.len())
     }
 }
 
 impl Concealed {
     /// Whether everything may be shown.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.values.is_empty()
     }
 
-    /// These and the texts of more values.
-    pub(crate) fn with<'v>(&self, values: impl IntoIterator<Item = &'v Value>) -> Self {
-        let mut texts = Vec::new();
-        values.into_iter().for_each(|value| collect(value, &mut texts));
-        if texts.is_empty() {
+    /// These and the texts of more secrets.
+    pub(crate) fn with<'v>(&self, secrets: impl IntoIterator<Item = &'v Value>) -> Self {
+        let mut values = BTreeSet::new();
+        secrets.into_iter().for_each(|value| collect(value, 1, &mut values));
+        self.and(values)
+    }
+
+    /// These and what was made of a secret; of that nothing short, which would be found by accident.
+    pub(crate) fn with_derived<'v>(&self, derived: impl IntoIterator<Item = &'v Value>) -> Self {
+        let mut values = BTreeSet::new();
+        derived.into_iter().for_each(|value| collect(value, SHORT, &mut values));
+        self.and(values)
+    }
+
+    fn and(&self, mut values: BTreeSet<String>) -> Self {
+        if values.is_subset(&self.values) {
             return self.clone();
         }
-        texts.extend(self.0.iter().cloned());
+        values.extend(self.values.iter().cloned());
+        if values.len() > MAX_TEXTS || values.iter().map(String::len).sum::<usize>() > MAX_BYTES {
+            return Self { values: Arc::new(values), texts: Arc::default() };
+        }
+        let mut texts: Vec<String> = values.iter().flat_map(|value| forms(value)).collect();
         // A text that contains another goes first: masking the shorter one would leave its rest.
         texts.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
         texts.dedup();
-        Self(texts.into())
+        Self { values: Arc::new(values), texts: texts.into() }
+    }
+
+    /// Whether there is too much to look for: nothing may be shown then.
+    fn hides_all(&self) -> bool {
+        self.texts.is_empty() && !self.is_empty()
     }
 
     /// A text without these values.
     pub fn mask_text(&self, text: String) -> String {
-        self.0.iter().fold(text, |text, hidden| match text.contains(hidden.as_str()) {
+        if self.hides_all() {
+            return MASK.to_owned();
+        }
+        self.texts.iter().fold(text, |text, hidden| match text.contains(hidden.as_str()) {
             true if text == *hidden => MASK.to_owned(),
             true if hidden.len() >= SHORT => text.replace(hidden.as_str(), MASK),
             _ => text,
@@ -54,12 +92,18 @@ impl Concealed {
 
     /// Masks these values in every text of a value, the keys of its objects included.
     pub fn mask(&self, value: &mut Value) {
-        if self.is_empty() {
-            return;
+        if self.hides_all() {
+            *value = MASK.into();
+        } else if !self.is_empty() {
+            self.mask_parts(value);
         }
+    }
+
+    fn mask_parts(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.mask_text(std::mem::take(text)),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.mask(item)),
+            Value::Number(number) if self.values.contains(&number.to_string()) => *value = MASK.into(),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.mask_parts(item)),
             Value::Object(members) => self.mask_members(members),
             _ => {}
         }
@@ -67,25 +111,31 @@ impl Concealed {
 
     fn mask_members(&self, members: &mut Map<String, Value>) {
         let masked = std::mem::take(members).into_iter().map(|(key, mut value)| {
-            self.mask(&mut value);
+            self.mask_parts(&mut value);
             (self.mask_text(key), value)
         });
         *members = masked.collect();
     }
 }
 
-/// The texts of a value, and how JSON text writes those it escapes.
-fn collect(value: &Value, texts: &mut Vec<String>) {
+/// The texts of a value, those of a text that is JSON itself included, and its numbers. Numbers, and all that stands in a
+/// JSON text, count only if they are not short.
+fn collect(value: &Value, shortest: usize, texts: &mut BTreeSet<String>) {
     match value {
-        Value::String(text) if !text.is_empty() => {
-            let escaped = value.to_string();
-            texts.push(text.clone());
-            texts.extend(
-                escaped.get(1..escaped.len() - 1).filter(|escaped| escaped != text).map(str::to_owned),
-            );
+        Value::String(text) if text.chars().count() >= shortest.max(1) => {
+            if let Ok(inner) = serde_json::from_str::<Value>(text) {
+                collect(&inner, SHORT, texts);
+            }
+            texts.insert(text.clone());
         }
-        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
-        Value::Object(members) => members.values().for_each(|member| collect(member, texts)),
+        Value::Number(number) => {
+            let text = number.to_string();
+            if text.len() >= SHORT {
+                texts.insert(text);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| collect(item, shortest, texts)),
+        Value::Object(members) => members.values().for_each(|member| collect(member, shortest, texts)),
         _ => {}
     }
 }
@@ -137,5 +187,46 @@ mod tests {
     #[test]
     fn nothing_prints_what_is_concealed() {
         assert_eq!(format!("{:?}", concealed(&[json!("s3cret")])), "Concealed(1)");
+    }
+
+    #[test]
+    fn a_value_is_masked_however_it_is_encoded() {
+        let secret = "Canary&S3cr<t>\"9 ü'/+";
+        let hidden = concealed(&[json!(secret)]);
+        for form in forms(secret) {
+            assert_eq!(hidden.mask_text(form.clone()), "******", "{form}");
+            assert!(!hidden.mask_text(format!("x{form}y")).contains(&form), "{form}");
+        }
+        for around in [("", ""), ("a", "z"), ("ab", "zz"), ("user:", "zzz")] {
+            let text = format!("{}{secret}{}", around.0, around.1);
+            let encoded = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &text);
+            assert!(hidden.mask_text(encoded.clone()).contains("******"), "{encoded}");
+        }
+    }
+
+    #[test]
+    fn what_a_json_text_holds_is_masked_and_so_are_numbers() {
+        let document = json!({"user": "canary-user", "ids": [12_345_678, 7]}).to_string();
+        let hidden = concealed(&[json!(document)]);
+        let mut value = json!({"user": "canary-user", "id": 12_345_678, "n": 7, "text": "id 12345678"});
+        hidden.mask(&mut value);
+        assert_eq!(value, json!({"user": "******", "id": "******", "n": 7, "text": "id ******"}));
+    }
+
+    #[test]
+    fn what_was_made_of_a_secret_is_masked_unless_it_is_short() {
+        let hidden = Concealed::default().with_derived(&[json!(["Bearer x", "abc", "", 5, true])]);
+        let mut value = json!(["Bearer x", "abc", "", 5, true]);
+        hidden.mask(&mut value);
+        assert_eq!(value, json!(["******", "abc", "", 5, true]));
+    }
+
+    #[test]
+    fn of_more_than_can_be_looked_for_everything_is_masked() {
+        let many: Vec<_> = (1000..2000).map(Value::from).collect();
+        let hidden = Concealed::default().with_derived(&many);
+        let mut value = json!({"a": "b"});
+        hidden.mask(&mut value);
+        assert_eq!((value, hidden.mask_text("b".into())), (json!("******"), "******".to_owned()));
     }
 }

@@ -51,6 +51,8 @@ pub struct Expression {
     reads: Arc<Reads>,
     /// Names of the secrets it reads.
     secrets: Arc<[String]>,
+    /// Where its result is made of them, as JSON pointers.
+    derived: Arc<[String]>,
     copies: Option<Arc<Path>>,
 }
 
@@ -69,6 +71,11 @@ impl Expression {
     /// as integers above 2^63.
     pub(crate) fn copies(&self) -> Option<&Path> {
         self.copies.as_deref()
+    }
+
+    /// Whether its result is the same for every message.
+    pub(crate) fn is_constant(&self) -> bool {
+        self.logic.is_constant()
     }
 
     /// Whether evaluating it reads a secret.
@@ -128,11 +135,14 @@ impl Evaluator {
     pub(crate) fn compile_syntax(&self, source: &Value) -> Result<Expression, String> {
         within_bounds(source)?;
         let survey = Survey::of(source);
+        let mut derived = Vec::new();
+        self.derived(source, String::new(), &mut derived);
         let logic = self.engine.compile_arc(&prepare::prepared(source)).map_err(|error| error.to_string())?;
         Ok(Expression {
             logic,
             reads: Arc::new(survey.reads),
             secrets: survey.secrets.iter().map(|name| name.unwrap_or_default().to_owned()).collect(),
+            derived: derived.into(),
             copies: prepare::copied(source).map(Arc::new),
         })
     }
@@ -219,9 +229,42 @@ impl Evaluator {
         concealed.with(expression.secrets.iter().filter_map(|name| secrets.get(name)))
     }
 
+    /// Those and what of the result of the expression is made of the secrets it reads.
+    pub(crate) fn concealed_in(
+        &self,
+        expression: &Expression,
+        result: &Value,
+        concealed: &Concealed,
+    ) -> Concealed {
+        let parts = expression.derived.iter().map(|place| result.pointer(place).unwrap_or(result));
+        self.concealed_by(expression, concealed).with_derived(parts)
+    }
+
+    /// Adds where the result of an expression is made of secrets: below the templates, where an operator is called.
+    fn derived(&self, source: &Value, at: String, places: &mut Vec<String>) {
+        if Survey::of(source).secrets.is_empty() {
+            return;
+        }
+        match source {
+            Value::Array(items) => {
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(n, item)| self.derived(item, format!("{at}/{n}"), places));
+            }
+            Value::Object(members) if members.len() > 1 || !members.keys().any(|name| self.knows(name)) => {
+                for (name, member) in members {
+                    let name = name.replace('~', "~0").replace('/', "~1");
+                    self.derived(member, format!("{at}/{name}"), places);
+                }
+            }
+            _ => places.push(at),
+        }
+    }
+
     /// Whether an expression may call an operator of this name.
     pub(crate) fn knows(&self, operator: &str) -> bool {
-        self.engine.has_custom_operator(operator)
+        (self.engine.has_custom_operator(operator) && !operators::INTERNAL.contains(&operator))
             || self.engine.builtin_operator_names().any(|name| name == operator)
     }
 }

@@ -154,7 +154,8 @@ impl TaskCx<'_> {
         &self.work.concealed
     }
 
-    /// Evaluates an expression whose result is handed on, and adds to `concealed` what of it is a secret.
+    /// Evaluates an expression whose result is handed on, and adds to `concealed` the secrets it reads and what of
+    /// the result is made of them.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
@@ -166,7 +167,10 @@ impl TaskCx<'_> {
         // A reload may replace a secret meanwhile: what was read is the value before or the one after.
         *concealed = self.evaluator.concealed_by(expression, concealed);
         let value = self.evaluate(expression);
-        *concealed = self.evaluator.concealed_by(expression, concealed);
+        *concealed = match &value {
+            Ok(value) => self.evaluator.concealed_in(expression, value, concealed),
+            Err(_) => self.evaluator.concealed_by(expression, concealed),
+        };
         value
     }
 

@@ -28,15 +28,24 @@ impl Pace {
         self.deadline
     }
 
+    /// Now, unless the deadline has passed.
+    ///
+    /// # Errors
+    /// It has.
+    pub(crate) fn in_time(&self) -> Result<Instant, TaskError> {
+        let now = Instant::now();
+        match self.deadline {
+            Some(deadline) if deadline <= now => Err(timed_out()),
+            _ => Ok(now),
+        }
+    }
+
     /// Gives way when the turn is over. Called between any two pieces of work.
     ///
     /// # Errors
     /// The deadline has passed.
     pub(crate) async fn check(&mut self) -> Result<(), TaskError> {
-        let now = Instant::now();
-        if self.deadline.is_some_and(|deadline| deadline <= now) {
-            return Err(timed_out());
-        }
+        let now = self.in_time()?;
         if now >= self.turn {
             tokio::task::yield_now().await;
             self.turn = Instant::now() + TURN;

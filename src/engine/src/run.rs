@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use datalogic_rs::DataValue;
+use svc_model::mask::MASK;
 use tokio::time::Instant;
 
 use crate::builtin;
@@ -78,7 +79,7 @@ impl Engine {
         };
         let mut run = Run::new(self, message, options);
         let failure = match flow.pick(bucket) {
-            Some((workflow, id)) => run.workflow(workflow, id).await,
+            Some((workflow, id)) => run.workflow(workflow, id).await.or_else(|| run.overrun(id)),
             None => None,
         };
         run.finish(failure)
@@ -281,7 +282,7 @@ impl<'e> Run<'e> {
             Ok(DataValue::Bool(passes)) => *passes,
             Ok(_) => false,
             Err(reason) => {
-                let reason = self.work.concealed.mask_text(reason);
+                let reason = if self.work.concealed.is_empty() { reason } else { MASK.to_owned() };
                 slog::warn!(
                     self.engine.logger, "condition failed";
                     "workflow" => self.workflow_id.as_deref(), "task" => task, "reason" => reason

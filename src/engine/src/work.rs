@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use datalogic_rs::DataValue;
 use serde_json::{Map, Value, json};
+use svc_model::mask::MASK;
 
 use crate::concealed::Concealed;
 use crate::error::TaskError;
@@ -133,16 +134,17 @@ impl Work {
         }
     }
 
-    /// Writes a value, recording the change if somebody asked for it and there is room for it.
+    /// Writes a value, recording the change if somebody asked for it and there is room for it; of a run that was told something
+    /// in confidence only that there was one.
     fn write(&mut self, path: &Path, value: Value) {
         if !self.records(path, &value) {
             self.message.put(path, value);
             return;
         }
-        let mut old_value = self.message.get(path);
-        let mut new_value = value.clone();
-        self.concealed.mask(&mut old_value);
-        self.concealed.mask(&mut new_value);
+        let (old_value, new_value) = match self.concealed.is_empty() {
+            true => (self.message.get(path), value.clone()),
+            false => (MASK.into(), MASK.into()),
+        };
         if let (true, Some(changes)) = (self.message.put(path, value), &mut self.changes) {
             changes.push(Change { path: path.to_string(), old_value, new_value });
         }
@@ -172,14 +174,13 @@ impl Work {
         }
     }
 
-    /// A snapshot for the trace, while its budget lasts.
+    /// A snapshot for the trace, while its budget lasts; none of a run that was told something in confidence.
     pub(crate) fn snapshot(&mut self, scope: &mut Scope<'_>) -> Option<Value> {
         if self.tracer.is_some() {
             self.stamp_progress(scope);
         }
-        let mut snapshot = self.tracer.as_mut().and_then(|tracer| tracer.snapshot(&self.message))?;
-        self.concealed.mask(&mut snapshot);
-        Some(snapshot)
+        let tracer = self.tracer.as_mut().filter(|_| self.concealed.is_empty())?;
+        tracer.snapshot(&self.message)
     }
 
     /// Appends to `metadata._svc_errors`, which keeps the newest records.

@@ -32,6 +32,9 @@ use task::CallTask;
 /// The most calls in a row that [`CallLimits::max_depth`] may allow: a chain nests on the stack of its thread.
 pub const MAX_DEPTH: usize = 32;
 
+/// The longest a task may let a call take.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Bounds of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
@@ -61,7 +64,10 @@ impl Function for ChannelCall {
         if let Some(millis) = input.get("timeout_ms").filter(|millis| millis.is_number())
             && timeout(millis).is_none()
         {
-            errors.push(FieldError::invalid(format!("{at}.timeout_ms"), "a number above 0"));
+            errors.push(FieldError::invalid(
+                format!("{at}.timeout_ms"),
+                "a number above 0 and at most a day, 86400000",
+            ));
         }
     }
 
@@ -73,5 +79,5 @@ impl Function for ChannelCall {
 /// Milliseconds as a duration; `None` for what is none.
 fn timeout(millis: &Value) -> Option<Duration> {
     let duration = Duration::try_from_secs_f64(millis.as_f64()? / 1000.0).ok()?;
-    (!duration.is_zero()).then_some(duration)
+    (!duration.is_zero() && duration <= LONGEST).then_some(duration)
 }

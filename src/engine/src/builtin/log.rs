@@ -3,6 +3,7 @@
 use datalogic_rs::DataValue;
 use serde_json::Value;
 use slog::Level;
+use svc_model::mask::MASK;
 
 use super::{Cx, Input};
 use crate::error::TaskError;
@@ -78,16 +79,15 @@ impl Log {
     }
 }
 
-/// A string as it is, anything else as compact JSON.
+/// A string as it is, anything else as compact JSON; a mask in a run that was told something in confidence, unless it is a
+/// constant.
 fn text<'r>(cx: &mut Cx<'_, 'r>, logic: &'r Expression) -> String {
-    let concealed = cx.work.concealed.clone();
+    if !cx.work.concealed.is_empty() && !logic.is_constant() {
+        return MASK.to_owned();
+    }
     let shown = cx.evaluate(logic, |value| match value {
-        DataValue::String(text) => concealed.mask_text((*text).to_owned()),
-        value => {
-            let mut value = value.to_serde_value();
-            concealed.mask(&mut value);
-            value.to_string()
-        }
+        DataValue::String(text) => (*text).to_owned(),
+        value => value.to_serde_value().to_string(),
     });
     shown.unwrap_or_else(|_| FAILED.to_owned())
 }

@@ -2,11 +2,11 @@
 //!
 //! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is guarded: it is
 //! the only place where a value can grow with every element. The bodies of all loops are guarded in time, unless what
-//! they do is short.
+//! they do is short. Names the service has for operators of its own are data where an author writes them.
 
 use serde_json::{Map, Value, json};
 
-use crate::operators::{BOUNDED, FORCED, TIMELY};
+use crate::operators::{BOUNDED, DISTINCT, DISTINCT_BY, ECHO, FORCED, GROUP_BY, INTERNAL, LISTED, TIMELY};
 use crate::path::{Path, forced_key};
 
 /// Operators whose result has no depth, whatever they are given.
@@ -18,14 +18,17 @@ const FLAT: [&str; 20] = [
 /// Operators that evaluate what follows their first argument once for each of its elements.
 const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
 
-/// Operators that take no time to speak of, or are stopped by the memory they take.
-const QUICK: [&str; 35] = [
-    "var", "val", "exists", "+", "-", "*", "/", "%", "min", "max", "abs", "ceil", "floor", "==", "===", "!=",
-    "!==", "<", "<=", ">", ">=", "!", "!!", "and", "or", "if", "?:", "??", "type", "cat", "merge", "upper",
-    "lower", "substr", "trim",
-];
+/// Operators of numbers; they take no time to speak of, whatever they are given.
+const ARITHMETIC: [&str; 10] = ["+", "-", "*", "/", "%", "min", "max", "abs", "ceil", "floor"];
 
-/// Calls, and containers, in a piece of work that needs no guard.
+/// Operators that take no more time than it took to read their operands.
+const QUICK: [&str; 15] =
+    ["var", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "!", "!!", "and", "or", "if", "?:"];
+
+/// The roots of a message.
+const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
+
+/// Calls, and templates, in a piece of work that needs no guard.
 const SHORT: usize = 32;
 
 /// The expression the engine compiles.
@@ -46,31 +49,60 @@ fn call(operator: &str, argument: &Value) -> Value {
     {
         return read;
     }
+    if INTERNAL.contains(&operator) {
+        return json!({ ECHO: [operator, prepared(argument)] });
+    }
     let mut argument = prepared(argument);
-    if LOOPS.contains(&operator) {
-        for (n, body) in argument.as_array_mut().into_iter().flatten().enumerate().skip(1) {
-            let guard = match (operator, n) {
-                ("reduce", 1) if !is_flat(body) => BOUNDED,
-                _ if length(body) > SHORT => TIMELY,
-                _ => continue,
+    if LOOPS.contains(&operator)
+        && let Some([source, bodies @ ..]) = argument.as_array_mut().map(Vec::as_mut_slice)
+    {
+        let distinct = operator != "reduce" && is_of_message(source);
+        // What follows the body of a `reduce` is evaluated once.
+        for body in bodies.iter_mut().take(if operator == "reduce" { 1 } else { usize::MAX }) {
+            let guard = match operator {
+                "reduce" if !is_flat(body) => BOUNDED,
+                "reduce" if is_short(body, &["var"]) => continue,
+                _ if distinct && is_short(body, &QUICK) => continue,
+                _ => TIMELY,
             };
             *body = json!({ guard: [body.take()] });
         }
     }
-    Value::Object(Map::from_iter([(operator.to_owned(), argument)]))
+    match (operator, argument) {
+        ("distinct" | "group_by", Value::Array(mut operands)) if operands.len() > 1 => {
+            let name = if operator == "distinct" { DISTINCT_BY } else { GROUP_BY };
+            let (source, key) = (operands[0].take(), operands[1].take());
+            json!({ name: [{"map": [{ LISTED: [source] }, [{"var": ""}, key]]}] })
+        }
+        ("distinct", operand) => json!({ DISTINCT: operand }),
+        (operator, argument) => Value::Object(Map::from_iter([(operator.to_owned(), argument)])),
+    }
 }
 
-/// How much an expression does; what may take long counts for more than is short.
-fn length(body: &Value) -> usize {
-    match body {
-        Value::Object(members) => {
-            let slow =
-                members.len() == 1 && members.keys().any(|operator| !QUICK.contains(&operator.as_str()));
-            1 + if slow { SHORT } else { 0 } + members.values().map(length).sum::<usize>()
+/// Whether what a loop goes through stands in the message, so that reading every element once takes no more time than
+/// reading the message.
+fn is_of_message(source: &Value) -> bool {
+    let path = source.get("var").map(|path| path.get(0).unwrap_or(path));
+    let root = path.and_then(Value::as_str).and_then(|path| path.split('.').next());
+    root.is_some_and(|root| ROOTS.contains(&root))
+}
+
+/// Whether an expression does little, and only with what `var` finds below the element of a loop: no piece of it takes longer
+/// than the element is long.
+fn is_short(body: &Value, quick: &[&str]) -> bool {
+    fn calls(body: &Value, quick: &[&str]) -> Option<usize> {
+        match body {
+            Value::Object(members) => {
+                let known = |operator: &str| ARITHMETIC.contains(&operator) || quick.contains(&operator);
+                let short = members.len() > 1 || members.keys().all(|operator| known(operator));
+                short.then_some(())?;
+                members.values().try_fold(1, |sum, value| Some(sum + calls(value, quick)?))
+            }
+            Value::Array(items) => items.iter().try_fold(0, |sum, value| Some(sum + calls(value, quick)?)),
+            _ => Some(0),
         }
-        Value::Array(items) => items.iter().map(length).sum(),
-        _ => 0,
     }
+    calls(body, quick).is_some_and(|calls| calls <= SHORT)
 }
 
 fn is_flat(body: &Value) -> bool {

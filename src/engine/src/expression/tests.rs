@@ -118,3 +118,53 @@ proptest! {
         prop_assert_eq!(evaluate(expression.reads()), evaluate(&all));
     }
 }
+
+fn any_key() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        Just("a"),
+        Just("1"),
+        Just("2024-01-01T00:00:00Z"),
+        Just("2024-01-01T01:00:00+01:00"),
+        Just("1d:0h:0m:0s"),
+        Just("24h"),
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-1_i8..3).prop_map(Value::from),
+        prop_oneof![Just(0.0), Just(-0.0), Just(1.0), Just(1.5), Just(9e15)].prop_map(Value::from),
+        prop_oneof![Just(i64::MAX), Just(i64::MAX - 1)].prop_map(Value::from),
+        text.clone().prop_map(Value::from),
+        text.clone().prop_map(|text| json!({"datetime": text})),
+        text.prop_map(|text| json!({"timestamp": text})),
+    ];
+    leaf.prop_recursive(2, 6, 2, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            (inner.clone(), inner).prop_map(|(a, b)| json!({"a": a, "b": b})),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn elements_are_told_apart_as_the_library_does(keys in prop::collection::vec(any_key(), 0..12)) {
+        let library = datalogic_rs::Engine::builder().with_templating(true).build();
+        let evaluator = Evaluator::new(Secrets::default(), 1 << 20);
+        let items: Vec<_> = keys.iter().enumerate().map(|(n, key)| json!({"n": n, "k": key})).collect();
+        let data = json!({"keys": keys, "items": items});
+        for source in [
+            json!({"distinct": {"var": "keys"}}),
+            json!({"distinct": [{"var": "items"}, {"var": "k"}]}),
+            json!({"group_by": [{"var": "items"}, {"var": "k"}]}),
+            json!({"group_by": [{"var": "keys"}, {"cat": [{"type": {"var": ""}}]}]}),
+        ] {
+            let bump = Bump::new();
+            let context = bump.alloc(DataValue::from_serde_value_in(&data, &bump));
+            let logic = library.compile(&source).unwrap();
+            let due = library.evaluate(&logic, *context, &bump).unwrap().to_serde_value();
+            let expression = evaluator.compile(&source, SecretUse::Allowed).unwrap();
+            prop_assert_eq!(evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value(), due);
+        }
+    }
+}

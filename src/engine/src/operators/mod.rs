@@ -1,7 +1,9 @@
 //! The operators the service adds to JSONLogic.
 
+mod echo;
 mod encoding;
 mod forced;
+mod grouping;
 mod guard;
 mod random;
 mod secret;
@@ -12,10 +14,16 @@ use std::sync::Arc;
 use datalogic_rs::datavalue::NumberValue;
 use datalogic_rs::{DataValue, Engine, Error};
 
+pub(crate) use echo::ECHO;
 pub(crate) use forced::FORCED;
+pub(crate) use grouping::{DISTINCT, DISTINCT_BY, GROUP_BY, LISTED};
 pub(crate) use guard::{BOUNDED, TIMELY, start as start_time};
 pub(crate) use secret::Declared;
 pub use secret::Secrets;
+
+/// Operators of the service's own, which what an author writes never calls.
+pub(crate) const INTERNAL: [&str; 8] =
+    [BOUNDED, DISTINCT, DISTINCT_BY, ECHO, FORCED, GROUP_BY, LISTED, TIMELY];
 
 /// The JSONLogic engine with templating and every operator of the service; no value it makes takes more than `max_bytes`.
 pub(crate) fn engine(secrets: &Declared, max_bytes: usize) -> Engine {
@@ -36,6 +44,11 @@ pub(crate) fn engine(secrets: &Declared, max_bytes: usize) -> Engine {
         .add_operator(BOUNDED, guard::Bounded(max_bytes))
         .add_operator(TIMELY, guard::Timely)
         .add_operator(FORCED, forced::Forced)
+        .add_operator(ECHO, echo::Echo)
+        .add_operator(LISTED, grouping::Listed)
+        .add_operator(DISTINCT, grouping::Distinct)
+        .add_operator(DISTINCT_BY, grouping::DistinctBy)
+        .add_operator(GROUP_BY, grouping::GroupBy)
         .build()
 }
 

@@ -94,6 +94,15 @@ impl Run<'_> {
         End::Expired(Box::new(Failure::new(error)))
     }
 
+    /// What ends a run whose last task ended after the deadline.
+    pub(super) fn overrun(&mut self, id: &Arc<str>) -> Option<Failure> {
+        let error = self.pace.in_time().err()?;
+        match self.expire(id, error, "ended after its deadline") {
+            End::Expired(failure) => Some(*failure),
+            _ => None,
+        }
+    }
+
     /// Marks in the errors that the workflow was stopped.
     fn abort(&mut self, id: &Arc<str>, reason: String) {
         let mut abort = TaskError::new(ErrorCode::Workflow, reason);

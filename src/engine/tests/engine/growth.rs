@@ -148,3 +148,51 @@ fn what_a_traced_loop_records_stays_within_its_budget() {
     let bytes = serde_json::to_string(&outcome.audit_trail).unwrap().len();
     assert!(bytes < 2 << 20, "{bytes} bytes of audit");
 }
+
+#[test]
+fn loops_over_large_operands_end_when_their_time_is_over() {
+    let payload = json!({"many": (0..50_000).collect::<Vec<_>>(), "text": "é".repeat(200_000),
+        "same": "x".repeat(1 << 20)});
+    let large = json!({"val": [[2], "payload", "text"]});
+    let same = json!({"val": [[2], "payload", "same"]});
+    for body in [
+        json!({"==": [{"upper": large}, ""]}),
+        json!({"==": [{"lower": large}, ""]}),
+        json!({"==": [{"substr": [large, -1]}, ""]}),
+        json!({"==": [{"length": large}, 1]}),
+        json!({"==": [same, {"cat": [same]}]}),
+        json!({"<": [{"max": {"val": [[2], "payload", "many"]}}, 1]}),
+    ] {
+        let logic = json!({"length": {"map": [{"var": "payload.many"}, body]}});
+        let started = Instant::now();
+        let outcome =
+            run(&json!({"tasks": [map(json!([{"path": "data.x", "logic": logic}]))]}), payload.clone());
+        let message = &outcome.failure.as_ref().unwrap_or_else(|| panic!("{body} ended well")).error.message;
+        assert!(message.contains("too long") || message.contains("MiB"), "{body}: {message}");
+        assert!(started.elapsed() < Duration::from_secs(5), "{body}: {:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn what_differs_is_told_apart_in_one_walk() {
+    let started = Instant::now();
+    for logic in [
+        json!({"length": {"distinct": {"var": "payload"}}}),
+        json!({"length": {"distinct": [{"var": "payload"}, {"var": ""}]}}),
+        json!({"length": {"group_by": [{"var": "payload"}, {"cat": ["k", {"var": ""}]}]}}),
+    ] {
+        let outcome =
+            run(&json!({"tasks": [map(json!([{"path": "data.x", "logic": logic}]))]}), (0..60_000).collect());
+        assert_eq!(outcome.message.data, json!({"x": 60_000}), "{logic}: {:?}", outcome.failure);
+    }
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_last_task_that_ends_after_the_deadline_ends_the_run_in_a_timeout() {
+    let busy = json!({"length": {"map": [{"var": "payload"}, {"cat": [{"var": ""}, "x"]}]}});
+    let options = RunOptions { deadline: Some(Duration::from_millis(5)), ..RunOptions::default() };
+    let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": busy}]))]});
+    let outcome = run_with(options, &document, (0..100_000).collect());
+    assert_eq!(outcome.failure.unwrap().to_service_error().status(), 504);
+}

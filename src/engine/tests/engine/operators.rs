@@ -113,3 +113,20 @@ fn a_channel_expression_sees_only_the_roots_it_is_given_and_no_secret() {
     assert_eq!(engine.evaluate(&expression, &[("claims", &claims)]), Ok(json!(false)));
     assert!(engine.compile_expression(&json!({"secret": "token"})).is_err());
 }
+
+#[test]
+fn operators_of_the_service_itself_are_data_where_an_author_names_them() {
+    let engine = engine();
+    for name in
+        ["#bounded", "#timely", "#forced", "#echo", "#listed", "#distinct", "#distinct_by", "#group_by"]
+    {
+        for source in
+            [json!({name: [1]}), json!({name: [{"a": 1}, "a"]}), json!({name: "x"}), json!({name: []})]
+        {
+            let expression = engine.compile_expression(&source).unwrap();
+            assert_eq!(engine.evaluate(&expression, &[]), Ok(source));
+        }
+        let expression = engine.compile_expression(&json!({name: [{"+": [1, 1]}]})).unwrap();
+        assert_eq!(engine.evaluate(&expression, &[]), Ok(json!({name: [2]})), "as under any unknown name");
+    }
+}

@@ -1,0 +1,229 @@
+//! `distinct` and `group_by`, in the time of one walk. Not operators for authors, who write the names of the library
+//! underneath: that one compares every element with all before it.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, Hash as _, Hasher, RandomState};
+
+use datalogic_rs::bumpalo::Bump;
+use datalogic_rs::bumpalo::collections::Vec as BumpVec;
+use datalogic_rs::datavalue::{DataDateTime, DataDuration};
+use datalogic_rs::operator::EvalContext;
+use datalogic_rs::{CustomOperator, DataValue};
+
+use super::guard::{in_time, tick};
+
+/// `[array]`: the elements without those that equal an earlier one.
+pub(crate) const DISTINCT: &str = "#distinct";
+/// `[pairs]`: of pairs of an element and its key, the elements whose key no earlier one has.
+pub(crate) const DISTINCT_BY: &str = "#distinct_by";
+/// `[pairs]`: of pairs of an element and its key, `{key, items}` for every key in the order it is met.
+pub(crate) const GROUP_BY: &str = "#group_by";
+/// `[value]`: an array as it is, null as an empty one, nothing else.
+pub(crate) const LISTED: &str = "#listed";
+
+/// Values and pieces of text hashed between two looks at the clock.
+const STRIDE: usize = 4096;
+
+pub(super) struct Listed;
+pub(super) struct Distinct;
+pub(super) struct DistinctBy;
+pub(super) struct GroupBy;
+
+type Evaluated<'a> = datalogic_rs::Result<&'a DataValue<'a>>;
+
+impl CustomOperator for Listed {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> Evaluated<'a> {
+        listed(args).map(|items| &*arena.alloc(DataValue::Array(items)))
+    }
+}
+
+impl CustomOperator for Distinct {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> Evaluated<'a> {
+        let (mut keys, mut kept) = (Keys::default(), BumpVec::new_in(arena));
+        for item in listed(args)? {
+            if keys.place(item)? == kept.len() {
+                kept.push(*item);
+            }
+        }
+        Ok(arena.alloc(DataValue::Array(kept.into_bump_slice())))
+    }
+}
+
+impl CustomOperator for DistinctBy {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> Evaluated<'a> {
+        let (mut keys, mut kept) = (Keys::default(), BumpVec::new_in(arena));
+        for (item, key) in pairs(args)? {
+            if keys.place(key)? == kept.len() {
+                kept.push(*item);
+            }
+        }
+        Ok(arena.alloc(DataValue::Array(kept.into_bump_slice())))
+    }
+}
+
+impl CustomOperator for GroupBy {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> Evaluated<'a> {
+        let mut keys = Keys::default();
+        let mut groups: Vec<BumpVec<'a, DataValue<'a>>> = Vec::new();
+        for (item, key) in pairs(args)? {
+            let place = keys.place(key)?;
+            match groups.get_mut(place) {
+                Some(group) => group.push(*item),
+                None => groups.push(datalogic_rs::bumpalo::vec![in arena; *item]),
+            }
+        }
+        let rows = keys.met.iter().zip(groups).map(|(key, items)| {
+            let members = [("key", **key), ("items", DataValue::Array(items.into_bump_slice()))];
+            DataValue::Object(arena.alloc_slice_copy(&members))
+        });
+        Ok(arena.alloc(DataValue::Array(BumpVec::from_iter_in(rows, arena).into_bump_slice())))
+    }
+}
+
+fn listed<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<&'a [DataValue<'a>]> {
+    match args {
+        [DataValue::Array(items)] => Ok(items),
+        [DataValue::Null] => Ok(&[]),
+        _ => Err(super::refuse("Invalid Arguments")),
+    }
+}
+
+type Pair<'a> = (&'a DataValue<'a>, &'a DataValue<'a>);
+
+fn pairs<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<impl Iterator<Item = Pair<'a>>> {
+    Ok(listed(args)?.iter().filter_map(|pair| match pair {
+        DataValue::Array([item, key]) => Some((item, key)),
+        _ => None,
+    }))
+}
+
+/// The different keys in the order they were met.
+#[derive(Default)]
+struct Keys<'a> {
+    met: Vec<&'a DataValue<'a>>,
+    by_hash: HashMap<u64, Vec<usize>>,
+    hashing: RandomState,
+    /// What was hashed since the last look at the clock.
+    hashed: usize,
+}
+
+impl<'a> Keys<'a> {
+    /// Where a key stands among those that differ; it is added if it is new.
+    fn place(&mut self, key: &'a DataValue<'a>) -> datalogic_rs::Result<usize> {
+        tick()?;
+        let hash = match time_of(key) {
+            Some(time) => self.hashing.hash_one(time),
+            None => self.hash(key)?,
+        };
+        let places = self.by_hash.entry(hash).or_default();
+        for &place in &*places {
+            tick()?;
+            if same(self.met[place], key) {
+                return Ok(place);
+            }
+        }
+        places.push(self.met.len());
+        self.met.push(key);
+        Ok(self.met.len() - 1)
+    }
+
+    /// A hash of what equality looks at: numbers whatever their kind, members whatever their order.
+    fn hash(&mut self, value: &DataValue<'_>) -> datalogic_rs::Result<u64> {
+        self.count(1)?;
+        let mut hasher = self.hashing.build_hasher();
+        match value {
+            DataValue::Bool(flag) => flag.hash(&mut hasher),
+            // Zero has two signs.
+            DataValue::Number(number) => (number.as_f64() + 0.0).to_bits().hash(&mut hasher),
+            DataValue::String(text) => {
+                self.count(text.len() / 64)?;
+                text.hash(&mut hasher);
+            }
+            DataValue::Array(items) => {
+                items.len().hash(&mut hasher);
+                for item in *items {
+                    hasher.write_u64(self.hash(item)?);
+                }
+            }
+            DataValue::Object(members) => {
+                let mut sum = 0_u64;
+                for (name, member) in *members {
+                    let member = self.hash(member)?;
+                    sum = sum.wrapping_add(self.hashing.hash_one((name, member)));
+                }
+                hasher.write_u64(sum);
+            }
+            _ => {}
+        }
+        Ok(hasher.finish())
+    }
+
+    fn count(&mut self, steps: usize) -> datalogic_rs::Result<()> {
+        self.hashed += steps;
+        if self.hashed < STRIDE {
+            return Ok(());
+        }
+        self.hashed = 0;
+        in_time()
+    }
+}
+
+/// Strict equality: of instants and durations however they are written, of numbers whatever their kind.
+fn same(one: &DataValue<'_>, other: &DataValue<'_>) -> bool {
+    match (one, other) {
+        (DataValue::Number(one), DataValue::Number(other)) => one.as_f64() == other.as_f64(),
+        _ => match (time_of(one), time_of(other)) {
+            (Some(one), Some(other)) => one == other,
+            _ => one == other,
+        },
+    }
+}
+
+#[derive(Hash, PartialEq, Eq)]
+enum Time {
+    Instant(chrono::DateTime<chrono::Utc>),
+    Duration(chrono::Duration),
+}
+
+/// The instant or the duration a value stands for, as the library reads them.
+fn time_of(value: &DataValue<'_>) -> Option<Time> {
+    let member = |members: &[(&str, DataValue<'_>)], name: &str| {
+        members.iter().find_map(|(key, member)| match member {
+            DataValue::String(text) if *key == name => Some((*text).to_owned()),
+            _ => None,
+        })
+    };
+    let instant = |text: &str| DataDateTime::parse(text).map(|instant| Time::Instant(instant.dt));
+    let duration = |text: &str| DataDuration::parse(text).map(|duration| Time::Duration(duration.0));
+    match value {
+        DataValue::DateTime(instant) => Some(Time::Instant(instant.dt)),
+        DataValue::Duration(duration) => Some(Time::Duration(duration.0)),
+        DataValue::String(text) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
+            instant(text).or_else(|| duration(text))
+        }
+        DataValue::Object(members) => member(members, "datetime")
+            .and_then(|text| instant(&text))
+            .or_else(|| member(members, "timestamp").and_then(|text| duration(&text))),
+        _ => None,
+    }
+}
