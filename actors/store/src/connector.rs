@@ -1,5 +1,6 @@
 //! Opens connections: for the pool of readers, for the writer, for migrations.
 
+use std::thread;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection;
@@ -14,6 +15,9 @@ use crate::error::{OpenError, StoreError, with_causes};
 
 /// A process that is stopped inside a transaction, and does not even hang up, holds its locks no longer than this.
 const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
+
+/// Between two attempts to bring a new file to WAL.
+const WAL_RETRY: Duration = Duration::from_millis(10);
 
 /// What a connection is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,17 +69,32 @@ impl Connector {
         };
         let mut conn =
             SqliteConnection::establish(path).map_err(|e| StoreError::Unavailable(e.to_string()))?;
-        // WAL lets readers go on beside the one writer; FULL makes a commit survive a power cut. What a savepoint may
-        // have to undo stays in memory.
-        conn.batch_execute(&format!(
-            "PRAGMA busy_timeout = {}; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;
-             PRAGMA temp_store = MEMORY;",
-            self.busy_timeout_ms
-        ))?;
+        conn.batch_execute(&format!("PRAGMA busy_timeout = {};", self.busy_timeout_ms))?;
+        self.use_wal(&mut conn)?;
+        // FULL makes a commit survive a power cut. What a savepoint may have to undo stays in memory.
+        conn.batch_execute(
+            "PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;",
+        )?;
         if purpose == Purpose::Read {
             conn.batch_execute("PRAGMA query_only = ON;")?;
         }
         Ok(conn)
+    }
+
+    /// WAL lets readers go on beside the one writer. Two processes that bring a new file there at the same time are in
+    /// each other's way, and SQLite does not wait then, whatever its timeout says.
+    #[expect(clippy::disallowed_methods, reason = "the thread is there to be blocked by a file")]
+    fn use_wal(&self, conn: &mut SqliteConnection) -> Result<(), StoreError> {
+        let mut left = Duration::from_millis(self.busy_timeout_ms);
+        loop {
+            match conn.batch_execute("PRAGMA journal_mode = WAL;").map_err(StoreError::from) {
+                Err(StoreError::Unavailable(_)) if !left.is_zero() => {
+                    thread::sleep(WAL_RETRY);
+                    left = left.saturating_sub(WAL_RETRY);
+                }
+                outcome => return outcome,
+            }
+        }
     }
 }
 

@@ -1,10 +1,11 @@
 //! The schema: embedded migrations, one ordered set per backend.
 //!
 //! A database is never touched when it knows a migration that this program does not: a newer program has been there.
+//! Processes that start together take turns.
 
 use diesel::migration::{Migration, MigrationSource, MigrationVersion};
 use diesel::pg::Pg;
-use diesel::sqlite::Sqlite;
+use diesel::sqlite::{Sqlite, SqliteConnection};
 use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::runtime::Handle;
@@ -36,7 +37,7 @@ pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
     perform(&Connector::new(config)?, Task::Pending).await
 }
 
-/// Runs what is pending, each migration in a transaction of its own, and names what was run.
+/// Runs what is pending and names what was run. Each migration is a transaction of its own; in a SQLite file all are one.
 ///
 /// # Errors
 /// When the database cannot be opened, is newer than this program, or refuses a migration.
@@ -73,7 +74,7 @@ async fn perform(connector: &Connector, task: Task) -> Result<Vec<String>, OpenE
                 let mut conn = connector.open_sqlite(Purpose::Write).map_err(|error| {
                     OpenError::Unreachable { target: target.clone(), detail: detail(error) }
                 })?;
-                apply::<Sqlite, _>(&mut conn, &SQLITE, task, &target)
+                perform_sqlite(&mut conn, task, &target)
             })
             .await
         }
@@ -85,6 +86,27 @@ async fn perform(connector: &Connector, task: Task) -> Result<Vec<String>, OpenE
             perform_postgres(conn, task, target).await
         }
     }
+}
+
+/// Locks the file before it looks what is pending: who comes second sees what the first has done.
+fn perform_sqlite(conn: &mut SqliteConnection, task: Task, target: &str) -> Result<Vec<String>, OpenError> {
+    if task == Task::Pending {
+        return apply::<Sqlite, _>(conn, &SQLITE, task, target);
+    }
+    let applied = conn.immediate_transaction(|conn| Ok(apply::<Sqlite, _>(conn, &SQLITE, task, target)?));
+    applied.map_err(|aborted| match aborted {
+        Aborted::Migration(error) => error,
+        Aborted::Lock(error) => OpenError::Migration { target: target.into(), detail: error.to_string() },
+    })
+}
+
+/// Why nothing was changed under the lock of a file.
+#[derive(Debug, thiserror::Error)]
+enum Aborted {
+    #[error(transparent)]
+    Migration(#[from] OpenError),
+    #[error(transparent)]
+    Lock(#[from] diesel::result::Error),
 }
 
 async fn perform_postgres(

@@ -17,6 +17,7 @@ macro_rules! on_both {
 
 on_both! {
     schema::migrations_run_once_and_back,
+    schema::of_many_that_migrate_at_once_one_does_and_the_others_wait,
     schema::a_fresh_schema_equals_a_migrated_one,
     schema::a_newer_schema_is_refused_by_name,
     schema::pending_migrations_are_refused_when_they_must_not_run,

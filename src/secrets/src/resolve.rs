@@ -14,13 +14,11 @@ pub enum ResolveError {
         /// Name of the variable.
         var: String,
     },
-    /// The backend of the scheme is missing here.
-    #[error("{reference}: not usable here: {reason}")]
+    /// There is no secret store.
+    #[error("{reference}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set")]
     NotUsable {
         /// The reference as written.
         reference: Reference,
-        /// What is missing.
-        reason: &'static str,
     },
     /// The place could not be read, or has no such value.
     #[error("{reference}: {cause}")]
@@ -57,10 +55,7 @@ impl<F: Fn(&str) -> Option<String>> Resolver for Environment<F> {
             Reference::Env { var } => {
                 (self.0)(var).map(Secret::new).ok_or_else(|| ResolveError::Unset { var: var.clone() })
             }
-            Reference::Vault { .. } => Err(ResolveError::NotUsable {
-                reference: reference.clone(),
-                reason: "VAULT_ADDR and VAULT_TOKEN are not both set",
-            }),
+            Reference::Vault { .. } => Err(ResolveError::NotUsable { reference: reference.clone() }),
         }
     }
 }

@@ -5,14 +5,15 @@
 //! `VAULT_TOKEN`; both versions of the key-value engine of HashiCorp Vault and OpenBao answer it. Without these two
 //! variables such references are refused as not usable here.
 //!
-//! Every load reads anew, each document once however many of its fields are wanted, several at the same time. Nothing
-//! is kept in between, so a value that was rotated is seen by the next load. What goes wrong is told by reference and
+//! Every load reads anew, each document once however many of its fields are wanted, several at the same time, all of
+//! them within a bounded time. Nothing is kept in between, so a value that was rotated is seen by the next load. What goes wrong is told by reference and
 //! cause; no text holds a value, the token or what the store answered.
 //!
 //! The address is the operator's choice and may be private; it is dialled by the one client of `svc-outbound` all the
 //! same, which follows no redirect and trusts the system's certificates.
 
 mod document;
+mod server;
 mod store;
 
 pub use store::{Environment, SecretStore};

@@ -3,30 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
-use svc_outbound::{Client, ClientOptions, FetchError, Outbound, SetupError, StatusCode, Url, check_url};
+use svc_outbound::{Client, ClientOptions, Outbound, SetupError};
 use svc_secrets::{Reading, Readings, Reference, ResolveError, Resolver, Secret, Source};
 use tokio::runtime::Handle;
 
-use crate::document::Document;
-
-/// Where the store is.
-const ADDRESS: &str = "VAULT_ADDR";
-/// What opens it.
-const TOKEN: &str = "VAULT_TOKEN";
-/// The header that carries the token.
-const HEADER: HeaderName = HeaderName::from_static("x-vault-token");
-
-/// For one document, from the dial to the last byte.
-const TIMEOUT: Duration = Duration::from_secs(5);
-/// The longest document that is read, in bytes.
-const CAP: usize = 1024 * 1024;
-/// Documents asked for at the same time.
-const AT_ONCE: usize = 16;
+use crate::server::{Server, TIMEOUT};
 
 /// A lookup in the environment of the process.
 pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -53,20 +35,6 @@ impl SecretStore {
         let client = outbound.client(ClientOptions { allow_private: true, timeout: TIMEOUT })?;
         Ok(Self { environment, client, runtime })
     }
-
-    /// The store that the environment names. Read for every load, as everything is.
-    fn server(&self) -> Result<Server, Unusable> {
-        let variable = |name| (self.environment)(name).filter(|value| !value.is_empty());
-        let (Some(address), Some(token)) = (variable(ADDRESS), variable(TOKEN)) else {
-            return Err(Unusable::Absent);
-        };
-        let base = format!("{}/v1/", address.trim_end_matches('/'));
-        // Its own texts name no credential.
-        let url = check_url(&base, true).map_err(|error| Unusable::Address(error.to_string()))?;
-        let mut token = HeaderValue::from_str(&token).map_err(|_| Unusable::Token)?;
-        token.set_sensitive(true);
-        Ok(Server { client: self.client.clone(), base: url, token })
-    }
 }
 
 impl Source for SecretStore {
@@ -86,7 +54,7 @@ impl Source for SecretStore {
         if documents.is_empty() {
             return Box::pin(std::future::ready(readings));
         }
-        let server = match self.server() {
+        let server = match Server::named_by(&self.environment, &self.client) {
             Ok(server) => server,
             Err(why) => {
                 readings.extend(each(documents, |reference| Err(why.of(reference))));
@@ -109,12 +77,13 @@ impl Source for SecretStore {
 }
 
 /// The fields wanted of each document, by the path of the document.
-type Documents = BTreeMap<String, Vec<String>>;
+pub(crate) type Documents = BTreeMap<String, Vec<String>>;
 
-type Read = (Reference, Result<Secret, ResolveError>);
+/// A reference, and what it stands for.
+pub(crate) type Read = (Reference, Result<Secret, ResolveError>);
 
 /// What a reference to each field stands for.
-fn each(
+pub(crate) fn each(
     documents: Documents,
     value: impl Fn(&Reference) -> Result<Secret, ResolveError>,
 ) -> impl Iterator<Item = Read> {
@@ -125,99 +94,4 @@ fn each(
         let value = value(&reference);
         (reference, value)
     })
-}
-
-/// Why there is no store to ask.
-enum Unusable {
-    Absent,
-    Address(String),
-    Token,
-}
-
-impl Unusable {
-    fn of(&self, reference: &Reference) -> ResolveError {
-        let cause = match self {
-            Self::Absent => {
-                return ResolveError::NotUsable {
-                    reference: reference.clone(),
-                    reason: "VAULT_ADDR and VAULT_TOKEN are not both set",
-                };
-            }
-            Self::Address(why) => format!("{ADDRESS}: {why}"),
-            Self::Token => format!("{TOKEN} is no header value"),
-        };
-        ResolveError::unreadable(reference, cause)
-    }
-}
-
-/// A store that can be asked.
-struct Server {
-    client: Client,
-    /// The address of the API, with `/` at its end.
-    base: Url,
-    token: HeaderValue,
-}
-
-/// Why a document was not read.
-#[derive(Debug, thiserror::Error)]
-enum Failure {
-    /// The path leads out of the API.
-    #[error("the path is not usable")]
-    Path,
-    /// No whole answer.
-    #[error(transparent)]
-    Fetch(#[from] FetchError),
-    /// Redirects are among these.
-    #[error("the secret store answered {0}")]
-    Status(StatusCode),
-    /// Not a document.
-    #[error("the answer of the secret store is no JSON")]
-    Json,
-    /// Another document of the same load waited in vain.
-    #[error("the secret store does not answer")]
-    Silent,
-}
-
-impl Server {
-    /// Reads documents, each once. A store that let one wait too long is not asked for those that are left, so that a
-    /// load is not held up again and again.
-    async fn read(self, documents: Documents) -> Vec<Read> {
-        let silent = &AtomicBool::new(false);
-        let server = &self;
-        let read = futures_util::stream::iter(documents).map(|(path, fields)| async move {
-            let document = match silent.load(Ordering::Relaxed) {
-                true => Err(Failure::Silent),
-                false => server.document(&path).await,
-            };
-            if let Err(Failure::Fetch(FetchError::Timeout { .. })) = &document {
-                silent.store(true, Ordering::Relaxed);
-            }
-            let documents = Documents::from([(path, fields)]);
-            each(documents, |reference| value(&document, reference)).collect::<Vec<_>>()
-        });
-        read.buffer_unordered(AT_ONCE).concat().await
-    }
-
-    async fn document(&self, path: &str) -> Result<Document, Failure> {
-        let url = Url::parse(&format!("{}{path}", self.base)).map_err(|_| Failure::Path)?;
-        // Dot segments are resolved by now, and may have climbed.
-        if !url.as_str().starts_with(self.base.as_str()) {
-            return Err(Failure::Path);
-        }
-        let headers = HeaderMap::from_iter([(HEADER, self.token.clone())]);
-        let answer = self.client.get_with(&url, headers, CAP).await?;
-        if !answer.status.is_success() {
-            return Err(Failure::Status(answer.status));
-        }
-        Document::parse(&answer.body).ok_or(Failure::Json)
-    }
-}
-
-fn value(document: &Result<Document, Failure>, reference: &Reference) -> Result<Secret, ResolveError> {
-    let document = document.as_ref().map_err(|why| ResolveError::unreadable(reference, why.to_string()))?;
-    let field = match reference {
-        Reference::Vault { field, .. } => document.field(field),
-        Reference::Env { .. } => None,
-    };
-    field.ok_or_else(|| ResolveError::unreadable(reference, "the document has no such field"))
 }

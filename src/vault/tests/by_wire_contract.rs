@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, reason = "a failed expectation is the finding")]
 
 use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use svc_outbound::{Outbound, Trust};
@@ -11,7 +13,10 @@ use svc_secrets::{Readings, Reference, Resolver as _, Source as _};
 use svc_testkit::tls::{Behaviour, HttpsServer};
 use svc_testkit::vault::{Health, SecretStore as Server};
 use svc_vault::SecretStore;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep};
 
 const TOKEN: &str = "hvs.canary-token";
 
@@ -172,4 +177,40 @@ async fn many_documents_of_a_store_that_hangs_cost_one_timeout() {
     let spared = told.iter().filter(|told| told.ends_with("the secret store does not answer")).count();
     assert_eq!(timed_out + spared, 40, "{told:?}");
     assert!(server.asked().len() < 40, "those that waited in line were not asked for");
+}
+
+/// Answers each request with the field `f`, as late as may be.
+async fn sluggish() -> SocketAddr {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    Handle::current().spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            Handle::current().spawn(async move {
+                let mut request = [0; 1024];
+                let _ = stream.read(&mut request).await;
+                sleep(Duration::from_millis(4900)).await;
+                let answer = "HTTP/1.1 200 OK\r\ncontent-length: 18\r\nconnection: close\r\n\r\n{\"data\":{\"f\":\"v\"}}";
+                let _ = stream.write_all(answer.as_bytes()).await;
+            });
+        }
+    });
+    address
+}
+
+/// On the clock that runs ahead; the server is a task beside the client, so that it sees the same one.
+#[tokio::test(start_paused = true)]
+async fn many_documents_of_a_slow_store_cost_one_deadline() {
+    let address = format!("http://{}", sluggish().await);
+    let store = store(&[("VAULT_ADDR", &address), ("VAULT_TOKEN", TOKEN)], &Trust::System);
+    let texts: Vec<String> = (0..80).map(|n| format!("vault://secret/data/{n}#f")).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let start = Instant::now();
+    let readings = read(&store, &texts).await;
+    assert!(start.elapsed() < Duration::from_secs(11), "{:?}", start.elapsed());
+    let read: Vec<_> = texts.iter().map(|text| readings.resolve(&reference(text))).collect();
+    let answered = read.iter().filter(|read| read.as_ref().is_ok_and(|value| value.expose() == "v")).count();
+    assert_eq!(answered, 32, "two rounds are answered in ten seconds: {read:?}");
+    for error in read.into_iter().filter_map(Result::err) {
+        assert!(error.to_string().ends_with("the secret store does not answer"), "{error}");
+    }
 }

@@ -12,8 +12,10 @@
 //! * **Cancelling.** A call ends with its task, at the latest at the deadline of the caller's run, and gives back its permit.
 //! * **Records.** A call leaves no trace row of its own. It counts as a message of the called channel.
 //!
-//! Who called whom is kept with the run, not in its metadata: a workflow may write what it likes there and can neither
-//! hide a cycle nor call in another's name. What is seen in the metadata is a copy.
+//! Who called whom is kept with the run, not in its metadata: a workflow may write what it likes there and neither hides a
+//! cycle nor changes whose call the default rate limit counts. What is seen in the metadata is a copy, and no proof: an
+//! expression of the called channel that reads the metadata, such as a `key_logic` over headers, sees what the calling
+//! workflow left there.
 
 mod callee;
 mod directory;

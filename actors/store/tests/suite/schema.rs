@@ -1,11 +1,16 @@
 //! Migrations and what the database itself enforces.
 
+use std::sync::Barrier;
+use std::thread;
+
 use svc_store::{OpenError, migrate};
-use tokio::runtime::Handle;
+use tokio::runtime::{Builder, Handle};
 
 use super::database::Database;
 
 const MIGRATIONS: usize = 5;
+/// Processes that start at the same time.
+const STARTING: usize = 4;
 
 /// Every object of the schema, as text, in a fixed order.
 async fn dump(db: &Database) -> String {
@@ -52,6 +57,30 @@ pub(crate) async fn migrations_run_once_and_back(db: Database) {
     assert!(migrate::revert(&db.config).await.unwrap().is_empty());
     let left = dump(&db).await;
     assert!(!left.contains("workflows") && !left.contains("touch"), "{left}");
+}
+
+/// Several processes start over one database at the same time; each is a thread here, which takes the same locks. What
+/// a file does not wait for by itself shows in one of a few files only.
+pub(crate) async fn of_many_that_migrate_at_once_one_does_and_the_others_wait(db: Database) {
+    let databases = if db.is_sqlite() { 10 } else { 1 };
+    for n in 0..databases {
+        let mut config = db.config.clone();
+        if db.is_sqlite() {
+            config.url.push_str(&n.to_string());
+        }
+        let start = Barrier::new(STARTING);
+        let process = || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            start.wait();
+            runtime.block_on(migrate::run(&config)).unwrap().len()
+        };
+        let mut run = thread::scope(|scope| {
+            let processes = [(); STARTING].map(|()| scope.spawn(process));
+            processes.map(|process| process.join().unwrap())
+        });
+        run.sort_unstable();
+        assert_eq!(run, [0, 0, 0, MIGRATIONS]);
+    }
 }
 
 pub(crate) async fn a_fresh_schema_equals_a_migrated_one(db: Database) {

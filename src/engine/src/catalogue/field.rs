@@ -62,6 +62,8 @@ pub struct Field {
     pub secret_at: &'static [&'static str],
     /// Its second spelling; one that ends in `_logic` is an expression.
     pub alias: Option<&'static str>,
+    /// Whether both spellings may be there, the second of which counts.
+    pub alias_wins: bool,
     /// The texts it may be; empty = any.
     pub one_of: &'static [&'static str],
     /// One line.
@@ -78,6 +80,7 @@ impl Field {
             logic: false,
             secret_at: &[],
             alias: None,
+            alias_wins: false,
             one_of: &[],
             description,
         }
@@ -139,6 +142,11 @@ impl Field {
 
     pub(super) const fn alias(self, alias: &'static str) -> Self {
         Self { alias: Some(alias), ..self }
+    }
+
+    /// A second spelling that may stand beside the first, and counts then.
+    pub(super) const fn overridden_by(self, alias: &'static str) -> Self {
+        Self { alias: Some(alias), alias_wins: true, ..self }
     }
 
     pub(super) const fn one_of(self, one_of: &'static [&'static str]) -> Self {

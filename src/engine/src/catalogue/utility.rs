@@ -70,9 +70,9 @@ pub(super) static CHANNEL_CALL: Entry = Entry {
             .alias("channel_logic"),
         Field::any(
             "data",
-            "Payload, or an expression for it under the alias; without it, the original payload",
+            "Payload, or an expression for it under the alias, which wins; without it, the original payload",
         )
-        .alias("data_logic"),
+        .overridden_by("data_logic"),
         Field::output().alias("response_path"),
         Field::number("timeout_ms", "Milliseconds the call may take"),
     ],

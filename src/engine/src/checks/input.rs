@@ -15,6 +15,10 @@ impl Check<'_, '_> {
         for field in entry.fields {
             let alias = field.alias.and_then(|alias| Some((alias, input.get(alias)?)));
             match (input.get(field.name), alias) {
+                (Some(value), Some((alias, logic))) if field.alias_wins => {
+                    self.value(field, value, &format!("{at}.{}", field.name));
+                    self.expression(&format!("{at}.{alias}"), logic);
+                }
                 (Some(_), Some((alias, _))) => {
                     let message = format!("{} and {alias} are the same field; keep one", field.name);
                     self.problem(FieldCode::DuplicateField, format!("{at}.{alias}"), message);

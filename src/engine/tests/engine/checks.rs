@@ -87,7 +87,6 @@ fn both_spellings_of_one_field_are_refused() {
 fn every_alias_of_the_catalogue_excludes_its_field() {
     let pairs = [
         ("channel_call", "channel", "channel_logic"),
-        ("channel_call", "data", "data_logic"),
         ("channel_call", "output", "response_path"),
         ("http_call", "path", "path_logic"),
         ("http_call", "body", "body_logic"),
@@ -103,6 +102,15 @@ fn every_alias_of_the_catalogue_excludes_its_field() {
             assert!(once.iter().all(|(path, _)| !path.ends_with(one)), "{function}: {one} alone: {once:?}");
         }
     }
+}
+
+#[test]
+fn the_payload_of_a_call_may_be_given_twice_and_both_are_checked() {
+    let call = |data, logic| json!({"channel": "c", "data": data, "data_logic": logic, "output": "data.x"});
+    assert_eq!(input("channel_call", call(json!(1), json!({"var": "data"}))).errors, []);
+    let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
+    let refused = input("channel_call", call(json!(1), deep)).errors;
+    assert_eq!(refused, [at("data_logic", FieldCode::Invalid)]);
 }
 
 #[test]

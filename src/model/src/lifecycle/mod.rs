@@ -104,8 +104,12 @@ pub fn archive(kind: Kind, id: &str, versions: &[VersionState]) -> Result<Transi
 /// Moves the split between the two active versions of a workflow; at 100 the older one is archived.
 ///
 /// # Errors
-/// 400 for a percentage outside 1..100, without an active version, or when a single version would serve only a part.
+/// 404 without any version; 400 for a percentage outside 1..100, without an active version, or when a single version
+/// would serve only a part.
 pub fn rollout(id: &str, versions: &[VersionState], percentage: i64) -> Result<Transition, ServiceError> {
+    if versions.is_empty() {
+        return Err(ServiceError::not_found(format!("workflow '{id}' does not exist")));
+    }
     if !(1..=100).contains(&percentage) {
         return Err(ServiceError::validation("rollout_percentage must be between 1 and 100"));
     }

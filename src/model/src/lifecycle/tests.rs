@@ -84,9 +84,10 @@ fn a_rollout_moves_the_split_and_ends_at_100() {
 fn a_single_version_serves_everything_or_the_rollout_is_refused() {
     let one = versions(&[(1, Active, 100), (2, Draft, 100)]);
     assert!(rollout("w", &one, 100).unwrap().changes.is_empty());
-    for (rows, percentage) in [(&one[..], 50), (&one[..], 0), (&one[..], 101), (&[], 100)] {
+    for (rows, percentage) in [(&one[..], 50), (&one[..], 0), (&one[..], 101), (&one[1..], 100)] {
         assert_eq!(rollout("w", rows, percentage).unwrap_err().status(), 400);
     }
+    assert_eq!(rollout("w", &[], 100).unwrap_err().status(), 404);
     let partial = versions(&[(1, Active, 40)]);
     assert_eq!(after(&rollout("w", &partial, 100).unwrap()), [(1, Active, 100)]);
 }
