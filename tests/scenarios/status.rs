@@ -122,6 +122,9 @@ fn a_rollout_splits_the_traffic_by_the_callers_identity() {
     let low =
         client.json("PATCH", &format!("{workflow}/rollout"), &json!({"rollout_percentage": 30})).unwrap();
     error(&low, 400, "VALIDATION_ERROR");
+    let unknown = format!("{ADMIN}/workflows/unknown/rollout");
+    let unknown = client.json("PATCH", &unknown, &json!({"rollout_percentage": 30})).unwrap();
+    error(&unknown, 404, "NOT_FOUND");
 }
 
 #[test]

@@ -194,6 +194,21 @@ fn a_workflow_can_be_tried_and_lists_what_it_depends_on() {
 }
 
 #[test]
+fn dependencies_name_each_use_of_a_connector_once_in_the_order_of_the_tasks() {
+    let server = start();
+    let mut client = server.client();
+    let uses =
+        [("call1", "http_call", "crm"), ("call2", "http_call", "billing"), ("call3", "http_call", "crm")];
+    let tasks = uses.map(|(id, function, connector)| {
+        json!({"id": id, "name": id, "function": {"name": function, "input": {"connector": connector, "path": "/a"}}})
+    });
+    client.json("POST", BASE, &json!({"workflow_id": "w", "name": "w", "tasks": tasks})).unwrap();
+    let dependencies = client.get(&format!("{BASE}/w/dependencies")).unwrap().json()["data"].clone();
+    let crm = json!({"connector": "crm", "function": "http_call"});
+    assert_eq!(dependencies["connectors"], json!([crm, {"connector": "billing", "function": "http_call"}]));
+}
+
+#[test]
 fn validation_warns_of_a_connector_that_is_not_there() {
     let server = start();
     let task = json!({"id": "call", "name": "Call", "function": {"name": "http_call",

@@ -100,11 +100,14 @@ impl Authored for Workflow {
 pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
     let found = svc_engine::dependencies(&workflow.content);
-    let connectors: Vec<_> = found
-        .connectors
-        .iter()
-        .map(|one| json!({"connector": one.connector, "function": one.function}))
-        .collect();
+    // Once each, however many tasks do the same.
+    let mut connectors: Vec<Value> = Vec::new();
+    for one in found.connectors {
+        let used = json!({"connector": one.connector, "function": one.function});
+        if !connectors.contains(&used) {
+            connectors.push(used);
+        }
+    }
     Ok(data(json!({
         "workflow_id": workflow.workflow_id,
         "version": workflow.version,
