@@ -19,6 +19,7 @@ mod connectors;
 mod cron;
 mod cron_admin;
 mod cron_nodes;
+mod cron_retries;
 mod data;
 mod dead_letters;
 mod durability;

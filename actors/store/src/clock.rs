@@ -30,7 +30,7 @@ impl FromNow {
         Self { seconds, modifier: format!("{seconds:+.6} seconds") }
     }
 
-    pub(crate) fn hours_ago(hours: u64) -> Self {
+    fn hours_ago(hours: u64) -> Self {
         // Beyond that no database has a date.
         const LONGEST: u64 = 24 * 365 * 1000;
         #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
@@ -83,6 +83,12 @@ impl QueryFragment<Pg> for FromNow {
         out.push_sql("))");
         Ok(())
     }
+}
+
+/// Reads the instant so many hours ago, to be bound in a condition: PostgreSQL's clock may differ from row to row, so that
+/// it looks at every row to compare with it; an index answers a comparison with a value.
+pub(crate) async fn hours_ago(conn: &mut Conn, hours: u64) -> Result<NaiveDateTime, StoreError> {
+    Ok(on!(conn, c => diesel::select(FromNow::hours_ago(hours)).get_result(c).await)?)
 }
 
 /// Reads the clock.

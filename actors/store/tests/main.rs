@@ -105,6 +105,8 @@ on_both! {
     ledger_admin::what_an_admin_triggers_is_due_now_and_on_record,
     ledger_admin::occurrences_are_filtered_and_newest_first,
     ledger_admin::pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them,
+    ledger_admin::pages_by_cursor_stay_what_they_were_while_rows_arrive,
+    ledger_admin::triggers_at_once_each_get_an_instant_and_leave_the_schedule_its_own,
     ledger_admin::what_is_known_of_schedules_and_of_what_waits,
     ledger_admin::what_has_ended_goes_with_age_and_what_waits_never,
     ledger_races::no_row_is_claimed_twice,

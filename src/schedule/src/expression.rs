@@ -10,7 +10,7 @@ use chrono::{DateTime, NaiveDateTime, Utc};
 use crate::error::{Fault, excerpt};
 use crate::field::{FIVE, Field, SIX, Values};
 
-/// Short names and what they stand for.
+/// Short names, in any case, and what they stand for.
 const MACROS: [(&str, &str); 5] = [
     ("@hourly", "0 0 * * * *"),
     ("@daily", "0 0 0 * * *"),
@@ -40,7 +40,9 @@ impl Expression {
         let fields = divide(source);
         let texts: Vec<&str> = fields.iter().map(|(_, text)| *text).collect();
         match *texts {
-            [word] if let Some((_, six)) = MACROS.iter().find(|(name, _)| *name == word) => {
+            [word]
+                if let Some((_, six)) = MACROS.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) =>
+            {
                 Self::build(source, six.split(' ').nth(2).unwrap_or_default(), six, None)
             }
             [minute, hour, day, month, weekday] => {

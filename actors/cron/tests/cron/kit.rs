@@ -329,7 +329,7 @@ impl Node {
     pub(crate) async fn occurrences(&self, channel: &str) -> Vec<OccurrenceRecord> {
         let filter = OccurrenceFilter { channel_id: Some(channel.into()), ..OccurrenceFilter::default() };
         let page = Page { limit: Page::MAX_LIMIT, offset: 0 };
-        let (rows, _) = self.store.ledger().list(filter, page).await.unwrap();
+        let rows = self.store.ledger().list(filter, page, None).await.unwrap().rows;
         let mut all = Vec::new();
         for row in rows {
             all.push(self.store.ledger().get(&row.id).await.unwrap().unwrap());

@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::{AuditRow, Page, Timestamp};
 
-use crate::clock::FromNow;
+use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::metrics::Operation;
@@ -149,7 +149,7 @@ async fn list(conn: &mut Conn, filter: &AuditFilter, page: Page) -> Result<(Vec<
 }
 
 async fn delete_expired(conn: &mut Conn, days: u64, chunk: i64) -> Result<u64, StoreError> {
-    let old = audit_logs::created_at.lt(FromNow::hours_ago(days.saturating_mul(24)));
+    let old = audit_logs::created_at.lt(clock::hours_ago(conn, days.saturating_mul(24)).await?);
     let oldest =
         audit_logs::table.select(audit_logs::id).filter(old).order(audit_logs::created_at).limit(chunk);
     let ids: Vec<String> = on!(conn, c => oldest.load(c).await)?;

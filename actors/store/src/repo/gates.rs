@@ -140,8 +140,7 @@ pub(super) async fn channel(
         objections.push(Objection::new("name", ServiceError::conflict(message)));
     }
     if content.protocol == Protocol::Cron && !gates.cron_enabled {
-        objections
-            .push(Objection::invalid("protocol", "schedules do not run in this version (cron.enabled)"));
+        objections.push(Objection::invalid("protocol", "schedules do not run on this node (cron.enabled)"));
     }
     Ok(objections)
 }

@@ -12,6 +12,7 @@ mod dead_letters;
 mod epoch;
 mod gates;
 mod json;
+mod keyset;
 mod mutation;
 mod repository;
 mod traces;
@@ -23,17 +24,18 @@ pub(crate) use connectors::seal;
 pub use connectors::{ConnectorUser, Connectors, StoredConnector};
 pub use cron::{
     Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised, OccurrenceFilter,
-    OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
+    OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
 };
 pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters};
 pub use epoch::Epoch;
 pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
+pub use keyset::RowKey;
 pub use mutation::{AuditEntry, Mutation};
 pub use repository::Repository;
 pub(crate) use traces::Change;
 pub use traces::{
-    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord,
-    TraceRow, TraceStatus, Traces, Unfinished,
+    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
+    TraceStatus, Traces, Unfinished,
 };
 pub use versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
 

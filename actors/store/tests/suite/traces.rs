@@ -6,7 +6,7 @@ use actix_supervision::{Fault, FaultKind, Tree};
 use chrono::{NaiveDate, NaiveDateTime};
 use futures_util::future::{join, join_all};
 use svc_store::{
-    NewTrace, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TraceQuery, TraceStatus,
+    NewTrace, RowKey, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceMode, TraceQuery, TraceStatus,
     Traces,
 };
 use uuid::Uuid;
@@ -240,7 +240,7 @@ pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: Database)
     traces.insert(pending("orders")).await.unwrap();
     let ended = left.remove(4).id;
     let mut found = Vec::new();
-    let mut after: Option<TraceKey> = None;
+    let mut after: Option<RowKey> = None;
     loop {
         let (page, last) = traces.unfinished_async(after, 4).await.unwrap();
         found.extend(page);

@@ -16,7 +16,7 @@ use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::{Logger, info, warn};
-use svc_store::{StoreError, TraceFailure, TraceKey, Unfinished};
+use svc_store::{RowKey, StoreError, TraceFailure, Unfinished};
 use tokio::time::sleep;
 
 use crate::backoff::Backoff;
@@ -41,7 +41,7 @@ pub(crate) struct Entrance {
 /// How far the work of earlier processes has been taken up.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Resumed {
-    after: Option<TraceKey>,
+    after: Option<RowKey>,
     jobs: u64,
     done: bool,
 }
@@ -122,7 +122,7 @@ impl Entrance {
     }
 
     /// Behind a page, to the next; there is none behind one that ends nowhere.
-    fn proceed(&self, last: Option<TraceKey>) {
+    fn proceed(&self, last: Option<RowKey>) {
         let resumed = self.change(|resumed| {
             resumed.done = last.is_none();
             resumed.after = last.or(resumed.after.take());

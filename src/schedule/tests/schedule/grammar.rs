@@ -83,13 +83,15 @@ fn five_fields_mean_what_they_mean_on_unix() {
 }
 
 #[test]
-fn five_short_names_stand_for_expressions() {
+fn five_short_names_in_any_case_stand_for_expressions() {
     for (expression, due) in [
         ("@hourly", ["01-01 00:00:00", "01-01 01:00:00", "01-01 02:00:00"]),
         ("@daily", ["01-01 00:00:00", "01-02 00:00:00", "01-03 00:00:00"]),
         ("@weekly", ["01-04 00:00:00", "01-11 00:00:00", "01-18 00:00:00"]),
         ("@monthly", ["01-01 00:00:00", "02-01 00:00:00", "03-01 00:00:00"]),
         ("@yearly", ["01-01 00:00:00", "01-01 00:00:00", "01-01 00:00:00"]),
+        ("@Daily", ["01-01 00:00:00", "01-02 00:00:00", "01-03 00:00:00"]),
+        ("@MONTHLY", ["01-01 00:00:00", "02-01 00:00:00", "03-01 00:00:00"]),
     ] {
         assert_eq!(first(expression), due, "{expression}");
     }
@@ -174,7 +176,6 @@ fn another_number_of_fields_is_refused() {
         ("0 0 0 1 - 5 * *", ("none", 8, 15)),
         ("@reboot", ("schedule", 1, 1)),
         ("@every 5m", ("schedule", 1, 1)),
-        ("@Daily", ("schedule", 1, 1)),
         (" daily", ("schedule", 1, 2)),
         ("@midnight", ("schedule", 1, 1)),
         ("@daily * * * *", ("minute", 1, 1)),
@@ -203,7 +204,7 @@ fn a_remedy_can_be_taken_as_it_stands() {
         ("0 0 * * Fri-Sun", "use 5-7"),
         ("0 0 * * Fri-Tue", "use 5-7,0-2"),
         ("0 0 0 * * 2-Fri", "use 2-6"),
-        ("@Daily", "use @daily"),
+        ("Daily", "use @daily"),
         ("midnight", "use @daily"),
         ("@annually", "use @yearly"),
         ("*/0 * * * *", "use a step from 1 to 59"),

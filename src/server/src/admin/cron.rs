@@ -13,8 +13,8 @@ use svc_model::{PageOf, ServiceError, Timestamp};
 use svc_registry::{Entry, Snapshot};
 use svc_store::{ChannelFacts, OccurrenceFilter, ScheduleStatus};
 
+use super::data;
 use super::query::Query;
-use super::{data, page};
 use crate::http::{Caller, Error};
 use crate::state::AppState;
 
@@ -25,7 +25,7 @@ const CHANNEL: &str = "channel";
 
 type Answer = Result<HttpResponse, Error>;
 
-/// `GET /cron/occurrences`, newest first. A status that does not exist finds nothing: the set is open.
+/// `GET /cron/occurrences`, newest first, by offset or by cursor. A status that does not exist finds nothing: the set is open.
 pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
     let asked = query.page()?;
     let filter = OccurrenceFilter {
@@ -34,8 +34,12 @@ pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
         since: query.instant("since")?,
         until: query.instant("until")?,
     };
-    let (rows, total) = state.store.ledger().list(filter, asked).await?;
-    Ok(page(PageOf::new(rows, total, asked).map(|row| json!(row))))
+    let found = state.store.ledger().list(filter, asked, query.cursor()?).await?;
+    let mut answer = json!(PageOf::new(found.rows, found.total, asked));
+    if let Some(cursor) = found.next_cursor {
+        answer["next_cursor"] = cursor.into();
+    }
+    Ok(HttpResponse::Ok().json(answer))
 }
 
 /// `GET /cron/occurrences/{id}`: with why it failed, its trace, and who holds it.

@@ -39,6 +39,20 @@ impl Query {
         Page::parse(self.get("limit"), self.get("offset"))
     }
 
+    /// The cursor that a page told, where present and not empty.
+    ///
+    /// # Errors
+    /// 400 beside an offset.
+    pub(crate) fn cursor(&self) -> Result<Option<&str>, ServiceError> {
+        let cursor = self.get("cursor").filter(|cursor| !cursor.is_empty());
+        if cursor.is_some() && self.get("offset").is_some() {
+            return Err(ServiceError::validation(
+                "query parameters 'cursor' and 'offset' exclude each other",
+            ));
+        }
+        Ok(cursor)
+    }
+
     /// `true`, `false`, or absent for `false`.
     pub(crate) fn flag(&self, key: &str) -> Result<bool, ServiceError> {
         self.one_of(key, &[("false", false), ("true", true)])

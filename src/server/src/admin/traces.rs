@@ -15,10 +15,6 @@ use crate::state::AppState;
 /// `GET /traces`: no payloads, and no total unless asked for.
 pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResponse, Error> {
     let asked = query.page()?;
-    if query.text("cursor").is_some() && query.get("offset").is_some() {
-        let why = "query parameters 'cursor' and 'offset' exclude each other";
-        return Err(ServiceError::validation(why).into());
-    }
     let query = TraceQuery {
         status: query.text("status"),
         channel: query.text("channel"),
@@ -26,7 +22,7 @@ pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResp
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
         page: asked,
-        cursor: query.text("cursor"),
+        cursor: query.cursor()?.map(str::to_owned),
         include_total: query.flag("include_total")?,
     };
     let page = state.store.traces().list(query).await?;

@@ -46,7 +46,10 @@ pub(super) struct Order {
 pub(super) async fn trigger(conn: &mut Conn, order: &Order) -> Result<OccurrenceRecord, StoreError> {
     let Order { channel, audit } = order;
     let Some(id) = materialise::trigger(conn, channel).await? else {
-        let message = format!("channel '{}' has an occurrence at this very instant", channel.channel_id);
+        let message = format!(
+            "channel '{}' has an occurrence at every instant from now that this one may take",
+            channel.channel_id
+        );
         return Err(ServiceError::conflict(message).into());
     };
     record(conn, audit.clone(), &channel.channel_id).await?;

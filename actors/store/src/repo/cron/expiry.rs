@@ -4,7 +4,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::Status;
 
-use crate::clock::FromNow;
+use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::schema::{cron_occurrences, cron_singletons};
@@ -18,11 +18,12 @@ pub(super) struct Expire {
 /// Deletes at most `chunk` rows that have ended, the oldest first; answers how many. Slots whose lease ended as long
 /// ago go with them: nobody has wanted their key since.
 pub(super) async fn delete_expired(conn: &mut Conn, expire: &Expire) -> Result<u64, StoreError> {
+    let before = clock::hours_ago(conn, expire.hours).await?;
     let ended: Vec<&str> =
         Status::ALL.into_iter().filter(|status| status.is_terminal()).map(Status::name).collect();
     let old = cron_occurrences::table
         .select(cron_occurrences::id)
-        .filter(cron_occurrences::created_at.lt(FromNow::hours_ago(expire.hours)))
+        .filter(cron_occurrences::created_at.lt(before))
         .filter(cron_occurrences::status.eq_any(&ended))
         .order((cron_occurrences::created_at.asc(), cron_occurrences::id.asc()))
         .limit(expire.chunk);
@@ -34,8 +35,8 @@ pub(super) async fn delete_expired(conn: &mut Conn, expire: &Expire) -> Result<u
     let deleted = on!(conn, c => {
         diesel::delete(cron_occurrences::table.filter(cron_occurrences::id.eq_any(ids))).execute(c).await
     })?;
-    let free = cron_singletons::table
-        .filter(cron_singletons::lease_until.lt(FromNow::hours_ago(expire.hours.max(1))));
+    let unwanted = clock::hours_ago(conn, expire.hours.max(1)).await?;
+    let free = cron_singletons::table.filter(cron_singletons::lease_until.lt(unwanted));
     on!(conn, c => diesel::delete(free).execute(c).await)?;
     Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
 }

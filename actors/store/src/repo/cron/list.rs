@@ -8,12 +8,15 @@ use diesel_async::RunQueryDsl;
 use svc_ledger::Status;
 use svc_model::{Page, Timestamp};
 
-use super::model::{Backlog, OccurrenceFilter, OccurrenceRecord, OccurrenceRow, ScheduleStatus};
+use super::model::{
+    Backlog, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus,
+};
 use super::rows::columns;
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::IDS_PER_QUERY;
+use crate::repo::keyset::{self, Beyond};
+use crate::repo::{IDS_PER_QUERY, RowKey};
 use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons};
 
 #[derive(Queryable, Selectable)]
@@ -104,22 +107,33 @@ macro_rules! filtered {
     }};
 }
 
+/// One row more than the page holds is read, which tells whether more follow.
 pub(super) async fn list(
     conn: &mut Conn,
     filter: &OccurrenceFilter,
     page: Page,
-) -> Result<(Vec<OccurrenceRow>, i64), StoreError> {
-    on!(conn, c: Db => {
-        let rows: Vec<Summary> = filtered!(Db, filter)
-            .select(columns::<Summary>())
+    after: Option<RowKey>,
+) -> Result<OccurrencePage, StoreError> {
+    let (mut rows, total): (Vec<Summary>, i64) = on!(conn, c: Db => {
+        let mut rows = filtered!(Db, filter).select(columns::<Summary>());
+        if let Some(key) = after {
+            rows = rows.filter(Beyond::newest_first(key));
+        }
+        let rows = rows
             .order((cron_occurrences::created_at.desc(), cron_occurrences::id.desc()))
-            .limit(page.limit)
+            .limit(page.limit.saturating_add(1))
             .offset(page.offset)
             .load(c)
             .await?;
-        let total = filtered!(Db, filter).count().get_result::<i64>(c).await?;
-        Ok((rows.into_iter().map(OccurrenceRow::from).collect(), total))
-    })
+        (rows, filtered!(Db, filter).count().get_result(c).await?)
+    });
+    let limit = usize::try_from(page.limit).unwrap_or_default();
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let last = rows.last().filter(|_| more);
+    let next_cursor =
+        last.map(|row| keyset::encode(&RowKey { created_at: row.created_at, id: row.id.clone() }));
+    Ok(OccurrencePage { rows: rows.into_iter().map(OccurrenceRow::from).collect(), total, next_cursor })
 }
 
 pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {

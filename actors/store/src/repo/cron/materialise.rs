@@ -1,6 +1,8 @@
 //! Instants are put on record.
 
-use chrono::NaiveDateTime;
+use std::collections::HashSet;
+
+use chrono::{NaiveDateTime, TimeDelta, Timelike};
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::{Occurrence, Singleton, Status, Trigger, is_saturated};
@@ -10,7 +12,8 @@ use uuid::Uuid;
 use super::model::{ChannelFacts, Materialise, Materialised};
 use super::{cursors, slots};
 use crate::clock;
-use crate::conn::Conn;
+use crate::config::Backend;
+use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::schema::cron_occurrences;
 
@@ -119,11 +122,70 @@ async fn insert(conn: &mut Conn, rows: Vec<NewRow<'_>>) -> Result<usize, StoreEr
     Ok(written)
 }
 
-/// Puts an occurrence on record that an admin asked for, due now; `None` where one owns this very instant.
+/// How many instants a trigger may choose from.
+const INSTANTS: i32 = 1000;
+/// How often a trigger chooses again after another has been faster.
+const CHOICES: usize = 20;
+
+/// Puts an occurrence on record that an admin asked for, due now or as soon after as the channel has a free instant;
+/// `None` where it has none.
 pub(super) async fn trigger(conn: &mut Conn, channel: &ChannelFacts) -> Result<Option<Uuid>, StoreError> {
-    let now = clock::now(conn).await?;
-    let row = Occurrence::pending(new_ordered_id(), now);
-    let id = row.id;
-    let written = insert(conn, vec![NewRow::new(channel, Trigger::Manual, row)]).await?;
-    Ok((written > 0).then_some(id))
+    let tick = match conn.backend() {
+        Backend::Sqlite => TimeDelta::milliseconds(1),
+        Backend::Postgres => TimeDelta::microseconds(1),
+    };
+    for _ in 0..CHOICES {
+        let now = clock::now(conn).await?;
+        let taken = cron_occurrences::table
+            .filter(cron_occurrences::channel_id.eq(&channel.channel_id))
+            .filter(cron_occurrences::scheduled_for.between(now, now + tick * INSTANTS))
+            .select(cron_occurrences::scheduled_for);
+        let taken: Vec<NaiveDateTime> = on!(conn, c => taken.load(c).await)?;
+        let Some(due) = free_instant(now, tick, &taken.into_iter().collect()) else { return Ok(None) };
+        let row = Occurrence::pending(new_ordered_id(), due);
+        let id = row.id;
+        if insert(conn, vec![NewRow::new(channel, Trigger::Manual, row)]).await? > 0 {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
+/// The first instant from `now` that no occurrence has. Whole seconds belong to the schedule: what is put on record at
+/// one takes its place.
+fn free_instant(
+    now: NaiveDateTime,
+    tick: TimeDelta,
+    taken: &HashSet<NaiveDateTime>,
+) -> Option<NaiveDateTime> {
+    let mut instants = (0..INSTANTS).map(|n| now + tick * n);
+    instants.find(|instant| instant.nanosecond() != 0 && !taken.contains(instant))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(time: &str) -> NaiveDateTime {
+        NaiveDateTime::parse_from_str(&format!("2026-01-01 {time}"), "%Y-%m-%d %H:%M:%S%.f").unwrap()
+    }
+
+    #[test]
+    fn a_trigger_takes_the_next_free_instant_and_no_whole_second() {
+        let tick = TimeDelta::milliseconds(1);
+        let free = |now: &str, taken: &[&str]| {
+            free_instant(at(now), tick, &taken.iter().map(|time| at(time)).collect())
+        };
+        assert_eq!(free("00:00:00.500", &["00:00:00.499"]), Some(at("00:00:00.500")));
+        assert_eq!(free("00:00:00.500", &["00:00:00.500", "00:00:00.501"]), Some(at("00:00:00.502")));
+        assert_eq!(free("00:00:00.999", &["00:00:00.999"]), Some(at("00:00:01.001")));
+        assert_eq!(free("00:00:02", &[]), Some(at("00:00:02.001")));
+    }
+
+    #[test]
+    fn a_trigger_does_not_wander_far() {
+        let (now, tick) = (at("00:00:00.500"), TimeDelta::microseconds(1));
+        let taken: HashSet<_> = (0..INSTANTS).map(|n| now + tick * n).collect();
+        assert_eq!(free_instant(now, tick, &taken), None);
+    }
 }

@@ -34,13 +34,13 @@ use crate::metrics::Operation;
 use crate::pool::Step;
 use crate::repo::mutation::AuditEntry;
 use crate::repo::traces::{NewTrace, TraceEnd};
-use crate::repo::{is_impossible, key};
+use crate::repo::{is_impossible, key, keyset};
 use crate::store::Store;
 
 pub(super) use cursors::pause;
 pub use model::{
     Backlog, ChannelFacts, Claim, Claims, Exhausted, Materialise, Materialised, OccurrenceFilter,
-    OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
+    OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
 };
 
 const fn operation(method: &'static str) -> Operation {
@@ -193,21 +193,24 @@ impl Ledger {
         self.0.transact(operation("give_back"), back, |conn, back| Box::pin(run::give_back(conn, back))).await
     }
 
-    /// The occurrences that pass the filter, newest first: a page of them, and how many there are in all.
+    /// The occurrences that pass the filter, newest first: a page of them, and how many there are in all. With the
+    /// cursor of a page, those behind it, whatever was put on record in between.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// 400 for a cursor that is none.
     pub async fn list(
         &self,
         filter: OccurrenceFilter,
         page: Page,
-    ) -> Result<(Vec<OccurrenceRow>, i64), StoreError> {
+        cursor: Option<&str>,
+    ) -> Result<OccurrencePage, StoreError> {
+        let after = cursor.map(keyset::decode).transpose()?;
         if is_impossible([&filter.channel_id, &filter.status]) {
-            return Ok((Vec::new(), 0));
+            return Ok(OccurrencePage { rows: Vec::new(), total: 0, next_cursor: None });
         }
         self.0
             .read(operation("list"), move |conn| {
-                Box::pin(async move { list::list(conn, &filter, page).await })
+                Box::pin(async move { list::list(conn, &filter, page, after).await })
             })
             .await
     }
@@ -230,10 +233,11 @@ impl Ledger {
         self.0.transact(operation("retry"), retry, |conn, retry| Box::pin(admin::retry(conn, retry))).await
     }
 
-    /// Puts an occurrence on record that is due now; answers it.
+    /// Puts an occurrence on record that is due now, or at the next instant the channel has free; answers it. Whole
+    /// seconds are left to the schedule.
     ///
     /// # Errors
-    /// 409 when the channel has one at this very instant.
+    /// 409 when each of the next thousand instants, milliseconds on SQLite and microseconds on PostgreSQL, is taken.
     pub async fn trigger(
         &self,
         channel: ChannelFacts,

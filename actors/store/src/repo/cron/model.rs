@@ -128,6 +128,17 @@ pub struct OccurrenceFilter {
     pub until: Option<Timestamp>,
 }
 
+/// One page of occurrences.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OccurrencePage {
+    /// The rows.
+    pub rows: Vec<OccurrenceRow>,
+    /// Rows that match, on all pages.
+    pub total: i64,
+    /// Where the next page begins; `None` on the last.
+    pub next_cursor: Option<String>,
+}
+
 /// An occurrence as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OccurrenceRow {

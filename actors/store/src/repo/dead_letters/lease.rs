@@ -5,7 +5,7 @@ use std::time::Duration;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 
-use crate::clock::{FromNow, Now};
+use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::dead_letters::ClaimedLetter;
@@ -20,6 +20,8 @@ pub(super) async fn claim_due(
     lease: Duration,
     holder: &str,
 ) -> Result<Vec<ClaimedLetter>, StoreError> {
+    // Read first: an index answers a comparison with a value, and none with a clock that may differ from row to row.
+    let now = clock::now(conn).await?;
     let due = trace_dlq::table
         .select((
             trace_dlq::id,
@@ -30,9 +32,9 @@ pub(super) async fn claim_due(
             trace_dlq::retry_count,
             trace_dlq::max_retries,
         ))
-        .filter(trace_dlq::next_retry_at.le(Now))
+        .filter(trace_dlq::next_retry_at.le(now))
         .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
-        .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(Now.nullable())))
+        .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
         .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()))
         .limit(batch);
     // SQLite has one writer, and this is it; a server may have others, whose letters are passed over.

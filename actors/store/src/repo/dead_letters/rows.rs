@@ -5,7 +5,7 @@ use diesel_async::RunQueryDsl;
 use serde::Serialize;
 use svc_model::{Page, Timestamp};
 
-use crate::clock::{FromNow, Now};
+use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::Instant;
@@ -194,9 +194,10 @@ pub(super) async fn requeue(conn: &mut Conn, id: &str) -> Result<(), StoreError>
 }
 
 pub(super) async fn purge(conn: &mut Conn, older_than_hours: u64) -> Result<u64, StoreError> {
+    let before = clock::hours_ago(conn, older_than_hours).await?;
     let exhausted = trace_dlq::table
         .filter(trace_dlq::retry_count.ge(trace_dlq::max_retries))
-        .filter(trace_dlq::created_at.lt(FromNow::hours_ago(older_than_hours)));
+        .filter(trace_dlq::created_at.lt(before));
     let purged = on!(conn, c => diesel::delete(exhausted).execute(c).await)?;
     Ok(u64::try_from(purged).unwrap_or(u64::MAX))
 }

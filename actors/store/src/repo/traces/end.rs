@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use svc_model::id::new_ordered_id;
 use uuid::Uuid;
 
-use crate::clock::FromNow;
+use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::traces::change::Change;
@@ -72,8 +72,8 @@ pub(in crate::repo) async fn forget_unfinished(conn: &mut Conn, id: Uuid) -> Res
 
 /// Deletes at most `chunk` rows, the oldest first; answers how many.
 pub(super) async fn delete_expired(conn: &mut Conn, hours: u64, chunk: i64) -> Result<u64, StoreError> {
-    let old = traces::created_at.lt(FromNow::hours_ago(hours));
-    let very_old = traces::created_at.lt(FromNow::hours_ago(hours.saturating_mul(2)));
+    let old = traces::created_at.lt(clock::hours_ago(conn, hours).await?);
+    let very_old = traces::created_at.lt(clock::hours_ago(conn, hours.saturating_mul(2)).await?);
     let ended = traces::status.eq_any([TraceStatus::Completed.name(), TraceStatus::Failed.name()]);
     let ids: Vec<String> = on!(conn, c => {
         traces::table

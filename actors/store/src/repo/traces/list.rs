@@ -9,10 +9,10 @@ use svc_model::ServiceError;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::cursor::{self, Beyond};
+use crate::repo::keyset::{self, Beyond};
 use crate::repo::traces::read::{COLUMNS, Columns};
-use crate::repo::traces::{TraceKey, TracePage, TraceQuery, TraceStatus};
-use crate::repo::{is_impossible, sorted};
+use crate::repo::traces::{TracePage, TraceQuery, TraceStatus};
+use crate::repo::{RowKey, is_impossible, sorted};
 use crate::schema::traces;
 
 const STATUS: &str = "status = ";
@@ -23,7 +23,7 @@ const STATUS_WALKED: &str = "+status = ";
 /// A query whose cursor was read.
 pub(super) struct Listing {
     query: TraceQuery,
-    after: Option<TraceKey>,
+    after: Option<RowKey>,
     descending: bool,
 }
 
@@ -32,7 +32,7 @@ impl Listing {
     /// 400 for a cursor that is none, or one beside an offset or another order.
     pub(super) fn new(mut query: TraceQuery) -> Result<Self, ServiceError> {
         let descending = query.sort_order.as_deref() != Some("asc");
-        let after = query.cursor.take().map(|cursor| cursor::decode(&cursor)).transpose()?;
+        let after = query.cursor.take().map(|cursor| keyset::decode(&cursor)).transpose()?;
         let listing = Self { query, after, descending };
         if listing.after.is_some() && !(listing.is_default_order() && listing.query.page.offset == 0) {
             return Err(ServiceError::validation(
@@ -74,8 +74,8 @@ impl Listing {
         let last = found
             .iter()
             .rev()
-            .find_map(|columns| Some(TraceKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
-        let next_cursor = last.filter(|_| more && self.is_default_order()).map(|key| cursor::encode(&key));
+            .find_map(|columns| Some(RowKey { created_at: columns.created_at.0?, id: columns.id.clone() }));
+        let next_cursor = last.filter(|_| more && self.is_default_order()).map(|key| keyset::encode(&key));
         Ok(TracePage { rows: found.into_iter().filter_map(Columns::into_row).collect(), total, next_cursor })
     }
 

@@ -5,7 +5,6 @@
 
 mod bulk;
 mod change;
-mod cursor;
 mod end;
 mod list;
 mod model;
@@ -16,15 +15,15 @@ use uuid::Uuid;
 
 use crate::error::StoreError;
 use crate::metrics::Operation;
-use crate::repo::key;
+use crate::repo::{RowKey, key};
 use crate::store::Store;
 use crate::writer::Outcome;
 
 pub(crate) use change::Change;
 pub(super) use end::forget_unfinished;
 pub use model::{
-    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceKey, TraceMode, TracePage, TraceQuery, TraceRecord,
-    TraceRow, TraceStatus, Unfinished,
+    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
+    TraceStatus, Unfinished,
 };
 pub(super) use read::Instant;
 
@@ -95,9 +94,9 @@ impl Traces {
     /// When the database does not answer.
     pub async fn unfinished_async(
         &self,
-        after: Option<TraceKey>,
+        after: Option<RowKey>,
         limit: i64,
-    ) -> Result<(Vec<Unfinished>, Option<TraceKey>), StoreError> {
+    ) -> Result<(Vec<Unfinished>, Option<RowKey>), StoreError> {
         let opened_at = self.0.opened_at();
         self.0
             .read(operation("unfinished_async"), move |conn| {

@@ -8,6 +8,8 @@ use serde::Serialize;
 use svc_model::{Page, Timestamp};
 use uuid::Uuid;
 
+use crate::repo::RowKey;
+
 /// How the run came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TraceMode {
@@ -174,20 +176,11 @@ pub struct TraceFailure {
     pub delay: Duration,
 }
 
-/// Where a page of rows ended.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TraceKey {
-    /// When the last row was written.
-    pub created_at: NaiveDateTime,
-    /// Its id.
-    pub id: String,
-}
-
 /// An asynchronous run that an earlier process did not end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// Where it stands in the order, to go on after it.
-    pub key: TraceKey,
+    pub key: RowKey,
     /// The trace.
     pub id: Uuid,
     /// Id of its channel.

@@ -12,8 +12,9 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::cursor::Beyond;
-use crate::repo::traces::{TraceAccess, TraceKey, TraceMode, TraceRecord, TraceRow, TraceStatus, Unfinished};
+use crate::repo::RowKey;
+use crate::repo::keyset::Beyond;
+use crate::repo::traces::{TraceAccess, TraceMode, TraceRecord, TraceRow, TraceStatus, Unfinished};
 use crate::schema::traces;
 
 /// A time that may not be one: SQLite keeps any text. It must not fail the rows around it.
@@ -133,9 +134,9 @@ type Left = (String, Option<String>, String, Option<String>, Instant);
 pub(super) async fn unfinished(
     conn: &mut Conn,
     before: NaiveDateTime,
-    after: Option<TraceKey>,
+    after: Option<RowKey>,
     limit: i64,
-) -> Result<(Vec<Unfinished>, Option<TraceKey>), StoreError> {
+) -> Result<(Vec<Unfinished>, Option<RowKey>), StoreError> {
     let rows: Vec<Left> = on!(conn, c: Db => {
         let mut query = traces::table
             .select((traces::id, traces::channel_id, traces::channel, traces::input_json, traces::created_at))
@@ -151,9 +152,9 @@ pub(super) async fn unfinished(
     let last = rows
         .iter()
         .rev()
-        .find_map(|(id, .., created_at)| Some(TraceKey { created_at: created_at.0?, id: id.clone() }));
+        .find_map(|(id, .., created_at)| Some(RowKey { created_at: created_at.0?, id: id.clone() }));
     let left = |(id, channel_id, channel, input_json, created_at): Left| {
-        let key = TraceKey { created_at: created_at.0?, id };
+        let key = RowKey { created_at: created_at.0?, id };
         Some(Unfinished { id: Uuid::try_parse(&key.id).ok()?, key, channel_id, channel, input_json })
     };
     Ok((rows.into_iter().filter_map(left).collect(), last))

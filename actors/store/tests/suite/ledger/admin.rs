@@ -1,8 +1,12 @@
 //! What is read of the ledger, what admins do to it, and what goes with age.
 
+use std::collections::HashSet;
+
+use chrono::SubsecRound;
+use futures_util::future::join_all;
 use svc_ledger::Settlement;
 use svc_model::{Page, Timestamp};
-use svc_store::{AuditFilter, OccurrenceFilter, Started};
+use svc_store::{AuditFilter, OccurrenceFilter, OccurrencePage, Started};
 
 use super::super::refusal;
 use super::{Database, audit, claimed, facts, one, read, seconds, start, statuses, written};
@@ -76,7 +80,7 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: Database) {
     let claim = claimed(&ledger, "a").await;
     assert!(ledger.settle(&claim.key, None, Settlement::Failed { message: "x".into() }, None).await.unwrap());
     let found = async |filter| {
-        let (rows, total) = ledger.list(filter, Page::default()).await.unwrap();
+        let OccurrencePage { rows, total, .. } = ledger.list(filter, Page::default(), None).await.unwrap();
         assert_eq!(rows.len() as i64, total);
         assert!(rows.is_sorted_by(|a, b| (a.created_at, &a.id) > (b.created_at, &b.id)), "{rows:?}");
         total
@@ -101,8 +105,8 @@ pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twic
     // One transaction writes them at one instant: the id keeps them in order.
     db.execute("UPDATE cron_occurrences SET created_at = '2026-01-01 00:00:00'").await.unwrap();
     let page = async |offset| {
-        let (rows, total) = ledger.list(Default::default(), Page { limit: 10, offset }).await.unwrap();
-        (rows.into_iter().map(|row| row.id).collect::<Vec<_>>(), total)
+        let page = ledger.list(Default::default(), Page { limit: 10, offset }, None).await.unwrap();
+        (ids(&page), page.total)
     };
     let mut all = Vec::new();
     for offset in [0, 10, 20] {
@@ -116,6 +120,44 @@ pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twic
     ledger.trigger(facts("c"), audit("trigger")).await.unwrap();
     assert_eq!(page(1).await, (all[..10].to_vec(), 26));
     assert_eq!(page(11).await.0, all[10..20]);
+}
+
+pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: Database) {
+    let ledger = db.store().await.ledger();
+    let first = written(&ledger, "c", 25).await;
+    written(&ledger, "d", 1).await;
+    let of_c = || OccurrenceFilter { channel_id: Some("c".into()), ..Default::default() };
+    let before = ids(&ledger.list(of_c(), Page::default(), None).await.unwrap());
+    let (mut cursor, mut found) = (None, Vec::new());
+    for n in 1.. {
+        let page = Page { limit: 4, offset: 0 };
+        let page = ledger.list(of_c(), page, cursor.as_deref()).await.unwrap();
+        assert_eq!(page.total, 25 + 3 * (n - 1), "all that match");
+        found.extend(ids(&page));
+        ledger.materialise(super::order("c", first + seconds(22 + 3 * n), 3)).await.unwrap();
+        let Some(next) = page.next_cursor else { break };
+        cursor = Some(next);
+    }
+    assert_eq!(found, before, "none twice, none left out");
+    let last = ledger.list(of_c(), Page { limit: 46, offset: 0 }, None).await.unwrap();
+    assert_eq!((last.rows.len(), last.next_cursor), (46, None), "a full page may be the last");
+    let refused = refusal(ledger.list(of_c(), Page::default(), Some("%%")).await);
+    assert_eq!((refused.status(), refused.message().contains("cursor")), (400, true));
+}
+
+pub(crate) async fn triggers_at_once_each_get_an_instant_and_leave_the_schedule_its_own(db: Database) {
+    let ledger = db.store().await.ledger();
+    let triggers = (0..50).map(|_| ledger.trigger(facts("c"), audit("trigger")));
+    let rows: Vec<_> = join_all(triggers).await.into_iter().map(Result::unwrap).collect();
+    let due: HashSet<_> = rows.iter().map(|row| row.row.scheduled_for).collect();
+    assert_eq!(due.len(), 50);
+    assert!(due.iter().all(|due| due.naive() != due.naive().trunc_subsecs(0)), "{due:?}");
+    let now = ledger.now().await.unwrap();
+    assert!(due.iter().all(|due| due.naive() < now + seconds(1)), "{now}: {due:?}");
+}
+
+fn ids(page: &OccurrencePage) -> Vec<String> {
+    page.rows.iter().map(|row| row.id.clone()).collect()
 }
 
 pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: Database) {

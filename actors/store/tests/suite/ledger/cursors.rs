@@ -7,7 +7,7 @@ use chrono::{NaiveDateTime, TimeZone, Utc};
 use futures_util::future::join_all;
 use svc_ledger::{Align, Misfire, Missed};
 use svc_model::{Page, Status};
-use svc_store::{Materialised, OccurrenceFilter};
+use svc_store::{Materialised, OccurrenceFilter, OccurrencePage};
 
 use super::super::{any, channel, gates, workflow};
 use super::{Database, ago, align, claimed, one, order, seconds, start, statuses, written};
@@ -65,7 +65,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: D
     assert_eq!(written, Materialised::Written { inserted: 2, skipped: 0 });
     assert_eq!(statuses(&ledger).await, ["skipped_misfire", "pending", "pending"]);
     let skipped = OccurrenceFilter { status: Some("skipped_misfire".into()), ..Default::default() };
-    let (rows, total) = ledger.list(skipped, Page::default()).await.unwrap();
+    let OccurrencePage { rows, total, .. } = ledger.list(skipped, Page::default(), None).await.unwrap();
     let row = ledger.get(&rows[0].id).await.unwrap().unwrap();
     assert_eq!((total, row.row.scheduled_for.naive(), row.row.attempt), (1, from + seconds(40), 0));
     assert_eq!(row.error_message, Some(missed.message()));
@@ -91,7 +91,7 @@ pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: Database) {
     let skipped = ledger.materialise(plan).await.unwrap();
     assert_eq!(skipped, Materialised::Written { inserted: 0, skipped: 2 });
     assert_eq!(statuses(&ledger).await, ["running", "skipped_singleton", "skipped_singleton"]);
-    let (rows, _) = ledger.list(Default::default(), Page { limit: 1, offset: 0 }).await.unwrap();
+    let rows = ledger.list(Default::default(), Page { limit: 1, offset: 0 }, None).await.unwrap().rows;
     let why = ledger.get(&rows[0].id).await.unwrap().unwrap().error_message.unwrap();
     assert_eq!(why, singleton.skip_message());
     super::expire(&db, &claim.key.id.to_string()).await;

@@ -89,7 +89,7 @@ pub(crate) async fn read(ledger: &Ledger, claim: &Claim) -> OccurrenceRecord {
 
 pub(crate) async fn statuses(ledger: &Ledger) -> Vec<String> {
     let all = Page { limit: 1000, offset: 0 };
-    let (mut rows, _) = ledger.list(OccurrenceFilter::default(), all).await.unwrap();
+    let mut rows = ledger.list(OccurrenceFilter::default(), all, None).await.unwrap().rows;
     rows.sort_by_key(|row| (row.channel_id.clone(), row.scheduled_for));
     rows.into_iter().map(|row| row.status).collect()
 }

@@ -11,12 +11,19 @@ use diesel::sql_types::{Bool, Text, Timestamp};
 use diesel::sqlite::Sqlite;
 use svc_model::ServiceError;
 
-use crate::repo::traces::TraceKey;
+/// Where a page of rows ended.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowKey {
+    /// When the last row was written.
+    pub created_at: NaiveDateTime,
+    /// Its id.
+    pub id: String,
+}
 
 const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6f";
 
 /// The key as a caller carries it.
-pub(super) fn encode(key: &TraceKey) -> String {
+pub(super) fn encode(key: &RowKey) -> String {
     URL_SAFE_NO_PAD.encode(format!("{} {}", key.created_at.format(FORMAT), key.id))
 }
 
@@ -24,12 +31,12 @@ pub(super) fn encode(key: &TraceKey) -> String {
 ///
 /// # Errors
 /// 400 for what was not made by [`encode`].
-pub(super) fn decode(cursor: &str) -> Result<TraceKey, ServiceError> {
+pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
     let key = || {
         let text = String::from_utf8(URL_SAFE_NO_PAD.decode(cursor).ok()?).ok()?;
         let (created_at, id) = text.split_once(' ')?;
         let created_at = NaiveDateTime::parse_from_str(created_at, FORMAT).ok()?;
-        (!id.contains('\0')).then(|| TraceKey { created_at, id: id.to_owned() })
+        (!id.contains('\0')).then(|| RowKey { created_at, id: id.to_owned() })
     };
     key().ok_or_else(|| ServiceError::validation("query parameter 'cursor' is not one that a page told"))
 }
@@ -46,15 +53,15 @@ pub(super) struct Beyond {
 }
 
 impl Beyond {
-    pub(super) fn newest_first(key: TraceKey) -> Self {
+    pub(super) fn newest_first(key: RowKey) -> Self {
         Self::new(key, "(created_at, id) < (")
     }
 
-    pub(super) fn oldest_first(key: TraceKey) -> Self {
+    pub(super) fn oldest_first(key: RowKey) -> Self {
         Self::new(key, "(created_at, id) > (")
     }
 
-    fn new(key: TraceKey, operator: &'static str) -> Self {
+    fn new(key: RowKey, operator: &'static str) -> Self {
         let fine = !key.created_at.nanosecond().is_multiple_of(1_000_000);
         let format = if fine { "%Y-%m-%d %H:%M:%S%.6f" } else { "%Y-%m-%d %H:%M:%S%.3f" };
         let text = key.created_at.format(format).to_string();
@@ -106,7 +113,7 @@ mod tests {
     fn a_cursor_survives_the_way_to_the_caller_and_back() {
         for time in ["2026-01-01T00:00:00.000000", "2026-01-01T23:59:59.123456"] {
             let created_at = NaiveDateTime::parse_from_str(time, FORMAT).unwrap();
-            let key = TraceKey { created_at, id: "with a blank".into() };
+            let key = RowKey { created_at, id: "with a blank".into() };
             assert_eq!(decode(&encode(&key)).unwrap(), key);
         }
     }

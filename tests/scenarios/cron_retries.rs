@@ -1,0 +1,174 @@
+//! Schedules that were late or busy, and what an operator makes of them: another attempt, many at once, page after page.
+
+use std::collections::HashSet;
+use std::thread;
+
+use serde_json::{Value, json};
+use svc_testkit::http::{Answer, Client};
+use svc_testkit::server::Server;
+
+use crate::cron::{calling, come_to, held, occurrences, of_status, pass, schedule, telling};
+use crate::support::{error, eventually, launch, start};
+
+const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
+
+/// A schedule that does not come due by itself while a test runs.
+const RARELY: &str = "0 0 0 29 2 *";
+
+fn trigger(client: &mut Client, id: &str) -> Value {
+    let taken = client.send("POST", &format!("/api/v1/admin/channels/{id}/trigger"), &[], b"").unwrap();
+    assert_eq!(taken.status, 202, "{}", taken.text());
+    taken.json()["data"].clone()
+}
+
+fn retry(client: &mut Client, row: &Value) -> Answer {
+    let path = format!("{OCCURRENCES}/{}/retry", row["id"].as_str().unwrap());
+    client.send("POST", &path, &[], b"").unwrap()
+}
+
+/// Asks for another attempt and returns the row of the answer, which waits.
+fn retried(client: &mut Client, row: &Value) -> Value {
+    let taken = retry(client, row);
+    assert_eq!(taken.status, 200, "{}", taken.text());
+    let again = taken.json()["data"].clone();
+    for (key, value) in [
+        ("status", json!("pending")),
+        ("id", row["id"].clone()),
+        ("scheduled_for", row["scheduled_for"].clone()),
+        ("attempt", json!(row["attempt"].as_i64().unwrap() + 1)),
+        ("error_message", Value::Null),
+        ("completed_at", Value::Null),
+    ] {
+        assert_eq!(again[key], value, "{key}: {again}");
+    }
+    again
+}
+
+/// Waits until a row is in that status, and returns it.
+fn come(server: &Server, row: &Value, status: &str) -> Value {
+    let path = format!("{OCCURRENCES}/{}", row["id"].as_str().unwrap());
+    let mut seen = Value::Null;
+    eventually(|| {
+        seen = server.client().get(&path).unwrap().json()["data"].clone();
+        seen["status"] == status
+    });
+    seen
+}
+
+fn slots_held(client: &mut Client) -> Value {
+    client.get("/api/v1/admin/cron/status").unwrap().json()["data"][0]["slots_held"].clone()
+}
+
+#[test]
+fn what_was_missed_runs_at_the_word_of_an_operator() {
+    let server = launch().env("SVC_CRON__MISFIRE_GRACE_SECS", "1").start().unwrap();
+    let mut client = server.client();
+    let skips = json!({"schedule": "* * * * * *", "misfire_policy": "skip"});
+    schedule(&mut client, "tick", telling(), skips, json!({}));
+    come_to(&server, "tick", "completed", 1);
+    server.signal("STOP").unwrap();
+    pass(4);
+    server.signal("CONT").unwrap();
+    let missed = come_to(&server, "tick", "skipped_misfire", 1).remove(0);
+    assert_eq!(missed["attempt"], 0, "it never ran: {missed}");
+    let again = retried(&mut client, &missed);
+    let done = come(&server, &missed, "completed");
+    assert_eq!((&done["attempt"], &done["scheduled_for"]), (&again["attempt"], &missed["scheduled_for"]));
+    assert_eq!((&done["error_message"], &done["trigger"]), (&Value::Null, &json!("cron")), "{done}");
+}
+
+#[test]
+fn what_finds_its_key_busy_is_skipped_and_runs_at_the_word_of_an_operator() {
+    let server = start();
+    let mut client = server.client();
+    let upstream = held(&mut client);
+    let forbids = json!({"schedule": RARELY, "concurrency": {"policy": "forbid", "key": "api"}});
+    schedule(&mut client, "slow", calling(), forbids, json!({}));
+    assert_eq!(slots_held(&mut client), 0);
+    let first = trigger(&mut client, "slow");
+    upstream.wait_for(1);
+    assert_eq!(slots_held(&mut client), 1);
+
+    let second = trigger(&mut client, "slow");
+    assert_eq!(second["status"], "pending", "an order is taken: {second}");
+    let skipped = come(&server, &second, "skipped_singleton");
+    assert!(skipped["error_message"].as_str().unwrap().contains("api"), "{skipped}");
+    assert!(skipped["started_at"].is_null() && skipped["completed_at"].is_string(), "{skipped}");
+    error(&retry(&mut client, &first), 409, "CONFLICT");
+
+    retried(&mut client, &skipped);
+    let skipped = come(&server, &second, "skipped_singleton");
+    upstream.open();
+    come(&server, &first, "completed");
+    assert_eq!(slots_held(&mut client), 0);
+    let again = retried(&mut client, &skipped);
+    let done = come(&server, &second, "completed");
+    assert_eq!((&done["attempt"], &done["singleton_key"]), (&again["attempt"], &json!("api")), "{done}");
+    assert_eq!(upstream.requests().len(), 2);
+}
+
+#[test]
+fn what_waits_for_a_worker_is_not_tried_again() {
+    let server = launch().env("SVC_CRON__WORKERS", "1").start().unwrap();
+    let mut client = server.client();
+    let upstream = held(&mut client);
+    schedule(&mut client, "slow", calling(), json!({"schedule": RARELY}), json!({}));
+    let first = trigger(&mut client, "slow");
+    upstream.wait_for(1);
+    let second = trigger(&mut client, "slow");
+    let refused = error(&retry(&mut client, &second), 409, "CONFLICT");
+    assert!(refused["message"].as_str().unwrap().contains("pending"), "{refused}");
+    assert_eq!(of_status(&mut client, "slow", "pending").len(), 1);
+    upstream.open();
+    for row in [first, second] {
+        assert_eq!(come(&server, &row, "completed")["attempt"], 1);
+    }
+}
+
+#[test]
+fn orders_at_once_are_all_taken_each_with_its_instant() {
+    let server = start();
+    schedule(&mut server.client(), "many", telling(), json!({"schedule": RARELY}), json!({}));
+    let rows: Vec<Value> = thread::scope(|scope| {
+        let orders: Vec<_> = (0..50).map(|_| scope.spawn(|| trigger(&mut server.client(), "many"))).collect();
+        orders.into_iter().map(|order| order.join().unwrap()).collect()
+    });
+    let due: HashSet<_> = rows.iter().map(|row| row["scheduled_for"].to_string()).collect();
+    assert_eq!(due.len(), 50);
+    come_to(&server, "many", "completed", 50);
+    assert_eq!(occurrences(&mut server.client(), "many").len(), 50);
+}
+
+#[test]
+fn pages_by_cursor_show_each_row_once_while_a_schedule_goes_on() {
+    let server = start();
+    let mut client = server.client();
+    schedule(&mut client, "tick", telling(), json!({"schedule": "* * * * * *"}), json!({}));
+    (0..4).for_each(|_| drop(trigger(&mut client, "tick")));
+    come_to(&server, "tick", "completed", 6);
+    let mut page = |query: &str| client.get(&format!("{OCCURRENCES}?channel_id=tick&{query}")).unwrap();
+    let ids = |page: &Value| -> Vec<Value> {
+        page["data"].as_array().unwrap().iter().map(|row| row["id"].clone()).collect()
+    };
+    let mut found = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let listed = page(&format!("limit=2{cursor}")).json();
+        found.extend(ids(&listed));
+        assert_eq!((&listed["limit"], &listed["offset"]), (&json!(2), &json!(0)), "{listed}");
+        let Some(next) = listed["next_cursor"].as_str() else { break };
+        cursor = format!("&cursor={next}");
+        let newest = ids(&page("limit=1").json());
+        eventually(|| ids(&page("limit=1").json()) != newest);
+    }
+    let all = page("limit=1000").json();
+    assert_eq!(all.get("next_cursor"), None);
+    assert_eq!(all["total"], ids(&all).len());
+    let behind: Vec<Value> = ids(&all).into_iter().skip_while(|id| *id != found[0]).collect();
+    assert!(found.len() >= 6 && ids(&all).len() > found.len() + 1, "rows came in between");
+    assert_eq!(found, behind, "none twice, none left out");
+
+    error(&page(&format!("offset=0{cursor}")), 400, "VALIDATION_ERROR");
+    let refused = error(&page("cursor=soon"), 400, "VALIDATION_ERROR");
+    assert!(refused["message"].as_str().unwrap().contains("cursor"), "{refused}");
+}
