@@ -41,8 +41,8 @@ pub struct Fired {
     pub result: Option<String>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
-    /// How long it ran.
-    pub took: Duration,
+    /// How long it ran; `None` where nothing did.
+    pub took: Option<Duration>,
 }
 
 /// How a run of a schedule ended.
@@ -63,7 +63,7 @@ pub enum FireEnd {
 
 impl FireEnd {
     fn alone(self) -> Fired {
-        Fired { ended: self, result: None, task_trace: None, took: Duration::ZERO }
+        Fired { ended: self, result: None, task_trace: None, took: None }
     }
 }
 
@@ -107,7 +107,7 @@ impl Definition {
             result: if kept && clean { self.result_of(&mut outcome) } else { None },
             task_trace: self.task_trace(task_trace),
             ended,
-            took: tally.started.elapsed(),
+            took: Some(tally.started.elapsed()),
         }
     }
 

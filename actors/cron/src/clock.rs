@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
 use tokio::time::Instant;
 
 /// A correction that whoever sleeps until an instant has to know of.
@@ -53,9 +54,9 @@ impl DatabaseClock {
         }
     }
 
-    /// Until the clock turns out to have been set.
-    pub(crate) async fn jump(&self) {
-        self.jumped.notified().await;
+    /// Until the clock turns out to have been set after this call: to be made before the clock is read.
+    pub(crate) fn jump(&self) -> Notified<'_> {
+        self.jumped.notified()
     }
 
     /// What it shows now; `None` before the first answer.

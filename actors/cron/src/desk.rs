@@ -1,7 +1,6 @@
 //! What the actors of this crate share, and what outlives each of them.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use slog::{Logger, info, warn};
@@ -10,6 +9,7 @@ use svc_store::{Ledger, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
+use crate::answers::{Answers, Turn};
 use crate::clock::DatabaseClock;
 use crate::health::Passes;
 use crate::metrics::CronMetrics;
@@ -32,8 +32,7 @@ pub(crate) struct Desk {
     pub(crate) due: Notify,
     pub(crate) passes: Passes,
     writers: Semaphore,
-    /// Whether the latest call of the ledger got an answer.
-    answers: AtomicBool,
+    answers: Mutex<Answers>,
     seats: Mutex<HashMap<Arc<str>, Arc<Seat>>>,
 }
 
@@ -55,7 +54,7 @@ impl Desk {
             due: Notify::new(),
             passes: Passes::default(),
             writers: Semaphore::new(WRITERS),
-            answers: AtomicBool::new(true),
+            answers: Mutex::default(),
             seats: Mutex::default(),
         }
     }
@@ -70,18 +69,20 @@ impl Desk {
         self.ask(ask).await
     }
 
-    /// Asks the ledger, and notes whether it answers: a database that is away is logged once, not by everybody.
+    /// Asks the ledger, and notes whether it answers: a database that stays away is logged once, not by everybody.
     pub(crate) async fn ask<T>(
         &self,
         ask: impl Future<Output = Result<T, StoreError>>,
     ) -> Result<T, StoreError> {
         let answer = ask.await;
         let answered = !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)));
-        if self.answers.swap(answered, Ordering::AcqRel) != answered {
-            match &answer {
-                Err(error) if !answered => warn!(self.log, "the ledger does not answer"; "error" => %error),
-                _ => info!(self.log, "the ledger answers again"),
+        let turn = self.lock_answers().note(answered, Instant::now());
+        match (turn, &answer) {
+            (Some(Turn::Silent), Err(error)) => {
+                warn!(self.log, "the ledger does not answer"; "error" => %error);
             }
+            (Some(Turn::Back), _) => info!(self.log, "the ledger answers again"),
+            _ => {}
         }
         answer
     }
@@ -94,9 +95,13 @@ impl Desk {
         Ok(())
     }
 
-    /// Whether the latest call of the ledger got an answer.
+    /// Whether the ledger answers, as far as its latest calls tell.
     pub(crate) fn answers(&self) -> bool {
-        self.answers.load(Ordering::Acquire)
+        !self.lock_answers().is_silent()
+    }
+
+    fn lock_answers(&self) -> MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The schedules of this node.

@@ -15,7 +15,7 @@ const SILENT_POLLS: u32 = 10;
 /// How the schedules of a node fare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CronHealth {
-    /// Whether the ledger answers and is looked at often enough.
+    /// Whether the ledger answers and is looked at often enough, and no schedule of this node has been due for long.
     pub is_well: bool,
     /// When the ledger was last looked at as a whole: seconds since 1970 of the database clock.
     pub last_reconcile_at: Option<i64>,
@@ -41,6 +41,8 @@ struct Pass {
     at: Instant,
     unix_seconds: Option<i64>,
     oldest_pending_secs: Option<i64>,
+    /// Whether schedules have been due for too long.
+    behind: bool,
 }
 
 impl Default for Passes {
@@ -51,8 +53,13 @@ impl Default for Passes {
 
 impl Passes {
     /// A look succeeded just now.
-    pub(crate) fn succeeded(&self, unix_seconds: Option<i64>, oldest_pending_secs: Option<i64>) {
-        let pass = Pass { at: Instant::now(), unix_seconds, oldest_pending_secs };
+    pub(crate) fn succeeded(
+        &self,
+        unix_seconds: Option<i64>,
+        oldest_pending_secs: Option<i64>,
+        behind: bool,
+    ) {
+        let pass = Pass { at: Instant::now(), unix_seconds, oldest_pending_secs, behind };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(pass);
     }
 
@@ -67,7 +74,7 @@ impl Desk {
         let silence = last.map_or(self.passes.began, |pass| pass.at).elapsed();
         let patience = SILENCE.max(self.settings.poll * SILENT_POLLS);
         CronHealth {
-            is_well: self.answers() && silence < patience,
+            is_well: self.answers() && silence < patience && !last.is_some_and(|pass| pass.behind),
             last_reconcile_at: last.and_then(|pass| pass.unix_seconds),
             reconcile_age_secs: last.map(|pass| pass.at.elapsed().as_secs()),
             oldest_pending_age_secs: last.and_then(|pass| pass.oldest_pending_secs),

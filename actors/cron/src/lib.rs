@@ -16,6 +16,7 @@
 //! The database clock is the only clock that decides. A database that is away is waited out and ends nothing. Nothing
 //! here survives the process but the ledger.
 
+mod answers;
 mod claimer;
 mod clock;
 mod cron;

@@ -1,5 +1,6 @@
 //! What a schedule is told, and what it shows. Outlives the actor that follows it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -61,6 +62,8 @@ pub(crate) struct Seat {
     /// The cursor as it was read with those of all schedules; spares the first question of each.
     known: Mutex<Option<Cursor>>,
     next: Mutex<Option<DateTime<Utc>>>,
+    /// Whether its channel was quarantined since it followed its cursor last.
+    rested: AtomicBool,
 }
 
 impl Seat {
@@ -69,6 +72,7 @@ impl Seat {
         order: Order,
         definition: Arc<Definition>,
         known: Option<Cursor>,
+        rested: bool,
     ) -> Self {
         Self {
             id,
@@ -76,7 +80,30 @@ impl Seat {
             definition: Mutex::new(definition),
             known: Mutex::new(known),
             next: Mutex::default(),
+            rested: AtomicBool::new(rested),
         }
+    }
+
+    /// Gives it other orders.
+    pub(crate) fn tell(&self, order: Order) {
+        if matches!(order, Order::Rest) {
+            self.set_rested(true);
+        }
+        self.orders.send_replace(order);
+    }
+
+    /// Whether it begins at now instead of making up for the time it rested.
+    pub(crate) fn has_rested(&self) -> bool {
+        self.rested.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_rested(&self, rested: bool) {
+        self.rested.store(rested, Ordering::Release);
+    }
+
+    /// Whether it follows a cursor that stands before `instant`.
+    pub(crate) fn is_behind(&self, instant: DateTime<Utc>) -> bool {
+        matches!(*self.orders.borrow(), Order::Follow(_)) && self.next().is_some_and(|next| next < instant)
     }
 
     /// Takes the cursor that was read beforehand, once.

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use actix_supervision::CallErrorKind;
 use svc_channels::{Fire, FireEnd, Fired, Firing};
@@ -64,5 +63,5 @@ fn busy() -> Fired {
 }
 
 fn ended(ended: FireEnd) -> Fired {
-    Fired { ended, result: None, task_trace: None, took: Duration::ZERO }
+    Fired { ended, result: None, task_trace: None, took: None }
 }

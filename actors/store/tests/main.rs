@@ -92,6 +92,7 @@ on_both! {
     ledger_cursors::what_was_missed_is_one_row_and_what_is_on_record_stays,
     ledger_cursors::what_could_not_begin_is_skipped_at_once,
     ledger_cursors::a_channel_that_is_archived_stands_still_and_a_deleted_one_leaves_nothing,
+    ledger_cursors::a_cursor_left_by_a_channel_that_is_gone_begins_anew,
     ledger_cursors::a_cursor_that_nobody_moves_is_paused,
     ledger_runs::a_run_is_claimed_started_renewed_and_settled,
     ledger_runs::what_is_due_longest_is_claimed_first_and_nothing_before_its_time,

@@ -17,7 +17,8 @@ pub struct Cursor {
     pub paused_at: Option<NaiveDateTime>,
 }
 
-/// What a scheduler asks of its cursor when it begins.
+/// What a scheduler asks of its cursor when it begins. Its version is the one that is active: whoever cannot tell must
+/// not ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Align {
     /// The channel.
@@ -28,6 +29,8 @@ pub struct Align {
     pub config_hash: String,
     /// Where the schedule begins, unless the cursor goes on: its first instant after now, in UTC.
     pub next_fire_at: NaiveDateTime,
+    /// A cursor that stands before this instant has been followed by nobody, and begins anew, in UTC.
+    pub forsaken_before: Option<NaiveDateTime>,
 }
 
 impl Cursor {
@@ -42,17 +45,19 @@ impl Cursor {
         }
     }
 
-    /// Takes the cursor over for a version; answers whether anything changed. It goes on where it stands, unless it
-    /// was paused or the instants changed: then it begins anew. A version older than the one it knows, on a node that
-    /// has not heard yet, changes nothing.
+    /// Takes the cursor over for the active version; answers whether anything changed. It goes on where it stands,
+    /// unless it was paused or forsaken, or the instants changed: then it begins anew. So it does when it knows a newer
+    /// version, because that belonged to a channel that is gone.
     pub fn align(&mut self, align: &Align) -> bool {
         let begins_anew = self.paused_at.is_some()
-            || (self.config_hash != align.config_hash && self.channel_version <= align.version);
+            || self.config_hash != align.config_hash
+            || self.channel_version > align.version
+            || align.forsaken_before.is_some_and(|instant| self.next_fire_at < instant);
         let before = self.clone();
         if begins_anew {
             *self = Self::begin(align);
         } else {
-            self.channel_version = self.channel_version.max(align.version);
+            self.channel_version = align.version;
         }
         *self != before
     }
@@ -90,7 +95,13 @@ mod tests {
     }
 
     fn align(version: i64, hash: &str, next: i64) -> Align {
-        Align { channel_id: "c".into(), version, config_hash: hash.into(), next_fire_at: at(next) }
+        Align {
+            channel_id: "c".into(),
+            version,
+            config_hash: hash.into(),
+            next_fire_at: at(next),
+            forsaken_before: None,
+        }
     }
 
     #[test]
@@ -115,11 +126,24 @@ mod tests {
     fn a_node_that_has_not_heard_of_a_change_turns_nothing_back() {
         let mut cursor = Cursor::begin(&align(2, "new", 10));
         let before = cursor.clone();
-        assert!(!cursor.align(&align(1, "old", 99)));
         assert!(!cursor.advance(1, at(10), at(20)));
         assert_eq!(cursor, before);
-        cursor.pause(at(11));
-        assert!(cursor.align(&align(1, "old", 99)), "one that stands still is free to be taken");
+    }
+
+    #[test]
+    fn a_cursor_that_knows_a_newer_version_than_there_is_belonged_to_another_channel() {
+        let mut cursor = Cursor::begin(&align(3, "x", 10));
+        assert!(cursor.align(&align(1, "x", 99)));
+        assert_eq!((cursor.channel_version, cursor.next_fire_at), (1, at(99)));
+    }
+
+    #[test]
+    fn a_cursor_that_nobody_followed_begins_anew_and_one_that_somebody_moved_goes_on() {
+        let mut cursor = Cursor::begin(&align(1, "x", 10));
+        let back = |forsaken| Align { forsaken_before: Some(at(forsaken)), ..align(1, "x", 99) };
+        assert!(!cursor.align(&back(10)));
+        assert!(cursor.align(&back(11)));
+        assert_eq!(cursor.next_fire_at, at(99));
     }
 
     #[test]

@@ -112,7 +112,13 @@ impl Model for Watermark {
 }
 
 fn align(next: i64) -> Align {
-    Align { channel_id: "c".into(), version: 1, config_hash: "h".into(), next_fire_at: instant(next) }
+    Align {
+        channel_id: "c".into(),
+        version: 1,
+        config_hash: "h".into(),
+        next_fire_at: instant(next),
+        forsaken_before: None,
+    }
 }
 
 /// The compare-and-set alone must do: what the database would pass over is counted here.

@@ -10,6 +10,7 @@
 
 mod firing;
 mod lease;
+mod looks;
 mod run;
 mod runs;
 mod state;
@@ -25,6 +26,7 @@ use svc_ledger::Status;
 use svc_store::{Claims, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
+use uuid::Uuid;
 
 use crate::desk::Desk;
 use crate::pause::pause;
@@ -126,7 +128,8 @@ fn begin(desk: &Arc<Desk>, runs: &Arc<Runs>, claims: Claims, workers: Vec<OwnedS
             "occurrence" => %row.id, "reason" => row.message);
     }
     for (claim, worker) in claims.claimed.into_iter().zip(workers) {
-        let attempt = Attempt { desk: Arc::clone(desk), runs: Arc::clone(runs), claim };
+        let attempt =
+            Attempt { desk: Arc::clone(desk), runs: Arc::clone(runs), claim, trace_id: Uuid::now_v7() };
         #[expect(
             clippy::disallowed_methods,
             reason = "outlives the actor; awaited by `drain` through the permit"

@@ -18,14 +18,16 @@ use super::state;
 use crate::desk::Desk;
 use crate::pause::pause;
 
-/// How long a claim is offered back to a database that does not take it; then its lease ends by itself.
-const OFFERED_BACK: Duration = Duration::from_secs(30);
+/// How long something is offered to a database that does not take it.
+const OFFERED: Duration = Duration::from_secs(30);
 
 /// A claim and what it is run with.
 pub(super) struct Attempt {
     pub(super) desk: Arc<Desk>,
     pub(super) runs: Arc<Runs>,
     pub(super) claim: Claim,
+    /// The trace it leaves, once it runs.
+    pub(super) trace_id: Uuid,
 }
 
 /// A claim that leads to no run.
@@ -57,7 +59,6 @@ impl Attempt {
         }
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
         let trace = self.trace(&entry, &cron.payload);
-        let trace_id = trace.id;
         let begun = Instant::now();
         let start = self.desk.ledger.start(
             &self.claim.key,
@@ -72,7 +73,7 @@ impl Attempt {
             Ok(Started::Lost) => return,
             Err(error) => return self.not_started(&error).await,
         };
-        if self.claim.key.attempt == 1 {
+        if state::is_first(&self.claim) {
             let lag = (started_at - self.claim.scheduled_for).to_std().unwrap_or_default();
             self.desk.metrics.began(lag);
         }
@@ -82,32 +83,44 @@ impl Attempt {
             trigger: state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref()),
             bucket: state::bucket(&self.claim),
             default_limit: self.desk.settings.default_timeout,
-            trace_id,
+            trace_id: self.trace_id,
             abort: registration,
         };
         let run = self.desk.registry.fire(&entry, firing);
         match self.watch(run, abort, slot.as_ref(), begun).await {
-            Over::Ended(fired) => self.ended(fired, slot.as_ref(), trace_id).await,
+            Over::Ended(fired) => self.ended(fired, slot.as_ref()).await,
             Over::CalledOff => self.give_back(slot.as_ref()).await,
             Over::Lost(why) => {
                 warn!(self.desk.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
                     "occurrence" => %self.claim.key.id, "why" => ?why);
+                self.lost().await;
             }
         }
     }
 
-    /// The channel, in one snapshot for the whole attempt. One that this node does not know may be new: it looks again.
+    /// The channel, in one snapshot for the whole attempt. One that this node does not know, or knows in an older
+    /// version than the row does, may be new: it looks again.
     async fn channel(&self) -> Result<(Arc<Entry>, Arc<Definition>), NoRun> {
-        let registry = &self.desk.registry;
-        let find = || registry.snapshot().by_id(&self.claim.channel_id).cloned();
-        let mut found = find();
-        if found.is_none() && registry.admits(&self.claim.channel_name) {
-            let scope = Scope::channel(self.claim.channel_id.clone());
-            registry.reload(scope).await.map_err(|_| NoRun::Back)?;
-            found = find();
-        } else if found.is_none() {
+        let Claim { channel_id, channel_name, channel_version, .. } = &self.claim;
+        let (registry, looks) = (&self.desk.registry, &self.runs.looks);
+        let find = || {
+            let snapshot = registry.snapshot();
+            (snapshot.by_id(channel_id).cloned(), snapshot.generation())
+        };
+        let lacks = |found: &Option<Arc<Entry>>| {
+            found.as_ref().is_none_or(|entry| entry.row.version < *channel_version)
+        };
+        let (mut found, mut generation) = find();
+        if found.is_none() && !registry.admits(channel_name) {
             // This node is not to serve it; another one is.
             return Err(NoRun::Back);
+        }
+        if lacks(&found) && !looks.are_in_vain(channel_id, *channel_version, generation) {
+            registry.reload(Scope::channel(channel_id)).await.map_err(|_| NoRun::Back)?;
+            (found, generation) = find();
+            if lacks(&found) {
+                looks.note(channel_id, *channel_version, generation);
+            }
         }
         let entry = found.ok_or_else(|| NoRun::Failed("the channel is not active".to_owned()))?;
         if let Some(quarantine) = entry.quarantine() {
@@ -126,7 +139,7 @@ impl Attempt {
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
             started_at: self.desk.clock.now().map(|now| now.naive_utc()),
-            ..NewTrace::new(Uuid::now_v7(), entry.name().into(), TraceMode::Cron, TraceStatus::Running)
+            ..NewTrace::new(self.trace_id, entry.name().into(), TraceMode::Cron, TraceStatus::Running)
         }
     }
 
@@ -137,7 +150,7 @@ impl Attempt {
         self.pass_over(None).await;
     }
 
-    async fn ended(&self, fired: Fired, slot: Option<&HeldSlot>, trace_id: Uuid) {
+    async fn ended(&self, fired: Fired, slot: Option<&HeldSlot>) {
         let Fired { ended, result, task_trace, took } = fired;
         let (settlement, status, error_message) = match ended {
             FireEnd::Busy => return self.pass_over(slot).await,
@@ -148,13 +161,15 @@ impl Attempt {
                 (Settlement::Failed { message: message.clone() }, TraceStatus::Failed, Some(message))
             }
         };
-        self.desk.metrics.ran(&self.claim.channel_name, took);
+        if let Some(took) = took {
+            self.desk.metrics.ran(&self.claim.channel_name, took);
+        }
         let end = TraceEnd {
-            id: trace_id,
+            id: self.trace_id,
             status,
             result_json: result,
             error_message,
-            duration_ms: Some(took.as_secs_f64() * 1000.0),
+            duration_ms: Some(took.unwrap_or_default().as_secs_f64() * 1000.0),
             task_trace_json: task_trace,
         };
         self.settle(slot, settlement, Some(end)).await;
@@ -175,7 +190,7 @@ impl Attempt {
                 }
                 Ok(false) => {
                     debug!(self.desk.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
-                    return;
+                    return self.lost().await;
                 }
                 Err(error) => {
                     failures += 1;
@@ -198,17 +213,39 @@ impl Attempt {
     }
 
     async fn give_back(&self, slot: Option<&HeldSlot>) {
+        // Past that its lease ends, which gives it back as well.
+        let give_back = || self.desk.ledger.give_back(&self.claim, slot);
+        if self.offer("a claim was not given back", give_back).await == Some(false) {
+            self.lost().await;
+        }
+    }
+
+    /// Ends the trace of a run whose claim is lost: whoever has the row now, if it is still there, may not know of it.
+    async fn lost(&self) {
+        let end = || self.desk.ledger.end_lost(self.trace_id);
+        let _late = self.offer("the trace of a lost run was not ended", end).await;
+    }
+
+    /// Asks the ledger for a while, until it answers.
+    async fn offer<T, F>(&self, failed: &'static str, ask: impl Fn() -> F) -> Option<T>
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
         let offer = async {
             let mut failures = 0;
-            while let Err(error) = self.desk.ask(self.desk.ledger.give_back(&self.claim, slot)).await {
-                failures += 1;
-                warn!(self.desk.log, "a claim was not given back";
-                    "occurrence" => %self.claim.key.id, "error" => %error);
-                sleep(pause(&self.claim.channel_id, failures)).await;
+            loop {
+                match self.desk.ask(ask()).await {
+                    Ok(answer) => return answer,
+                    Err(error) => {
+                        failures += 1;
+                        warn!(self.desk.log, "{}", failed;
+                            "occurrence" => %self.claim.key.id, "error" => %error);
+                        sleep(pause(&self.claim.channel_id, failures)).await;
+                    }
+                }
             }
         };
-        // Past that its lease ends, which gives it back as well.
-        let _late = timeout(OFFERED_BACK, offer).await;
+        timeout(OFFERED, offer).await.ok()
     }
 }
 

@@ -7,6 +7,8 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
+use super::looks::Looks;
+
 /// How long a channel without capacity is passed over.
 const PASSED_OVER: Duration = Duration::from_secs(1);
 
@@ -29,6 +31,8 @@ pub(crate) struct Runs {
     phase: watch::Sender<Phase>,
     /// Channels that had no capacity, until when they are passed over.
     busy: Mutex<HashMap<String, Instant>>,
+    /// Looks for channels that this node does not know.
+    pub(super) looks: Looks,
 }
 
 impl Runs {
@@ -39,6 +43,7 @@ impl Runs {
             count,
             phase: watch::Sender::new(Phase::Open),
             busy: Mutex::default(),
+            looks: Looks::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use chrono::{NaiveDateTime, SecondsFormat};
 use serde_json::{Map, Value};
-use svc_ledger::HeldSlot;
+use svc_ledger::{HeldSlot, Trigger};
 use svc_model::rollout;
 use svc_store::Claim;
 
@@ -28,6 +28,11 @@ pub(super) fn trigger(
     trigger
 }
 
+/// Whether it is the first that the clock made of its instant: a later one tells nothing of how late schedules are.
+pub(super) fn is_first(claim: &Claim) -> bool {
+    claim.trigger == Trigger::Cron && claim.key.attempt == 1 && claim.raised && !claim.recovered
+}
+
 /// Which share of the traffic an occurrence belongs to: the same at every attempt.
 pub(super) fn bucket(claim: &Claim) -> u8 {
     rollout::bucket(&format!("{}:{}", claim.channel_id, rfc3339(claim.scheduled_for)))
@@ -41,7 +46,7 @@ fn rfc3339(instant: NaiveDateTime) -> String {
 mod tests {
     use chrono::DateTime;
     use serde_json::json;
-    use svc_ledger::{ClaimKey, Trigger};
+    use svc_ledger::ClaimKey;
     use uuid::Uuid;
 
     use super::*;
@@ -73,6 +78,15 @@ mod tests {
         );
         let told = trigger(&claim(1), started_at, "UTC", None);
         assert!(!told.contains_key("singleton_key") && !told.contains_key("singleton_slot"));
+    }
+
+    #[test]
+    fn an_attempt_that_somebody_asked_for_is_not_the_first_of_its_instant() {
+        assert!(is_first(&claim(1)));
+        assert!(!is_first(&claim(2)));
+        assert!(!is_first(&Claim { raised: false, ..claim(1) }), "a skipped one that is retried");
+        assert!(!is_first(&Claim { recovered: true, ..claim(1) }));
+        assert!(!is_first(&Claim { trigger: Trigger::Manual, ..claim(1) }));
     }
 
     #[test]

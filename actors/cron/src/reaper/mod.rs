@@ -1,8 +1,8 @@
 //! Looks at the whole ledger, again and again.
 //!
 //! Owns nothing. Takes no messages. Each look measures what waits for a worker, learns the database clock and notes that
-//! it was taken, which is how everybody else can tell that schedules are looked after. Cursors of channels that serve
-//! nowhere are paused, so that a channel that comes back begins at now instead of making up for its absence. It neither
+//! it was taken, which is how everybody else can tell that schedules are looked after, and whether those of this node
+//! keep up. Cursors of channels that are not active, or quarantined here and moved by nobody, are paused, so that a channel that comes back begins at now instead of making up for its absence. It neither
 //! plans nor claims: leases that ended are taken over by claimers.
 
 mod state;
@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
+use chrono::TimeDelta;
 use slog::{info, warn};
 use svc_store::StoreError;
 use tokio::time::{Instant, sleep};
@@ -21,6 +22,8 @@ use state::Absences;
 
 /// How long a cursor must have been due before its channel counts as served by nobody.
 const OVERDUE: Duration = Duration::from_secs(60);
+/// The same, before a schedule of this node counts as one that does not keep up.
+const BEHIND: TimeDelta = TimeDelta::seconds(60);
 /// Time between two looks for such cursors.
 const EVERY: Duration = Duration::from_secs(30);
 
@@ -72,13 +75,16 @@ async fn look(desk: &Desk, absences: &mut Absences) -> Result<(), StoreError> {
     let backlog = desk.ask(desk.ledger.backlog()).await?;
     desk.metrics.pending.set(backlog.pending);
     if absences.is_due(Instant::now()) {
-        let serving = desk.seats().keys().map(|id| id.to_string()).collect();
-        let paused = desk.ask(desk.ledger.pause_stale(serving, OVERDUE)).await?;
+        let snapshot = Arc::clone(&desk.registry.snapshot());
+        let resting = snapshot.cron_channels().filter(|entry| entry.quarantine().is_some());
+        let resting = resting.map(|entry| entry.id().to_owned()).collect();
+        let paused = desk.ask(desk.ledger.pause_stale(resting, OVERDUE)).await?;
         if !paused.is_empty() {
             info!(desk.log, "schedules that serve nowhere were paused"; "schedules" => paused.join(", "));
         }
     }
-    let unix_seconds = desk.clock.now().map(|now| now.timestamp());
-    desk.passes.succeeded(unix_seconds, backlog.oldest_pending_secs);
+    let now = desk.clock.now();
+    let behind = now.is_some_and(|now| desk.seats().values().any(|seat| seat.is_behind(now - BEHIND)));
+    desk.passes.succeeded(now.map(|now| now.timestamp()), backlog.oldest_pending_secs, behind);
     Ok(())
 }

@@ -2,12 +2,12 @@
 //!
 //! Owns which schedules there are. Takes no messages: it hears of every new snapshot and looks at what changed between
 //! the two, so that a change of one channel among ten thousand costs one. A channel that supervision quarantined keeps
-//! its schedule, which stands still; one that cannot be built, or is gone, has none. The places of the schedules
-//! survive a restart.
+//! its schedule, which stands still; one that cannot be built, or is gone, has none. A schedule that could not be
+//! started is tried again. The places of the schedules survive a restart, which puts right what was left half done.
 
 mod state;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -22,13 +22,30 @@ use tokio::time::sleep;
 use crate::desk::Desk;
 use crate::pause::pause;
 use crate::schedule::Scheduler;
-use crate::seat::Seat;
+use crate::seat::{Order, Seat};
 use state::Change;
 
 /// Schedules started or ended at the same time.
 const AT_ONCE: usize = 64;
 /// How long a schedule may take to end.
 const DRAIN: Duration = Duration::from_secs(5);
+/// Pauses, at most, after which schedules that could not be started are tried again.
+const LONGEST_WAIT: u32 = 30;
+
+/// What is known from before a snapshot.
+#[derive(Clone, Copy)]
+struct Before<'r> {
+    cursors: Option<&'r HashMap<String, Cursor>>,
+    snapshot: Option<&'r Snapshot>,
+}
+
+impl Before<'_> {
+    fn was_quarantined(&self, id: &str) -> bool {
+        self.snapshot
+            .and_then(|snapshot| snapshot.by_id(id))
+            .is_some_and(|entry| entry.quarantine().is_some())
+    }
+}
 
 /// The actor.
 #[derive(Clone)]
@@ -58,20 +75,45 @@ impl Roster {
         let known = self.cursors().await;
         let mut generations = self.desk.registry.generations();
         let mut seen: Option<Arc<Snapshot>> = None;
+        let (mut failed, mut failures) = (HashSet::new(), 0);
+        self.tidy().await;
         loop {
             generations.borrow_and_update();
             let snapshot = Arc::clone(&self.desk.registry.snapshot());
-            let changed = match &seen {
+            let mut changed: HashSet<Arc<str>> = failed;
+            changed.extend(match &seen {
                 Some(seen) => snapshot.cron_changes(seen),
                 None => self.everything(&snapshot),
-            };
-            let known = seen.is_none().then_some(&known);
-            let changes = changed.into_iter().map(|id| self.follow(id, &snapshot, known));
-            futures_util::stream::iter(changes).buffer_unordered(AT_ONCE).collect::<()>().await;
+            });
+            let before = Before { cursors: seen.is_none().then_some(&known), snapshot: seen.as_deref() };
+            let changes = changed.into_iter().map(|id| async {
+                let followed = self.follow(Arc::clone(&id), &snapshot, before).await;
+                followed.is_err().then_some(id)
+            });
+            failed = futures_util::stream::iter(changes)
+                .buffer_unordered(AT_ONCE)
+                .filter_map(std::future::ready)
+                .collect()
+                .await;
             seen = Some(snapshot);
-            if generations.changed().await.is_err() {
-                return;
+            failures = if failed.is_empty() { 0 } else { failures + 1 };
+            tokio::select! {
+                changed = generations.changed() => if changed.is_err() { return },
+                () = sleep(pause(&self.group, failures) * failures.min(LONGEST_WAIT)), if failures > 0 => {}
             }
+        }
+    }
+
+    /// Puts places and actors in line where an earlier instance ended between the two.
+    async fn tidy(&self) {
+        let below = format!("{}/", self.group);
+        let nodes = self.tree.snapshot().nodes;
+        let mut actors: HashSet<&str> =
+            nodes.iter().filter_map(|node| node.path.as_str().strip_prefix(&below)).collect();
+        self.desk.seats().retain(|id, _| actors.remove(&**id));
+        for id in actors {
+            // One that is not there has ended.
+            let _ = self.tree.retire(&self.path(id), DRAIN).await;
         }
     }
 
@@ -104,27 +146,29 @@ impl Roster {
     }
 
     /// Brings one schedule in line.
-    async fn follow(&self, id: Arc<str>, snapshot: &Snapshot, known: Option<&HashMap<String, Cursor>>) {
+    async fn follow(&self, id: Arc<str>, snapshot: &Snapshot, before: Before<'_>) -> Result<(), SpawnError> {
         let seat = self.desk.seat(&id);
         let entry = snapshot.by_id(&id).filter(|entry| entry.is_cron());
         match state::change(seat.as_deref(), entry.map(Arc::as_ref), self.desk.settings.max_catch_up) {
             Change::None => {}
             Change::Begin(order, definition) => {
-                let cursor = known.and_then(|known| known.get(&*id).cloned());
-                let seat = Arc::new(Seat::new(Arc::clone(&id), order, definition, cursor));
+                let cursor = before.cursors.and_then(|known| known.get(&*id).cloned());
+                let rested = matches!(order, Order::Rest) || before.was_quarantined(&id);
+                let seat = Arc::new(Seat::new(Arc::clone(&id), order, definition, cursor, rested));
                 self.desk.seats().insert(Arc::clone(&id), Arc::clone(&seat));
                 if let Err(error) = self.begin(&seat).await {
                     warn!(self.desk.log, "a schedule was not started"; "channel" => &*id, "error" => %error);
                     self.desk.seats().remove(&id);
+                    return Err(error);
                 }
             }
             Change::Tell(order, definition) => {
-                let Some(seat) = seat else { return };
+                let Some(seat) = seat else { return Ok(()) };
                 let before = std::mem::replace(
                     &mut *seat.definition.lock().unwrap_or_else(PoisonError::into_inner),
                     Arc::clone(&definition),
                 );
-                seat.orders.send_replace(order);
+                seat.tell(order);
                 if !Arc::ptr_eq(&before, &definition) {
                     self.release(&id).await;
                 }
@@ -135,6 +179,7 @@ impl Roster {
                 let _ = self.tree.retire(&self.path(&id), DRAIN).await;
             }
         }
+        Ok(())
     }
 
     async fn begin(&self, seat: &Arc<Seat>) -> Result<(), SpawnError> {

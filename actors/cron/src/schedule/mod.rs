@@ -2,7 +2,8 @@
 //!
 //! Owns the way from its cursor to the next instant. Takes no messages: its orders are a level that the roster sets. It
 //! sleeps until it is due, plans what has passed, writes it, and says so to the claimer. A database that does not
-//! answer is waited out, for ever and cheaply. A restart begins with the cursor in the ledger; nothing in memory
+//! answer is waited out, for ever and cheaply. A channel that another node changed, so that its version here is no
+//! longer active, is loaded anew. A restart begins with the cursor in the ledger; nothing in memory
 //! matters. It never runs anything, and never looks at what became of earlier instants.
 
 mod state;
@@ -15,7 +16,8 @@ use actix_supervision::{Context, Supervised};
 use chrono::{DateTime, TimeDelta, Utc};
 use slog::warn;
 use svc_ledger::{Cursor, Plan, Status, Walk};
-use svc_store::{Materialise, Materialised, StoreError};
+use svc_registry::Scope;
+use svc_store::{Aligned, Materialise, Materialised, StoreError};
 use tokio::time::sleep;
 
 use crate::desk::Desk;
@@ -29,8 +31,8 @@ const WALK: usize = 256;
 const AT_ONCE: usize = 500;
 /// Longest sleep: in that time two clocks drift apart by less than anybody notices.
 const NAP: Duration = Duration::from_secs(600);
-/// How long a cursor that somebody paused is left alone: an archived channel leaves this node by then.
-const PAUSED: Duration = Duration::from_secs(10);
+/// Pauses, at most, by which a channel that is not active is given longer to be heard of.
+const LONGEST_WAIT: u32 = 30;
 /// Where a schedule goes on that has no further instant: to be asked again in a year.
 const NEVER: TimeDelta = TimeDelta::days(366);
 
@@ -59,6 +61,10 @@ async fn follow_orders(desk: &Desk, seat: &Seat) {
         let order = orders.borrow_and_update().clone();
         let told = match order {
             Order::Follow(timetable) => {
+                if seat.has_rested() {
+                    // Whoever else serves the channel moved the cursor meanwhile.
+                    cursor = None;
+                }
                 let course = Course { desk, seat, timetable: &timetable };
                 tokio::select! {
                     never = course.follow(&mut cursor) => match never {},
@@ -66,8 +72,7 @@ async fn follow_orders(desk: &Desk, seat: &Seat) {
                 }
             }
             Order::Rest => {
-                // Whoever else serves the channel moves the cursor meanwhile.
-                cursor = None;
+                seat.set_rested(true);
                 seat.show(None);
                 orders.changed().await
             }
@@ -75,6 +80,20 @@ async fn follow_orders(desk: &Desk, seat: &Seat) {
         if told.is_err() {
             return;
         }
+    }
+}
+
+/// What keeps a schedule from its next step.
+enum Obstacle {
+    /// The ledger did not do what it was asked.
+    Ledger(StoreError),
+    /// This version of the channel is not active, and this node has not heard of it.
+    NotActive,
+}
+
+impl From<StoreError> for Obstacle {
+    fn from(error: StoreError) -> Self {
+        Self::Ledger(error)
     }
 }
 
@@ -91,42 +110,55 @@ impl Course<'_> {
         loop {
             match self.proceed(cursor).await {
                 Ok(()) => failures = 0,
-                Err(error) => {
+                Err(Obstacle::Ledger(error)) => {
                     failures += 1;
                     self.failed(&error, failures);
                     sleep(pause(&self.seat.id, failures)).await;
+                }
+                Err(Obstacle::NotActive) => {
+                    failures += 1;
+                    *cursor = None;
+                    // What comes of it is an order; a failure is the registry's to tell.
+                    let _ = self.desk.registry.reload(Scope::channel(&*self.seat.id)).await;
+                    sleep(pause(&self.seat.id, failures) * failures.min(LONGEST_WAIT)).await;
                 }
             }
         }
     }
 
     /// The next step.
-    async fn proceed(&self, cursor: &mut Option<Cursor>) -> Result<(), StoreError> {
-        let Some(now) = self.desk.clock.now() else { return self.desk.learn_time().await };
+    async fn proceed(&self, cursor: &mut Option<Cursor>) -> Result<(), Obstacle> {
+        let jump = self.desk.clock.jump();
+        let Some(now) = self.desk.clock.now() else { return Ok(self.desk.learn_time().await?) };
         let next = step(self.timetable, cursor.as_ref(), now);
-        self.seat.show(cursor.as_ref().map(|cursor| cursor.next_fire_at.and_utc()));
+        if let Some(cursor) = cursor {
+            self.seat.show(Some(cursor.next_fire_at.and_utc()));
+        }
         match (next, cursor.as_ref()) {
             (Step::Wait(due), _) => tokio::select! {
                 () = sleep(until(due, now)) => {}
-                () = self.desk.clock.jump() => {}
+                () = jump => {}
             },
             (Step::Write, Some(known)) => {
                 let known = known.clone();
                 *cursor = self.write(known, now).await?;
             }
             (Step::Align | Step::Write, _) => *cursor = self.align(now).await?,
-            (Step::Outdated, _) => std::future::pending().await,
         }
         Ok(())
     }
 
-    async fn align(&self, now: DateTime<Utc>) -> Result<Option<Cursor>, StoreError> {
-        match state::align(self.timetable, now) {
-            Some(align) => self.desk.in_turn(self.desk.ledger.align(align)).await.map(Some),
-            None => {
-                warn!(self.desk.log, "a schedule has no further instant"; "channel" => self.name());
-                std::future::pending().await
+    async fn align(&self, now: DateTime<Utc>) -> Result<Option<Cursor>, Obstacle> {
+        let Some(align) = state::align(self.timetable, self.seat.has_rested(), now) else {
+            warn!(self.desk.log, "a schedule has no further instant"; "channel" => self.name());
+            return std::future::pending().await;
+        };
+        match self.desk.in_turn(self.desk.ledger.align(align)).await? {
+            Aligned::At(cursor) => {
+                self.seat.set_rested(false);
+                Ok(Some(cursor))
             }
+            Aligned::NotActive => Err(Obstacle::NotActive),
         }
     }
 
@@ -154,16 +186,8 @@ impl Course<'_> {
                 metrics.skipped_for_singleton(skipped as u64);
                 Ok(Some(Cursor { next_fire_at: next, ..cursor }))
             }
-            Materialised::Moved(elsewhere) => {
-                if elsewhere.paused_at.is_some() {
-                    sleep(PAUSED).await;
-                }
-                Ok(Some(elsewhere))
-            }
-            Materialised::Gone => {
-                sleep(PAUSED).await;
-                Ok(None)
-            }
+            Materialised::Moved(elsewhere) => Ok(Some(elsewhere)),
+            Materialised::Gone => Ok(None),
         }
     }
 

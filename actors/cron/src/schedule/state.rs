@@ -1,9 +1,12 @@
 //! What a schedule does next: pure, no clock, no I/O.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use svc_ledger::{Align, Cursor, Plan};
 
 use crate::seat::Timetable;
+
+/// How far a cursor may be behind that somebody follows, with room for a slow answer.
+const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 
 /// The next step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,18 +17,13 @@ pub(crate) enum Step {
     Wait(DateTime<Utc>),
     /// Put what has passed on record.
     Write,
-    /// Do nothing: the ledger knows a newer version, which this node will hear of.
-    Outdated,
 }
 
 /// What follows from the cursor as it was last seen.
 pub(crate) fn step(timetable: &Timetable, cursor: Option<&Cursor>, now: DateTime<Utc>) -> Step {
     let Some(cursor) = cursor else { return Step::Align };
-    let version = timetable.channel.channel_version;
-    if cursor.channel_version > version {
-        return Step::Outdated;
-    }
-    let is_own = cursor.config_hash == timetable.hash && cursor.channel_version == version;
+    let is_own =
+        cursor.config_hash == timetable.hash && cursor.channel_version == timetable.channel.channel_version;
     if cursor.paused_at.is_some() || !is_own {
         return Step::Align;
     }
@@ -34,12 +32,14 @@ pub(crate) fn step(timetable: &Timetable, cursor: Option<&Cursor>, now: DateTime
 }
 
 /// What is asked of the ledger: the first instant after now, where the schedule begins; `None` where there is none.
-pub(crate) fn align(timetable: &Timetable, now: DateTime<Utc>) -> Option<Align> {
+/// One that has `rested` goes on only where another node has moved its cursor meanwhile.
+pub(crate) fn align(timetable: &Timetable, rested: bool, now: DateTime<Utc>) -> Option<Align> {
     Some(Align {
         channel_id: timetable.channel.channel_id.clone(),
         version: timetable.channel.channel_version,
         config_hash: timetable.hash.clone(),
         next_fire_at: timetable.schedule.next_after(now)?.naive_utc(),
+        forsaken_before: rested.then(|| (now - FOLLOWED).naive_utc()),
     })
 }
 
@@ -58,7 +58,6 @@ pub(crate) fn bounded(mut plan: Plan, most: usize) -> Plan {
 
 #[cfg(test)]
 mod tests {
-    use chrono::TimeDelta;
     use svc_ledger::{Misfire, Missed};
     use svc_schedule::Schedule;
     use svc_store::ChannelFacts;
@@ -107,14 +106,10 @@ mod tests {
     fn it_agrees_with_the_ledger_first_where_it_does_not_know_paused_or_changed() {
         let timetable = timetable(2, "a");
         let paused = Cursor { paused_at: Some(now().naive_utc()), ..cursor(2, "a", -1) };
-        for seen in [None, Some(paused), Some(cursor(2, "b", -1)), Some(cursor(1, "a", -1))] {
+        let others = [cursor(2, "b", -1), cursor(1, "a", -1), cursor(3, "a", -1)];
+        for seen in [None, Some(paused)].into_iter().chain(others.map(Some)) {
             assert_eq!(step(&timetable, seen.as_ref(), now()), Step::Align, "{seen:?}");
         }
-    }
-
-    #[test]
-    fn an_older_version_keeps_away_from_the_cursor_of_a_newer_one() {
-        assert_eq!(step(&timetable(2, "a"), Some(&cursor(3, "b", -1)), now()), Step::Outdated);
     }
 
     #[test]
@@ -147,7 +142,10 @@ mod tests {
 
     #[test]
     fn a_schedule_begins_after_now() {
-        let align = align(&timetable(2, "a"), now()).unwrap();
-        assert_eq!(align.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
+        let begins = align(&timetable(2, "a"), false, now()).unwrap();
+        assert_eq!(begins.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
+        assert_eq!(begins.forsaken_before, None, "a restart goes on where the cursor stands");
+        let rested = align(&timetable(2, "a"), true, now()).unwrap();
+        assert_eq!(rested.forsaken_before, Some((now() - FOLLOWED).naive_utc()));
     }
 }

@@ -304,6 +304,10 @@ impl Node {
         self.store.channels().set_status(id, status, None, gates, mutation()).await.unwrap();
     }
 
+    pub(crate) async fn delete(&self, id: &str) {
+        self.store.channels().delete(id, mutation()).await.unwrap();
+    }
+
     async fn workflow(&self, id: &str) {
         let workflows = self.store.workflows();
         if workflows.latest(id).await.unwrap().is_some() {

@@ -59,6 +59,10 @@ fn a_run_ends_as_its_workflow_does_and_says_why() {
         assert_eq!(&*row.row.status, "failed");
 
         assert_eq!(node.metric("cron_occurrences_total{status=\"failed\"}"), 4.0);
+        let ran = |channel: &str| {
+            node.metric(&format!("cron_execution_duration_seconds_count{{channel=\"{channel}\"}}"))
+        };
+        assert_eq!((ran("well"), ran("refused")), (1.0, 0.0), "a refusal is no run");
         let letters = svc_store::DeadLetterFilter::default();
         let (letters, _) = node.store.dead_letters().list(letters, svc_model::Page::default()).await.unwrap();
         assert!(letters.is_empty(), "a failed run is no dead letter");
@@ -209,5 +213,48 @@ fn a_node_leaves_what_it_is_not_to_serve_to_others() {
         assert_eq!(outcome(&other, &row.row.id).await.row.status, "completed");
         other.end().await;
         filtering.end().await;
+    });
+}
+
+#[test]
+fn a_run_whose_channel_is_deleted_meanwhile_leaves_a_trace_that_ends() {
+    run(async |world| {
+        let node = world
+            .start_with(|plan| {
+                plan.settings.lease = std::time::Duration::from_secs(2);
+                plan.settings.heartbeat = std::time::Duration::from_millis(400);
+            })
+            .await;
+        node.channel("gone", rarely("hold"), json!({})).await;
+        let row = trigger(&node, "gone").await;
+        until(async || world.witness.running() == 1).await;
+        let id = node.store.ledger().get(&row.row.id).await.unwrap().unwrap().trace_id.unwrap();
+        node.set_status("gone", svc_model::Status::Archived).await;
+        node.delete("gone").await;
+        let trace = async || node.store.traces().get(&id).await.unwrap().unwrap();
+        until(async || trace().await.row.status.as_str() == "failed").await;
+        assert!(trace().await.row.error_message.unwrap().contains("lost"));
+        assert_eq!(world.witness.running(), 0);
+        node.end().await;
+    });
+}
+
+#[test]
+fn a_row_is_run_by_the_version_that_wrote_it_or_a_newer_one() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("tick", rarely(""), json!({})).await;
+        // Activated by another node: this one was not told.
+        node.store_channel("tick", rarely(""), json!({})).await;
+        let facts = ChannelFacts {
+            channel_id: "tick".into(),
+            channel_name: "tick".into(),
+            channel_version: 2,
+            workflow_id: Some("tick".into()),
+        };
+        let row = node.store.ledger().trigger(facts, audit()).await.unwrap();
+        node.cron.as_ref().unwrap().nudge();
+        assert_eq!(outcome(&node, &row.row.id).await.executing_version, Some(2));
+        node.end().await;
     });
 }

@@ -169,3 +169,80 @@ fn a_transport_that_cannot_be_followed_quarantines_its_channel_alone() {
         node.end().await;
     });
 }
+
+#[test]
+fn a_node_that_was_not_told_takes_a_new_version_up_when_whoever_activated_it_is_gone() {
+    run(async |world| {
+        let (first, other) = (world.start().await, world.start().await);
+        first.channel("tick", every_second(""), json!({})).await;
+        other.registry.reload(Scope::channel("tick")).await.unwrap();
+        other.come_to("tick", "completed", 2).await;
+        let zone = json!({"schedule": "* * * * * *", "timezone": "Europe/Berlin"});
+        first.channel("tick", zone, json!({})).await;
+        let version = async || other.store.ledger().cursors().await.unwrap()[0].channel_version;
+        until(async || version().await == 2).await;
+        first.crash().await;
+        let so_far = other.of_status("tick", "completed").await.len();
+        other.come_to("tick", "completed", so_far + 3).await;
+        let newest = other.of_status("tick", "completed").await.pop().unwrap();
+        assert_eq!((newest.channel_version, newest.executing_version), (2, Some(2)));
+        other.end().await;
+    });
+}
+
+#[test]
+fn a_channel_archived_or_deleted_elsewhere_comes_back_nowhere() {
+    run(async |world| {
+        let (first, other) = (world.start().await, world.start().await);
+        for channel in ["archived", "deleted"] {
+            first.channel(channel, every_second(""), json!({})).await;
+            other.registry.reload(Scope::channel(channel)).await.unwrap();
+            other.come_to(channel, "completed", 1).await;
+        }
+        for channel in ["archived", "deleted"] {
+            first.set_status(channel, Status::Archived).await;
+        }
+        first.delete("deleted").await;
+        // Nobody is told; each finds out by itself.
+        for node in [&first, &other] {
+            for channel in ["archived", "deleted"] {
+                until(async || node.state_of(&format!("cron/schedules/{channel}")).is_none()).await;
+            }
+        }
+        let cursors = first.store.ledger().cursors().await.unwrap();
+        assert_eq!(cursors.len(), 1);
+        assert!(cursors[0].channel_id == "archived" && cursors[0].paused_at.is_some());
+        assert!(first.occurrences("deleted").await.is_empty());
+        first.end().await;
+        other.end().await;
+    });
+}
+
+#[test]
+fn a_channel_that_leaves_quarantine_begins_at_now() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("tick", every_second(""), json!({})).await;
+        node.come_to("tick", "completed", 1).await;
+        let sound = world.read("(SELECT transport_config_json FROM channels)");
+        world.execute("DROP TRIGGER channels_active_frozen");
+        let author = async |transport: &str| {
+            world.execute(&format!("UPDATE channels SET transport_config_json = '{transport}'"));
+            node.registry.reload(Scope::All).await.unwrap();
+        };
+        author(r#"{"schedule": "every day"}"#).await;
+        assert!(node.reason("tick").is_some());
+        until(async || node.state_of("cron/schedules/tick").is_none()).await;
+        let before = node.occurrences("tick").await.len();
+        world.execute("UPDATE cron_schedule_state SET next_fire_at = datetime('now', '-20 seconds')");
+        author(&sound).await;
+        node.come_to("tick", "completed", before + 2).await;
+        let rows = node.occurrences("tick").await;
+        assert!(rows.iter().all(|row| row.row.status == "completed"
+            || row.row.status == "pending"
+            || row.row.status == "claimed"
+            || row.row.status == "running"));
+        assert!(rows.len() < before + 8, "twenty seconds are not made up for: {}", rows.len());
+        node.end().await;
+    });
+}

@@ -23,8 +23,8 @@ pub use audit::{Audit, AuditFilter};
 pub(crate) use connectors::seal;
 pub use connectors::{ConnectorUser, Connectors, StoredConnector};
 pub use cron::{
-    Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised, OccurrenceFilter,
-    OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
+    Aligned, Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised,
+    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
 };
 pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters};
 pub use epoch::Epoch;

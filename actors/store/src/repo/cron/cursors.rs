@@ -8,11 +8,13 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_ledger::{Align, Cursor};
 
+use super::model::Aligned;
 use super::rows::columns;
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::schema::cron_schedule_state as state;
+use crate::repo::IDS_PER_QUERY;
+use crate::schema::{channels, cron_schedule_state as state};
 
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = state)]
@@ -64,7 +66,24 @@ pub(super) async fn save(conn: &mut Conn, cursor: &Cursor) -> Result<(), StoreEr
     Ok(())
 }
 
-pub(super) async fn align(conn: &mut Conn, align: &Align) -> Result<Cursor, StoreError> {
+/// Whether a version is active. It stays so until the transaction ends: whoever archives or deletes it, and then
+/// changes its cursor, waits.
+async fn is_active(conn: &mut Conn, channel_id: &str, version: i64) -> Result<bool, StoreError> {
+    let row = channels::table
+        .find((channel_id, version))
+        .filter(channels::status.eq("active"))
+        .select(channels::version);
+    let row: Option<i64> = match conn {
+        Conn::Sqlite(c) => row.first(c).await.optional()?,
+        Conn::Postgres(c) => row.for_share().first(&mut **c).await.optional()?,
+    };
+    Ok(row.is_some())
+}
+
+pub(super) async fn align(conn: &mut Conn, align: &Align) -> Result<Aligned, StoreError> {
+    if !is_active(conn, &align.channel_id, align.version).await? {
+        return Ok(Aligned::NotActive);
+    }
     let begun = Cursor::begin(align);
     let insert = diesel::insert_into(state::table)
         .values((
@@ -76,38 +95,38 @@ pub(super) async fn align(conn: &mut Conn, align: &Align) -> Result<Cursor, Stor
         .on_conflict(state::channel_id)
         .do_nothing();
     if on!(conn, c => insert.execute(c).await)? > 0 {
-        return Ok(begun);
+        return Ok(Aligned::At(begun));
     }
-    let Some(mut cursor) = lock(conn, &align.channel_id).await? else {
-        // It went between the two statements, with its channel.
-        return Err(StoreError::Unavailable("the cursor has just been deleted".into()));
-    };
+    // Only a foreign hand deletes the cursor of an active channel.
+    let Some(mut cursor) = lock(conn, &align.channel_id).await? else { return Ok(Aligned::NotActive) };
     if cursor.align(align) {
         save(conn, &cursor).await?;
     }
-    Ok(cursor)
+    Ok(Aligned::At(cursor))
 }
 
 pub(super) struct PauseStale {
-    pub(super) serving: HashSet<String>,
+    pub(super) resting: HashSet<String>,
     pub(super) overdue: Duration,
 }
 
 /// A cursor that somebody has locked is being moved, and so is not stale.
 pub(super) async fn pause_stale(conn: &mut Conn, stale: &PauseStale) -> Result<Vec<String>, StoreError> {
     let overdue = state::table
-        .select(columns::<Row>())
+        .select((state::channel_id, state::updated_at))
         .filter(state::paused_at.is_null())
         .filter(state::next_fire_at.lt(FromNow::seconds(-stale.overdue.as_secs_f64())))
         .order(state::channel_id.asc());
-    let rows: Vec<Row> = on!(conn, c => overdue.load(c).await)?;
-    let forsaken: Vec<String> = rows
-        .into_iter()
-        .filter(|row| !stale.serving.contains(&row.channel_id))
-        .map(|row| row.channel_id)
-        .collect();
+    let rows: Vec<(String, NaiveDateTime)> = on!(conn, c => overdue.load(c).await)?;
+    let active = scheduled(conn, rows.iter().map(|(id, _)| id.as_str()).collect()).await?;
+    let now = clock::now(conn).await?;
+    // A channel that cannot run on one node may run on another, which then moves its cursor.
+    let rests = |id: &str, moved: NaiveDateTime| {
+        stale.resting.contains(id) && (now - moved).to_std().is_ok_and(|still| still > stale.overdue)
+    };
+    let forsaken = rows.into_iter().filter(|(id, moved)| !active.contains(id) || rests(id, *moved));
     let mut paused = Vec::new();
-    for id in forsaken {
+    for (id, _) in forsaken {
         let row = state::table.find(&id).select(columns::<Row>());
         let row: Option<Row> = match conn {
             Conn::Sqlite(c) => row.first(c).await.optional()?,
@@ -121,6 +140,20 @@ pub(super) async fn pause_stale(conn: &mut Conn, stale: &PauseStale) -> Result<V
         }
     }
     Ok(paused)
+}
+
+/// Those of the channels that are active and run by the clock.
+async fn scheduled(conn: &mut Conn, ids: Vec<&str>) -> Result<HashSet<String>, StoreError> {
+    let mut found = HashSet::new();
+    for ids in ids.chunks(IDS_PER_QUERY) {
+        let some = channels::table
+            .filter(channels::channel_id.eq_any(ids))
+            .filter(channels::status.eq("active"))
+            .filter(channels::protocol.eq("cron"))
+            .select(channels::channel_id);
+        found.extend(on!(conn, c => some.load::<String>(c).await)?);
+    }
+    Ok(found)
 }
 
 fn is_overdue(cursor: &Cursor, overdue: Duration, now: NaiveDateTime) -> bool {

@@ -4,7 +4,7 @@
 //! The rules are those of [`svc_ledger`]: each act reads the rows under lock, applies them, and writes what they leave.
 //! The queries find rows and never decide. The clock is the database's. On SQLite the writer runs every act, one after
 //! the other; on PostgreSQL each is a short transaction of its own, so that one that waits for a row holds up nobody.
-//! There rows are locked in one order: the cursor, then a concurrency key and its slots by number, then occurrences.
+//! There rows are locked in one order: the channel, its cursor, then a concurrency key and its slots by number, then occurrences.
 //! Whoever takes many occurrences passes over those that are locked. An act that others got in the way of, which the
 //! database undid, is done again a few times.
 //!
@@ -27,6 +27,7 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 use svc_ledger::{Align, ClaimKey, Cursor, HeldSlot, Settlement, Singleton};
 use svc_model::Page;
+use uuid::Uuid;
 
 use crate::clock;
 use crate::error::StoreError;
@@ -39,7 +40,7 @@ use crate::store::Store;
 
 pub(super) use cursors::pause;
 pub use model::{
-    Backlog, ChannelFacts, Claim, Claims, Exhausted, Materialise, Materialised, OccurrenceFilter,
+    Aligned, Backlog, ChannelFacts, Claim, Claims, Exhausted, Materialise, Materialised, OccurrenceFilter,
     OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
 };
 
@@ -69,12 +70,12 @@ impl Ledger {
         self.0.read(operation("cursors"), |conn| Box::pin(cursors::all(conn))).await
     }
 
-    /// Makes the cursor of a schedule, or takes it over as [`Cursor::align`] says; answers how it stands. Where its
-    /// hash is not the one given, a newer version is being scheduled.
+    /// Makes the cursor of a schedule, or takes it over as [`Cursor::align`] says; answers how it stands. Nothing is
+    /// written unless that version of the channel is active.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn align(&self, align: Align) -> Result<Cursor, StoreError> {
+    pub async fn align(&self, align: Align) -> Result<Aligned, StoreError> {
         self.0.transact(operation("align"), align, |conn, align| Box::pin(cursors::align(conn, align))).await
     }
 
@@ -88,17 +89,18 @@ impl Ledger {
         self.0.transact(operation("materialise"), order, step).await
     }
 
-    /// Pauses the cursors of channels not among those given that have been due for longer than `overdue`, so that
-    /// nobody moves them; answers which.
+    /// Pauses the cursors that have been due for longer than `overdue` and have nobody to move them; answers which.
+    /// Those are cursors of channels that have no active version, and of those that rest at the caller and that nobody
+    /// has moved for as long.
     ///
     /// # Errors
     /// When the database does not answer.
     pub async fn pause_stale(
         &self,
-        serving: HashSet<String>,
+        resting: HashSet<String>,
         overdue: Duration,
     ) -> Result<Vec<String>, StoreError> {
-        let stale = cursors::PauseStale { serving, overdue };
+        let stale = cursors::PauseStale { resting, overdue };
         let step: Step<_, _> = |conn, stale| Box::pin(cursors::pause_stale(conn, stale));
         self.0.transact(operation("pause_stale"), stale, step).await
     }
@@ -191,6 +193,15 @@ impl Ledger {
     pub async fn give_back(&self, claim: &Claim, slot: Option<&HeldSlot>) -> Result<bool, StoreError> {
         let back = run::GiveBack { claim: claim.clone(), slot: slot.cloned() };
         self.0.transact(operation("give_back"), back, |conn, back| Box::pin(run::give_back(conn, back))).await
+    }
+
+    /// Ends the trace of a run whose claim was lost, as failed; one that has ended stays as it is.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn end_lost(&self, trace: Uuid) -> Result<(), StoreError> {
+        let step: Step<_, _> = |conn, trace| Box::pin(run::end_lost(conn, *trace));
+        self.0.transact(operation("end_lost"), trace, step).await
     }
 
     /// The occurrences that pass the filter, newest first: a page of them, and how many there are in all. With the

@@ -36,6 +36,15 @@ pub struct Materialise {
     pub singleton: Option<Singleton>,
 }
 
+/// Where a schedule stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Aligned {
+    /// There.
+    At(svc_ledger::Cursor),
+    /// Nowhere: that version of the channel is not active. It was archived, deleted or followed by another one.
+    NotActive,
+}
+
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Materialised {

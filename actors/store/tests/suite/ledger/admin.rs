@@ -15,7 +15,7 @@ pub(crate) async fn only_what_failed_or_was_skipped_is_retried_and_the_act_is_on
     let store = db.store().await;
     let ledger = store.ledger();
     let records = async || store.audit().list(AuditFilter::default(), Page::default()).await.unwrap().0;
-    written(&ledger, "c", 1).await;
+    written(&db, &ledger, "c", 1).await;
     let claim = claimed(&ledger, "a").await;
     let id = claim.key.id.to_string();
     for status in ["pending", "claimed", "running", "completed", "paused"] {
@@ -75,8 +75,8 @@ pub(crate) async fn what_an_admin_triggers_is_due_now_and_on_record(db: Database
 
 pub(crate) async fn occurrences_are_filtered_and_newest_first(db: Database) {
     let ledger = db.store().await.ledger();
-    let first = written(&ledger, "c", 5).await;
-    written(&ledger, "d", 2).await;
+    let first = written(&db, &ledger, "c", 5).await;
+    written(&db, &ledger, "d", 2).await;
     let claim = claimed(&ledger, "a").await;
     assert!(ledger.settle(&claim.key, None, Settlement::Failed { message: "x".into() }, None).await.unwrap());
     let found = async |filter| {
@@ -101,7 +101,7 @@ pub(crate) async fn occurrences_are_filtered_and_newest_first(db: Database) {
 
 pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twice_before_them(db: Database) {
     let ledger = db.store().await.ledger();
-    written(&ledger, "c", 25).await;
+    written(&db, &ledger, "c", 25).await;
     // One transaction writes them at one instant: the id keeps them in order.
     db.execute("UPDATE cron_occurrences SET created_at = '2026-01-01 00:00:00'").await.unwrap();
     let page = async |offset| {
@@ -124,8 +124,8 @@ pub(crate) async fn pages_show_each_row_once_and_rows_that_arrive_show_none_twic
 
 pub(crate) async fn pages_by_cursor_stay_what_they_were_while_rows_arrive(db: Database) {
     let ledger = db.store().await.ledger();
-    let first = written(&ledger, "c", 25).await;
-    written(&ledger, "d", 1).await;
+    let first = written(&db, &ledger, "c", 25).await;
+    written(&db, &ledger, "d", 1).await;
     let of_c = || OccurrenceFilter { channel_id: Some("c".into()), ..Default::default() };
     let before = ids(&ledger.list(of_c(), Page::default(), None).await.unwrap());
     let (mut cursor, mut found) = (None, Vec::new());
@@ -163,8 +163,8 @@ fn ids(page: &OccurrencePage) -> Vec<String> {
 pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: Database) {
     let ledger = db.store().await.ledger();
     assert_eq!(ledger.backlog().await.unwrap(), Default::default());
-    let first = written(&ledger, "c", 3).await;
-    written(&ledger, "d", 1).await;
+    let first = written(&db, &ledger, "c", 3).await;
+    written(&db, &ledger, "d", 1).await;
     let claim = claimed(&ledger, "a").await;
     let backlog = ledger.backlog().await.unwrap();
     assert_eq!(backlog.pending, 3);
@@ -186,7 +186,7 @@ pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: Database) {
 
 pub(crate) async fn what_has_ended_goes_with_age_and_what_waits_never(db: Database) {
     let ledger = db.store().await.ledger();
-    written(&ledger, "c", 9).await;
+    written(&db, &ledger, "c", 9).await;
     for status in [
         "completed",
         "failed",

@@ -7,25 +7,26 @@ use chrono::{NaiveDateTime, TimeZone, Utc};
 use futures_util::future::join_all;
 use svc_ledger::{Align, Misfire, Missed};
 use svc_model::{Page, Status};
-use svc_store::{Materialised, OccurrenceFilter, OccurrencePage};
+use svc_store::{Aligned, Materialised, OccurrenceFilter, OccurrencePage};
 
 use super::super::{any, channel, gates, workflow};
-use super::{Database, ago, align, claimed, one, order, seconds, start, statuses, written};
+use super::{Database, ago, align, aligned, claimed, one, order, seconds, start, statuses, written};
 
 pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: Database) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
-    let made = ledger.align(align("c", next)).await.unwrap();
+    let made = aligned(&db, &ledger, align("c", next)).await;
     assert_eq!((made.next_fire_at, made.paused_at, made.channel_version), (next, None, 1));
     let later = next + seconds(99);
     let edited = Align { version: 2, ..align("c", later) };
-    let kept = ledger.align(edited.clone()).await.unwrap();
+    let kept = aligned(&db, &ledger, edited.clone()).await;
     assert_eq!((kept.next_fire_at, kept.channel_version), (next, 2), "it goes on where it stands");
     let other = Align { version: 3, config_hash: "other".into(), ..edited };
-    let anew = ledger.align(other).await.unwrap();
+    let anew = aligned(&db, &ledger, other).await;
     assert_eq!((anew.next_fire_at, anew.config_hash.as_str()), (later, "other"));
+    db.execute("UPDATE channels SET status = 'archived' WHERE version < 3").await.unwrap();
     let stale = ledger.align(align("c", next)).await.unwrap();
-    assert_eq!(stale, anew, "a node that has not heard changes nothing");
+    assert_eq!(stale, Aligned::NotActive, "a node that has not heard changes nothing");
     assert_eq!(ledger.cursors().await.unwrap(), [anew]);
 }
 
@@ -33,7 +34,7 @@ pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: Database) {
     let nodes = [db.store().await.ledger(), db.store().await.ledger()];
     let from = ago(&nodes[0], 100).await;
     let mut next = from;
-    nodes[0].align(align("c", from)).await.unwrap();
+    aligned(&db, &nodes[0], align("c", from)).await;
     for round in 1..=5 {
         let tries = (0..8).map(|n| nodes[n % 2].materialise(order("c", next, 3)));
         let answers = join_all(tries).await;
@@ -60,7 +61,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: D
     plan.fire = vec![from + seconds(41), from + seconds(59)];
     plan.missed = Some(missed);
     assert_eq!(ledger.materialise(plan.clone()).await.unwrap(), Materialised::Gone, "there is no cursor");
-    ledger.align(align("c", from)).await.unwrap();
+    aligned(&db, &ledger, align("c", from)).await;
     let written = ledger.materialise(plan.clone()).await.unwrap();
     assert_eq!(written, Materialised::Written { inserted: 2, skipped: 0 });
     assert_eq!(statuses(&ledger).await, ["skipped_misfire", "pending", "pending"]);
@@ -82,7 +83,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: D
 
 pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: Database) {
     let ledger = db.store().await.ledger();
-    let from = written(&ledger, "c", 1).await + seconds(1);
+    let from = written(&db, &ledger, "c", 1).await + seconds(1);
     let singleton = one("shared");
     let claim = claimed(&ledger, "a").await;
     start(&ledger, &claim, Some(&singleton)).await;
@@ -109,7 +110,7 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     let is_paused = async || ledger.cursors().await.unwrap()[0].paused_at.is_some();
     channels.create(Some("c".into()), channel("c", None), any()).await.unwrap();
     channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
-    let from = written(&ledger, "c", 2).await + seconds(2);
+    let from = written(&db, &ledger, "c", 2).await + seconds(2);
     channels.new_version("c", any()).await.unwrap();
     channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
     assert!(!is_paused().await, "a new version takes over");
@@ -119,7 +120,13 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     assert!(matches!(moved, Materialised::Moved(cursor) if cursor.paused_at.is_some()), "nothing is written");
     assert_eq!(statuses(&ledger).await.len(), 2, "what is on record stays");
     let later = from + seconds(500);
-    let anew = ledger.align(align("c", later)).await.unwrap();
+    let late = Align { version: 2, ..align("c", later) };
+    assert_eq!(ledger.align(late.clone()).await.unwrap(), Aligned::NotActive, "a node that has not heard");
+    assert!(is_paused().await);
+    channels.new_version("c", any()).await.unwrap();
+    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    let third = Align { version: 3, ..late };
+    let anew = aligned(&db, &ledger, third.clone()).await;
     assert_eq!((anew.next_fire_at, anew.paused_at), (later, None));
 
     let claim = claimed(&ledger, "a").await;
@@ -130,18 +137,39 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     assert!(!ledger.renew(&claim.key, None, super::LEASE).await.unwrap(), "a run of it is lost");
     let held = ledger.slots_held(vec!["k".into()]).await.unwrap();
     assert_eq!(held.get("k"), Some(&1), "and nobody follows it before it has noticed");
+    assert_eq!(ledger.align(third).await.unwrap(), Aligned::NotActive);
+    assert!(ledger.cursors().await.unwrap().is_empty(), "nothing comes back of a channel that is gone");
+}
+
+pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: Database) {
+    let ledger = db.store().await.ledger();
+    let next = ago(&ledger, 10).await;
+    aligned(&db, &ledger, Align { version: 3, ..align("c", next) }).await;
+    db.execute("DELETE FROM channels").await.unwrap();
+    let later = next + seconds(99);
+    let anew = aligned(&db, &ledger, align("c", later)).await;
+    assert_eq!((anew.next_fire_at, anew.channel_version), (later, 1));
 }
 
 pub(crate) async fn a_cursor_that_nobody_moves_is_paused(db: Database) {
     let ledger = db.store().await.ledger();
-    for (channel, due) in [("served", 100), ("forsaken", 100), ("recent", 10), ("ahead", -100)] {
+    for (channel, due) in [("active", 100), ("archived", 100), ("recent", 10), ("resting", 100)] {
         let next = ago(&ledger, due).await;
-        ledger.align(align(channel, next)).await.unwrap();
+        aligned(&db, &ledger, align(channel, next)).await;
     }
-    let serving = HashSet::from(["served".to_owned()]);
+    db.execute("UPDATE channels SET status = 'archived' WHERE channel_id IN ('archived', 'recent')")
+        .await
+        .unwrap();
+    let resting = || HashSet::from(["resting".to_owned()]);
     let overdue = Duration::from_secs(60);
-    assert_eq!(ledger.pause_stale(serving.clone(), overdue).await.unwrap(), ["forsaken"]);
-    assert!(ledger.pause_stale(serving, overdue).await.unwrap().is_empty(), "once is enough");
-    let paused: Vec<_> = ledger.cursors().await.unwrap().into_iter().map(|c| c.paused_at.is_some()).collect();
-    assert_eq!(paused, [false, true, false, false], "ahead, forsaken, recent, served");
+    let paused = ledger.pause_stale(resting(), overdue).await.unwrap();
+    assert_eq!(paused, ["archived"], "somebody has just moved the cursor of the one that rests here");
+    assert!(ledger.pause_stale(resting(), overdue).await.unwrap().is_empty(), "once is enough");
+    let moment = Duration::from_secs(1);
+    let mut paused = Vec::new();
+    while !paused.contains(&"resting".to_owned()) {
+        paused.extend(ledger.pause_stale(resting(), moment).await.unwrap());
+    }
+    paused.sort();
+    assert_eq!(paused, ["recent", "resting"], "one that is active and rests nowhere is somebody's");
 }

@@ -9,11 +9,11 @@ pub(crate) mod runs;
 use std::time::Duration;
 
 use chrono::{NaiveDateTime, SubsecRound, TimeDelta};
-use svc_ledger::{Align, Singleton};
+use svc_ledger::{Align, Cursor, Singleton};
 use svc_model::Page;
 use svc_store::{
-    AuditEntry, ChannelFacts, Claim, Ledger, Materialise, Materialised, OccurrenceFilter, OccurrenceRecord,
-    Started,
+    Aligned, AuditEntry, ChannelFacts, Claim, Ledger, Materialise, Materialised, OccurrenceFilter,
+    OccurrenceRecord, Started,
 };
 
 use super::database::Database;
@@ -31,7 +31,29 @@ pub(crate) fn facts(channel: &str) -> ChannelFacts {
 }
 
 pub(crate) fn align(channel: &str, next: NaiveDateTime) -> Align {
-    Align { channel_id: channel.into(), version: 1, config_hash: "hash".into(), next_fire_at: next }
+    Align {
+        channel_id: channel.into(),
+        version: 1,
+        config_hash: "hash".into(),
+        next_fire_at: next,
+        forsaken_before: None,
+    }
+}
+
+/// Takes a cursor over whose channel is active.
+pub(crate) async fn aligned(db: &Database, ledger: &Ledger, align: Align) -> Cursor {
+    let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
+    let Align { channel_id, version, .. } = &align;
+    db.execute(&format!(
+        "{patience} INSERT INTO channels (channel_id, version, name, channel_type, protocol, status)
+         VALUES ('{channel_id}', {version}, '{channel_id}', 'async', 'cron', 'active') ON CONFLICT DO NOTHING"
+    ))
+    .await
+    .unwrap();
+    match ledger.align(align).await.unwrap() {
+        Aligned::At(cursor) => cursor,
+        Aligned::NotActive => panic!("the channel is active"),
+    }
 }
 
 pub(crate) fn seconds(seconds: i64) -> TimeDelta {
@@ -64,9 +86,9 @@ pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> Materiali
 }
 
 /// Puts so many instants on record, all of them due; answers the first.
-pub(crate) async fn written(ledger: &Ledger, channel: &str, count: i64) -> NaiveDateTime {
+pub(crate) async fn written(db: &Database, ledger: &Ledger, channel: &str, count: i64) -> NaiveDateTime {
     let from = ago(ledger, 1000).await;
-    ledger.align(align(channel, from)).await.unwrap();
+    aligned(db, ledger, align(channel, from)).await;
     let written = ledger.materialise(order(channel, from, count)).await.unwrap();
     assert_eq!(written, Materialised::Written { inserted: usize::try_from(count).unwrap(), skipped: 0 });
     from

@@ -154,7 +154,7 @@ pub(crate) async fn the_database_holds_what_the_rules_alone_leave(db: Database) 
         )
         .await
         .unwrap();
-        written(&ledger, "c", ROWS).await;
+        written(&db, &ledger, "c", ROWS).await;
         let mut rows = ledger.list(OccurrenceFilter::default(), Page::default(), None).await.unwrap().rows;
         rows.sort_by_key(|row| row.scheduled_for);
         let mut memory = Memory::default();

@@ -7,7 +7,8 @@ use svc_ledger::{Settlement, Singleton};
 use svc_store::{Ledger, Started};
 
 use super::{
-    Database, LEASE, MOST, ago, align, audit, claimed, expire, facts, order, start, statuses, written,
+    Database, LEASE, MOST, ago, align, aligned, audit, claimed, expire, facts, order, start, statuses,
+    written,
 };
 
 async fn nodes<const N: usize>(db: &Database) -> [Ledger; N] {
@@ -21,7 +22,7 @@ async fn nodes<const N: usize>(db: &Database) -> [Ledger; N] {
 pub(crate) async fn no_row_is_claimed_twice(db: Database) {
     let nodes = nodes::<3>(&db).await;
     for channel in ["a", "b", "c", "d"] {
-        written(&nodes[0], channel, 30).await;
+        written(&db, &nodes[0], channel, 30).await;
     }
     let holders: Vec<String> = (0..12).map(|n| format!("h{n}")).collect();
     let mut taken = HashSet::new();
@@ -50,7 +51,7 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: Database) {
     let singleton = Singleton { key: "shared".into(), slots: 3 };
     for round in 0..4 {
         let channel = format!("c{round}");
-        written(&nodes[0], &channel, 12).await;
+        written(&db, &nodes[0], &channel, 12).await;
         let claims = nodes[0].claim("n", LEASE, 12, MOST, Vec::new()).await.unwrap().claimed;
         let starts =
             claims.iter().enumerate().map(|(n, claim)| start(&nodes[n % 3], claim, Some(&singleton)));
@@ -77,7 +78,7 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: Database) {
 
 pub(crate) async fn one_of_those_who_take_an_abandoned_row_over_gets_it(db: Database) {
     let nodes = nodes::<3>(&db).await;
-    written(&nodes[0], "c", 1).await;
+    written(&db, &nodes[0], "c", 1).await;
     let mut attempt = 1;
     let claim = claimed(&nodes[0], "first").await;
     for _ in 0..4 {
@@ -98,7 +99,7 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: Database)
     let nodes = nodes::<3>(&db).await;
     let from = ago(&nodes[0], 500).await;
     for channel in ["a", "b"] {
-        nodes[0].align(align(channel, from)).await.unwrap();
+        aligned(&db, &nodes[0], align(channel, from)).await;
     }
     let singleton = Singleton { key: "shared".into(), slots: 2 };
     let (singleton, db) = (&singleton, &db);

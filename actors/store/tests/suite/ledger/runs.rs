@@ -8,7 +8,8 @@ use uuid::Uuid;
 
 use super::super::traces::{end, status};
 use super::{
-    Database, LEASE, MOST, ago, align, claimed, expire, one, order, read, seconds, start, statuses, written,
+    Database, LEASE, MOST, ago, align, aligned, claimed, expire, one, order, read, seconds, start, statuses,
+    written,
 };
 
 fn failed() -> Settlement {
@@ -22,7 +23,7 @@ fn trace() -> NewTrace {
 pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: Database) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    let due = written(&ledger, "c", 1).await;
+    let due = written(&db, &ledger, "c", 1).await;
     let claims = ledger.claim("node", LEASE, 10, MOST, Vec::new()).await.unwrap();
     let claim = &claims.claimed[0];
     assert_eq!((claim.key.holder.as_str(), claim.key.attempt, claim.scheduled_for), ("node", 1, due));
@@ -70,12 +71,12 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: Database) {
 
 pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_time(db: Database) {
     let ledger = db.store().await.ledger();
-    let first = written(&ledger, "b", 3).await;
+    let first = written(&db, &ledger, "b", 3).await;
     let ahead = ago(&ledger, -3600).await;
-    ledger.align(align("later", ahead)).await.unwrap();
+    aligned(&db, &ledger, align("later", ahead)).await;
     ledger.materialise(order("later", ahead, 1)).await.unwrap();
     let earlier = first - seconds(5);
-    ledger.align(align("a", earlier)).await.unwrap();
+    aligned(&db, &ledger, align("a", earlier)).await;
     ledger.materialise(order("a", earlier, 1)).await.unwrap();
     let two = ledger.claim("n", LEASE, 2, MOST, Vec::new()).await.unwrap().claimed;
     assert_eq!(two.iter().map(|claim| claim.scheduled_for).collect::<Vec<_>>(), [earlier, first]);
@@ -90,7 +91,7 @@ pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_
 pub(crate) async fn a_late_write_changes_no_row(db: Database) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    written(&ledger, "c", 1).await;
+    written(&db, &ledger, "c", 1).await;
     let (singleton, first) = (one("k"), trace());
     let first_trace = first.id;
     let late = claimed(&ledger, "a").await;
@@ -123,7 +124,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: Database) {
 pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: Database) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    written(&ledger, "c", 1).await;
+    written(&db, &ledger, "c", 1).await;
     let singleton = one("k");
     let mut last = None;
     for recoveries in 0..=2 {
@@ -153,7 +154,7 @@ pub(crate) async fn a_row_whose_leases_keep_ending_fails_and_frees_its_slot(db: 
 pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: Database) {
     let store = db.store().await;
     let (ledger, traces) = (store.ledger(), store.traces());
-    written(&ledger, "c", 1).await;
+    written(&db, &ledger, "c", 1).await;
     let unclaimed = claimed(&ledger, "a").await;
     assert!(ledger.give_back(&unclaimed, None).await.unwrap());
     let singleton = one("k");
@@ -187,8 +188,8 @@ pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: D
 
 pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: Database) {
     let ledger = db.store().await.ledger();
-    written(&ledger, "c", 2).await;
-    written(&ledger, "d", 1).await;
+    written(&db, &ledger, "c", 2).await;
+    written(&db, &ledger, "d", 1).await;
     let singleton = one("shared");
     let (first, second, third) =
         (claimed(&ledger, "a").await, claimed(&ledger, "b").await, claimed(&ledger, "a").await);
@@ -207,7 +208,7 @@ pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: Database) {
 
 pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: Database) {
     let ledger = db.store().await.ledger();
-    written(&ledger, "c", 2).await;
+    written(&db, &ledger, "c", 2).await;
     let singleton = one("k");
     let (first, second) = (claimed(&ledger, "a").await, claimed(&ledger, "b").await);
     let Started::Running { slot, .. } = start(&ledger, &first, Some(&singleton)).await else {
@@ -225,7 +226,7 @@ pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: Database) {
 
 pub(crate) async fn a_start_whose_trace_is_refused_begins_nothing(db: Database) {
     let ledger = db.store().await.ledger();
-    written(&ledger, "c", 2).await;
+    written(&db, &ledger, "c", 2).await;
     let (first, second) = (claimed(&ledger, "a").await, claimed(&ledger, "a").await);
     let (singleton, trace) = (one("k"), trace());
     ledger.start(&first.key, 1, None, LEASE, Some(trace.clone())).await.unwrap();
