@@ -1,6 +1,7 @@
 //! Workflows that call other channels.
 
 use serde_json::{Value, json};
+use svc_testkit::canary::Canaries;
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{Answer, Client};
 use svc_testkit::server::Server;
@@ -307,12 +308,22 @@ fn confiding(canary: &str) -> Server {
         {"id": "say", "name": "", "function": {"name": "log", "input": {"message": {"var": "payload.key"},
             "fields": {"all": {"var": "payload"}}}}},
         {"id": "text", "name": "", "function": {"name": "publish_json", "input": {"source": "kept", "target": "text"}}},
+        {"id": "xml", "name": "", "function": {"name": "publish_xml", "input": {"source": "kept", "target": "xml"}}},
+        {"id": "twice", "name": "", "function": {"name": "publish_json", "input": {"source": "text", "target": "twice"}}},
+        {"id": "encode", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.hex", "logic": {"hex_encode": {"var": "payload.key"}}},
+            {"path": "data.base64", "logic": {"base64_encode": {"cat": ["x:", {"var": "payload.key"}, "y"]}}},
+            {"path": "data.base64url", "logic": {"base64url_encode": {"var": "payload.key"}}},
+            {"path": "data.url", "logic": {"url_encode": {"var": "payload.key"}}},
+            {"path": "temp_data.split", "logic": {"split": [{"var": "payload.key"}, ""]}}]}}},
+        {"id": "apart", "name": "", "function": {"name": "log", "input": {"message": {"var": "temp_data.split"}}}},
         {"id": "throw", "name": "", "condition": {"==": [{"var": "payload.throw"}, true]},
             "function": {"name": "validation", "input": rule}},
     ]);
     let traced = json!({"tracing": {"task_details": true}});
     serve_with(&mut client, "vault", traced.clone(), tasks);
-    let payload = json!({"key": {"secret": "token"}, "throw": {"var": "payload.throw"}});
+    let payload = json!({"key": {"secret": "token"}, "throw": {"var": "payload.throw"},
+        "made": [{"base64_encode": {"secret": "token"}}, {"lower": {"cat": ["Bearer ", {"secret": "token"}]}}]});
     let mut give = call("vault");
     give["function"]["input"] = json!({"channel": "vault", "data_logic": payload, "output": "data.got"});
     give["continue_on_error"] = json!(true);
@@ -343,8 +354,13 @@ fn a_secret_given_to_a_called_channel_is_recorded_nowhere() {
     let log = server.log_text();
     assert!(log.contains("******"), "the called workflow logged something: {log}");
     seen.push(log);
+    let mut canaries = Canaries::default();
+    canaries.add("token", CANARY.as_bytes(), &[]);
     for text in &seen {
         assert!(!text.contains("canary") && !text.contains("0123456789"), "{text}");
+        assert!(!text.contains("bearer"), "what was made of it is hidden too: {text}");
+        assert!(!text.contains(r#"["c","a","n""#), "what a run makes of it stays out of its log: {text}");
+        assert!(canaries.found("what was seen", text).is_empty(), "{text}");
     }
     assert!(seen.len() > 6, "traces were read");
 }

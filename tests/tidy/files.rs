@@ -35,8 +35,13 @@ fn lints_are_expected_with_a_reason_never_allowed() {
 }
 
 /// Where a test may name a pause: the clock is virtual there, or the pause lies between two looks at a state.
-const MAY_PAUSE: &[&str] =
-    &["actors/supervision/", "actors/store/tests/suite/outages.rs", "tests/kit/server.rs", "tests/tidy/"];
+const MAY_PAUSE: &[&str] = &[
+    "actors/supervision/",
+    "actors/store/tests/suite/outages.rs",
+    "src/vault/tests/by_wire_contract.rs",
+    "tests/kit/server.rs",
+    "tests/tidy/",
+];
 
 #[test]
 fn no_test_sleeps() {

@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use serde_json::{Map, Value};
 use svc_model::FieldError;
 
+use crate::checks::impossible;
 use crate::expression::{Evaluator, Expression, SecretUse};
 use crate::path::Path;
 use crate::reads::Reads;
@@ -19,13 +20,22 @@ pub(crate) struct Compiler<'e> {
 }
 
 impl Compiler<'_> {
-    pub(crate) fn expression(&self, source: &Value, secrets: SecretUse) -> Result<Expression, String> {
+    /// Compiles an expression; what is wrong is told with its place in it. A call that always fails is refused to an
+    /// author only: what is stored goes on.
+    fn expression(&self, source: &Value, secrets: SecretUse) -> Result<Expression, (String, String)> {
         let compiled = if self.check_secrets {
             self.evaluator.compile(source, secrets)
         } else {
             self.evaluator.compile_syntax(source)
         };
-        compiled.inspect(|expression| self.reads.borrow_mut().merge(expression.reads().clone()))
+        let compiled = compiled.map_err(|message| (String::new(), message))?;
+        if !self.check_secrets
+            && let Some(refusal) = impossible(source)
+        {
+            return Err(refusal);
+        }
+        self.reads.borrow_mut().merge(compiled.reads().clone());
+        Ok(compiled)
     }
 }
 
@@ -125,8 +135,8 @@ impl<'i, 'e> Input<'i, 'e> {
     pub(crate) fn logic(&mut self, field: &str, source: &Value, secrets: SecretUse) -> Option<Expression> {
         match self.compiler.expression(source, secrets) {
             Ok(expression) => Some(expression),
-            Err(message) => {
-                self.invalid(field, message);
+            Err((place, message)) => {
+                self.invalid(&format!("{field}{place}"), message);
                 None
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! The shape of the document has been checked before; these checks pass over what they cannot read.
 
+mod arity;
 mod input;
 mod reads;
 mod secrets;
@@ -17,6 +18,8 @@ use crate::builtin::{self, Builtin, Compiler};
 use crate::catalogue;
 use crate::compile::{authored_input, parse_loop};
 use crate::engine::Engine;
+
+pub(crate) use arity::impossible;
 
 impl WorkflowChecks for Engine {
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>) {
@@ -63,6 +66,8 @@ impl Check<'_, '_> {
     fn expression(&mut self, at: &str, source: &Value) {
         if let Err(message) = self.engine.evaluator.compile_syntax(source) {
             self.errors.push(FieldError::invalid(at, message));
+        } else if let Some((place, message)) = impossible(source) {
+            self.errors.push(FieldError::invalid(format!("{at}{place}"), message));
         }
         self.undeclared(at, source);
     }

@@ -181,6 +181,14 @@ fn every_case_gives_the_same_as_a_mapping() {
 }
 
 #[test]
+fn a_rule_that_gives_a_result_is_never_refused_to_its_author() {
+    for Case { name, rule, expected, .. } in every_case() {
+        let refused = crate::checks::impossible(&rule);
+        assert!(refused.is_none() || expected.is_err(), "{name}: {refused:?}");
+    }
+}
+
+#[test]
 fn the_suites_are_whole_and_the_deviations_few() {
     let deviating = datalogic().iter().filter(|case| case.deviates).count();
     assert_eq!((public().len(), datalogic().len(), deviating), (275, 1608, 38));

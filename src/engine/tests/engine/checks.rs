@@ -115,7 +115,7 @@ fn the_payload_of_a_call_may_be_given_twice_and_both_are_checked() {
 
 #[test]
 fn an_alias_for_logic_is_an_expression() {
-    let body = json!({"connector": "c", "body_logic": {"reduce": {"secret": 1}}});
+    let body = json!({"connector": "c", "body_logic": {"length": {"secret": 1}}});
     assert_eq!(input("http_call", body).errors, []);
     let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
     assert_eq!(
