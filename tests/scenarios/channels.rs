@@ -107,7 +107,8 @@ fn a_workflow_nothing_can_dispatch_quarantines_its_channel() {
     let server = start();
     let mut client = server.client();
     echo(&mut client, "fine", json!({}));
-    let connector = json!({"name": "events", "connector_type": "kafka", "config": {}});
+    let connector = json!({"name": "events", "connector_type": "kafka",
+        "config": {"brokers": ["broker.example:9092"], "topic": "t"}});
     assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
     let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [{"id": "publish", "name": "", "function":
         {"name": "publish_kafka", "input": {"connector": "events", "topic": "t"}}}]});

@@ -42,10 +42,10 @@ fn a_schedule_is_required_and_not_blank() {
 
 #[test]
 fn a_schedule_has_five_or_six_fields_or_a_known_short_name() {
-    for good in ["* * * * *", "0 */5 * * * *", " 0  30 3 * * Mon-Fri ", "@hourly", "@yearly"] {
+    for good in ["* * * * *", "0 */5 * * * *", " 0  30 3 * * Mon-Fri ", "@hourly", "@Daily", "@yearly"] {
         assert!(parse_new_channel(&cron(json!({"schedule": good})), &Marked).is_ok(), "{good}");
     }
-    for bad in ["daily", "* * * *", "0 0 0 * * * 2026", "@reboot", "@every 5m", "@Daily", "@"] {
+    for bad in ["daily", "* * * *", "0 0 0 * * * 2026", "@reboot", "@every 5m", "@"] {
         assert_eq!(transport_refused(json!({"schedule": bad})), [("schedule".to_owned(), Invalid)], "{bad}");
     }
 }
