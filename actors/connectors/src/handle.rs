@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use crate::load::Lookup;
 use crate::metrics::ConnectorMetrics;
 use crate::probe::{self, Probe, Unresolved};
 use crate::roster::{Ask, ROSTER, Reload, Roster, Scope, Shared};
-use crate::table::{Driver, LoadStatus, Loaded, State};
+use crate::table::{LoadStatus, Loaded, State};
 
 /// What connectors are made with.
 #[derive(Clone)]
@@ -33,6 +34,19 @@ pub struct Settings {
     pub outbound: Outbound,
     /// When calls are held back; `None` for never.
     pub breakers: Option<BreakerSettings>,
+    /// Pools of connections open at once; beyond it the least recently used is closed until it is needed again.
+    pub max_pools: usize,
+    /// What caches in memory may hold.
+    pub memory_cache: MemoryCacheSettings,
+}
+
+/// What caches in memory may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryCacheSettings {
+    /// Entries of one connector.
+    pub max_entries: usize,
+    /// How often entries that have expired are removed.
+    pub cleanup_interval: Duration,
 }
 
 impl fmt::Debug for Settings {
@@ -176,14 +190,6 @@ impl Connectors {
 
     pub(crate) fn metrics(&self) -> &ConnectorMetrics {
         &self.metrics
-    }
-}
-
-impl Loaded {
-    /// What carries the calls out, if it speaks HTTP.
-    pub(crate) fn http(&self) -> Option<&crate::http::HttpDriver> {
-        let Driver::Http(http) = &self.driver;
-        Some(http)
     }
 }
 

@@ -16,9 +16,9 @@
 //! No secret is in an error, a log or a status. Nothing here survives the process.
 
 mod breaker;
+mod drivers;
 mod functions;
 mod handle;
-mod http;
 mod load;
 mod metrics;
 mod probe;
@@ -26,8 +26,8 @@ mod roster;
 mod table;
 
 pub use breaker::{BreakerSettings, BreakerState};
-pub use functions::{CallSettings, register};
-pub use handle::{Connectors, ReloadError, Settings};
+pub use functions::{CallSettings, QuerySettings, WriteSettings, register};
+pub use handle::{Connectors, MemoryCacheSettings, ReloadError, Settings};
 pub use load::{LoadError, Lookup, Stage};
 pub use metrics::ConnectorMetrics;
 pub use probe::{Probe, Unresolved};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use svc_model::ConnectorType;
-use svc_model::config::connector::{ConnectorConfig, HttpAuth};
+use svc_model::config::connector::ConnectorConfig;
 use svc_secrets::{Keyring, Resolver, Secret, Syntax, collect, parse, substitute};
 use svc_store::StoredConnector;
 
-use crate::http::HttpSettings;
+use crate::drivers::Ready;
 
 /// How far a load came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +56,6 @@ impl LoadError {
 
 /// Looks a variable of the environment up.
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-/// The settings of a connector, ready for use.
-pub(crate) enum Ready {
-    Http(Box<HttpSettings>),
-}
 
 /// What a load made of a row.
 pub(crate) struct Prepared {
@@ -146,16 +141,7 @@ fn settings(kind: &str, config: &Value) -> Result<Ready, LoadError> {
         let reasons: Vec<_> = errors.iter().map(ToString::to_string).collect();
         refused(reasons.join("; "))
     })?;
-    match config {
-        ConnectorConfig::Http(config) if config.auth == Some(HttpAuth::OAuth2) => {
-            Err(refused("auth.type oauth2 is not served by this version".to_owned()))
-        }
-        ConnectorConfig::Http(config) => {
-            HttpSettings::new(&config).map(|settings| Ready::Http(Box::new(settings))).map_err(refused)
-        }
-        // Better a named failure than a connector that claims to be in use.
-        other => Err(refused(format!("connectors of type {} are not served by this version", other.kind()))),
-    }
+    Ready::of(config).map_err(refused)
 }
 
 #[cfg(test)]

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 use svc_model::ConnectorType;
-use svc_outbound::{Method, Outbound, Request};
 use svc_secrets::{Keyring, ReferenceError, Resolver, Syntax, parse, substitute};
 use svc_store::StoredConnector;
 
+use crate::drivers::Ready;
 use crate::handle::Settings;
-use crate::http::HttpSettings;
-use crate::load::{self, Lookup, Ready, Stage};
+use crate::load::{self, Lookup, Stage};
 
 /// How long an answer may take.
-const LIMIT: Duration = Duration::from_secs(5);
+pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 
 /// Whether a connector answers. Holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,19 +29,16 @@ pub struct Probe {
 }
 
 impl Probe {
-    fn failed(supported: bool, probe: &'static str, error: impl Into<String>) -> Self {
+    pub(crate) fn failed(supported: bool, probe: &'static str, error: impl Into<String>) -> Self {
         Self { reachable: false, supported, probe, error: Some(error.into()) }
     }
 }
 
 /// Loads a row afresh, in use or not, and asks what it leads to.
 pub(crate) async fn probe(row: &StoredConnector, settings: &Settings) -> Probe {
-    let supported = ConnectorType::parse(&row.connector_type) == Some(ConnectorType::Http);
+    let supported = ConnectorType::parse(&row.connector_type).is_some_and(Ready::probes);
     match load::load(row, settings.lookup(), &settings.secrets).await {
-        Ok(prepared) => {
-            let Ready::Http(http) = prepared.settings;
-            ask(&http, &settings.outbound).await
-        }
+        Ok(prepared) => prepared.settings.probe(settings).await,
         Err(error) => {
             let step = match error.stage {
                 Stage::EnvSubstitution | Stage::SecretResolution => "secret resolution",
@@ -50,32 +46,6 @@ pub(crate) async fn probe(row: &StoredConnector, settings: &Settings) -> Probe {
             };
             Probe::failed(supported, step, error.reason)
         }
-    }
-}
-
-async fn ask(http: &HttpSettings, outbound: &Outbound) -> Probe {
-    let probe = "GET url";
-    let peer = match outbound.peer(&http.base, http.allow_private) {
-        Ok(peer) => peer,
-        Err(error) => return Probe::failed(true, probe, error.to_string()),
-    };
-    let request = Request {
-        method: Method::GET,
-        url: http.base.clone(),
-        headers: http.headers.clone(),
-        params: http.params.clone(),
-        body: None,
-        timeout: LIMIT,
-        cap: http.max_response_size,
-    };
-    match peer.send(request).await {
-        Ok(answer) if answer.status.is_success() => {
-            Probe { reachable: true, supported: true, probe, error: None }
-        }
-        Ok(answer) => {
-            Probe::failed(true, probe, format!("it answered with status {}", answer.status.as_u16()))
-        }
-        Err(error) => Probe::failed(true, probe, http.redact(error.to_string())),
     }
 }
 

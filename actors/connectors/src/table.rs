@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::http::HttpDriver;
+use crate::drivers::Driver;
 use crate::load::LoadError;
 
 /// One enabled or disabled connector, as the last load left it.
@@ -28,11 +28,6 @@ pub(crate) struct Loaded {
     /// What it was made of.
     pub(crate) digest: [u8; 32],
     pub(crate) driver: Driver,
-}
-
-/// What carries a connector's calls out.
-pub(crate) enum Driver {
-    Http(HttpDriver),
 }
 
 /// Every stored connector.

@@ -74,18 +74,24 @@ pub fn check_target(url: &str, allow_private: bool) -> Result<Target, AddressErr
 /// # Errors
 /// Why the host may not be asked for.
 pub fn check_host(host: &str, allow_private: bool) -> Result<(), AddressError> {
-    let address = match host.parse() {
-        Ok(address) => address,
-        Err(_) => match Host::parse(host).map_err(|error| AddressError::Malformed(error.to_string()))? {
-            Host::Domain(_) => return Ok(()),
-            Host::Ipv4(address) => IpAddr::V4(address),
-            Host::Ipv6(address) => IpAddr::V6(address),
-        },
-    };
-    if allow_private || is_public(address) {
-        return Ok(());
+    match literal(host)? {
+        Some(address) if !allow_private && !is_public(address) => {
+            Err(AddressError::Forbidden { host: host.to_owned(), address })
+        }
+        _ => Ok(()),
     }
-    Err(AddressError::Forbidden { host: host.to_owned(), address })
+}
+
+/// The address a host spells, in whatever way; `None` for a name.
+pub(crate) fn literal(host: &str) -> Result<Option<IpAddr>, AddressError> {
+    if let Ok(address) = host.parse() {
+        return Ok(Some(address));
+    }
+    match Host::parse(host).map_err(|error| AddressError::Malformed(error.to_string()))? {
+        Host::Domain(_) => Ok(None),
+        Host::Ipv4(address) => Ok(Some(IpAddr::V4(address))),
+        Host::Ipv6(address) => Ok(Some(IpAddr::V6(address))),
+    }
 }
 
 /// Where a peer is.

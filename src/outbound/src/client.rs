@@ -1,6 +1,7 @@
 //! The constructor of every outbound client, and what a client can do.
 
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,9 +11,9 @@ use reqwest::{Method, StatusCode, redirect, retry};
 use rustls::ClientConfig;
 use url::Url;
 
-use crate::address::{check, host_of};
+use crate::address::{AddressError, check, check_host, host_of, literal};
 use crate::error::{FetchError, SetupError};
-use crate::resolver::{Checked, Lookup, System};
+use crate::resolver::{Checked, Lookup, System, admit};
 use crate::trust::{Tls, Trust};
 
 /// What the service calls itself.
@@ -85,6 +86,31 @@ impl Outbound {
             .build()
             .map_err(|error| SetupError::Client(error.to_string()))?;
         Ok(Client { inner, options })
+    }
+}
+
+impl Outbound {
+    /// The addresses of a host that does not speak HTTP, each checked. A driver dials these and no others.
+    ///
+    /// # Errors
+    /// The host has no address now, or one that may not be dialled.
+    pub async fn addresses(
+        &self,
+        host: &str,
+        port: u16,
+        allow_private: bool,
+    ) -> Result<Vec<SocketAddr>, AddressError> {
+        check_host(host, allow_private)?;
+        let found = match literal(host)? {
+            Some(address) => vec![address],
+            None => admit(host.to_owned(), self.shared.lookup.lookup(host).await, allow_private)?,
+        };
+        Ok(found.into_iter().map(|address| SocketAddr::new(address, port)).collect())
+    }
+
+    /// The TLS settings of every outbound connection.
+    pub fn tls(&self) -> ClientConfig {
+        self.shared.tls.clone()
     }
 }
 

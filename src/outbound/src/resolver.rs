@@ -49,7 +49,7 @@ impl Resolve for Checked {
 
 /// All of an answer or none of it: a name that mixes addresses is up to no good, and which of them would be dialled is
 /// not ours to say.
-fn admit(
+pub(crate) fn admit(
     host: String,
     found: io::Result<Vec<IpAddr>>,
     allow_private: bool,

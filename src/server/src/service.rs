@@ -167,6 +167,8 @@ impl Service {
             environment: settings::lookup(&options.environment),
             outbound,
             breakers: settings::breakers(&config),
+            max_pools: config.engine.max_pool_cache_entries,
+            memory_cache: settings::memory_cache(&config),
         };
         let connectors = ground.connectors(reached, calls, io.arbiter()?).await?;
         settings::check_connectors(&config, &connectors)?;

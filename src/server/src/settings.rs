@@ -8,7 +8,10 @@ use serde_json::Value;
 use slog::{Logger, warn};
 use svc_channels::call::CallLimits;
 use svc_channels::{ChannelMetrics, Settings};
-use svc_connectors::{BreakerSettings, CallSettings, Connectors, LoadState, Lookup};
+use svc_connectors::{
+    BreakerSettings, CallSettings, Connectors, LoadState, Lookup, MemoryCacheSettings, QuerySettings,
+    WriteSettings,
+};
 use svc_cron::Tell;
 use svc_engine::{Engine, EngineBuilder, Limits};
 use svc_housekeeping::JobMetrics;
@@ -87,7 +90,21 @@ pub(crate) fn breakers(config: &Config) -> Option<BreakerSettings> {
 
 /// What calls of connectors have in common.
 pub(crate) fn calls(config: &Config) -> CallSettings {
-    CallSettings { http_timeout: Duration::from_secs(config.engine.global_http_timeout_secs) }
+    let Query { default_limit, max_limit, max_skip } = config.query;
+    let Write { max_rows, allow_unfiltered } = config.write;
+    CallSettings {
+        http_timeout: Duration::from_secs(config.engine.global_http_timeout_secs),
+        query: QuerySettings { default_limit, max_limit, max_skip },
+        write: WriteSettings { max_rows, allow_unfiltered },
+    }
+}
+
+/// What caches in memory may hold.
+pub(crate) fn memory_cache(config: &Config) -> MemoryCacheSettings {
+    MemoryCacheSettings {
+        max_entries: config.engine.max_memory_cache_entries,
+        cleanup_interval: Duration::from_secs(config.engine.cache_cleanup_interval_secs),
+    }
 }
 
 /// Refuses the start over a connector that cannot be loaded, where that was asked for.

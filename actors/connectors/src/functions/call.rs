@@ -1,13 +1,21 @@
 //! What every call of a connector goes through: its breaker, and what is counted.
 
+use std::sync::Arc;
+
+use actix::Message;
+use actix_supervision::{Address, CallErrorKind, ReadHandler};
 use svc_engine::{ErrorCode, TaskCx, TaskError};
 use tokio::time::Instant;
 
 use crate::breaker::Verdict;
+use crate::drivers::Kind;
 use crate::handle::{Connectors, NotLoaded};
+use crate::table::Loaded;
 
 /// Stands for the channel of a run that belongs to none.
 const NO_CHANNEL: &str = "_none";
+/// Times a call follows a connector that is being replaced, before it gives up.
+const REPLACEMENTS: usize = 3;
 
 /// The channel of a run.
 pub(crate) fn channel_of(cx: &TaskCx<'_>) -> String {
@@ -43,6 +51,54 @@ pub(crate) async fn guarded<T>(
         connectors.metrics().tripped(channel, connector);
     }
     outcome
+}
+
+/// The driver of a connector, if it is of the kind that is needed.
+///
+/// # Errors
+/// `connector_detail` for another kind.
+pub(crate) fn kind<'l, K: Kind>(connector: &str, loaded: &'l Loaded) -> Result<&'l K, TaskError> {
+    K::of(&loaded.driver).ok_or_else(|| {
+        let detail = format!("connector '{connector}' is not {}", K::NEEDED);
+        TaskError::new(ErrorCode::ConnectorDetail, detail)
+    })
+}
+
+/// Asks the actor of a connector what `message` makes of its driver; answers who was asked as well. A connector that is
+/// replaced meanwhile is followed: nothing was sent yet.
+///
+/// # Errors
+/// The connector is not loaded or of another kind, `message` fails, or the actor cannot answer.
+pub(crate) async fn ask<K, A, M>(
+    connectors: &Connectors,
+    connector: &str,
+    message: impl Fn(&K) -> Result<(Address<A>, M), TaskError>,
+) -> Result<(Arc<Loaded>, M::Result), TaskError>
+where
+    K: Kind,
+    A: ReadHandler<M>,
+    M: Message + Send + 'static,
+    M::Result: Send,
+{
+    let mut replaced = 0;
+    loop {
+        let loaded = connectors.find(connector)?;
+        let (address, message) = message(kind(connector, &loaded)?)?;
+        let error = match address.ask(message).await {
+            Ok(answer) => return Ok((loaded, answer)),
+            Err(error) => error,
+        };
+        let gone = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
+        if gone && error.is_retryable() && replaced < REPLACEMENTS {
+            replaced += 1;
+            continue;
+        }
+        let code = match error.kind {
+            CallErrorKind::Full | CallErrorKind::Restarting { .. } | CallErrorKind::Crashed => ErrorCode::Io,
+            _ => ErrorCode::Function,
+        };
+        return Err(TaskError::new(code, format!("connector '{connector}': {error}")));
+    }
 }
 
 impl From<NotLoaded> for TaskError {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::CallErrorKind;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_engine::{CompileCx, ErrorCode, Function, Outcome, Path, Task, TaskCx, TaskError};
@@ -13,17 +12,13 @@ use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Answer, Body, Method, Request};
 use tokio::time::{Instant, sleep};
 
-use super::call::{channel_of, guarded};
+use super::call::{ask, channel_of, guarded, kind};
 use super::input::{self, Either, LONGEST_MS, check_timeout, given, text};
 use super::request::{self, BodyFormat};
 use super::response::{self, ResponseFormat};
 use super::retry::{Plan, chance};
+use crate::drivers::http::{Exchange, HttpDriver, HttpSettings};
 use crate::handle::Connectors;
-use crate::http::{HttpDriver, HttpSettings};
-use crate::table::Loaded;
-
-/// Times a call follows a connector that is being replaced, before it gives up.
-const REPLACEMENTS: usize = 3;
 
 /// The function.
 pub(crate) struct HttpCall {
@@ -137,7 +132,7 @@ impl HttpCallTask {
         let mut attempts = 0;
         loop {
             let loaded = self.connectors.find(&self.connector)?;
-            let settings = &self.driver(&loaded)?.settings;
+            let HttpDriver { settings, .. } = kind(&self.connector, &loaded)?;
             let plan = self.plan(settings, started, left);
             // The first attempt has its whole time, a later one what is left for the call.
             let left = plan.deadline.saturating_duration_since(Instant::now());
@@ -170,32 +165,18 @@ impl HttpCallTask {
         }
     }
 
-    /// Asks once. A connector that is replaced meanwhile is followed: nothing was sent.
     async fn attempt(&self, asked: &Asked, limit: Duration) -> Result<Answer, TaskError> {
-        let mut replaced = 0;
-        loop {
-            let loaded = self.connectors.find(&self.connector)?;
-            let driver = self.driver(&loaded)?;
+        let request = |driver: &HttpDriver| {
             let request = self.request(&driver.settings, asked, limit)?;
-            let error = match driver.ask(request).await {
-                Ok(Ok(answer)) if answer.status.is_success() => return Ok(answer),
-                Ok(Ok(answer)) => return Err(response::refused(&self.connector, &driver.settings, &answer)),
-                Ok(Err(error)) => return Err(response::unanswered(&self.connector, &error)),
-                Err(error) => error,
-            };
-            let gone = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
-            if gone && error.is_retryable() && replaced < REPLACEMENTS {
-                replaced += 1;
-                continue;
-            }
-            let code = match error.kind {
-                CallErrorKind::Full | CallErrorKind::Restarting { .. } | CallErrorKind::Crashed => {
-                    ErrorCode::Io
-                }
-                _ => ErrorCode::Function,
-            };
-            return Err(TaskError::new(code, format!("connector '{}': {error}", self.connector)));
+            Ok((driver.address.clone(), Exchange(request)))
+        };
+        let (loaded, answer) = ask(&self.connectors, &self.connector, request).await?;
+        let answer = answer.map_err(|error| response::unanswered(&self.connector, &error))?;
+        if answer.status.is_success() {
+            return Ok(answer);
         }
+        let driver: &HttpDriver = kind(&self.connector, &loaded)?;
+        Err(response::refused(&self.connector, &driver.settings, &answer))
     }
 
     fn request(&self, settings: &HttpSettings, asked: &Asked, limit: Duration) -> Result<Request, TaskError> {
@@ -221,12 +202,5 @@ impl HttpCallTask {
 
     fn read(&self, answer: &Answer) -> Result<Option<Value>, TaskError> {
         self.output.as_ref().map(|_| self.response_format.read(&self.connector, answer)).transpose()
-    }
-
-    fn driver<'l>(&self, loaded: &'l Loaded) -> Result<&'l HttpDriver, TaskError> {
-        loaded.http().ok_or_else(|| {
-            let detail = format!("connector '{}' is not of type http", self.connector);
-            TaskError::new(ErrorCode::ConnectorDetail, detail)
-        })
     }
 }

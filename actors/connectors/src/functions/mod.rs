@@ -19,6 +19,30 @@ use crate::handle::Connectors;
 pub struct CallSettings {
     /// How long one attempt of an HTTP call may take when its task does not say.
     pub http_timeout: Duration,
+    /// Bounds of reads.
+    pub query: QuerySettings,
+    /// Bounds of writes.
+    pub write: WriteSettings,
+}
+
+/// Bounds of reads from databases and search engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QuerySettings {
+    /// Rows when a task sets no limit.
+    pub default_limit: u64,
+    /// Most rows of a result.
+    pub max_limit: u64,
+    /// Most rows a task may skip.
+    pub max_skip: u64,
+}
+
+/// Bounds of writes to databases and search engines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteSettings {
+    /// Most rows of one write.
+    pub max_rows: u64,
+    /// Whether an update or delete may go without a filter.
+    pub allow_unfiltered: bool,
 }
 
 /// Registers the functions.

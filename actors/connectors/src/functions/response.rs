@@ -4,7 +4,7 @@ use serde_json::Value;
 use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::{AddressError, Answer, FetchError};
 
-use crate::http::HttpSettings;
+use crate::drivers::http::HttpSettings;
 
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;

@@ -12,11 +12,11 @@ use slog::{Logger, info, warn};
 use svc_store::StoredConnector;
 use tokio::sync::Mutex;
 
+use crate::drivers::{OpenPools, Spot};
 use crate::handle::{ReloadError, Settings};
-use crate::http::{HttpActor, HttpDriver};
-use crate::load::{self, LoadError, Prepared, Ready, Stage};
+use crate::load::{self, LoadError, Prepared, Stage};
 use crate::roster::Scope;
-use crate::table::{Driver, Entry, Loaded, State, Table};
+use crate::table::{Entry, Loaded, State, Table};
 
 /// The roster's own place in the group.
 pub(crate) const ROSTER: &str = "roster";
@@ -36,12 +36,14 @@ pub(crate) struct Shared {
     group: String,
     at: Placement,
     settings: Settings,
+    pools: OpenPools,
     log: Logger,
 }
 
 impl Shared {
     pub(crate) fn new(tree: Tree, group: String, at: Placement, settings: Settings, log: Logger) -> Self {
-        Self { table: ArcSwap::default(), turn: Mutex::new(()), tree, group, at, settings, log }
+        let pools = OpenPools::new(settings.max_pools);
+        Self { table: ArcSwap::default(), turn: Mutex::new(()), tree, group, at, settings, pools, log }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -123,19 +125,21 @@ impl Shared {
 
     /// Starts a connector's actor, beside an older one if there is one.
     async fn start(&self, id: &str, prepared: Prepared) -> Result<Loaded, SpawnError> {
-        let Prepared { settings: Ready::Http(settings), digest } = prepared;
-        let settings = Arc::new(*settings);
+        let Prepared { settings, digest } = prepared;
         let mut path = format!("{}/{id}", self.group);
         for next in 2_u64.. {
-            let spec = ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).policy(budget());
-            let factory = HttpActor::factory(self.settings.outbound.clone(), Arc::clone(&settings));
-            match self.tree.spawn(&path, spec, self.at.clone(), factory).await {
+            let spot = Spot {
+                tree: &self.tree,
+                path: &path,
+                spec: ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).policy(budget()),
+                at: self.at.clone(),
+                with: &self.settings,
+                pools: &self.pools,
+            };
+            match settings.start(spot).await {
                 Err(SpawnError::Duplicate { .. }) => path = format!("{}/{id}~{next}", self.group),
                 Err(error) => return Err(error),
-                Ok(address) => {
-                    let driver = Driver::Http(HttpDriver { settings, address });
-                    return Ok(Loaded { path, digest, driver });
-                }
+                Ok(driver) => return Ok(Loaded { path, digest, driver }),
             }
         }
         Err(SpawnError::Duplicate { path })

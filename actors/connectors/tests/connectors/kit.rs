@@ -8,7 +8,10 @@ use actix_rt::Arbiter;
 use actix_supervision::{Placement, Tree};
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
-use svc_connectors::{BreakerSettings, CallSettings, ConnectorMetrics, Connectors, Scope, Settings};
+use svc_connectors::{
+    BreakerSettings, CallSettings, ConnectorMetrics, Connectors, MemoryCacheSettings, QuerySettings, Scope,
+    Settings, WriteSettings,
+};
 use svc_engine::{Engine, Flow, Material, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::{ConnectorContent, Status, Timestamp, Workflow, WorkflowContent};
 use svc_outbound::{Outbound, Trust};
@@ -57,6 +60,11 @@ pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce
             environment: Arc::new(lookup),
             outbound: Outbound::new(&Trust::Only(String::new())).unwrap(),
             breakers,
+            max_pools: 100,
+            memory_cache: MemoryCacheSettings {
+                max_entries: 1000,
+                cleanup_interval: Duration::from_secs(60),
+            },
         };
         let (metrics, mut registry) = (ConnectorMetrics::default(), Registry::default());
         metrics.register(&mut registry);
@@ -65,7 +73,11 @@ pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce
         let at = Placement::On(arbiter.handle());
         let connectors =
             Connectors::supervise(&tree, "connectors", at, settings, metrics, log).await.unwrap();
-        let calls = CallSettings { http_timeout: Duration::from_secs(10) };
+        let calls = CallSettings {
+            http_timeout: Duration::from_secs(10),
+            query: QuerySettings { default_limit: 100, max_limit: 1000, max_skip: 10_000 },
+            write: WriteSettings { max_rows: 1000, allow_unfiltered: false },
+        };
         let engine = svc_connectors::register(Engine::builder(), &connectors, calls).build();
         let world = World { tree: tree.clone(), connectors, variables, store, engine, metrics: registry };
         tokio::time::timeout(PATIENCE, test(&world)).await.unwrap();

@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use actix::{Actor, Message};
-use actix_supervision::{Address, CallError, Context, ReadHandler, Reply, Start, StartError, Supervised};
+use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
 use svc_outbound::{Answer, FetchError, Outbound, Peer, Request};
 
 use super::settings::HttpSettings;
+use crate::drivers::{Driver, Kind, Spot};
 
 /// Ask the API once.
 #[derive(Message)]
@@ -54,11 +55,18 @@ pub(crate) struct HttpDriver {
 }
 
 impl HttpDriver {
-    /// Asks once.
-    pub(crate) async fn ask(
-        &self,
-        request: Request,
-    ) -> Result<Result<Answer, FetchError>, CallError<Exchange>> {
-        self.address.ask(Exchange(request)).await
+    pub(crate) async fn start(settings: &Arc<HttpSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
+        let factory = HttpActor::factory(spot.with.outbound.clone(), Arc::clone(settings));
+        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        Ok(Self { settings: Arc::clone(settings), address })
+    }
+}
+
+impl Kind for HttpDriver {
+    const NEEDED: &'static str = "of type http";
+
+    fn of(driver: &Driver) -> Option<&Self> {
+        let Driver::Http(http) = driver;
+        Some(http)
     }
 }

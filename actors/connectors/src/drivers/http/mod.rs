@@ -1,0 +1,9 @@
+//! HTTP APIs.
+
+mod actor;
+mod probe;
+mod settings;
+
+pub(crate) use actor::{Exchange, HttpActor, HttpDriver};
+pub(crate) use probe::probe;
+pub(crate) use settings::HttpSettings;

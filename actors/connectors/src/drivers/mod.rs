@@ -1,0 +1,88 @@
+//! The types of connectors: of each its settings, the actor that carries calls out, and how it is tried out.
+//!
+//! A type adds itself to [`Ready`] and [`Driver`]; what goes over all of them is in the roster and the functions.
+
+pub(crate) mod http;
+mod pool;
+
+use std::sync::Arc;
+
+use actix_supervision::{ChildSpec, Placement, SpawnError, Tree};
+use svc_model::ConnectorType;
+use svc_model::config::connector::{ConnectorConfig, HttpAuth};
+
+use crate::handle::Settings;
+use crate::probe::Probe;
+use http::{HttpDriver, HttpSettings};
+pub(crate) use pool::{OpenPools, Slot};
+
+/// The settings of a connector, ready for use.
+#[derive(Clone)]
+pub(crate) enum Ready {
+    Http(Arc<HttpSettings>),
+}
+
+/// What carries a connector's calls out.
+pub(crate) enum Driver {
+    Http(HttpDriver),
+}
+
+/// One kind of [`Driver`].
+pub(crate) trait Kind: Sized {
+    /// What a connector must be for its calls, as errors say it.
+    const NEEDED: &'static str;
+
+    /// This kind of a driver; `None` for another.
+    fn of(driver: &Driver) -> Option<&Self>;
+}
+
+/// Where an actor is started.
+pub(crate) struct Spot<'s> {
+    pub(crate) tree: &'s Tree,
+    pub(crate) path: &'s str,
+    pub(crate) spec: ChildSpec,
+    pub(crate) at: Placement,
+    pub(crate) with: &'s Settings,
+    pub(crate) pools: &'s OpenPools,
+}
+
+impl Ready {
+    /// Makes settings of a config whose placeholders and references are replaced.
+    ///
+    /// # Errors
+    /// What cannot be used, without its value.
+    pub(crate) fn of(config: ConnectorConfig) -> Result<Self, String> {
+        match config {
+            ConnectorConfig::Http(config) if config.auth == Some(HttpAuth::OAuth2) => {
+                Err("auth.type oauth2 is not served by this version".to_owned())
+            }
+            ConnectorConfig::Http(config) => {
+                HttpSettings::new(&config).map(|settings| Self::Http(Arc::new(settings)))
+            }
+            // Better a named failure than a connector that claims to be in use.
+            other => Err(format!("connectors of type {} are not served by this version", other.kind())),
+        }
+    }
+
+    /// Whether connectors of a type can be tried out.
+    pub(crate) const fn probes(kind: ConnectorType) -> bool {
+        matches!(kind, ConnectorType::Http)
+    }
+
+    /// Asks what the settings lead to, beside whatever runs of them.
+    pub(crate) async fn probe(&self, with: &Settings) -> Probe {
+        match self {
+            Self::Http(settings) => http::probe(settings, &with.outbound).await,
+        }
+    }
+
+    /// Starts the actor.
+    ///
+    /// # Errors
+    /// The path is taken, or the place is gone.
+    pub(crate) async fn start(&self, spot: Spot<'_>) -> Result<Driver, SpawnError> {
+        match self {
+            Self::Http(settings) => HttpDriver::start(settings, spot).await.map(Driver::Http),
+        }
+    }
+}

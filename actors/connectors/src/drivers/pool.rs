@@ -1,0 +1,141 @@
+//! Pools that are opened when they are first needed, and how many may be open at once.
+
+use std::sync::{Arc, Weak};
+
+use tokio::sync::OnceCell;
+
+use std::sync::Mutex;
+
+/// The pools that are open, the least recently used first. Beyond its capacity the first of them is closed; it opens again
+/// when it is needed.
+#[derive(Clone)]
+pub(crate) struct OpenPools {
+    shared: Arc<Mutex<Open>>,
+}
+
+struct Open {
+    capacity: usize,
+    closers: Vec<Weak<dyn Close>>,
+}
+
+trait Close: Send + Sync {
+    fn close(&self);
+}
+
+/// The place of one pool.
+pub(crate) struct Slot<P> {
+    held: Arc<Held<P>>,
+    open: OpenPools,
+}
+
+struct Held<P> {
+    pool: Mutex<Arc<OnceCell<P>>>,
+}
+
+impl<P: Send + Sync + 'static> Close for Held<P> {
+    /// Calls that hold the pool finish with it.
+    fn close(&self) {
+        if let Ok(mut pool) = self.pool.lock() {
+            *pool = Arc::default();
+        }
+    }
+}
+
+impl OpenPools {
+    pub(crate) fn new(capacity: usize) -> Self {
+        Self { shared: Arc::new(Mutex::new(Open { capacity: capacity.max(1), closers: Vec::new() })) }
+    }
+
+    /// A place for a pool, not opened yet.
+    pub(crate) fn slot<P: Send + Sync + 'static>(&self) -> Slot<P> {
+        Slot { held: Arc::new(Held { pool: Mutex::default() }), open: self.clone() }
+    }
+
+    /// Puts a pool last, and closes those too many.
+    fn touch(&self, used: &Arc<dyn Close>) {
+        let mut evicted = Vec::new();
+        if let Ok(mut open) = self.shared.lock() {
+            let newest =
+                open.closers.last().is_some_and(|last| std::ptr::addr_eq(last.as_ptr(), Arc::as_ptr(used)));
+            if newest {
+                return;
+            }
+            open.closers.retain(|pool| {
+                pool.strong_count() > 0 && !std::ptr::addr_eq(pool.as_ptr(), Arc::as_ptr(used))
+            });
+            open.closers.push(Arc::downgrade(used));
+            let surplus = open.closers.len().saturating_sub(open.capacity);
+            evicted.extend(open.closers.drain(..surplus));
+        }
+        for pool in evicted.iter().filter_map(Weak::upgrade) {
+            pool.close();
+        }
+    }
+}
+
+impl<P: Clone + Send + Sync + 'static> Slot<P> {
+    /// The pool, opened if it is not open. Who comes while another opens it waits for that one.
+    ///
+    /// # Errors
+    /// What opening failed with; the next call tries again.
+    pub(crate) async fn get<E>(&self, open: impl AsyncFnOnce() -> Result<P, E>) -> Result<P, E> {
+        let cell = match self.held.pool.lock() {
+            Ok(pool) => Arc::clone(&pool),
+            // Nothing panics while it holds the lock; a pool for this call alone is right all the same.
+            Err(_) => Arc::default(),
+        };
+        let pool = cell.get_or_try_init(open).await?.clone();
+        let held: Arc<dyn Close> = Arc::clone(&self.held) as Arc<dyn Close>;
+        self.open.touch(&held);
+        Ok(pool)
+    }
+}
+
+impl<P> Clone for Slot<P> {
+    fn clone(&self) -> Self {
+        Self { held: Arc::clone(&self.held), open: self.open.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    async fn opened(slot: &Slot<u32>, value: u32) -> u32 {
+        slot.get(async || Ok::<_, Infallible>(value)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_pool_is_opened_once_and_again_after_a_failure() {
+        let slot = OpenPools::new(3).slot();
+        assert_eq!(slot.get(async || Err::<u32, _>("away")).await, Err("away"));
+        assert_eq!(opened(&slot, 1).await, 1);
+        assert_eq!(opened(&slot, 2).await, 1);
+    }
+
+    #[tokio::test]
+    async fn the_least_recently_used_pool_is_closed() {
+        let pools = OpenPools::new(2);
+        let (one, two, three) = (pools.slot(), pools.slot(), pools.slot());
+        opened(&one, 1).await;
+        opened(&two, 1).await;
+        opened(&one, 2).await;
+        opened(&three, 1).await;
+        assert_eq!(opened(&one, 2).await, 1, "used after the second");
+        assert_eq!(opened(&two, 2).await, 2, "closed, and opened again");
+    }
+
+    #[tokio::test]
+    async fn a_pool_that_is_gone_takes_no_place() {
+        let pools = OpenPools::new(1);
+        let one = pools.slot();
+        opened(&one, 1).await;
+        for value in 0..100 {
+            opened(&pools.slot(), value).await;
+        }
+        assert!(pools.shared.lock().unwrap().closers.len() <= 1);
+        assert_eq!(opened(&one, 2).await, 2);
+    }
+}
