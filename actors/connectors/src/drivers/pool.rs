@@ -1,10 +1,8 @@
 //! Pools that are opened when they are first needed, and how many may be open at once.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use tokio::sync::OnceCell;
-
-use std::sync::Mutex;
 
 /// The pools that are open, the least recently used first. Beyond its capacity the first of them is closed; it opens again
 /// when it is needed.
@@ -78,7 +76,10 @@ impl<P: Clone + Send + Sync + 'static> Slot<P> {
     ///
     /// # Errors
     /// What opening failed with; the next call tries again.
-    pub(crate) async fn get<E>(&self, open: impl AsyncFnOnce() -> Result<P, E>) -> Result<P, E> {
+    pub(crate) async fn get<E, F>(&self, open: impl FnOnce() -> F) -> Result<P, E>
+    where
+        F: Future<Output = Result<P, E>>,
+    {
         let cell = match self.held.pool.lock() {
             Ok(pool) => Arc::clone(&pool),
             // Nothing panics while it holds the lock; a pool for this call alone is right all the same.

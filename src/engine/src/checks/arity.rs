@@ -75,7 +75,7 @@ fn wrong(operator: &str, operands: &Value) -> Option<String> {
             (least, most) if least == most => least.to_string(),
             (least, most) => format!("{least} to {most}"),
         };
-        return Some(format!("{operator} does nothing but fail with {given} operands; it takes {due}"));
+        return Some(format!("{operator} takes {due} operands, not {given}: it would always fail"));
     }
     let kind = operands.get(0).unwrap_or(operands).as_str().filter(|_| operator == "random")?;
     (!KINDS.contains(&kind)).then(|| format!("random knows {}", KINDS.join(", ")))

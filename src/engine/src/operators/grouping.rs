@@ -49,13 +49,7 @@ impl CustomOperator for Distinct {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> Evaluated<'a> {
-        let (mut keys, mut kept) = (Keys::default(), BumpVec::new_in(arena));
-        for item in listed(args)? {
-            if keys.place(item)? == kept.len() {
-                kept.push(*item);
-            }
-        }
-        Ok(arena.alloc(DataValue::Array(kept.into_bump_slice())))
+        first_of_each(listed(args)?.iter().map(|item| (item, item)), arena)
     }
 }
 
@@ -66,13 +60,7 @@ impl CustomOperator for DistinctBy {
         _: &mut EvalContext<'_, 'a>,
         arena: &'a Bump,
     ) -> Evaluated<'a> {
-        let (mut keys, mut kept) = (Keys::default(), BumpVec::new_in(arena));
-        for (item, key) in pairs(args)? {
-            if keys.place(key)? == kept.len() {
-                kept.push(*item);
-            }
-        }
-        Ok(arena.alloc(DataValue::Array(kept.into_bump_slice())))
+        first_of_each(pairs(args)?, arena)
     }
 }
 
@@ -115,6 +103,17 @@ fn pairs<'a>(args: &[&'a DataValue<'a>]) -> datalogic_rs::Result<impl Iterator<I
         DataValue::Array([item, key]) => Some((item, key)),
         _ => None,
     }))
+}
+
+/// The first item of each key.
+fn first_of_each<'a>(pairs: impl Iterator<Item = Pair<'a>>, arena: &'a Bump) -> Evaluated<'a> {
+    let (mut keys, mut kept) = (Keys::default(), BumpVec::new_in(arena));
+    for (item, key) in pairs {
+        if keys.place(key)? == kept.len() {
+            kept.push(*item);
+        }
+    }
+    Ok(arena.alloc(DataValue::Array(kept.into_bump_slice())))
 }
 
 /// The different keys in the order they were met.

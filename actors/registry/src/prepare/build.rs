@@ -1,0 +1,210 @@
+//! Workflows and channels, built of stored rows and of the secrets they take; what is as it was is taken over.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+use svc_engine::{CompileError, Intake};
+use svc_model::{Channel, Workflow};
+
+use super::find::Found;
+use super::{BUILDS_PER_TURN, Loader, Plan, Planned};
+use crate::compile::{self, compile};
+use crate::scope::ReloadError;
+use crate::secrets::{self, Secrets};
+use crate::snapshot::{Entry, LoadedVersion, LoadedWorkflow};
+
+/// What a load builds with.
+pub(super) struct Build {
+    pub(super) secrets: Secrets,
+    /// Everything is looked at, and every secret was read anew.
+    pub(super) full: bool,
+    /// Workflows that now run differently.
+    pub(super) changed: HashMap<String, Option<Arc<LoadedWorkflow>>>,
+}
+
+/// A stored version of a workflow that is to be loaded.
+pub(super) struct Candidate {
+    pub(super) row: Workflow,
+    pub(super) hash: String,
+    /// The load of equal content, if it compiled.
+    pub(super) known: Option<LoadedVersion>,
+    pub(super) intake: Intake,
+}
+
+impl Loader<'_> {
+    /// Versions to load by workflow, newest first, each with the load of equal content that there is.
+    pub(super) fn candidates(&self, found: &Found, rows: Vec<Workflow>) -> BTreeMap<String, Vec<Candidate>> {
+        let mut by_id: BTreeMap<String, Vec<Candidate>> =
+            found.workflows.iter().map(|id| (id.clone(), Vec::new())).collect();
+        for row in rows {
+            let hash = row.content.content_hash();
+            let old = self.base.workflows.get(row.workflow_id.as_str());
+            let known = old.and_then(|old| {
+                old.versions
+                    .iter()
+                    .find(|old| old.version == row.version && old.hash == hash && old.compiled.is_ok())
+            });
+            let known = known.cloned();
+            let intake = match &known {
+                Some(known) => known.taken.intake.clone(),
+                None => svc_engine::intake(&row.content),
+            };
+            by_id.entry(row.workflow_id.clone()).or_default().push(Candidate { row, hash, known, intake });
+        }
+        for versions in by_id.values_mut() {
+            versions.sort_by_key(|candidate| std::cmp::Reverse(candidate.row.version));
+        }
+        by_id
+    }
+
+    /// Reads the secrets of what is to be built. A reload of everything reads those of everything that serves.
+    pub(super) async fn secrets(
+        &self,
+        found: &Found,
+        candidates: &BTreeMap<String, Vec<Candidate>>,
+        suspects: &[Workflow],
+        full: bool,
+    ) -> Secrets {
+        let mut wanted = BTreeSet::new();
+        for candidate in candidates.values().flatten().filter(|candidate| full || candidate.known.is_none()) {
+            wanted.extend(candidate.intake.references.iter().cloned());
+        }
+        for row in suspects {
+            wanted.extend(svc_engine::intake(&row.content).references);
+        }
+        for row in found.rows.values().filter(|row| full || self.reads_credentials(row)) {
+            wanted.extend(secrets::intake(row).references);
+        }
+        let (keyring, engine) = (&self.tools.secrets, &self.tools.engine);
+        if !full || self.boot {
+            return Secrets::read(keyring, engine, wanted).await;
+        }
+        for entry in self.kept(found) {
+            match entry.serving() {
+                Some(serving) => wanted.extend(serving.taken.intake.references.iter().cloned()),
+                None => wanted.extend(secrets::intake(&entry.row).references),
+            }
+        }
+        Secrets::reread(keyring, engine, wanted, &self.tools.log).await
+    }
+
+    /// Whether a load of less than everything reads the secrets of a channel: only where its own config is new. A
+    /// store that cannot be reached then takes nothing out of service that nobody touched.
+    pub(super) fn reads_credentials(&self, row: &Channel) -> bool {
+        let old = self.base.by_id(&row.channel_id);
+        let serves = old.filter(|old| old.quarantine().is_none());
+        serves.is_none_or(|old| old.row.content.config != row.content.config)
+    }
+
+    /// Compiles workflows into the plan, and notes those that now run differently.
+    pub(super) async fn load_workflows(
+        &self,
+        candidates: BTreeMap<String, Vec<Candidate>>,
+        found: &Found,
+        build: &mut Build,
+        plan: &mut Plan,
+    ) -> Result<(), ReloadError> {
+        for (id, versions) in candidates {
+            let old = self.base.workflows.get(id.as_str());
+            let loaded = if versions.is_empty() {
+                None
+            } else {
+                let whole = !self.boot && !found.incidental.contains(&id);
+                Some(Arc::new(self.load(versions, build, whole, &mut plan.compiled).await?))
+            };
+            let same = match (&loaded, old) {
+                (Some(new), Some(old)) => new.runs_as(old),
+                (new, old) => new.is_none() && old.is_none(),
+            };
+            if !same {
+                build.changed.insert(id.clone(), loaded.clone());
+            }
+            plan.workflows.push((id.into(), loaded));
+        }
+        Ok(())
+    }
+
+    /// Compiles the active versions of one workflow; what was compiled before, with the same secrets where they were
+    /// read anew, is taken over. A duplicate task id fails the reload as a `whole`, or else counts as a version that
+    /// does not compile.
+    pub(super) async fn load(
+        &self,
+        candidates: Vec<Candidate>,
+        build: &Build,
+        whole: bool,
+        compiled: &mut usize,
+    ) -> Result<LoadedWorkflow, ReloadError> {
+        let mut versions = Vec::with_capacity(candidates.len());
+        for Candidate { row, hash, known, intake } in candidates {
+            let known = known.filter(|known| !build.full || build.secrets.are(&known.taken));
+            let (result, taken) = match known {
+                Some(known) => (known.compiled, known.taken),
+                None => {
+                    *compiled += 1;
+                    if compiled.is_multiple_of(BUILDS_PER_TURN) {
+                        tokio::task::yield_now().await;
+                    }
+                    let result = match compile(&self.tools.engine, &row, &build.secrets) {
+                        Err(CompileError::DuplicateTaskId { workflow, task }) if whole => {
+                            return Err(ReloadError::DuplicateTaskId {
+                                workflow,
+                                version: row.version,
+                                task,
+                            });
+                        }
+                        result => result.map(Arc::new).map_err(|error| error.to_string().into()),
+                    };
+                    (result, build.secrets.taken(intake))
+                }
+            };
+            versions.push(LoadedVersion {
+                version: row.version,
+                rollout: row.rollout_percentage,
+                updated_at: row.updated_at,
+                hash,
+                taken,
+                compiled: result,
+            });
+        }
+        Ok(LoadedWorkflow { versions })
+    }
+
+    /// The suspects that no longer compile, with the reason. Who uses one already goes on with what is loaded; nobody
+    /// may begin to.
+    pub(super) fn broken(&self, suspects: Vec<Workflow>, secrets: &Secrets) -> HashMap<String, Arc<str>> {
+        let reason = |row: Workflow| {
+            let error = compile(&self.tools.engine, &row, secrets).err()?;
+            Some((row.workflow_id, error.to_string().into()))
+        };
+        suspects.into_iter().filter_map(reason).collect()
+    }
+
+    /// Builds a channel; `None` when what serves is what would be built.
+    pub(super) fn build(&self, row: Arc<Channel>, build: &Build) -> Option<Planned> {
+        let workflow = row.content.workflow_id.as_deref();
+        let old = self.base.by_id(&row.channel_id);
+        let serving = old.and_then(|entry| entry.serving());
+        let same_secrets = || serving.is_none_or(|serving| !build.full || build.secrets.are(&serving.taken));
+        let is_current = |entry: &&Arc<Entry>| {
+            let same_row = entry.row.version == row.version && entry.row.content == row.content;
+            same_row && !workflow.is_some_and(|id| build.changed.contains_key(id)) && same_secrets()
+        };
+        if old.filter(is_current).is_some_and(|entry| entry.quarantine().is_none() || !build.full) {
+            return None;
+        }
+        let loaded = workflow.and_then(|id| match build.changed.get(id) {
+            Some(loaded) => loaded.as_ref(),
+            None => self.base.workflows.get(id),
+        });
+        let secrets = Some(&build.secrets).filter(|_| build.full || self.reads_credentials(&row));
+        let taken = match (secrets, serving) {
+            (None, Some(serving)) => serving.taken.clone(),
+            _ => build.secrets.taken(secrets::intake(&row)),
+        };
+        let previous = serving.map(|serving| serving.definition.as_ref());
+        Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.tools, secrets, previous) {
+            Ok(definition) => Planned::Serve(row, Arc::new(definition), taken),
+            Err(reason) => Planned::Quarantine(row, reason.into()),
+        })
+    }
+}

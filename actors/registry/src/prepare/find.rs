@@ -1,0 +1,146 @@
+//! What a scope comes down to: the stored rows to build, and those that are gone.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+
+use svc_model::{Channel, ServiceError, Workflow};
+
+use super::Loader;
+use super::build::Build;
+use crate::scope::ReloadError;
+use crate::snapshot::Entry;
+
+/// More changed rows than this are read with everything else in one query.
+const MANY: usize = 500;
+
+/// What a scope came down to.
+#[derive(Default)]
+pub(super) struct Found {
+    /// Rows to build, by channel id.
+    pub(super) rows: BTreeMap<String, Arc<Channel>>,
+    /// Channels no longer active.
+    pub(super) gone: Vec<Arc<str>>,
+    /// Workflows to read.
+    pub(super) workflows: BTreeSet<String>,
+    /// Workflows read only because a channel begins to use them: a stored row that does not load costs that channel
+    /// alone, not the reload.
+    pub(super) incidental: BTreeSet<String>,
+}
+
+impl Loader<'_> {
+    pub(super) async fn find_changed(
+        &self,
+        workflows: Vec<String>,
+        channels: Vec<String>,
+        users: Vec<Arc<str>>,
+    ) -> Result<Found, ReloadError> {
+        let mut found = Found::default();
+        if !channels.is_empty() {
+            let rows = self.store.channels().active_of(&channels).await.map_err(storage)?;
+            self.take(rows, &mut found);
+        }
+        let gone = channels.iter().filter(|id| !found.rows.contains_key(*id));
+        found.gone = gone.filter_map(|id| Some(Arc::clone(&self.base.by_id(id)?.id))).collect();
+        for id in users {
+            if let Some(entry) =
+                self.base.by_id(&id).filter(|_| !channels.iter().any(|changed| **changed == *id))
+            {
+                found.rows.entry(id.to_string()).or_insert_with(|| Arc::clone(&entry.row));
+            }
+        }
+        let needed: BTreeSet<String> =
+            found.rows.values().filter_map(|row| row.content.workflow_id.clone()).collect();
+        let is_loaded = |id: &String| self.base.workflows.get(id.as_str()).is_some();
+        found.workflows = workflows.into_iter().filter(|id| needed.contains(id) || is_loaded(id)).collect();
+        found.incidental = needed.difference(&found.workflows).cloned().collect();
+        found.workflows.extend(found.incidental.iter().filter(|id| !is_loaded(id)).cloned());
+        Ok(found)
+    }
+
+    /// Compares whole rows, so that a row changed by hand is found too, whatever its marks say.
+    pub(super) async fn find_all(&self) -> Result<Found, ReloadError> {
+        let mut found = Found::default();
+        let stored = self.store.channels().active().await.map_err(storage)?;
+        let active: HashSet<String> = stored.iter().map(|row| row.channel_id.clone()).collect();
+        let is_changed =
+            |row: &Channel| self.base.by_id(&row.channel_id).is_none_or(|entry| *entry.row != *row);
+        self.take(stored.into_iter().filter(is_changed).collect(), &mut found);
+        let gone = self.base.channels().filter(|entry| !active.contains(entry.id()));
+        found.gone = gone.map(|entry| Arc::clone(&entry.id)).collect();
+
+        // A workflow whose content is the one that was compiled is not compiled again.
+        let kept = self.base.channels().filter(|entry| active.contains(entry.id())).map(|entry| &entry.row);
+        let used = kept.chain(found.rows.values()).filter_map(|row| row.content.workflow_id.clone());
+        found.workflows = used.collect();
+        Ok(found)
+    }
+
+    /// Keeps the rows the filter lets in.
+    pub(super) fn take(&self, rows: Vec<Channel>, found: &mut Found) {
+        let rows = rows.into_iter().filter(|row| self.filter.admits(&row.content.name));
+        found.rows.extend(rows.map(|row| (row.channel_id.clone(), Arc::new(row))));
+    }
+
+    /// A reload of everything also builds what uses a changed workflow or a changed secret, and tries again what is
+    /// quarantined.
+    pub(super) fn add_affected(&self, build: &Build, found: &mut Found) {
+        for entry in self.kept(found) {
+            let workflow = entry.row.content.workflow_id.as_deref();
+            let has_changed = workflow.is_some_and(|id| build.changed.contains_key(id))
+                || entry.serving().is_some_and(|serving| !build.secrets.are(&serving.taken));
+            if entry.quarantine().is_some() || has_changed {
+                found.rows.entry(entry.id().to_owned()).or_insert_with(|| Arc::clone(&entry.row));
+            }
+        }
+    }
+
+    /// Channels that were loaded and still are active.
+    pub(super) fn kept(&self, found: &Found) -> Vec<&Arc<Entry>> {
+        let gone: HashSet<&str> = found.gone.iter().map(|id| &**id).collect();
+        self.base.channels().filter(|entry| !gone.contains(entry.id())).collect()
+    }
+
+    /// The active versions of the workflows of a scope.
+    pub(super) async fn stored_workflows(&self, found: &Found) -> Result<Vec<Workflow>, ReloadError> {
+        let ids = &found.workflows;
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        if ids.len() > MANY {
+            let rows = self.store.workflows().active().await.map_err(storage)?;
+            return Ok(rows.into_iter().filter(|row| ids.contains(&row.workflow_id)).collect());
+        }
+        let ids: Vec<String> = ids.iter().cloned().collect();
+        self.store.workflows().active_of(&ids).await.map_err(storage)
+    }
+
+    /// Versions of workflows that serve from before whose stored rows are not those that were loaded.
+    pub(super) async fn suspects(&self, found: &Found) -> Result<Vec<Workflow>, ReloadError> {
+        let starting = found.rows.values().filter(|row| self.begins_to_use(row));
+        let ids: BTreeSet<String> = starting
+            .filter_map(|row| row.content.workflow_id.clone())
+            .filter(|id| found.incidental.contains(id) && !found.workflows.contains(id))
+            .collect();
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let ids: Vec<String> = ids.into_iter().collect();
+        let mut rows = self.store.workflows().active_of(&ids).await.map_err(storage)?;
+        rows.retain(|row| {
+            let loaded = self.base.workflows.get(row.workflow_id.as_str());
+            let mark = (row.version, row.rollout_percentage, row.updated_at);
+            !loaded.is_some_and(|loaded| loaded.versions.iter().any(|version| version.mark() == mark))
+        });
+        Ok(rows)
+    }
+
+    /// Whether nothing that serves runs this channel over the workflow it names.
+    pub(super) fn begins_to_use(&self, row: &Channel) -> bool {
+        let old = self.base.by_id(&row.channel_id).filter(|old| old.serving().is_some());
+        old.is_none_or(|old| old.row.content.workflow_id != row.content.workflow_id)
+    }
+}
+
+fn storage(error: svc_store::StoreError) -> ReloadError {
+    ReloadError::Storage(ServiceError::from(error))
+}

@@ -1,0 +1,90 @@
+//! First phase of a reload: read what the scope names, build what changed, touch nothing.
+
+mod build;
+mod find;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use svc_channels::{Definition, Toolbox};
+use svc_model::Channel;
+use svc_store::Store;
+
+use crate::filter::ChannelFilter;
+use crate::scope::{ReloadError, Scope};
+use crate::secrets::Taken;
+use crate::snapshot::{LoadedWorkflow, Snapshot};
+use build::Build;
+
+/// Items built before other work of the thread gets its turn.
+const BUILDS_PER_TURN: usize = 8;
+
+/// What the second phase is to do.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Workflows with their new load; `None` for one no longer needed.
+    pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
+    /// Channels to change.
+    pub(crate) channels: Vec<(Arc<str>, Planned)>,
+    /// The declared secrets, where they were read anew.
+    pub(crate) declared: Option<Arc<svc_engine::Secrets>>,
+    /// Workflow versions compiled on the way.
+    pub(crate) compiled: usize,
+}
+
+/// What becomes of one channel.
+#[derive(Debug)]
+pub(crate) enum Planned {
+    Serve(Arc<Channel>, Arc<Definition>, Taken),
+    Quarantine(Arc<Channel>, Arc<str>),
+    Remove,
+}
+
+/// Reads and builds. Knows the configuration that serves only as `base`.
+pub(crate) struct Loader<'l> {
+    pub(crate) store: &'l Store,
+    pub(crate) tools: &'l Toolbox,
+    pub(crate) filter: &'l ChannelFilter,
+    pub(crate) base: &'l Snapshot,
+    /// Nothing serves yet: a duplicate task id quarantines instead of failing everything.
+    pub(crate) boot: bool,
+}
+
+impl Loader<'_> {
+    /// Builds the plan of a scope. `users` are the channels that name a workflow of the scope.
+    pub(crate) async fn plan(&self, scope: Scope, users: Vec<Arc<str>>) -> Result<Plan, ReloadError> {
+        let full = scope == Scope::All;
+        let mut found = match scope {
+            Scope::All => self.find_all().await?,
+            Scope::Changed { workflows, channels } => self.find_changed(workflows, channels, users).await?,
+        };
+        let rows = self.stored_workflows(&found).await?;
+        let suspects = self.suspects(&found).await?;
+        let candidates = self.candidates(&found, rows);
+        let secrets = self.secrets(&found, &candidates, &suspects, full).await;
+        let mut plan = Plan::default();
+        if full && !self.boot {
+            plan.declared = Some(Arc::clone(&secrets.declared));
+        }
+        let mut build = Build { secrets, full, changed: HashMap::new() };
+        self.load_workflows(candidates, &found, &mut build, &mut plan).await?;
+        let broken = self.broken(suspects, &build.secrets);
+        if full {
+            self.add_affected(&build, &mut found);
+        }
+        plan.channels.extend(found.gone.into_iter().map(|id| (id, Planned::Remove)));
+        for (count, (id, row)) in found.rows.into_iter().enumerate() {
+            if count.is_multiple_of(BUILDS_PER_TURN) {
+                tokio::task::yield_now().await;
+            }
+            let planned = match row.content.workflow_id.as_ref().and_then(|id| broken.get(id)) {
+                Some(reason) if self.begins_to_use(&row) => {
+                    Some(Planned::Quarantine(row, Arc::clone(reason)))
+                }
+                _ => self.build(row, &build),
+            };
+            plan.channels.extend(planned.map(|planned| (id.into(), planned)));
+        }
+        Ok(plan)
+    }
+}
