@@ -90,12 +90,15 @@ pub(crate) fn breakers(config: &Config) -> Option<BreakerSettings> {
 
 /// What calls of connectors have in common.
 pub(crate) fn calls(config: &Config) -> CallSettings {
-    let Query { default_limit, max_limit, max_skip } = config.query;
-    let Write { max_rows, allow_unfiltered } = config.write;
+    let (query, write) = (&config.query, &config.write);
     CallSettings {
         http_timeout: Duration::from_secs(config.engine.global_http_timeout_secs),
-        query: QuerySettings { default_limit, max_limit, max_skip },
-        write: WriteSettings { max_rows, allow_unfiltered },
+        query: QuerySettings {
+            default_limit: query.default_limit,
+            max_limit: query.max_limit,
+            max_skip: query.max_skip,
+        },
+        write: WriteSettings { max_rows: write.max_rows, allow_unfiltered: write.allow_unfiltered },
     }
 }
 
