@@ -31,6 +31,30 @@ pub enum FieldCode {
     UncompiledSource,
     /// A secret reference stands in a field that resolves none.
     UnresolvedSecretRef,
+    /// A document for a database lacks what its operation needs.
+    #[serde(rename = "missing_required")]
+    MissingRequired,
+    /// A document for a database has what its operation does not know.
+    #[serde(rename = "field_not_applicable")]
+    FieldNotApplicable,
+    /// No operation or operator of that name.
+    #[serde(rename = "unknown_op")]
+    UnknownOp,
+    /// An update that changes nothing.
+    #[serde(rename = "empty_update")]
+    EmptyUpdate,
+    /// An update without update operators.
+    #[serde(rename = "update_requires_operators")]
+    UpdateRequiresOperators,
+    /// Array filters and the identifiers of the update do not fit each other.
+    #[serde(rename = "unusable_array_filters")]
+    UnusableArrayFilters,
+    /// A replacement with update operators.
+    #[serde(rename = "replace_document_is_plain")]
+    ReplaceDocumentIsPlain,
+    /// A pipeline that may not run.
+    #[serde(rename = "invalid_pipeline")]
+    InvalidPipeline,
 }
 
 impl FieldCode {
@@ -48,6 +72,14 @@ impl FieldCode {
             Self::UnknownFunction => "UNKNOWN_FUNCTION",
             Self::UncompiledSource => "UNCOMPILED_SOURCE",
             Self::UnresolvedSecretRef => "UNRESOLVED_SECRET_REF",
+            Self::MissingRequired => "missing_required",
+            Self::FieldNotApplicable => "field_not_applicable",
+            Self::UnknownOp => "unknown_op",
+            Self::EmptyUpdate => "empty_update",
+            Self::UpdateRequiresOperators => "update_requires_operators",
+            Self::UnusableArrayFilters => "unusable_array_filters",
+            Self::ReplaceDocumentIsPlain => "replace_document_is_plain",
+            Self::InvalidPipeline => "invalid_pipeline",
         }
     }
 }
@@ -229,6 +261,14 @@ mod tests {
             UnknownFunction,
             UncompiledSource,
             UnresolvedSecretRef,
+            MissingRequired,
+            FieldNotApplicable,
+            UnknownOp,
+            EmptyUpdate,
+            UpdateRequiresOperators,
+            UnusableArrayFilters,
+            ReplaceDocumentIsPlain,
+            InvalidPipeline,
         ] {
             assert_eq!(serde_json::to_value(code).unwrap(), code.name());
         }

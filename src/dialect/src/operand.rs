@@ -1,0 +1,177 @@
+//! Values of a document that may be known only when a message is there.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use svc_model::FieldCode;
+
+use crate::constant::Constant;
+use crate::reader::{Reader, join, single};
+use crate::refusal::Refusal;
+
+/// What the values of a document are taken from.
+#[derive(Clone, Copy, Debug)]
+pub struct Bindings<'b> {
+    /// The named parameters.
+    pub params: &'b Map<String, Value>,
+    /// The document's open values ([`Query::folded`](crate::Query::folded), [`Write::folded`](crate::Write::folded)), each
+    /// as the message made it.
+    pub folded: &'b [Value],
+}
+
+/// A value, written out or open.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Operand {
+    /// Where it stands.
+    pub(crate) at: Arc<str>,
+    pub(crate) source: Source,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Source {
+    Literal(Value),
+    /// The parameter of this name.
+    Param(String),
+    /// The open value of this number.
+    Folded(usize),
+}
+
+/// What stands in the place of a value in a filter.
+pub(crate) enum Argument<'v> {
+    /// The name of a column or relation.
+    Field(&'v str),
+    Value(Operand),
+    List(&'v [Value]),
+}
+
+impl Operand {
+    pub(crate) fn literal(at: &str, value: &Value) -> Self {
+        Self { at: at.into(), source: Source::Literal(value.clone()) }
+    }
+
+    /// Its value now. What it holds is never read as a part of the document.
+    pub(crate) fn value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, Refusal> {
+        match &self.source {
+            Source::Literal(value) => Ok(value),
+            Source::Param(name) => {
+                let missing = || Refusal::at(&self.at, format!("params has no \"{name}\""));
+                with.params.get(name).ok_or_else(missing)
+            }
+            Source::Folded(number) => {
+                with.folded.get(*number).ok_or_else(|| Refusal::at(&self.at, "the value was not folded"))
+            }
+        }
+    }
+
+    /// As one value; `None` for null.
+    pub(crate) fn constant(&self, with: &Bindings<'_>) -> Result<Option<Constant>, Refusal> {
+        Constant::of(self.value(with)?).map_err(|why| Refusal::at(&self.at, why))
+    }
+
+    pub(crate) fn text(&self, with: &Bindings<'_>) -> Result<String, Refusal> {
+        match self.value(with)? {
+            Value::String(text) => Ok(text.clone()),
+            _ => Err(Refusal::at(&self.at, "this must be a text")),
+        }
+    }
+
+    /// As a whole number from `least` to `most`.
+    pub(crate) fn whole(&self, with: &Bindings<'_>, least: u64, most: u64) -> Result<u64, Refusal> {
+        let number = self.value(with)?.as_u64().filter(|number| (least..=most).contains(number));
+        number.ok_or_else(|| {
+            Refusal::at(&self.at, format!("this must be a whole number from {least} to {most}"))
+        })
+    }
+}
+
+impl Reader {
+    /// What an argument of an operator is.
+    pub(crate) fn argument<'v>(&mut self, value: &'v Value, at: &str) -> Option<Argument<'v>> {
+        match value {
+            Value::Array(items) => Some(Argument::List(items)),
+            Value::Object(_) => match single(value) {
+                Some(("field", name)) => self.name(name, &join(at, "field")).map(Argument::Field),
+                _ => self.open(value, at).map(Argument::Value),
+            },
+            scalar => Some(Argument::Value(Operand::literal(at, scalar))),
+        }
+    }
+
+    /// A constant, a parameter or a `var`.
+    pub(crate) fn operand(&mut self, value: &Value, at: &str) -> Option<Operand> {
+        match value {
+            Value::Object(_) => self.open(value, at),
+            Value::Array(_) => {
+                self.invalid(at, "a list is no value here");
+                None
+            }
+            scalar => Some(Operand::literal(at, scalar)),
+        }
+    }
+
+    fn open(&mut self, value: &Value, at: &str) -> Option<Operand> {
+        let source = match single(value) {
+            Some(("param", name)) => self.param(name, at)?,
+            Some(("var", _)) if is_var(value) => Source::Folded(self.fold(value)),
+            Some(("var", path)) => {
+                self.mismatch(&join(at, "var"), "string", path);
+                return None;
+            }
+            Some(("$oid" | "$date", Value::String(_))) => Source::Literal(value.clone()),
+            Some(("$oid" | "$date", inner)) if is_var(inner) => Source::Folded(self.fold(value)),
+            Some((name @ ("$oid" | "$date"), inner)) => {
+                self.mismatch(&join(at, name), "string", inner);
+                return None;
+            }
+            Some((name, _)) if !name.starts_with('$') => {
+                let message = format!("\"{name}\" makes no value; use a constant, param or var");
+                self.problem(&join(at, name), FieldCode::UnknownOp, message);
+                return None;
+            }
+            _ => {
+                self.invalid(at, "an object is no value here");
+                return None;
+            }
+        };
+        Some(Operand { at: at.into(), source })
+    }
+
+    fn param(&mut self, name: &Value, at: &str) -> Option<Source> {
+        let name = self.text(name, &join(at, "param"))?.to_owned();
+        self.params.push((at.to_owned(), name.clone()));
+        Some(Source::Param(name))
+    }
+
+    /// A value that is stored: anything but a column of another row.
+    pub(crate) fn stored(&mut self, value: &Value, at: &str) -> Option<Operand> {
+        let source = match single(value) {
+            Some(("param", name)) => self.param(name, at)?,
+            Some(("field", _)) => {
+                self.invalid(at, "a column cannot be given another column's value");
+                return None;
+            }
+            _ if holds_var(value) => Source::Folded(self.fold(value)),
+            _ => Source::Literal(value.clone()),
+        };
+        Some(Operand { at: at.into(), source })
+    }
+}
+
+/// Whether a node is replaced by what the message holds.
+pub(crate) fn is_var(value: &Value) -> bool {
+    let Some(("var", argument)) = single(value) else { return false };
+    match argument {
+        Value::String(_) => true,
+        Value::Array(items) => matches!(items.as_slice(), [Value::String(_)] | [Value::String(_), _]),
+        _ => false,
+    }
+}
+
+fn holds_var(value: &Value) -> bool {
+    is_var(value)
+        || match value {
+            Value::Array(items) => items.iter().any(holds_var),
+            Value::Object(members) => members.values().any(holds_var),
+            _ => false,
+        }
+}

@@ -1,0 +1,273 @@
+//! Documents that read.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use svc_model::{FieldCode, FieldError};
+
+use crate::extent::Extent;
+use crate::filter::Filter;
+use crate::operand::{Bindings, Operand, Source};
+use crate::predicate::Predicate;
+use crate::reader::{Found, Reader, join, single};
+use crate::refusal::Refusal;
+use crate::schema::{Column, Entity, Relation, Schema, Scope};
+
+const QUERY: [&str; 7] = ["source", "filter", "fields", "sort", "limit", "skip", "include"];
+const INCLUDE: [&str; 3] = ["fields", "sort", "limit"];
+
+/// Bounds of a read, set by the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Rows when a document sets no limit.
+    pub default_limit: u64,
+    /// Most rows of a result.
+    pub max_limit: u64,
+    /// Most rows a document may skip.
+    pub max_skip: u64,
+}
+
+/// What a result shows of its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fields {
+    /// Whatever there is.
+    All,
+    /// These columns, each once.
+    Only(Vec<Column>),
+}
+
+/// One column of an order. Nulls are smaller than anything else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sort {
+    /// The column.
+    pub column: Column,
+    /// Whether the largest comes first.
+    pub descending: bool,
+}
+
+/// A document that reads, with its values open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Query {
+    source: Entity,
+    filter: Filter,
+    fields: Fields,
+    sort: Vec<Sort>,
+    limit: Option<Operand>,
+    skip: Option<Operand>,
+    include: Vec<Include>,
+    found: Found,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Include {
+    relation: Arc<Relation>,
+    fields: Fields,
+    sort: Vec<Sort>,
+    limit: Option<Operand>,
+}
+
+/// A read whose values are known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Select {
+    /// What is read.
+    pub source: Entity,
+    /// Which rows.
+    pub predicate: Predicate,
+    /// What of them.
+    pub fields: Fields,
+    /// In which order.
+    pub sort: Vec<Sort>,
+    /// How many at most; at least 1.
+    pub limit: u64,
+    /// How many to pass over.
+    pub skip: u64,
+    /// Related rows that come along.
+    pub include: Vec<Included>,
+}
+
+/// Related rows that come along with each row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Included {
+    /// The relation, whose name the rows come under.
+    pub relation: Arc<Relation>,
+    /// What of them.
+    pub fields: Fields,
+    /// In which order.
+    pub sort: Vec<Sort>,
+    /// How many at most for each row; at least 1.
+    pub limit: u64,
+}
+
+impl Query {
+    /// Reads the `query` and the `schema` of an input that stands at `at`.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each at its place.
+    pub fn read(query: &Value, schema: Option<&Value>, at: &str) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader::default();
+        let schema = Schema::read(schema, &join(at, "schema"), &mut reader);
+        let read = reader.query(query, &join(at, "query"), &schema);
+        let (query, found) = reader.finish(read, schema.maps_all())?;
+        Ok(Self { found, ..query })
+    }
+
+    /// The authored values that hold `{"var": path}` nodes, in the order [`Bindings::folded`] takes them.
+    pub fn folded(&self) -> &[Value] {
+        &self.found.folded
+    }
+
+    /// What it reaches.
+    pub fn extent(&self) -> &Extent {
+        &self.found.extent
+    }
+
+    /// Where it names parameters that are not among these.
+    pub fn missing_params(&self, params: &Map<String, Value>) -> Vec<FieldError> {
+        self.found.missing(params)
+    }
+
+    /// The query with its values.
+    ///
+    /// # Errors
+    /// A value that does not fit, or passes a bound.
+    pub fn bind(&self, with: &Bindings<'_>, bounds: Bounds) -> Result<Select, Refusal> {
+        let limit = |limit: &Option<Operand>| match limit {
+            Some(limit) => limit.whole(with, 1, bounds.max_limit),
+            None => Ok(bounds.default_limit),
+        };
+        let include = self.include.iter().map(|one| {
+            Ok(Included {
+                relation: Arc::clone(&one.relation),
+                fields: one.fields.clone(),
+                sort: one.sort.clone(),
+                limit: limit(&one.limit)?,
+            })
+        });
+        Ok(Select {
+            source: self.source.clone(),
+            predicate: self.filter.bind(with, false)?,
+            fields: self.fields.clone(),
+            sort: self.sort.clone(),
+            limit: limit(&self.limit)?,
+            skip: self.skip.as_ref().map_or(Ok(0), |skip| skip.whole(with, 0, bounds.max_skip))?,
+            include: include.collect::<Result<_, Refusal>>()?,
+        })
+    }
+}
+
+impl Reader {
+    fn query(&mut self, query: &Value, at: &str, schema: &Schema) -> Option<Query> {
+        let members = self.object(query, at, &QUERY)?;
+        let Some(source) = members.get("source") else {
+            self.problem(&join(at, "source"), FieldCode::MissingRequired, "a query names its source");
+            return None;
+        };
+        let source_at = join(at, "source");
+        let scope = schema.entity(self.name(source, &source_at)?, &source_at, self)?;
+        let filter = self.filter(members.get("filter"), &join(at, "filter"), &scope);
+        let fields = self.fields(members.get("fields"), &join(at, "fields"), &scope);
+        let sort = self.sort(members.get("sort"), &join(at, "sort"), &scope);
+        let limit = members.get("limit").map(|limit| self.whole(limit, 1, &join(at, "limit")));
+        let skip = members.get("skip").map(|skip| self.whole(skip, 0, &join(at, "skip")));
+        let include = self.includes(members.get("include"), &join(at, "include"), &scope);
+        Some(Query {
+            source: scope.entity.clone(),
+            filter: filter?,
+            fields: fields?,
+            sort: sort?,
+            limit: limit.flatten(),
+            skip: skip.flatten(),
+            include: include?,
+            found: Found::default(),
+        })
+    }
+
+    pub(crate) fn fields(&mut self, fields: Option<&Value>, at: &str, scope: &Scope<'_>) -> Option<Fields> {
+        let names = match fields {
+            None | Some(Value::Null) => &[][..],
+            Some(fields) => self.items(fields, at)?,
+        };
+        if names.is_empty() {
+            let all = self.accept(at, scope.all_columns())?;
+            return Some(all.map_or(Fields::All, Fields::Only));
+        }
+        let mut columns: Vec<Column> = Vec::new();
+        let mut wrong = false;
+        for (n, name) in names.iter().enumerate() {
+            let at = format!("{at}[{n}]");
+            match self.name(name, &at).and_then(|name| self.column(name, &at, scope)) {
+                Some(column) if columns.contains(&column) => {}
+                Some(column) => columns.push(column),
+                None => wrong = true,
+            }
+        }
+        (!wrong).then_some(Fields::Only(columns))
+    }
+
+    fn sort(&mut self, sort: Option<&Value>, at: &str, scope: &Scope<'_>) -> Option<Vec<Sort>> {
+        let keys = match sort {
+            None | Some(Value::Null) => &[][..],
+            Some(sort) => self.items(sort, at)?,
+        };
+        let mut read = Vec::new();
+        for (n, key) in keys.iter().enumerate() {
+            let at = format!("{at}[{n}]");
+            let Some((name, direction)) = single(key) else {
+                self.invalid(&at, "use {\"column\": \"asc\"} or {\"column\": \"desc\"}");
+                continue;
+            };
+            let at = join(&at, name);
+            let descending = self.choice(Some(direction), &at, &[("asc", false), ("desc", true)]);
+            if let (Some(column), Some(descending)) = (self.column(name, &at, scope), descending) {
+                read.push(Sort { column, descending });
+            }
+        }
+        (read.len() == keys.len()).then_some(read)
+    }
+
+    /// A whole number of at least `least`, written or open.
+    fn whole(&mut self, value: &Value, least: u64, at: &str) -> Option<Operand> {
+        let operand = self.operand(value, at)?;
+        if let Source::Literal(number) = &operand.source {
+            if !number.is_number() {
+                self.mismatch(at, "integer", number);
+                return None;
+            }
+            if number.as_u64().is_none_or(|number| number < least) {
+                self.invalid(at, format!("this must be a whole number of at least {least}"));
+                return None;
+            }
+        }
+        Some(operand)
+    }
+
+    fn includes(&mut self, include: Option<&Value>, at: &str, scope: &Scope<'_>) -> Option<Vec<Include>> {
+        let relations = match include {
+            None | Some(Value::Null) => return Some(Vec::new()),
+            Some(include) => self.members(include, at)?,
+        };
+        let mut read = Vec::new();
+        for (name, include) in relations {
+            read.extend(self.include(name, include, &join(at, name), scope));
+        }
+        (read.len() == relations.len()).then_some(read)
+    }
+
+    fn include(&mut self, name: &str, include: &Value, at: &str, scope: &Scope<'_>) -> Option<Include> {
+        let members = self.object(include, at, &INCLUDE)?;
+        let (relation, target) = scope.relation(name, at, self)?;
+        if relation.through.is_some() {
+            self.invalid(at, "a relation through a table of pairs cannot be included");
+            return None;
+        }
+        let sort_at = join(at, "sort");
+        let sort = self.sort(members.get("sort"), &sort_at, &target)?;
+        if sort.is_empty() {
+            self.problem(&sort_at, FieldCode::MissingRequired, "rows that come along need an order");
+            return None;
+        }
+        let fields = self.fields(members.get("fields"), &join(at, "fields"), &target)?;
+        let limit = members.get("limit").map(|limit| self.whole(limit, 1, &join(at, "limit")));
+        Some(Include { relation, fields, sort, limit: limit.flatten() })
+    }
+}

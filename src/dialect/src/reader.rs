@@ -1,0 +1,145 @@
+//! Reading a document: problems are collected, each at its place.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use svc_model::{FieldCode, FieldError};
+
+use crate::extent::Extent;
+use crate::name;
+
+/// What reading a document finds on the way.
+#[derive(Default)]
+pub(crate) struct Reader {
+    /// What is wrong.
+    pub(crate) errors: Vec<FieldError>,
+    /// The authored values in which `{"var": path}` is still to be folded.
+    pub(crate) folded: Vec<Value>,
+    /// Physical names of everything the document reaches, each once.
+    pub(crate) entities: Vec<Arc<str>>,
+    /// The parameters the document names, and where.
+    pub(crate) params: Vec<(String, String)>,
+}
+
+impl Reader {
+    pub(crate) fn problem(&mut self, at: &str, code: FieldCode, message: impl Into<String>) {
+        self.errors.push(FieldError::new(at, code, message));
+    }
+
+    pub(crate) fn invalid(&mut self, at: &str, message: impl Into<String>) {
+        self.problem(at, FieldCode::Invalid, message);
+    }
+
+    pub(crate) fn mismatch(&mut self, at: &str, expected: &str, got: &Value) {
+        self.errors.push(FieldError::type_mismatch(at, expected, got));
+    }
+
+    /// The value, or the reason it is none at a place.
+    pub(crate) fn accept<T>(&mut self, at: &str, result: Result<T, String>) -> Option<T> {
+        result.map_err(|why| self.invalid(at, why)).ok()
+    }
+
+    /// The members of an object that has no others than these.
+    pub(crate) fn object<'v>(
+        &mut self,
+        value: &'v Value,
+        at: &str,
+        known: &[&str],
+    ) -> Option<&'v Map<String, Value>> {
+        let members = self.members(value, at)?;
+        for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
+            let message = format!("unknown field; known: {}", known.join(", "));
+            self.problem(&format!("{at}.{name}"), FieldCode::UnknownField, message);
+        }
+        Some(members)
+    }
+
+    /// The members of an object, whatever they are called.
+    pub(crate) fn members<'v>(&mut self, value: &'v Value, at: &str) -> Option<&'v Map<String, Value>> {
+        if value.is_null() || !value.is_object() {
+            self.mismatch(at, "object", value);
+        }
+        value.as_object()
+    }
+
+    pub(crate) fn items<'v>(&mut self, value: &'v Value, at: &str) -> Option<&'v [Value]> {
+        if !value.is_array() {
+            self.mismatch(at, "array", value);
+        }
+        value.as_array().map(Vec::as_slice)
+    }
+
+    pub(crate) fn text<'v>(&mut self, value: &'v Value, at: &str) -> Option<&'v str> {
+        if !value.is_string() {
+            self.mismatch(at, "string", value);
+        }
+        value.as_str()
+    }
+
+    /// A name that is written out.
+    pub(crate) fn name<'v>(&mut self, value: &'v Value, at: &str) -> Option<&'v str> {
+        let text = self.text(value, at)?;
+        self.accept(at, name::check(text)).map(|()| text)
+    }
+
+    pub(crate) fn flag(&mut self, value: Option<&Value>, at: &str, default: bool) -> bool {
+        match value {
+            None => default,
+            Some(Value::Bool(flag)) => *flag,
+            Some(other) => {
+                self.mismatch(at, "bool", other);
+                default
+            }
+        }
+    }
+
+    /// Keeps an authored value to be folded; its number.
+    pub(crate) fn fold(&mut self, value: &Value) -> usize {
+        self.folded.push(value.clone());
+        self.folded.len() - 1
+    }
+
+    pub(crate) fn reach(&mut self, physical: &Arc<str>) {
+        if !self.entities.contains(physical) {
+            self.entities.push(Arc::clone(physical));
+        }
+    }
+
+    /// What was read, if nothing is wrong with it, and what was found beside it.
+    pub(crate) fn finish<T>(self, read: Option<T>, mapped: bool) -> Result<(T, Found), Vec<FieldError>> {
+        match read {
+            Some(read) if self.errors.is_empty() => {
+                let extent = Extent { mapped, entities: self.entities };
+                Ok((read, Found { folded: self.folded, params: self.params, extent }))
+            }
+            _ => Err(self.errors),
+        }
+    }
+}
+
+/// What reading found beside the document itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Found {
+    pub(crate) folded: Vec<Value>,
+    pub(crate) extent: Extent,
+    params: Vec<(String, String)>,
+}
+
+impl Found {
+    /// Where the document names parameters that are not among these.
+    pub(crate) fn missing(&self, params: &Map<String, Value>) -> Vec<FieldError> {
+        let missing = self.params.iter().filter(|(_, name)| !params.contains_key(name));
+        missing.map(|(at, name)| FieldError::invalid(at, format!("params has no \"{name}\""))).collect()
+    }
+}
+
+/// A member's path.
+pub(crate) fn join(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
+/// The only member of an object.
+pub(crate) fn single(value: &Value) -> Option<(&str, &Value)> {
+    let members = value.as_object().filter(|members| members.len() == 1)?;
+    members.iter().next().map(|(name, value)| (name.as_str(), value))
+}

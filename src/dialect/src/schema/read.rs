@@ -1,0 +1,174 @@
+//! Reading a schema.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use svc_model::FieldError;
+
+use super::{Declared, DeclaredColumn, DeclaredRelation, Entity, InElastic, InMongo, Kind, Schema, Through};
+use crate::name;
+use crate::reader::{Reader, join};
+use crate::schema::Column;
+
+const RELATION: [&str; 7] = ["to", "kind", "local", "foreign", "through", "mongo", "es"];
+const KINDS: [(&str, Kind); 5] = [
+    ("has_one", Kind::HasOne),
+    ("has_many", Kind::HasMany),
+    ("many_to_many", Kind::ManyToMany),
+    ("one", Kind::HasOne),
+    ("many", Kind::HasMany),
+];
+
+impl Schema {
+    /// Reads a schema; without one every name stands for itself.
+    pub(crate) fn read(schema: Option<&Value>, at: &str, reader: &mut Reader) -> Self {
+        let mut read = Self { entities: BTreeMap::new(), identity: true, given: false };
+        let Some(schema) = schema.filter(|schema| !schema.is_null()) else { return read };
+        let unmapped = [("reject", false), ("identity", true)];
+        read.given = true;
+        read.identity = false;
+        let Some(members) = reader.object(schema, at, &["entities", "unmapped"]) else { return read };
+        read.identity =
+            reader.choice(members.get("unmapped"), &join(at, "unmapped"), &unmapped).unwrap_or(false);
+        let at = join(at, "entities");
+        match members.get("entities") {
+            Some(entities) => {
+                for (name, entity) in reader.members(entities, &at).into_iter().flatten() {
+                    let at = join(&at, name);
+                    if reader.accept(&at, name::check(name)).is_some()
+                        && let Some(declared) = reader.declared(name, entity, &at)
+                    {
+                        read.entities.insert(name.clone(), declared);
+                    }
+                }
+            }
+            None => reader.errors.push(FieldError::required(at.clone())),
+        }
+        for (name, declared) in &read.entities {
+            for (relation, to) in declared.relations.iter().map(|(name, relation)| (name, &relation.to)) {
+                if let Err(why) = read.find(to) {
+                    reader.invalid(&format!("{at}.{name}.relations.{relation}.to"), why);
+                }
+            }
+        }
+        read
+    }
+}
+
+impl Reader {
+    fn declared(&mut self, name: &str, entity: &Value, at: &str) -> Option<Declared> {
+        let members = self.object(entity, at, &["physical", "columns", "relations"])?;
+        let physical = self.optional_name(members, "physical", at).unwrap_or(name);
+        let entity = Entity { name: name.into(), physical: physical.into() };
+        let mut declared = Declared { entity, columns: Vec::new(), relations: BTreeMap::new() };
+        for (name, column, at) in self.named(members, "columns", at) {
+            declared.columns.extend(self.declared_column(name, column, &at));
+        }
+        for (name, relation, at) in self.named(members, "relations", at) {
+            if let Some(relation) = self.declared_relation(name, relation, &at) {
+                declared.relations.insert(name.clone(), relation);
+            }
+        }
+        Some(declared)
+    }
+
+    /// The members of an object whose keys are names.
+    fn named<'v>(
+        &mut self,
+        members: &'v Map<String, Value>,
+        what: &str,
+        at: &str,
+    ) -> Vec<(&'v String, &'v Value, String)> {
+        let at = join(at, what);
+        let Some(named) = members.get(what).and_then(|named| self.members(named, &at)) else {
+            return Vec::new();
+        };
+        let mut fine = Vec::new();
+        for (name, value) in named {
+            let at = join(&at, name);
+            if self.accept(&at, name::check(name)).is_some() {
+                fine.push((name, value, at));
+            }
+        }
+        fine
+    }
+
+    fn declared_column(&mut self, name: &str, column: &Value, at: &str) -> Option<DeclaredColumn> {
+        let members = self.object(column, at, &["name", "type", "queryable", "writable"])?;
+        let physical = self.optional_name(members, "name", at).unwrap_or(name);
+        let kind = members.get("type").and_then(|kind| self.text(kind, &join(at, "type")));
+        Some(DeclaredColumn {
+            column: Column { name: name.into(), physical: physical.into(), kind: kind.map(Arc::from) },
+            queryable: self.flag(members.get("queryable"), &join(at, "queryable"), true),
+            writable: self.flag(members.get("writable"), &join(at, "writable"), true),
+        })
+    }
+
+    fn declared_relation(&mut self, name: &str, relation: &Value, at: &str) -> Option<DeclaredRelation> {
+        let members = self.object(relation, at, &RELATION)?;
+        let to = self.required_name(members, "to", at);
+        let local = self.required_name(members, "local", at);
+        let foreign = self.required_name(members, "foreign", at);
+        let through = members.get("through").and_then(|through| self.through(through, &join(at, "through")));
+        let kind = self.choice(members.get("kind"), &join(at, "kind"), &KINDS);
+        let kind = kind.unwrap_or(if through.is_some() { Kind::ManyToMany } else { Kind::HasMany });
+        if kind == Kind::ManyToMany && !members.contains_key("through") {
+            self.errors.push(FieldError::required(join(at, "through")));
+        }
+        let mongo = [("embedded", InMongo::Embedded), ("referenced", InMongo::Referenced)];
+        let elastic = [("nested", InElastic::Nested), ("child", InElastic::Child)];
+        Some(DeclaredRelation {
+            name: name.into(),
+            kind,
+            through,
+            mongo: self.choice(members.get("mongo"), &join(at, "mongo"), &mongo),
+            elastic: self.choice(members.get("es"), &join(at, "es"), &elastic),
+            to: to?.to_owned(),
+            local: local?.to_owned(),
+            foreign: foreign?.to_owned(),
+        })
+    }
+
+    fn through(&mut self, through: &Value, at: &str) -> Option<Through> {
+        let members = self.object(through, at, &["table", "local", "foreign"])?;
+        let table = self.required_name(members, "table", at);
+        let local = self.required_name(members, "local", at);
+        let foreign = self.required_name(members, "foreign", at);
+        Some(Through { table: table?.into(), local: local?.into(), foreign: foreign?.into() })
+    }
+
+    fn optional_name<'v>(
+        &mut self,
+        members: &'v Map<String, Value>,
+        name: &str,
+        at: &str,
+    ) -> Option<&'v str> {
+        members.get(name).and_then(|value| self.name(value, &join(at, name)))
+    }
+
+    fn required_name<'v>(
+        &mut self,
+        members: &'v Map<String, Value>,
+        name: &str,
+        at: &str,
+    ) -> Option<&'v str> {
+        if !members.contains_key(name) {
+            self.errors.push(FieldError::required(join(at, name)));
+        }
+        self.optional_name(members, name, at)
+    }
+
+    /// One of a set of names; `None` when it is not there, or wrong.
+    pub(crate) fn choice<T: Copy>(
+        &mut self,
+        value: Option<&Value>,
+        at: &str,
+        choices: &[(&str, T)],
+    ) -> Option<T> {
+        let text = self.text(value?, at)?;
+        let known = || choices.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice);
+        self.accept(at, found.ok_or_else(|| format!("\"{text}\" is not one of {}", known())))
+    }
+}

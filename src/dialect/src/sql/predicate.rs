@@ -1,0 +1,245 @@
+//! Conditions.
+
+use super::Flavour;
+use super::writer::Writer;
+use crate::constant::Constant;
+use crate::predicate::{Comparison, Place, Predicate, Quantifier};
+use crate::refusal::Refusal;
+use crate::schema::{Column, Relation};
+
+impl Writer {
+    /// ` WHERE …`, where there is something to ask.
+    pub(super) fn filtered(&mut self, table: &str, predicate: &Predicate) -> Result<(), Refusal> {
+        if *predicate == Predicate::True {
+            return Ok(());
+        }
+        self.push(" WHERE ");
+        self.predicate(table, predicate)
+    }
+
+    fn predicate(&mut self, table: &str, predicate: &Predicate) -> Result<(), Refusal> {
+        match predicate {
+            Predicate::True => {
+                self.push("1 = 1");
+            }
+            Predicate::False => {
+                self.push("1 = 0");
+            }
+            Predicate::And(parts) => self.joined(table, " AND ", parts)?,
+            Predicate::Or(parts) => self.joined(table, " OR ", parts)?,
+            Predicate::Compare(column, comparison, value) => {
+                self.comparison(table, column, *comparison, value)?;
+            }
+            Predicate::Null { column, negated } => {
+                self.column(table, column).push(if *negated { " IS NOT NULL" } else { " IS NULL" });
+            }
+            Predicate::OneOf { column, values, negated } => self.one_of(table, column, values, *negated)?,
+            Predicate::Text { column, place, text, negated } => {
+                self.text(table, column, *place, text, *negated)?;
+            }
+            Predicate::Related { relation, quantifier, predicate } => {
+                self.related(table, relation, *quantifier, predicate)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Joined in halves: some databases bound how deep a condition may nest, and read a chain as nested.
+    fn joined(&mut self, table: &str, between: &str, parts: &[Predicate]) -> Result<(), Refusal> {
+        if let [only] = parts {
+            return self.predicate(table, only);
+        }
+        let (first, second) = parts.split_at(parts.len() / 2);
+        self.push("(");
+        self.joined(table, between, first)?;
+        self.push(between);
+        self.joined(table, between, second)?;
+        self.push(")");
+        Ok(())
+    }
+
+    fn comparison(
+        &mut self,
+        table: &str,
+        column: &Column,
+        comparison: Comparison,
+        value: &Constant,
+    ) -> Result<(), Refusal> {
+        let sign = match comparison {
+            Comparison::Equal => " = ",
+            Comparison::NotEqual => " <> ",
+            Comparison::Less => " < ",
+            Comparison::LessOrEqual => " <= ",
+            Comparison::Greater => " > ",
+            Comparison::GreaterOrEqual => " >= ",
+        };
+        let exact = comparison == Comparison::Equal && self.is_inexact(std::slice::from_ref(value));
+        if exact {
+            self.push("(").column(table, column).push(sign);
+            self.inexact(value)?;
+            self.push(" AND ");
+        }
+        self.column(table, column).push(sign);
+        self.constant(value)?;
+        if exact {
+            self.push(")");
+        }
+        Ok(())
+    }
+
+    /// Whether an index of a column compares these values otherwise than they are to be compared, so that it takes a
+    /// condition of its own to be of use.
+    fn is_inexact(&self, values: &[Constant]) -> bool {
+        self.flavour == Flavour::MySql && values.iter().any(|value| matches!(value, Constant::Text(_)))
+    }
+
+    fn one_of(
+        &mut self,
+        table: &str,
+        column: &Column,
+        values: &[Constant],
+        negated: bool,
+    ) -> Result<(), Refusal> {
+        let exact = !negated && self.is_inexact(values);
+        if exact {
+            self.push("(").column(table, column).push(" IN (");
+            self.list(", ", values, Self::inexact)?;
+            self.push(") AND ");
+        }
+        self.column(table, column);
+        if self.flavour == Flavour::Sqlite {
+            // The left side alone decides how a list is compared.
+            self.push(" COLLATE BINARY");
+        }
+        self.push(if negated { " NOT IN (" } else { " IN (" });
+        self.list(", ", values, Self::constant)?;
+        self.push(if exact { "))" } else { ")" });
+        Ok(())
+    }
+
+    fn text(
+        &mut self,
+        table: &str,
+        column: &Column,
+        place: Place,
+        text: &str,
+        negated: bool,
+    ) -> Result<(), Refusal> {
+        let not = if negated { " NOT" } else { "" };
+        match self.flavour {
+            // Its LIKE knows no case.
+            Flavour::Sqlite => {
+                self.column(table, column).push(not).push(" GLOB ");
+                self.pattern(pattern(place, text, '*', |at| match at {
+                    '*' | '?' | '[' => Some(('[', Some(']'))),
+                    _ => None,
+                }))
+            }
+            Flavour::Postgres => {
+                self.push("CAST(").column(table, column).push(" AS text)").push(not).push(" LIKE ");
+                self.pattern(like(place, text))?;
+                self.push(" ESCAPE '!'");
+                Ok(())
+            }
+            Flavour::MySql => {
+                self.column(table, column).push(not).push(" LIKE (");
+                self.pattern(like(place, text))?;
+                self.push(") ESCAPE '!'");
+                Ok(())
+            }
+        }
+    }
+
+    fn related(
+        &mut self,
+        table: &str,
+        relation: &Relation,
+        quantifier: Quantifier,
+        predicate: &Predicate,
+    ) -> Result<(), Refusal> {
+        match quantifier {
+            Quantifier::Some => self.exists(table, relation, predicate, true),
+            Quantifier::None => {
+                self.push("NOT ");
+                self.exists(table, relation, predicate, true)
+            }
+            Quantifier::All => {
+                self.push("(");
+                self.exists(table, relation, &Predicate::True, true)?;
+                self.push(" AND NOT ");
+                self.exists(table, relation, predicate, false)?;
+                self.push(")");
+                Ok(())
+            }
+            Quantifier::NotAll => {
+                self.push("(NOT ");
+                self.exists(table, relation, &Predicate::True, true)?;
+                self.push(" OR ");
+                self.exists(table, relation, predicate, false)?;
+                self.push(")");
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether a related row is there for which the predicate is true, or for which it is not.
+    fn exists(
+        &mut self,
+        outer: &str,
+        relation: &Relation,
+        predicate: &Predicate,
+        holds: bool,
+    ) -> Result<(), Refusal> {
+        let inner = self.table();
+        self.push("EXISTS (SELECT 1 FROM ");
+        match &relation.through {
+            None => {
+                self.name(&relation.target.physical).push(" AS ").push(&inner).push(" WHERE ");
+                self.column(&inner, &relation.foreign);
+            }
+            Some(through) => {
+                let pairs = self.table();
+                self.name(&through.table).push(" AS ").push(&pairs).push(" JOIN ");
+                self.name(&relation.target.physical).push(" AS ").push(&inner).push(" ON ");
+                self.column(&inner, &relation.foreign).push(" = ");
+                self.push(&pairs).push(".").name(&through.foreign).push(" WHERE ");
+                self.push(&pairs).push(".").name(&through.local);
+            }
+        }
+        self.push(" = ").column(outer, &relation.local);
+        if *predicate != Predicate::True || !holds {
+            self.push(" AND (");
+            self.predicate(&inner, predicate)?;
+            self.push(if holds { ")" } else { ") IS NOT TRUE" });
+        }
+        self.push(")");
+        Ok(())
+    }
+}
+
+fn like(place: Place, text: &str) -> String {
+    pattern(place, text, '%', |at| matches!(at, '%' | '_' | '!').then_some(('!', None)))
+}
+
+/// A pattern that matches a text as it stands; `escape` says what goes before and after a character that means more.
+fn pattern(
+    place: Place,
+    text: &str,
+    any: char,
+    escape: impl Fn(char) -> Option<(char, Option<char>)>,
+) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    if place != Place::Start {
+        pattern.push(any);
+    }
+    for at in text.chars() {
+        let (before, after) = escape(at).map_or((None, None), |(before, after)| (Some(before), after));
+        pattern.extend(before);
+        pattern.push(at);
+        pattern.extend(after);
+    }
+    if place != Place::End {
+        pattern.push(any);
+    }
+    pattern
+}

@@ -1,0 +1,296 @@
+//! Documents that write.
+
+mod read;
+
+use serde_json::{Map, Value};
+use svc_model::FieldError;
+
+use crate::extent::Extent;
+use crate::filter::Filter;
+use crate::operand::{Bindings, Operand};
+use crate::predicate::Predicate;
+use crate::query::Fields;
+use crate::reader::{Found, Reader, join};
+use crate::refusal::Refusal;
+use crate::schema::{Column, Entity, Schema};
+
+/// Bounds of a write, set by the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most rows of one write.
+    pub max_rows: u64,
+    /// Whether an update or a delete of every row may be asked for.
+    pub allow_unfiltered: bool,
+}
+
+/// What a write does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Adds rows.
+    Insert,
+    /// Changes rows.
+    Update,
+    /// Removes rows.
+    Delete,
+    /// Adds rows, or changes those that are there.
+    Upsert,
+}
+
+impl Operation {
+    /// Its name in documents; the connector's gate is called the same.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Insert => "insert",
+            Self::Update => "update",
+            Self::Delete => "delete",
+            Self::Upsert => "upsert",
+        }
+    }
+}
+
+/// A document that writes, with its values open.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Write {
+    target: Entity,
+    body: Body,
+    returning: Option<Fields>,
+    found: Found,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Body {
+    Insert(Rows),
+    Update(Assignments, Filter, All),
+    Delete(Filter, All),
+    Upsert { rows: Rows, target: Vec<Column>, nothing: bool, set: Option<Assignments> },
+}
+
+/// Whether every row may be meant.
+type All = bool;
+
+/// Rows that are added.
+#[derive(Clone, Debug, PartialEq)]
+enum Rows {
+    Written {
+        columns: Vec<Column>,
+        rows: Vec<Vec<Operand>>,
+    },
+    /// A message's rows; their columns are looked up among these.
+    Open(Operand, Vec<Column>),
+}
+
+/// Columns that are given values.
+#[derive(Clone, Debug, PartialEq)]
+enum Assignments {
+    Written(Vec<(Column, Operand)>),
+    /// A message's values; their columns are looked up among these.
+    Open(Operand, Vec<Column>),
+}
+
+/// A write whose values are known.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Adds rows.
+    Insert {
+        /// Where to.
+        target: Entity,
+        /// The columns that are given values; at least one.
+        columns: Vec<Column>,
+        /// The values, in the order of the columns; at least one row.
+        rows: Vec<Vec<Value>>,
+        /// What to do where a row is there already; `None` to fail.
+        conflict: Option<Conflict>,
+        /// What of the rows is answered.
+        returning: Option<Fields>,
+    },
+    /// Changes rows.
+    Update {
+        /// Where.
+        target: Entity,
+        /// The columns that are given values; at least one.
+        set: Vec<(Column, Value)>,
+        /// Which rows.
+        predicate: Predicate,
+        /// What of the rows is answered.
+        returning: Option<Fields>,
+    },
+    /// Removes rows.
+    Delete {
+        /// Where from.
+        target: Entity,
+        /// Which rows.
+        predicate: Predicate,
+        /// What of the rows is answered.
+        returning: Option<Fields>,
+    },
+}
+
+/// What an upsert does where a row is there already.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conflict {
+    /// The columns that tell rows apart; at least one.
+    pub target: Vec<Column>,
+    /// What is done.
+    pub action: Action,
+}
+
+/// What is done with a row that is there already.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// It stays as it is.
+    Nothing,
+    /// These columns take the values of the row that was to be added; may be none.
+    Take(Vec<Column>),
+    /// These columns take these values.
+    Set(Vec<(Column, Value)>),
+}
+
+impl Write {
+    /// Reads the `write` and the `schema` of an input that stands at `at`.
+    ///
+    /// # Errors
+    /// Everything that is wrong, each at its place.
+    pub fn read(write: &Value, schema: Option<&Value>, at: &str) -> Result<Self, Vec<FieldError>> {
+        let mut reader = Reader::default();
+        let schema = Schema::read(schema, &join(at, "schema"), &mut reader);
+        let read = reader.write(write, &join(at, "write"), &schema);
+        let (write, found) = reader.finish(read, schema.maps_all())?;
+        Ok(Self { found, ..write })
+    }
+
+    /// What it does.
+    pub const fn operation(&self) -> Operation {
+        match self.body {
+            Body::Insert(_) => Operation::Insert,
+            Body::Update(..) => Operation::Update,
+            Body::Delete(..) => Operation::Delete,
+            Body::Upsert { .. } => Operation::Upsert,
+        }
+    }
+
+    /// The authored values that hold `{"var": path}` nodes, in the order [`Bindings::folded`] takes them.
+    pub fn folded(&self) -> &[Value] {
+        &self.found.folded
+    }
+
+    /// What it reaches.
+    pub fn extent(&self) -> &Extent {
+        &self.found.extent
+    }
+
+    /// Where it names parameters that are not among these.
+    pub fn missing_params(&self, params: &Map<String, Value>) -> Vec<FieldError> {
+        self.found.missing(params)
+    }
+
+    /// The write with its values.
+    ///
+    /// # Errors
+    /// A value that does not fit or passes a bound, or every row is meant without leave.
+    pub fn bind(&self, with: &Bindings<'_>, limits: Limits) -> Result<Change, Refusal> {
+        let (target, returning) = (self.target.clone(), self.returning.clone());
+        Ok(match &self.body {
+            Body::Insert(rows) => {
+                let (columns, rows) = rows.bind(with, limits)?;
+                Change::Insert { target, columns, rows, conflict: None, returning }
+            }
+            Body::Update(set, filter, all) => {
+                let predicate = chosen(filter, with, *all && limits.allow_unfiltered)?;
+                Change::Update { target, set: set.bind(with)?, predicate, returning }
+            }
+            Body::Delete(filter, all) => {
+                let predicate = chosen(filter, with, *all && limits.allow_unfiltered)?;
+                Change::Delete { target, predicate, returning }
+            }
+            Body::Upsert { rows, target: keys, nothing, set } => {
+                let (columns, rows) = rows.bind(with, limits)?;
+                let action = match set {
+                    _ if *nothing => Action::Nothing,
+                    Some(set) => Action::Set(set.bind(with)?),
+                    None => Action::Take(columns.iter().filter(|one| !keys.contains(one)).cloned().collect()),
+                };
+                let conflict = Some(Conflict { target: keys.clone(), action });
+                Change::Insert { target, columns, rows, conflict, returning }
+            }
+        })
+    }
+}
+
+/// The rows of an update or delete; all of them only with leave.
+fn chosen(filter: &Filter, with: &Bindings<'_>, all: bool) -> Result<Predicate, Refusal> {
+    let predicate = filter.bind(with, false)?;
+    if predicate == Predicate::True && !all {
+        let why = "every row matches; that takes \"all\": true and the server's write.allow_unfiltered";
+        return Err(Refusal::at("write.filter", why));
+    }
+    Ok(predicate)
+}
+
+impl Rows {
+    fn bind(&self, with: &Bindings<'_>, limits: Limits) -> Result<(Vec<Column>, Vec<Vec<Value>>), Refusal> {
+        let (columns, rows) = match self {
+            Self::Written { columns, rows } => {
+                let values = rows.iter().map(|row| row.iter().map(|one| one.value(with).cloned()).collect());
+                (columns.clone(), values.collect::<Result<_, _>>()?)
+            }
+            Self::Open(operand, known) => open_rows(operand, known, with)?,
+        };
+        if rows.len() as u64 > limits.max_rows {
+            return Err(Refusal::at("write.values", format!("at most {} rows", limits.max_rows)));
+        }
+        Ok((columns, rows))
+    }
+}
+
+/// The rows a message holds.
+fn open_rows(
+    operand: &Operand,
+    known: &[Column],
+    with: &Bindings<'_>,
+) -> Result<(Vec<Column>, Vec<Vec<Value>>), Refusal> {
+    let rows = match operand.value(with)? {
+        Value::Array(rows) => rows.as_slice(),
+        row => std::slice::from_ref(row),
+    };
+    let wrong = |why: &str| Refusal::at(&operand.at, why);
+    let first = rows.first().ok_or_else(|| wrong("there is no row"))?;
+    let columns: Vec<Column> =
+        open_assignments(operand, first, known)?.into_iter().map(|(column, _)| column).collect();
+    let mut read = Vec::with_capacity(rows.len());
+    for row in rows {
+        let row = row.as_object().filter(|row| row.len() == columns.len());
+        let values =
+            row.and_then(|row| columns.iter().map(|column| row.get(&*column.name).cloned()).collect());
+        read.push(values.ok_or_else(|| wrong("all rows must be objects with the same columns"))?);
+    }
+    Ok((columns, read))
+}
+
+/// The members of an object, as columns that are known.
+fn open_assignments(
+    operand: &Operand,
+    value: &Value,
+    known: &[Column],
+) -> Result<Vec<(Column, Value)>, Refusal> {
+    let wrong = |why: &str| Refusal::at(&operand.at, why);
+    let members = value.as_object().filter(|members| !members.is_empty());
+    let members = members.ok_or_else(|| wrong("this must be an object that is not empty"))?;
+    let assigned = members.iter().map(|(name, value)| {
+        let column = known.iter().find(|column| *column.name == **name);
+        let column =
+            column.ok_or_else(|| wrong("it has a column that the schema does not let be written"))?;
+        Ok((column.clone(), value.clone()))
+    });
+    assigned.collect()
+}
+
+impl Assignments {
+    fn bind(&self, with: &Bindings<'_>) -> Result<Vec<(Column, Value)>, Refusal> {
+        match self {
+            Self::Written(set) => {
+                set.iter().map(|(column, value)| Ok((column.clone(), value.value(with)?.clone()))).collect()
+            }
+            Self::Open(operand, known) => open_assignments(operand, operand.value(with)?, known),
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The statements each database gets.
+
+use serde_json::{Map, Value, json};
+use svc_dialect::sql::{self, Flavour, Statement};
+use svc_dialect::{Bindings, Bounds, Limits, Query, Select, Write};
+
+const BOUNDS: Bounds = Bounds { default_limit: 100, max_limit: 1000, max_skip: 100 };
+const LIMITS: Limits = Limits { max_rows: 100_000, allow_unfiltered: true };
+const FLAVOURS: [Flavour; 3] = [Flavour::Postgres, Flavour::MySql, Flavour::Sqlite];
+const EXACT: &str = " /*!80017 COLLATE utf8mb4_0900_bin */ /*M!100202 COLLATE utf8mb4_nopad_bin */";
+
+fn shop() -> Value {
+    json!({"entities": {
+        "client": {"physical": "clients",
+            "columns": {"id": {}, "name": {}, "created": {"name": "created_at"}},
+            "relations": {
+                "orders": {"to": "order", "kind": "many", "local": "id", "foreign": "client_id"},
+                "tags": {"to": "tag", "local": "id", "foreign": "key",
+                         "through": {"table": "client_tags", "local": "client", "foreign": "tag"}}}},
+        "order": {"physical": "orders", "columns": {"id": {}, "total": {}}},
+        "tag": {"physical": "tags", "columns": {"name": {}, "key": {"name": "tag_id"}}}
+    }})
+}
+
+fn bound(query: Value) -> Select {
+    let query = Query::read(&query, Some(&shop()), "").unwrap();
+    query.bind(&Bindings { params: &Map::new(), folded: &[] }, BOUNDS).unwrap()
+}
+
+fn condition(filter: Value, flavour: Flavour) -> (String, Vec<Value>) {
+    let select = bound(json!({"source": "client", "fields": ["id"], "filter": filter}));
+    let Statement { sql, params } = sql::select(&select, flavour).unwrap();
+    let condition = sql.split_once(" WHERE ").unwrap().1.strip_suffix(" LIMIT 100").unwrap().to_owned();
+    (condition.replace(EXACT, "†"), params)
+}
+
+fn change(write: Value, flavour: Flavour) -> Vec<Statement> {
+    let write = Write::read(&write, Some(&shop()), "").unwrap();
+    let change = write.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS).unwrap();
+    sql::change(&change, flavour).unwrap()
+}
+
+#[test]
+fn a_read_is_one_statement_with_logical_names() {
+    let query = json!({"source": "client", "fields": ["id", "created", "id"], "skip": 5, "limit": 20,
+                       "sort": [{"created": "desc"}, {"id": "asc"}]});
+    let select = bound(query);
+    let sql = FLAVOURS.map(|flavour| sql::select(&select, flavour).unwrap().sql);
+    assert_eq!(
+        sql,
+        [
+            "SELECT t0.\"id\" AS \"id\", t0.\"created_at\" AS \"created\" FROM \"clients\" AS t0 \
+             ORDER BY t0.\"created_at\" DESC NULLS LAST, t0.\"id\" ASC NULLS FIRST LIMIT 20 OFFSET 5",
+            "SELECT t0.`id` AS `id`, t0.`created_at` AS `created` FROM `clients` AS t0 \
+             ORDER BY t0.`created_at` DESC, t0.`id` ASC LIMIT 20 OFFSET 5",
+            "SELECT t0.`id` AS `id`, t0.`created_at` AS `created` FROM `clients` AS t0 \
+             ORDER BY t0.`created_at` DESC, t0.`id` ASC LIMIT 20 OFFSET 5",
+        ]
+    );
+}
+
+#[test]
+fn values_are_parameters_of_their_type() {
+    let (name, id) = (json!({"field": "name"}), json!({"field": "id"}));
+    for (filter, due) in [
+        (
+            json!({"==": [name, "o'x"]}),
+            [
+                ("t0.\"name\" = $1", json!(["o'x"])),
+                ("(t0.`name` = ? AND t0.`name` = ?†)", json!(["o'x", "o'x"])),
+                ("t0.`name` = ? COLLATE BINARY", json!(["o'x"])),
+            ],
+        ),
+        (
+            json!({"and": [{">": [id, 1]}, {"<": [id, 2.5]}, {"!=": [id, true]}]}),
+            [
+                (
+                    "(t0.\"id\" > $1::bigint AND (t0.\"id\" < $2::double precision AND t0.\"id\" <> $3::boolean))",
+                    json!([1, 2.5, true]),
+                ),
+                ("(t0.`id` > ? AND (t0.`id` < ? AND t0.`id` <> ?))", json!(["1", "2.5", "1"])),
+                ("(t0.`id` > ? AND (t0.`id` < ? AND t0.`id` <> ?))", json!([1, 2.5, 1])),
+            ],
+        ),
+        (
+            json!({"in": [name, ["a", 1]]}),
+            [
+                ("t0.\"name\" IN ($1, $2::bigint)", json!(["a", 1])),
+                ("(t0.`name` IN (?, ?) AND t0.`name` IN (?†, ?))", json!(["a", "1", "a", "1"])),
+                ("t0.`name` COLLATE BINARY IN (? COLLATE BINARY, ?)", json!(["a", 1])),
+            ],
+        ),
+        (
+            json!({"in": ["10%_!*?[", name]}),
+            [
+                ("CAST(t0.\"name\" AS text) LIKE $1 ESCAPE '!'", json!(["%10!%!_!!*?[%"])),
+                ("t0.`name` LIKE (?†) ESCAPE '!'", json!(["%10!%!_!!*?[%"])),
+                ("t0.`name` GLOB ?", json!(["*10%_![*][?][[]*"])),
+            ],
+        ),
+        (
+            json!({"!": {"starts_with": [name, "x"]}}),
+            [
+                ("CAST(t0.\"name\" AS text) NOT LIKE $1 ESCAPE '!'", json!(["x%"])),
+                ("t0.`name` NOT LIKE (?†) ESCAPE '!'", json!(["x%"])),
+                ("t0.`name` NOT GLOB ?", json!(["x*"])),
+            ],
+        ),
+        (
+            json!({"missing": ["name", "created"]}),
+            [
+                ("(t0.\"name\" IS NULL OR t0.\"created_at\" IS NULL)", json!([])),
+                ("(t0.`name` IS NULL OR t0.`created_at` IS NULL)", json!([])),
+                ("(t0.`name` IS NULL OR t0.`created_at` IS NULL)", json!([])),
+            ],
+        ),
+    ] {
+        for (flavour, (sql, params)) in FLAVOURS.into_iter().zip(due) {
+            assert_eq!(
+                condition(filter.clone(), flavour),
+                (sql.to_owned(), params.as_array().unwrap().clone())
+            );
+        }
+    }
+}
+
+#[test]
+fn relations_are_asked_for_by_exists() {
+    let total = json!({">": [{"field": "total"}, 5]});
+    let over = |quantifier: &str, relation: &str, filter: Value| {
+        condition(json!({ quantifier: [{"field": relation}, filter] }), Flavour::Sqlite).0
+    };
+    let rows = "EXISTS (SELECT 1 FROM `orders` AS t1 WHERE t1.`client_id` = t0.`id`";
+    assert_eq!(over("some", "orders", total.clone()), format!("{rows} AND (t1.`total` > ?))"));
+    assert_eq!(over("none", "orders", total.clone()), format!("NOT {rows} AND (t1.`total` > ?))"));
+    let second = rows.replace("t1", "t2");
+    assert_eq!(
+        over("all", "orders", total),
+        format!("({rows}) AND NOT {second} AND (t2.`total` > ?) IS NOT TRUE))")
+    );
+    assert_eq!(
+        over("some", "tags", json!({"==": [{"field": "key"}, 1]})),
+        "EXISTS (SELECT 1 FROM `client_tags` AS t2 JOIN `tags` AS t1 ON t1.`tag_id` = t2.`tag` \
+         WHERE t2.`client` = t0.`id` AND (t1.`tag_id` = ?))"
+    );
+}
+
+#[test]
+fn related_rows_come_in_a_second_statement_and_go_where_they_belong() {
+    let select = bound(json!({"source": "client", "fields": ["name"],
+                              "include": {"orders": {"fields": ["total"], "sort": [{"total": "desc"}], "limit": 2}}}));
+    let read = sql::select(&select, Flavour::Sqlite).unwrap();
+    assert_eq!(read.sql, "SELECT t0.`name` AS `name`, t0.`id` AS `svc_key_0` FROM `clients` AS t0 LIMIT 100");
+    let mut rows = vec![
+        json!({"name": "a", "svc_key_0": 1}),
+        json!({"name": "b", "svc_key_0": null}),
+        json!({"name": "c", "svc_key_0": 2.0}),
+        json!({"name": "d", "svc_key_0": 1}),
+    ];
+    let keys = sql::keys(&rows, &select, 0);
+    assert_eq!(keys, [json!(1), json!(2.0)]);
+    let related = sql::include(&select.include[0], &keys, Flavour::Sqlite).unwrap();
+    assert_eq!(
+        related.sql,
+        "SELECT * FROM (SELECT t1.`total` AS `total`, t1.`client_id` AS `svc_key`, ROW_NUMBER() OVER \
+         (PARTITION BY t1.`client_id` ORDER BY t1.`total` DESC) AS `svc_rank` FROM `orders` AS t1 \
+         WHERE t1.`client_id` COLLATE BINARY IN (?, ?)) AS t0 WHERE t0.`svc_rank` <= 2 ORDER BY t0.`svc_rank`"
+    );
+    let found = vec![
+        json!({"total": 9, "svc_key": 1, "svc_rank": 1}),
+        json!({"total": 8, "svc_key": 2, "svc_rank": 1}),
+        json!({"total": 7, "svc_key": 1, "svc_rank": 2}),
+    ];
+    sql::attach(&mut rows, &select, vec![found]);
+    assert_eq!(
+        rows,
+        [
+            json!({"name": "a", "orders": [{"total": 9}, {"total": 7}]}),
+            json!({"name": "b", "orders": []}),
+            json!({"name": "c", "orders": [{"total": 8}]}),
+            json!({"name": "d", "orders": [{"total": 9}, {"total": 7}]}),
+        ]
+    );
+}
+
+#[test]
+fn writes_are_plain_statements() {
+    let insert = json!({"op": "insert", "target": "client", "values": [{"id": 1, "created": "x"}, {"created": null, "id": 2}]});
+    let upsert = |more: Value| {
+        let mut upsert = json!({"op": "upsert", "target": "client", "values": {"id": 1, "name": "n"},
+                                "on_conflict": {"target": ["id"]}});
+        upsert.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        upsert
+    };
+    let nothing = json!({"on_conflict": {"target": ["id"], "action": "nothing"}});
+    let update = json!({"op": "update", "target": "client", "set": {"created": "x"}, "filter": {"==": [{"field": "id"}, 1]}});
+    let delete = json!({"op": "delete", "target": "client", "filter": {"==": [{"field": "id"}, 1]}});
+    for (write, due) in [
+        (
+            insert,
+            [
+                "INSERT INTO \"clients\" (\"id\", \"created_at\") VALUES ($1, $2), ($3, $4)",
+                "INSERT INTO `clients` (`id`, `created_at`) VALUES (?, ?), (?, ?)",
+                "INSERT INTO `clients` (`id`, `created_at`) VALUES (?, ?), (?, ?)",
+            ],
+        ),
+        (
+            upsert(json!({})),
+            [
+                "INSERT INTO \"clients\" (\"id\", \"name\") VALUES ($1, $2) \
+                 ON CONFLICT (\"id\") DO UPDATE SET \"name\" = excluded.\"name\"",
+                "INSERT INTO `clients` (`id`, `name`) VALUES (?, ?) ON DUPLICATE KEY UPDATE `name` = VALUES(`name`)",
+                "INSERT INTO `clients` (`id`, `name`) VALUES (?, ?) ON CONFLICT (`id`) DO UPDATE SET `name` = excluded.`name`",
+            ],
+        ),
+        (
+            upsert(json!({"set": {"created": "x"}})),
+            [
+                "INSERT INTO \"clients\" (\"id\", \"name\") VALUES ($1, $2) ON CONFLICT (\"id\") DO UPDATE SET \"created_at\" = $3",
+                "INSERT INTO `clients` (`id`, `name`) VALUES (?, ?) ON DUPLICATE KEY UPDATE `created_at` = ?",
+                "INSERT INTO `clients` (`id`, `name`) VALUES (?, ?) ON CONFLICT (`id`) DO UPDATE SET `created_at` = ?",
+            ],
+        ),
+        (
+            upsert(nothing),
+            [
+                "INSERT INTO \"clients\" (\"id\", \"name\") VALUES ($1, $2) ON CONFLICT (\"id\") DO NOTHING",
+                "INSERT INTO `clients` (`id`, `name`) VALUES (?, ?) ON DUPLICATE KEY UPDATE `id` = `id`",
+                "INSERT INTO `clients` (`id`, `name`) VALUES (?, ?) ON CONFLICT (`id`) DO NOTHING",
+            ],
+        ),
+        (
+            update,
+            [
+                "UPDATE \"clients\" AS t0 SET \"created_at\" = $1 WHERE t0.\"id\" = $2::bigint",
+                "UPDATE `clients` AS t0 SET `created_at` = ? WHERE t0.`id` = ?",
+                "UPDATE `clients` AS t0 SET `created_at` = ? WHERE t0.`id` = ?",
+            ],
+        ),
+        (
+            delete,
+            [
+                "DELETE FROM \"clients\" AS t0 WHERE t0.\"id\" = $1::bigint",
+                "DELETE t0 FROM `clients` AS t0 WHERE t0.`id` = ?",
+                "DELETE FROM `clients` AS t0 WHERE t0.`id` = ?",
+            ],
+        ),
+    ] {
+        for (flavour, sql) in FLAVOURS.into_iter().zip(due) {
+            assert_eq!(change(write.clone(), flavour)[0].sql, sql);
+        }
+    }
+}
+
+#[test]
+fn rows_come_back_where_the_database_can() {
+    let write = json!({"op": "delete", "target": "client", "filter": {"==": [{"field": "id"}, 1]}, "returning": ["created"]});
+    assert!(
+        change(write.clone(), Flavour::Postgres)[0].sql.ends_with(" RETURNING \"created_at\" AS \"created\"")
+    );
+    assert!(change(write.clone(), Flavour::Sqlite)[0].sql.ends_with(" RETURNING `created_at` AS `created`"));
+    let write = Write::read(&write, Some(&shop()), "").unwrap();
+    let change = write.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS).unwrap();
+    assert!(sql::change(&change, Flavour::MySql).unwrap_err().to_string().starts_with("write.returning: "));
+}
+
+#[test]
+fn more_values_than_a_statement_may_have_are_spread() {
+    let rows: Vec<_> = (0..20_000).map(|n| json!({"id": n, "name": "n"})).collect();
+    let insert = json!({"op": "insert", "target": "client", "values": rows});
+    let statements = change(insert, Flavour::Sqlite);
+    let params: Vec<_> = statements.iter().map(|one| one.params.len()).collect();
+    assert_eq!(params, [32_766, 7234]);
+    assert_eq!(statements[1].params[0], 16_383);
+    let list: Vec<_> = (0..40_000).collect();
+    let select = bound(json!({"source": "client", "filter": {"in": [{"field": "id"}, list]}}));
+    assert!(sql::select(&select, Flavour::Sqlite).is_err());
+    assert!(sql::select(&select, Flavour::Postgres).is_ok());
+}
+
+#[test]
+fn what_sql_has_no_value_for_is_refused() {
+    for value in [json!({"$oid": "5f"}), json!({"$date": "2020-01-01T00:00:00Z"}), json!("a\0b")] {
+        let select = bound(json!({"source": "client", "filter": {"==": [{"field": "id"}, value]}}));
+        let insert = json!({"op": "insert", "target": "client", "values": {"id": value}});
+        let write = Write::read(&insert, Some(&shop()), "").unwrap();
+        let change = write.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS).unwrap();
+        for flavour in FLAVOURS {
+            assert!(sql::select(&select, flavour).is_err(), "{value}");
+            assert!(sql::change(&change, flavour).is_err(), "{value}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Documents that write: what each operation takes, and who may mean every row.
+
+use serde_json::{Map, Value, json};
+use svc_dialect::{Bindings, Change, Limits, Operation, Predicate, Write};
+
+const LIMITS: Limits = Limits { max_rows: 3, allow_unfiltered: false };
+
+fn problems(write: Value) -> Vec<String> {
+    let errors = Write::read(&write, None, "").err().unwrap_or_default();
+    errors.iter().map(|error| format!("{} {}", error.path, error.code.name())).collect()
+}
+
+/// A write over values that a message brought.
+fn bound(write: Value, schema: Value, folded: Value, limits: Limits) -> Result<Change, String> {
+    let schema = (!schema.is_null()).then_some(&schema);
+    let write = Write::read(&write, schema, "").unwrap();
+    let folded = [folded];
+    let params = Map::from_iter([("p".to_owned(), json!("v"))]);
+    let with = Bindings { params: &params, folded: &folded[..write.folded().len()] };
+    write.bind(&with, limits).map_err(|refusal| refusal.to_string())
+}
+
+#[test]
+fn each_operation_takes_its_members() {
+    for write in [
+        json!({"op": "insert", "target": "t", "values": {"a": 1}}),
+        json!({"op": "insert", "target": "t", "values": [{"a": 1, "b": 2}, {"b": 3, "a": {"x": [1]}}], "returning": ["a"]}),
+        json!({"op": "update", "target": "t", "set": {"a": {"var": "data.x"}}, "filter": {"==": [{"field": "a"}, 1]}}),
+        json!({"op": "update", "target": "t", "set": {"a": 1}, "all": true}),
+        json!({"op": "delete", "target": "t", "filter": {}, "all": false, "returning": []}),
+        json!({"op": "upsert", "target": "t", "values": {"a": 1}, "on_conflict": {"target": ["a"]}}),
+        json!({"op": "upsert", "target": "t", "values": {"a": 1}, "set": {"a": 2},
+               "on_conflict": {"target": ["a"], "action": "update"}}),
+        json!({"op": "upsert", "target": "t", "values": {"a": 1}, "on_conflict": {"target": ["a"], "action": "nothing"}}),
+    ] {
+        assert_eq!(problems(write.clone()), [""; 0], "{write}");
+    }
+    for (write, due) in [
+        (json!({"target": "t", "values": {"a": 1}}), "op missing_required"),
+        (json!({"op": "merge", "target": "t"}), "op unknown_op"),
+        (json!({"op": {"var": "data.op"}, "target": "t"}), "op TYPE_MISMATCH"),
+        (json!({"op": "insert", "values": {"a": 1}}), "target missing_required"),
+        (json!({"op": "insert", "target": {"var": "data.t"}, "values": {"a": 1}}), "target TYPE_MISMATCH"),
+        (json!({"op": "insert", "target": "t"}), "values missing_required"),
+        (
+            json!({"op": "insert", "target": "t", "values": {"a": 1}, "filter": {}}),
+            "filter field_not_applicable",
+        ),
+        (json!({"op": "insert", "target": "t", "values": {"a": 1}, "all": true}), "all field_not_applicable"),
+        (json!({"op": "insert", "target": "t", "values": {"a": 1}, "row": 1}), "row UNKNOWN_FIELD"),
+        (json!({"op": "insert", "target": "t", "values": []}), "values INVALID"),
+        (json!({"op": "insert", "target": "t", "values": {}}), "values INVALID"),
+        (json!({"op": "insert", "target": "t", "values": [1]}), "values[0] TYPE_MISMATCH"),
+        (json!({"op": "insert", "target": "t", "values": [{"a": 1}, {"b": 1}]}), "values[1] INVALID"),
+        (json!({"op": "insert", "target": "t", "values": [{"a": 1}, {"a": 1, "b": 1}]}), "values[1] INVALID"),
+        (json!({"op": "insert", "target": "t", "values": [{"var": "data.x"}]}), "values[0] INVALID"),
+        (json!({"op": "insert", "target": "t", "values": {"var": "data.x"}}), "values INVALID"),
+        (json!({"op": "insert", "target": "t", "values": {"a\"": 1}}), "values.a\" INVALID"),
+        (json!({"op": "insert", "target": "t", "values": {"a": {"field": "b"}}}), "values.a INVALID"),
+        (
+            json!({"op": "insert", "target": "t", "values": {"a": 1}, "returning": "a"}),
+            "returning TYPE_MISMATCH",
+        ),
+        (json!({"op": "update", "target": "t"}), "set missing_required"),
+        (json!({"op": "update", "target": "t", "set": {}}), "set empty_update"),
+        (
+            json!({"op": "update", "target": "t", "set": {"a": 1}, "values": {"a": 1}}),
+            "values field_not_applicable",
+        ),
+        (json!({"op": "update", "target": "t", "set": {"a": 1}, "all": "yes"}), "all TYPE_MISMATCH"),
+        (json!({"op": "delete", "target": "t", "set": {"a": 1}}), "set field_not_applicable"),
+        (json!({"op": "upsert", "target": "t", "values": {"a": 1}}), "on_conflict missing_required"),
+        (
+            json!({"op": "upsert", "target": "t", "values": {"a": 1}, "on_conflict": {}}),
+            "on_conflict.target missing_required",
+        ),
+        (
+            json!({"op": "upsert", "target": "t", "values": {"a": 1}, "on_conflict": {"target": []}}),
+            "on_conflict.target missing_required",
+        ),
+        (
+            json!({"op": "upsert", "target": "t", "values": {"a": 1}, "on_conflict": {"target": ["a"], "action": "fail"}}),
+            "on_conflict.action INVALID",
+        ),
+        (
+            json!({"op": "upsert", "target": "t", "values": {"a": 1}, "set": {"a": 2},
+                   "on_conflict": {"target": ["a"], "action": "nothing"}}),
+            "set field_not_applicable",
+        ),
+    ] {
+        assert_eq!(problems(write.clone()), [format!("write.{due}")], "{write}");
+    }
+    assert_eq!(
+        problems(json!({"op": "delete", "target": "t", "filter": {"x": 1}})),
+        ["write.filter.x unknown_op"]
+    );
+}
+
+#[test]
+fn every_row_is_meant_only_with_both_switches() {
+    let allowed = Limits { allow_unfiltered: true, ..LIMITS };
+    let field = json!({"field": "a"});
+    for filter in [
+        json!(null),
+        json!({}),
+        json!({"and": []}),
+        json!({"!": {"or": []}}),
+        json!({"!": {"in": [field, {"var": "data.none"}]}}),
+        json!({"or": [{"==": [field, null]}, {"!=": [field, null]}]}),
+        json!({"or": [{"missing": ["a"]}, {"!": {"missing": ["a"]}}]}),
+    ] {
+        for (op, more) in [("delete", json!({})), ("update", json!({"set": {"b": 1}}))] {
+            let write = |all: bool| {
+                let mut write = json!({"op": op, "target": "t", "filter": filter, "all": all});
+                write.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                write
+            };
+            let run = |all, limits| bound(write(all), Value::Null, json!([]), limits);
+            for (all, limits) in [(false, LIMITS), (true, LIMITS), (false, allowed)] {
+                assert!(run(all, limits).unwrap_err().starts_with("write.filter: "), "{filter}");
+            }
+            assert!(run(true, allowed).is_ok());
+        }
+    }
+    let some = json!({"op": "delete", "target": "t", "filter": {"==": [field, {"var": "data.x"}]}});
+    assert!(matches!(
+        bound(some, Value::Null, Value::Null, LIMITS),
+        Ok(Change::Delete { predicate: Predicate::Null { negated: false, .. }, .. })
+    ));
+}
+
+#[test]
+fn rows_are_bounded_and_alike() {
+    let rows = |n: usize| json!({"op": "insert", "target": "t", "values": vec![json!({"a": 1}); n]});
+    assert!(bound(rows(3), Value::Null, Value::Null, LIMITS).is_ok());
+    assert_eq!(bound(rows(4), Value::Null, Value::Null, LIMITS).unwrap_err(), "write.values: at most 3 rows");
+    let mixed = json!({"op": "insert", "target": "t", "values": [{"a": {"param": "p"}, "b": {"var": "data.x"}}, {"b": 2, "a": null}]});
+    let Ok(Change::Insert { columns, rows, .. }) = bound(mixed, Value::Null, json!({"deep": [1]}), LIMITS)
+    else {
+        panic!("it was not bound");
+    };
+    assert_eq!(columns.iter().map(|one| &*one.physical).collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(rows, [[json!("v"), json!({"deep": [1]})], [Value::Null, json!(2)]]);
+}
+
+#[test]
+fn the_columns_of_a_message_are_those_the_schema_lets_be_written() {
+    let schema = json!({"entities": {"t": {"columns": {
+        "a": {}, "b": {"name": "b_1"}, "role": {"writable": false}, "c": {"queryable": false}
+    }}}});
+    let insert = json!({"op": "insert", "target": "t", "values": {"var": "data.rows"}});
+    let run = |row| bound(insert.clone(), schema.clone(), row, LIMITS);
+    let Ok(Change::Insert { columns, rows, .. }) =
+        run(json!([{"b": 1, "c": 2}, {"c": 3, "b": {"var": "x"}}]))
+    else {
+        panic!("it was not bound");
+    };
+    assert_eq!(columns.iter().map(|one| &*one.physical).collect::<Vec<_>>(), ["b_1", "c"]);
+    assert_eq!(rows[1], [json!({"var": "x"}), json!(3)], "a message is never read as a document");
+    for wrong in [
+        json!({"role": "admin"}),
+        json!({"a": 1, "unknown": 1}),
+        json!({"a\"; DROP TABLE t; --": 1}),
+        json!({}),
+        json!([]),
+        json!([1]),
+        json!("x"),
+        json!(null),
+        json!([{"a": 1}, {"b": 1}]),
+        json!([{"a": 1}, {"a": 1, "b": 1}]),
+        json!([{"a": 1}, {"a": 1, "role": 1}]),
+        json!(vec![json!({"a": 1}); 4]),
+    ] {
+        assert!(run(wrong.clone()).is_err(), "{wrong}");
+    }
+    let update = json!({"op": "update", "target": "t", "set": {"var": "data.set"}, "filter": {"==": [{"field": "a"}, 1]}});
+    assert!(bound(update.clone(), schema.clone(), json!({"a": 2}), LIMITS).is_ok());
+    assert!(bound(update, schema.clone(), json!({"role": 2}), LIMITS).is_err());
+    let written = json!({"op": "insert", "target": "t", "values": {"role": 1}});
+    assert_eq!(Write::read(&written, Some(&schema), "").unwrap_err()[0].path, "write.values.role");
+}
+
+#[test]
+fn an_operation_is_named_as_its_gate() {
+    for op in ["insert", "update", "delete", "upsert"] {
+        let write = json!({"op": op, "target": "t"});
+        let all = json!({"values": {"a": 1}, "set": {"a": 1}, "on_conflict": {"target": ["a"]}});
+        let mut read = write.clone();
+        for (name, value) in all.as_object().unwrap() {
+            read[name] = value.clone();
+            if problems(read.clone()).iter().any(|one| one.ends_with("field_not_applicable")) {
+                read.as_object_mut().unwrap().remove(name);
+            }
+        }
+        let operation: Operation = Write::read(&read, None, "").unwrap().operation();
+        assert_eq!(operation.name(), op);
+    }
+}
