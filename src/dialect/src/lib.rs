@@ -7,13 +7,16 @@
 //!    message can change them.
 //! 2. **bind** ([`Query::bind`], [`Write::bind`]): parameters and what the message put in become [`Constant`]s; the filter
 //!    becomes a [`Predicate`], in which nulls, empty lists and negations are settled alike for every database.
-//! 3. **render**: [`sql`] makes statements of what is bound, every value as a parameter of the statement.
+//! 3. **render**: [`sql`] makes statements of what is bound, every value as a parameter of the statement; [`mongo`] makes
+//!    operations in extended JSON, [`es`] requests.
 //!
 //! Owns no connection and no state, opens nothing, logs nothing. Texts of errors name places, never values of the message.
 
 mod constant;
+pub mod es;
 mod extent;
 mod filter;
+pub mod mongo;
 mod name;
 mod operand;
 mod predicate;

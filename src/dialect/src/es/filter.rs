@@ -1,0 +1,119 @@
+//! Predicates as queries, in filter context.
+
+use serde_json::{Value, json};
+
+use crate::constant::Constant;
+use crate::predicate::{Comparison, Place, Predicate, Quantifier};
+use crate::refusal::Refusal;
+use crate::schema::{InElastic, Relation};
+
+/// The query of a predicate.
+///
+/// # Errors
+/// What Elasticsearch cannot ask.
+pub fn filter(predicate: &Predicate) -> Result<Value, Refusal> {
+    below("", predicate)
+}
+
+/// As [`filter`], for members under a prefix that ends with its dot.
+fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
+    let path = |name: &str| format!("{prefix}{name}");
+    Ok(match predicate {
+        Predicate::True => json!({"match_all": {}}),
+        Predicate::False => json!({"match_none": {}}),
+        Predicate::And(parts) => json!({"bool": {"filter": each(prefix, parts)?}}),
+        Predicate::Or(parts) => json!({"bool": {"should": each(prefix, parts)?, "minimum_should_match": 1}}),
+        Predicate::Compare(column, comparison, constant) => {
+            let (field, value) = (path(&column.physical), value(constant)?);
+            match comparison {
+                Comparison::Equal => json!({"term": {field: {"value": value}}}),
+                Comparison::NotEqual => not(json!({"term": {field: {"value": value}}})),
+                Comparison::Less => json!({"range": {field: {"lt": value}}}),
+                Comparison::LessOrEqual => json!({"range": {field: {"lte": value}}}),
+                Comparison::Greater => json!({"range": {field: {"gt": value}}}),
+                Comparison::GreaterOrEqual => json!({"range": {field: {"gte": value}}}),
+            }
+        }
+        Predicate::Null { column, negated } => {
+            unless(!negated, json!({"exists": {"field": path(&column.physical)}}))
+        }
+        Predicate::OneOf { column, values, negated } => {
+            let values: Vec<_> = values.iter().map(value).collect::<Result<_, _>>()?;
+            unless(*negated, json!({"terms": {path(&column.physical): values}}))
+        }
+        Predicate::Text { column, place, text, negated } => {
+            let field = path(&column.physical);
+            let query = match place {
+                Place::Start => json!({"prefix": {field: {"value": text}}}),
+                Place::End => json!({"wildcard": {field: {"value": format!("*{}", escaped(text))}}}),
+                Place::Anywhere => json!({"wildcard": {field: {"value": format!("*{}*", escaped(text))}}}),
+            };
+            unless(*negated, query)
+        }
+        Predicate::Related { relation, quantifier, predicate } => {
+            let negated = match quantifier {
+                Quantifier::Some => false,
+                Quantifier::None => true,
+                Quantifier::All | Quantifier::NotAll => {
+                    return Err(Refusal::at("filter", "Elasticsearch does not know all, use some and none"));
+                }
+            };
+            unless(negated, related(prefix, relation, predicate)?)
+        }
+    })
+}
+
+fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, Refusal> {
+    parts.iter().map(|part| below(prefix, part)).collect()
+}
+
+fn not(query: Value) -> Value {
+    json!({"bool": {"must_not": [query]}})
+}
+
+fn unless(negated: bool, query: Value) -> Value {
+    if negated { not(query) } else { query }
+}
+
+fn value(constant: &Constant) -> Result<Value, Refusal> {
+    match constant {
+        Constant::Bool(flag) => Ok(json!(flag)),
+        Constant::Number(number) => Ok(json!(number)),
+        Constant::Text(text) => Ok(json!(text)),
+        Constant::Oid(_) | Constant::Date(_) => {
+            Err(Refusal::at("filter", "values of the types $oid and $date are MongoDB's; use a text"))
+        }
+    }
+}
+
+/// A text that a wildcard query takes as it is.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for letter in text.chars() {
+        if matches!(letter, '*' | '?' | '\\') {
+            escaped.push('\\');
+        }
+        escaped.push(letter);
+    }
+    escaped
+}
+
+fn related(prefix: &str, relation: &Relation, predicate: &Predicate) -> Result<Value, Refusal> {
+    match relation.elastic {
+        Some(InElastic::Nested) => {
+            let path = format!("{prefix}{}", relation.name);
+            let query = below(&format!("{path}."), predicate)?;
+            Ok(json!({"nested": {"path": path, "query": query}}))
+        }
+        Some(InElastic::Child) if prefix.is_empty() => {
+            Ok(json!({"has_child": {"type": &*relation.target.physical, "query": filter(predicate)?}}))
+        }
+        _ => {
+            let why = format!(
+                "Elasticsearch looks through a relation only where it is declared nested or child; \"{}\" is not",
+                relation.name
+            );
+            Err(Refusal::at("filter", why))
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Documents of the dialect as requests to Elasticsearch.
+//!
+//! Values of a message stand in bodies and, as the id of a document, in one segment of a path; nothing of them is ever a
+//! part of a script, a pattern or the name of an index.
+
+mod filter;
+
+use serde_json::{Map, Value, json};
+
+use crate::query::{Fields, Select};
+use crate::refusal::Refusal;
+use crate::schema::{Column, Entity};
+use crate::write::{Action, Change, Conflict};
+
+pub use filter::filter;
+
+/// Rows that a search can reach at all.
+const WINDOW: u64 = 10_000;
+/// The member that Elasticsearch keeps beside a document.
+const ID: &str = "_id";
+/// Bytes of the longest id.
+const LONGEST_ID: usize = 512;
+/// Sets members of a document; which and to what are parameters.
+const SET: &str = "for (entry in params.set.entrySet()) { ctx._source[entry.getKey()] = entry.getValue() }";
+
+/// A request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The method.
+    pub method: &'static str,
+    /// The segments of the path below the cluster's URL, not encoded yet.
+    pub path: Vec<String>,
+    /// The query.
+    pub query: &'static str,
+    /// The body.
+    pub body: Body,
+    /// What the answer is about.
+    pub expects: Expects,
+}
+
+/// A body.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// One JSON document.
+    Json(Value),
+    /// One in each line.
+    Lines(Vec<Value>),
+}
+
+/// What an answer is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expects {
+    /// Hits.
+    Hits,
+    /// What became of each document.
+    Items,
+    /// How many were changed.
+    Updated,
+    /// How many are gone.
+    Deleted,
+    /// What became of one document. A conflict is no error where `keeps` is set: the document stays as it is.
+    One {
+        /// Whether a document that is there stays.
+        keeps: bool,
+    },
+}
+
+/// The search of a read.
+///
+/// # Errors
+/// What Elasticsearch cannot do.
+pub fn search(select: &Select) -> Result<Call, Refusal> {
+    if !select.include.is_empty() {
+        return Err(Refusal::at("query.include", "Elasticsearch has no related rows to bring along"));
+    }
+    if select.skip.saturating_add(select.limit) > WINDOW {
+        let why = format!("skip and limit together reach at most {WINDOW} rows on Elasticsearch");
+        return Err(Refusal::at("query.skip", why));
+    }
+    let mut body = json!({
+        "query": {"bool": {"filter": [filter(&select.predicate)?]}},
+        "from": select.skip,
+        "size": select.limit,
+        "track_total_hits": false,
+    });
+    if !select.sort.is_empty() {
+        let order = |sort: &crate::query::Sort| {
+            let (order, missing) = if sort.descending { ("desc", "_last") } else { ("asc", "_first") };
+            json!({&*sort.column.physical: {"order": order, "missing": missing}})
+        };
+        body["sort"] = select.sort.iter().map(order).collect();
+    }
+    if let Fields::Only(columns) = &select.fields {
+        let names = columns.iter().map(|column| &*column.physical).filter(|name| *name != ID);
+        body["_source"] = names.collect();
+    }
+    call("POST", &select.source, &["_search"], "", Body::Json(body), Expects::Hits)
+}
+
+/// A hit as a row: its members under the names the query used, what is missing as null.
+pub fn row(fields: &Fields, mut hit: Value) -> Value {
+    let id = hit[ID].take();
+    let mut members = match hit["_source"].take() {
+        Value::Object(members) => members,
+        _ => Map::new(),
+    };
+    match fields {
+        Fields::All => {
+            members.insert(ID.to_owned(), id);
+            Value::Object(members)
+        }
+        Fields::Only(columns) => {
+            let named = |column: &Column| {
+                let value = if &*column.physical == ID {
+                    id.clone()
+                } else {
+                    members.remove(&*column.physical).unwrap_or_default()
+                };
+                (column.name.to_string(), value)
+            };
+            Value::Object(columns.iter().map(named).collect())
+        }
+    }
+}
+
+/// The request of a write.
+///
+/// # Errors
+/// What Elasticsearch cannot do.
+pub fn request(change: &Change) -> Result<Call, Refusal> {
+    match change {
+        Change::Insert { returning: Some(_), .. }
+        | Change::Update { returning: Some(_), .. }
+        | Change::Delete { returning: Some(_), .. } => {
+            Err(Refusal::at("write.returning", "Elasticsearch does not answer what it wrote"))
+        }
+        Change::Insert { target, columns, rows, conflict: None, .. } => {
+            let mut lines = Vec::with_capacity(rows.len() * 2);
+            for row in rows {
+                let (id, source) = document(columns, row)?;
+                lines.push(json!({"create": id.map_or_else(|| json!({}), |id| json!({ID: id}))}));
+                lines.push(Value::Object(source));
+            }
+            call("POST", target, &["_bulk"], "refresh=wait_for", Body::Lines(lines), Expects::Items)
+        }
+        Change::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
+            let [row] = rows.as_slice() else {
+                return Err(Refusal::at("write.values", "Elasticsearch upserts one row at a time"));
+            };
+            upsert(target, columns, row, conflict)
+        }
+        Change::Update { target, set, predicate, .. } => {
+            let body = json!({
+                "query": filter(predicate)?,
+                "script": {"lang": "painless", "source": SET, "params": {"set": assigned(set)?}},
+            });
+            call("POST", target, &["_update_by_query"], "refresh=true", Body::Json(body), Expects::Updated)
+        }
+        Change::Delete { target, predicate, .. } => {
+            let body = json!({"query": filter(predicate)?});
+            call("POST", target, &["_delete_by_query"], "refresh=true", Body::Json(body), Expects::Deleted)
+        }
+    }
+}
+
+fn upsert(target: &Entity, columns: &[Column], row: &[Value], conflict: &Conflict) -> Result<Call, Refusal> {
+    if !matches!(conflict.target.as_slice(), [column] if &*column.physical == ID) {
+        let why = "Elasticsearch tells documents apart by \"_id\" alone";
+        return Err(Refusal::at("write.on_conflict.target", why));
+    }
+    let (id, source) = document(columns, row)?;
+    let id = id.ok_or_else(|| Refusal::at("write.values", "an upsert needs the \"_id\" of its row"))?;
+    let body = match &conflict.action {
+        Action::Nothing => {
+            let keeps = Expects::One { keeps: true };
+            let query = "op_type=create&refresh=wait_for";
+            return call("PUT", target, &["_doc", &id], query, Body::Json(Value::Object(source)), keeps);
+        }
+        Action::Take(_) => json!({"doc": source, "doc_as_upsert": true}),
+        Action::Set(set) => json!({"doc": assigned(set)?, "upsert": source}),
+    };
+    let one = Expects::One { keeps: false };
+    call("POST", target, &["_update", &id], "refresh=wait_for", Body::Json(body), one)
+}
+
+fn assigned(set: &[(Column, Value)]) -> Result<Map<String, Value>, Refusal> {
+    if set.iter().any(|(column, _)| &*column.physical == ID) {
+        return Err(Refusal::at("write.set", "the \"_id\" of a document does not change"));
+    }
+    Ok(set.iter().map(|(column, value)| (column.physical.to_string(), value.clone())).collect())
+}
+
+/// The id of a row, if it has one, and the rest of it.
+fn document(columns: &[Column], row: &[Value]) -> Result<(Option<String>, Map<String, Value>), Refusal> {
+    let mut members: Map<_, _> =
+        columns.iter().zip(row).map(|(column, value)| (column.physical.to_string(), value.clone())).collect();
+    let id = match members.shift_remove(ID) {
+        None => None,
+        Some(Value::String(text)) => Some(text),
+        Some(Value::Number(number)) => Some(number.to_string()),
+        Some(_) => return Err(Refusal::at("write.values", "an \"_id\" is a text or a number")),
+    };
+    match &id {
+        // As segments of a path these two would mean another.
+        Some(id) if id.is_empty() || id == "." || id == ".." || id.len() > LONGEST_ID => {
+            Err(Refusal::at("write.values", "this \"_id\" cannot be used"))
+        }
+        _ => Ok((id, members)),
+    }
+}
+
+fn call(
+    method: &'static str,
+    index: &Entity,
+    below: &[&str],
+    query: &'static str,
+    body: Body,
+    expects: Expects,
+) -> Result<Call, Refusal> {
+    let name = &*index.physical;
+    // A pattern or a list would name several, and what begins with an underscore is no index.
+    let special = |letter: char| letter.is_control() || "\\/*?\"<>|,#: ".contains(letter);
+    if name.is_empty()
+        || name == "."
+        || name == ".."
+        || name.starts_with(['-', '_', '+'])
+        || name.contains(special)
+    {
+        return Err(Refusal::Invalid(format!("\"{name}\" is no name of an index of Elasticsearch")));
+    }
+    let path = std::iter::once(name).chain(below.iter().copied()).map(str::to_owned).collect();
+    Ok(Call { method, path, query, body, expects })
+}
+
+#[cfg(test)]
+mod tests;

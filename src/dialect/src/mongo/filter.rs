@@ -1,0 +1,128 @@
+//! Predicates as query documents.
+
+use serde_json::{Value, json};
+
+use crate::constant::Constant;
+use crate::predicate::{Comparison, Place, Predicate, Quantifier};
+use crate::refusal::Refusal;
+use crate::schema::{InMongo, Kind, Relation};
+
+/// The query document of a predicate.
+///
+/// # Errors
+/// What MongoDB cannot ask.
+pub fn filter(predicate: &Predicate) -> Result<Value, Refusal> {
+    below("", predicate)
+}
+
+/// As [`filter`], for members under a prefix that ends with its dot.
+fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
+    let named = |name: &str, condition: Value| json!({format!("{prefix}{name}"): condition});
+    Ok(match predicate {
+        Predicate::True => json!({}),
+        Predicate::False => json!({"_id": {"$in": []}}),
+        Predicate::And(parts) => json!({"$and": each(prefix, parts)?}),
+        Predicate::Or(parts) => json!({"$or": each(prefix, parts)?}),
+        Predicate::Compare(column, comparison, constant) => {
+            named(&column.physical, json!({operator(*comparison): value(constant)}))
+        }
+        Predicate::Null { column, negated } => {
+            named(&column.physical, json!({if *negated { "$ne" } else { "$eq" }: null}))
+        }
+        Predicate::OneOf { column, values, negated } => {
+            let values: Vec<_> = values.iter().map(value).collect();
+            named(&column.physical, json!({if *negated { "$nin" } else { "$in" }: values}))
+        }
+        Predicate::Text { column, place, text, negated } => {
+            let pattern = json!({"$regex": pattern(*place, text)});
+            named(&column.physical, if *negated { json!({"$not": pattern}) } else { pattern })
+        }
+        Predicate::Related { relation, quantifier, predicate } => {
+            related(prefix, relation, *quantifier, predicate)?
+        }
+    })
+}
+
+fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, Refusal> {
+    parts.iter().map(|part| below(prefix, part)).collect()
+}
+
+const fn operator(comparison: Comparison) -> &'static str {
+    match comparison {
+        Comparison::Equal => "$eq",
+        Comparison::NotEqual => "$ne",
+        Comparison::Less => "$lt",
+        Comparison::LessOrEqual => "$lte",
+        Comparison::Greater => "$gt",
+        Comparison::GreaterOrEqual => "$gte",
+    }
+}
+
+fn value(constant: &Constant) -> Value {
+    match constant {
+        Constant::Bool(flag) => json!(flag),
+        Constant::Number(number) => json!(number),
+        Constant::Text(text) => json!(text),
+        Constant::Oid(text) => json!({"$oid": text}),
+        Constant::Date(text) => json!({"$date": text}),
+    }
+}
+
+/// A regular expression that finds a text and nothing else.
+fn pattern(place: Place, text: &str) -> String {
+    let mut pattern = String::new();
+    if place == Place::Start {
+        pattern.push('^');
+    }
+    for letter in text.chars() {
+        match letter {
+            '\0' => pattern.push_str("\\x00"),
+            _ if letter.is_ascii_punctuation() => pattern.extend(['\\', letter]),
+            _ => pattern.push(letter),
+        }
+    }
+    if place == Place::End {
+        // The dollar sign would let a line feed follow.
+        pattern.push_str("(?![\\s\\S])");
+    }
+    pattern
+}
+
+fn related(
+    prefix: &str,
+    relation: &Relation,
+    quantifier: Quantifier,
+    predicate: &Predicate,
+) -> Result<Value, Refusal> {
+    if relation.mongo != Some(InMongo::Embedded) {
+        let why = format!(
+            "MongoDB looks through a relation only where its documents are embedded; \"{}\" is not declared so",
+            relation.name
+        );
+        return Err(Refusal::at("filter", why));
+    }
+    let name = format!("{prefix}{}", relation.name);
+    if relation.kind == Kind::HasOne {
+        let one = below(&format!("{name}."), predicate)?;
+        let there = json!({"$and": [{name: {"$ne": null}}, one]});
+        return Ok(match quantifier {
+            Quantifier::Some | Quantifier::All => there,
+            Quantifier::None | Quantifier::NotAll => json!({"$nor": [there]}),
+        });
+    }
+    let any = json!({format!("{name}.0"): {"$exists": true}});
+    let some = match predicate {
+        Predicate::True => any.clone(),
+        predicate => json!({name.clone(): {"$elemMatch": filter(predicate)?}}),
+    };
+    let all = || -> Result<Value, Refusal> {
+        let other = json!({name.clone(): {"$elemMatch": {"$nor": [filter(predicate)?]}}});
+        Ok(json!({"$and": [any, {"$nor": [other]}]}))
+    };
+    Ok(match quantifier {
+        Quantifier::Some => some,
+        Quantifier::None => json!({"$nor": [some]}),
+        Quantifier::All => all()?,
+        Quantifier::NotAll => json!({"$nor": [all()?]}),
+    })
+}
