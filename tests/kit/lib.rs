@@ -2,7 +2,8 @@
 //!
 //! Owns a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), an HTTPS
 //! server that does as it is told ([`tls`]), a secret store ([`vault`]), secrets that are recognised wherever they come
-//! out ([`canary`]), a real PostgreSQL ([`postgres`]), schedules ([`cron`]) and who watches their runs ([`witness`]), and
+//! out ([`canary`]), a real PostgreSQL ([`postgres`]), a server of MongoDB's protocol ([`mongo`]), schedules ([`cron`])
+//! and who watches their runs ([`witness`]), and
 //! the loading of an example directory through the admin API ([`example`]). It never links the service: everything goes
 //! over a socket, as a user's client would.
 
@@ -10,6 +11,7 @@ pub mod canary;
 pub mod cron;
 pub mod example;
 pub mod http;
+pub mod mongo;
 pub mod peer;
 pub mod postgres;
 pub mod server;

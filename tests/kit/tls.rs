@@ -12,7 +12,8 @@ use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::crypto::ring;
-use rustls::pki_types::PrivateKeyDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// How long a client may be silent before its connection is given up.
@@ -215,8 +216,22 @@ fn answer(stream: &mut impl Write, behaviour: &Behaviour) -> io::Result<()> {
     }
 }
 
-/// The server's settings and its authority's certificate.
-fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error + Send + Sync>> {
+/// A certificate for `localhost`, `127.0.0.1` and `::1`, its key, and the authority it comes from; each as PEM.
+#[derive(Clone)]
+pub struct Issued {
+    /// The authority's certificate.
+    pub authority: String,
+    /// The certificate.
+    pub certificate: String,
+    /// Its key.
+    pub key: String,
+}
+
+/// Issues a certificate from an authority of its own.
+///
+/// # Errors
+/// What the library says.
+pub fn issue() -> Result<Issued, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name.push(DnType::CommonName, "test authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -224,10 +239,16 @@ fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error + S
     let key = KeyPair::generate()?;
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let leaf = CertificateParams::new(names)?.signed_by(&key, &authority)?;
-    let key = PrivateKeyDer::try_from(key.serialize_der())?;
+    Ok(Issued { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() })
+}
+
+/// The server's settings and its authority's certificate.
+fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error + Send + Sync>> {
+    let Issued { authority, certificate, key } = issue()?;
+    let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes())?];
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
-        .with_single_cert(vec![leaf.der().clone()], key)?;
-    Ok((config, authority.pem()))
+        .with_single_cert(chain, PrivateKeyDer::from_pem_slice(key.as_bytes())?)?;
+    Ok((config, authority))
 }

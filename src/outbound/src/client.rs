@@ -9,6 +9,7 @@ use bytes::{Bytes, BytesMut};
 use reqwest::header::HeaderMap;
 use reqwest::{Method, StatusCode, redirect, retry};
 use rustls::ClientConfig;
+use rustls::pki_types::CertificateDer;
 use url::Url;
 
 use crate::address::{AddressError, check, check_host, host_of, literal};
@@ -27,7 +28,7 @@ pub struct Outbound {
 
 struct Shared {
     tls: ClientConfig,
-    anchors: usize,
+    anchors: Vec<CertificateDer<'static>>,
     warnings: Vec<String>,
     lookup: Arc<dyn Lookup>,
 }
@@ -58,7 +59,12 @@ impl Outbound {
 
     /// How many trust anchors there are. With none, no HTTPS peer is believed.
     pub fn anchors(&self) -> usize {
-        self.shared.anchors
+        self.shared.anchors.len()
+    }
+
+    /// The trust anchors, for a driver that sets TLS up by itself.
+    pub fn anchor_certificates(&self) -> &[CertificateDer<'static>] {
+        &self.shared.anchors
     }
 
     /// What could not be read of the trust anchors.
@@ -116,7 +122,7 @@ impl Outbound {
 
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outbound").field("anchors", &self.shared.anchors).finish_non_exhaustive()
+        f.debug_struct("Outbound").field("anchors", &self.anchors()).finish_non_exhaustive()
     }
 }
 

@@ -19,10 +19,10 @@ pub enum Trust {
     Only(String),
 }
 
-/// The TLS settings, how many anchors they have, and what could not be read.
+/// The TLS settings, the anchors they have, and what could not be read.
 pub(crate) struct Tls {
     pub(crate) config: ClientConfig,
-    pub(crate) anchors: usize,
+    pub(crate) anchors: Vec<CertificateDer<'static>>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -30,12 +30,14 @@ impl Trust {
     /// A store that cannot be read is no error: a service without any must still start, and says what it lacks.
     pub(crate) fn load(&self) -> Result<Tls, SetupError> {
         let mut roots = RootCertStore::empty();
-        let mut warnings = Vec::new();
+        let (mut anchors, mut warnings) = (Vec::new(), Vec::new());
         match self {
             Self::System => {
                 let found = rustls_native_certs::load_native_certs();
                 warnings.extend(found.errors.iter().map(ToString::to_string));
-                let (_, ignored) = roots.add_parsable_certificates(found.certs);
+                let read = found.certs.len();
+                anchors.extend(found.certs.into_iter().filter(|anchor| roots.add(anchor.clone()).is_ok()));
+                let ignored = read - anchors.len();
                 if ignored > 0 {
                     warnings.push(format!("{ignored} certificates are not usable as trust anchors"));
                 }
@@ -43,11 +45,11 @@ impl Trust {
             Self::Only(pem) => {
                 for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
                     let certificate = certificate.map_err(|error| SetupError::Anchor(error.to_string()))?;
-                    roots.add(certificate).map_err(|error| SetupError::Anchor(error.to_string()))?;
+                    roots.add(certificate.clone()).map_err(|error| SetupError::Anchor(error.to_string()))?;
+                    anchors.push(certificate);
                 }
             }
         }
-        let anchors = roots.len();
         // The provider is named here, so that none has to be installed for the whole process.
         let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()

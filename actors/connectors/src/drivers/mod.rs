@@ -2,29 +2,37 @@
 //!
 //! A type adds itself to [`Ready`] and [`Driver`]; what goes over all of them is in the roster and the functions.
 
+pub(crate) mod es;
 pub(crate) mod http;
+pub(crate) mod mongo;
 mod pool;
 
 use std::sync::Arc;
 
 use actix_supervision::{ChildSpec, Placement, SpawnError, Tree};
 use svc_model::ConnectorType;
-use svc_model::config::connector::{ConnectorConfig, HttpAuth};
+use svc_model::config::connector::{ConnectorConfig, Database, HttpAuth};
 
 use crate::handle::Settings;
 use crate::probe::Probe;
+use es::{EsDriver, EsSettings};
 use http::{HttpDriver, HttpSettings};
+use mongo::{MongoDriver, MongoSettings};
 pub(crate) use pool::{OpenPools, Slot};
 
 /// The settings of a connector, ready for use.
 #[derive(Clone)]
 pub(crate) enum Ready {
     Http(Arc<HttpSettings>),
+    Es(Arc<EsSettings>),
+    Mongo(Arc<MongoSettings>),
 }
 
 /// What carries a connector's calls out.
 pub(crate) enum Driver {
     Http(HttpDriver),
+    Es(EsDriver),
+    Mongo(MongoDriver),
 }
 
 /// One kind of [`Driver`].
@@ -59,6 +67,14 @@ impl Ready {
             ConnectorConfig::Http(config) => {
                 HttpSettings::new(&config).map(|settings| Self::Http(Arc::new(settings)))
             }
+            ConnectorConfig::Es(config) => {
+                EsSettings::new(&config).map(|settings| Self::Es(Arc::new(settings)))
+            }
+            ConnectorConfig::Db(config)
+                if Database::of(config.connection_string.expose()) == Some(Database::Mongo) =>
+            {
+                MongoSettings::new(&config).map(|settings| Self::Mongo(Arc::new(settings)))
+            }
             // Better a named failure than a connector that claims to be in use.
             other => Err(format!("connectors of type {} are not served by this version", other.kind())),
         }
@@ -66,13 +82,15 @@ impl Ready {
 
     /// Whether connectors of a type can be tried out.
     pub(crate) const fn probes(kind: ConnectorType) -> bool {
-        matches!(kind, ConnectorType::Http)
+        matches!(kind, ConnectorType::Http | ConnectorType::Es | ConnectorType::Db)
     }
 
     /// Asks what the settings lead to, beside whatever runs of them.
     pub(crate) async fn probe(&self, with: &Settings) -> Probe {
         match self {
             Self::Http(settings) => http::probe(settings, &with.outbound).await,
+            Self::Es(settings) => es::probe(settings, &with.outbound).await,
+            Self::Mongo(settings) => mongo::probe(settings, &with.outbound).await,
         }
     }
 
@@ -83,6 +101,8 @@ impl Ready {
     pub(crate) async fn start(&self, spot: Spot<'_>) -> Result<Driver, SpawnError> {
         match self {
             Self::Http(settings) => HttpDriver::start(settings, spot).await.map(Driver::Http),
+            Self::Es(settings) => EsDriver::start(settings, spot).await.map(Driver::Es),
+            Self::Mongo(settings) => MongoDriver::start(settings, spot).await.map(Driver::Mongo),
         }
     }
 }

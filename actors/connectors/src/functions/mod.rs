@@ -3,6 +3,7 @@
 mod call;
 mod http_call;
 mod input;
+mod mongo;
 mod request;
 mod response;
 mod retry;
@@ -50,4 +51,7 @@ pub struct WriteSettings {
 pub fn register(builder: EngineBuilder, connectors: &Connectors, settings: CallSettings) -> EngineBuilder {
     builder
         .function("http_call", Arc::new(http_call::HttpCall::new(connectors.clone(), settings.http_timeout)))
+        .function("mongo_read", Arc::new(mongo::MongoRead::new(connectors.clone(), settings.query)))
+        .function("mongo_write", Arc::new(mongo::MongoWrite::new(connectors.clone(), settings.write)))
+        .function("mongo_aggregate", Arc::new(mongo::MongoAggregate::new(connectors.clone(), settings.query)))
 }

@@ -9,8 +9,8 @@ use actix_supervision::{Placement, Tree};
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_connectors::{
-    BreakerSettings, CallSettings, ConnectorMetrics, Connectors, MemoryCacheSettings, QuerySettings, Scope,
-    Settings, WriteSettings,
+    BreakerSettings, CallSettings, ConnectorMetrics, Connectors, MemoryCacheSettings, Probe, QuerySettings,
+    Scope, Settings, WriteSettings,
 };
 use svc_engine::{Engine, Flow, Material, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::{ConnectorContent, Status, Timestamp, Workflow, WorkflowContent};
@@ -40,6 +40,19 @@ pub(crate) fn run(test: impl AsyncFnOnce(&World)) {
 }
 
 pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce(&World)) {
+    run_in(Setup { breakers, ..Setup::default() }, test);
+}
+
+/// What a world is made with.
+#[derive(Default)]
+pub(crate) struct Setup {
+    pub(crate) breakers: Option<BreakerSettings>,
+    /// Whom TLS connections trust, as PEM.
+    pub(crate) authority: String,
+}
+
+/// Runs a test in a world of its own.
+pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
     let dir = tempfile::tempdir().unwrap();
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let io = Arc::new(io);
@@ -58,8 +71,8 @@ pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce
             needs: "store".to_owned(),
             secrets: Keyring::new(Arc::new(Environment(lookup.clone())), BTreeMap::new()),
             environment: Arc::new(lookup),
-            outbound: Outbound::new(&Trust::Only(String::new())).unwrap(),
-            breakers,
+            outbound: Outbound::new(&Trust::Only(setup.authority)).unwrap(),
+            breakers: setup.breakers,
             max_pools: 100,
             memory_cache: MemoryCacheSettings {
                 max_entries: 1000,
@@ -142,7 +155,12 @@ impl World {
     pub(crate) async fn run(&self, input: Value, payload: Value) -> RunOutcome {
         let mut input = input;
         input.as_object_mut().unwrap().entry("connector").or_insert(json!("c"));
-        let tasks = json!([{"id": "t", "name": "T", "function": {"name": "http_call", "input": input}}]);
+        self.task("http_call", input, payload).await
+    }
+
+    /// Runs one task over a payload.
+    pub(crate) async fn task(&self, function: &str, input: Value, payload: Value) -> RunOutcome {
+        let tasks = json!([{"id": "t", "name": "T", "function": {"name": function, "input": input}}]);
         let workflow = Workflow {
             workflow_id: "w".into(),
             version: 1,
@@ -180,6 +198,25 @@ impl World {
     pub(crate) async fn fail(&self, input: Value) -> TaskError {
         let outcome = self.run(input, Value::Null).await;
         outcome.failure.unwrap_or_else(|| panic!("it did not fail: {:?}", outcome.errors)).error
+    }
+
+    /// What `data` is after one task that must succeed.
+    pub(crate) async fn done(&self, function: &str, input: Value, payload: Value) -> Value {
+        let outcome = self.task(function, input, payload).await;
+        assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+        outcome.message.data
+    }
+
+    /// The error one task fails with.
+    pub(crate) async fn failed(&self, function: &str, input: Value, payload: Value) -> TaskError {
+        let outcome = self.task(function, input, payload).await;
+        outcome.failure.unwrap_or_else(|| panic!("it did not fail: {:?}", outcome.errors)).error
+    }
+
+    /// What trying a connector out comes to.
+    pub(crate) async fn probe(&self, id: &str) -> Probe {
+        let row = self.store.connectors().stored(Some(id)).await.unwrap().remove(0);
+        self.connectors.probe(row).await.unwrap()
     }
 
     /// The sum of the samples of a metric whose line holds these parts.

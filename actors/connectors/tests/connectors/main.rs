@@ -6,5 +6,7 @@ mod breakers;
 mod failures;
 mod kit;
 mod lifecycle;
+mod mongo;
+mod mongo_failures;
 mod requests;
 mod retries;

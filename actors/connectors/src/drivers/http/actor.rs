@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use actix::{Actor, Message};
 use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
-use svc_outbound::{Answer, FetchError, Outbound, Peer, Request};
+use svc_outbound::{Answer, FetchError, Outbound, Peer, Request, Url};
 
 use super::settings::HttpSettings;
 use crate::drivers::{Driver, Kind, Spot};
@@ -23,12 +23,14 @@ pub(crate) struct HttpActor {
 }
 
 impl HttpActor {
-    pub(crate) fn factory(
+    /// Makes the actor of the API at a URL, which alone may be at a private address.
+    pub(crate) fn at(
         outbound: Outbound,
-        settings: Arc<HttpSettings>,
+        home: Url,
+        allow_private: bool,
     ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
-            let peer = outbound.peer(&settings.base, settings.allow_private);
+            let peer = outbound.peer(&home, allow_private);
             let peer = peer.map_err(|error| StartError::Transient(error.to_string()));
             std::future::ready(peer.map(|peer| Self { peer }))
         }
@@ -56,7 +58,8 @@ pub(crate) struct HttpDriver {
 
 impl HttpDriver {
     pub(crate) async fn start(settings: &Arc<HttpSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let factory = HttpActor::factory(spot.with.outbound.clone(), Arc::clone(settings));
+        let factory =
+            HttpActor::at(spot.with.outbound.clone(), settings.base.clone(), settings.allow_private);
         let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }
@@ -66,7 +69,9 @@ impl Kind for HttpDriver {
     const NEEDED: &'static str = "of type http";
 
     fn of(driver: &Driver) -> Option<&Self> {
-        let Driver::Http(http) = driver;
-        Some(http)
+        match driver {
+            Driver::Http(http) => Some(http),
+            _ => None,
+        }
     }
 }

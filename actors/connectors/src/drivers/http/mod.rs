@@ -4,6 +4,6 @@ mod actor;
 mod probe;
 mod settings;
 
-pub(crate) use actor::{Exchange, HttpDriver};
+pub(crate) use actor::{Exchange, HttpActor, HttpDriver};
 pub(crate) use probe::probe;
 pub(crate) use settings::HttpSettings;

@@ -1,0 +1,45 @@
+//! The settings of an Elasticsearch cluster, ready for use.
+
+use std::time::Duration;
+
+use svc_model::config::connector::{Dialect, EsConfig, Gates, HttpConfig};
+
+use crate::drivers::http::HttpSettings;
+
+/// How a cluster is asked.
+#[expect(dead_code, reason = "the portable dialect is to ask it")]
+pub(crate) struct EsSettings {
+    /// Its URL and who calls, as of any HTTP API.
+    pub(crate) http: HttpSettings,
+    /// For one request; `None` for the limit of all HTTP calls.
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) operations: Gates,
+    pub(crate) dialect: Dialect,
+}
+
+impl EsSettings {
+    /// Makes the settings of a config whose placeholders and references are replaced.
+    ///
+    /// # Errors
+    /// What cannot be used, without its value.
+    pub(crate) fn new(config: &EsConfig) -> Result<Self, String> {
+        let http = HttpConfig {
+            url: config.url.clone(),
+            headers: Vec::new(),
+            query_params: Vec::new(),
+            auth: config.auth.clone(),
+            max_retries: 0,
+            retry_delay_ms: 0,
+            retry_non_idempotent: false,
+            max_response_size: config.max_response_size,
+            allow_private_urls: config.allow_private_urls,
+            methods: Vec::new(),
+        };
+        Ok(Self {
+            http: HttpSettings::new(&http)?,
+            timeout: config.request_timeout_ms.map(Duration::from_millis),
+            operations: config.operations.clone(),
+            dialect: config.dialect.clone(),
+        })
+    }
+}

@@ -1,0 +1,103 @@
+//! What a deployment answers instead of a result. No text repeats anything of a connection string.
+
+use std::time::Duration;
+
+use mongodb::error::{Error, ErrorKind, WriteFailure};
+use svc_engine::{ErrorCode, TaskError};
+use svc_outbound::AddressError;
+
+/// Bytes of a server's own text that an error shows.
+const SHOWN: usize = 512;
+/// The server gave up at the time it was told.
+const MAX_TIME_EXPIRED: i32 = 50;
+/// The server is not, or no longer, the one to ask: another will be.
+const NOT_NOW: [i32; 11] = [6, 7, 89, 91, 189, 9001, 10_107, 11_600, 11_602, 13_435, 13_436];
+
+/// Why there is no result.
+#[derive(Clone, Debug, thiserror::Error)]
+pub(crate) enum MongoError {
+    /// No server, or it went away.
+    #[error("{0}")]
+    Unreachable(String),
+    /// A server where none may be, or nowhere.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A socket of the machine, where addresses must be public.
+    #[error("SSRF protection: a socket of the machine is not allowed; use a host, or allow_private_urls")]
+    Socket,
+    /// It took too long.
+    #[error("no answer within {} ms", .0.as_millis())]
+    Deadline(Duration),
+    /// The server said no.
+    #[error("{0}")]
+    Refused(String),
+    /// More documents than a result may have.
+    #[error("the result has more than {0} documents; set a limit or filter more")]
+    TooMany(u64),
+    /// More bytes than a result may have.
+    #[error("the result takes more than {} MiB; project or filter more", .0 >> 20)]
+    TooLarge(usize),
+}
+
+impl MongoError {
+    /// The error of a task over this connector.
+    pub(crate) fn task(&self, connector: &str) -> TaskError {
+        let code = match self {
+            Self::Unreachable(_) | Self::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,
+            // They say themselves what they protect from.
+            Self::Address(_) | Self::Socket => return TaskError::new(ErrorCode::Function, self.to_string()),
+            Self::Deadline(_) => ErrorCode::Timeout,
+            Self::Refused(_) => ErrorCode::Function,
+            Self::TooMany(_) | Self::TooLarge(_) => ErrorCode::Validation,
+        };
+        TaskError::new(code, format!("connector '{connector}': {self}"))
+    }
+
+    /// What the driver's error is to a task; `limit` is the time the operation had.
+    pub(crate) fn of(error: &Error, limit: Duration) -> Self {
+        match error.kind.as_ref() {
+            ErrorKind::Command(failed) if failed.code == MAX_TIME_EXPIRED => Self::Deadline(limit),
+            ErrorKind::Command(failed) if NOT_NOW.contains(&failed.code) => {
+                Self::Unreachable(format!("the server does not take it now ({})", failed.code_name))
+            }
+            ErrorKind::Command(failed) => refused(failed.code, &failed.code_name, &failed.message),
+            ErrorKind::Write(WriteFailure::WriteError(failed)) => {
+                refused(failed.code, failed.code_name.as_deref().unwrap_or_default(), &failed.message)
+            }
+            ErrorKind::Write(WriteFailure::WriteConcernError(failed)) => {
+                refused(failed.code, &failed.code_name, &failed.message)
+            }
+            ErrorKind::Authentication { .. } => {
+                Self::Refused("the server refused the credentials of the connection string".to_owned())
+            }
+            ErrorKind::ServerSelection { .. } => Self::Unreachable(
+                "no server could be reached within connect_timeout_ms; check that it runs, and its address and TLS".to_owned(),
+            ),
+            ErrorKind::Io(cause) => Self::Unreachable(format!("the connection failed ({})", cause.kind())),
+            ErrorKind::ConnectionPoolCleared { .. } => {
+                Self::Unreachable("the connection failed, as others to this server did".to_owned())
+            }
+            ErrorKind::DnsResolve { .. } => {
+                Self::Unreachable("the host of the connection string cannot be resolved".to_owned())
+            }
+            ErrorKind::InvalidTlsConfig { .. } => {
+                Self::Refused("the TLS files the connection string names cannot be used".to_owned())
+            }
+            ErrorKind::IncompatibleServer { .. } => {
+                Self::Refused("the server is too old for this operation".to_owned())
+            }
+            ErrorKind::InvalidArgument { message, .. } => Self::Refused(shown(message).to_owned()),
+            _ => Self::Refused("the driver could not carry it out".to_owned()),
+        }
+    }
+}
+
+fn refused(code: i32, name: &str, message: &str) -> MongoError {
+    let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+    MongoError::Refused(format!("the server answered with error {code}{name}: {}", shown(message)))
+}
+
+/// As much of a text as an error shows.
+pub(crate) fn shown(text: &str) -> &str {
+    &text[..text.floor_char_boundary(SHOWN)]
+}

@@ -1,0 +1,13 @@
+//! MongoDB deployments.
+
+mod actor;
+mod client;
+mod error;
+mod operation;
+mod probe;
+mod settings;
+
+pub(crate) use actor::{MongoDriver, Run};
+pub(crate) use operation::{Find, Item, Operation, Outcome};
+pub(crate) use probe::probe;
+pub(crate) use settings::MongoSettings;

@@ -1,0 +1,213 @@
+//! What a task can ask of a collection, and how it is carried out.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bson::{Bson, Document, doc, oid::ObjectId};
+use mongodb::action::Action;
+use mongodb::error::{ErrorKind, IndexedWriteError};
+use mongodb::{Collection, Cursor};
+use serde_json::{Value, json};
+
+use super::error::{MongoError, shown};
+
+/// Bytes of documents that one result may take, as the server sends them.
+const MAX_BYTES: usize = 64 << 20;
+
+/// One operation of a collection.
+#[derive(Clone, Debug)]
+pub(crate) enum Operation {
+    /// Documents; with more than `cap` of them it fails.
+    Find { find: Find, cap: u64 },
+    /// What a pipeline makes; with more than `cap` documents it fails.
+    Aggregate { pipeline: Vec<Document>, allow_disk_use: bool, cap: u64 },
+    /// New documents. With `ordered` the first that fails is the last that is tried.
+    Insert { documents: Vec<Document>, ordered: bool },
+    /// Changes by update operators.
+    Update { filter: Document, update: Document, array_filters: Vec<Document>, upsert: bool, many: bool },
+    /// Another document in the place of one.
+    Replace { filter: Document, document: Document, upsert: bool },
+    /// Removals.
+    Delete { filter: Document, many: bool },
+}
+
+/// What to find.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Find {
+    pub(crate) filter: Document,
+    pub(crate) projection: Option<Document>,
+    pub(crate) sort: Option<Document>,
+    pub(crate) limit: Option<u64>,
+    pub(crate) skip: u64,
+}
+
+/// What an operation came to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Outcome {
+    /// Documents, as extended JSON.
+    Documents(Vec<Value>),
+    /// What became of each new document.
+    Inserted(Vec<Item>),
+    /// How many matched, how many of them changed, and the id of what was inserted instead.
+    Updated { matched: u64, modified: u64, upserted: Option<Bson> },
+    /// How many are gone.
+    Deleted(u64),
+}
+
+/// One of several documents to insert.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Item {
+    /// It is stored, under this id.
+    Stored(Bson),
+    /// It is not, and why.
+    Failed(String),
+    /// It was not tried: one before it failed.
+    Skipped,
+}
+
+impl Operation {
+    /// Carries it out; `limit` is what the server is told it may take.
+    pub(crate) async fn run(
+        self,
+        collection: &Collection<Document>,
+        limit: Duration,
+    ) -> Result<Outcome, MongoError> {
+        let failed = |error| MongoError::of(&error, limit);
+        match self {
+            Self::Find { find, cap } => {
+                let most = find.limit.unwrap_or_else(|| cap.saturating_add(1));
+                let query = collection
+                    .find(find.filter)
+                    .optional(find.projection, |query, fields| query.projection(fields))
+                    .optional(find.sort, |query, order| query.sort(order))
+                    .skip(find.skip)
+                    .limit(i64::try_from(most).unwrap_or(i64::MAX))
+                    .max_time(limit);
+                collect(query.await.map_err(failed)?, cap, limit).await
+            }
+            Self::Aggregate { pipeline, allow_disk_use, cap } => {
+                let query = collection.aggregate(pipeline).allow_disk_use(allow_disk_use).max_time(limit);
+                collect(query.await.map_err(failed)?, cap, limit).await
+            }
+            Self::Insert { documents, ordered } => insert(collection, documents, ordered, limit).await,
+            Self::Update { filter, update, array_filters, upsert, many } => {
+                let change = if many {
+                    collection.update_many(filter, update)
+                } else {
+                    collection.update_one(filter, update)
+                };
+                let filters = Some(array_filters).filter(|filters| !filters.is_empty());
+                let change =
+                    change.upsert(upsert).optional(filters, |change, filters| change.array_filters(filters));
+                change.await.map(updated).map_err(failed)
+            }
+            Self::Replace { filter, document, upsert } => {
+                let change = collection.replace_one(filter, document).upsert(upsert);
+                change.await.map(updated).map_err(failed)
+            }
+            Self::Delete { filter, many } => {
+                let removal =
+                    if many { collection.delete_many(filter) } else { collection.delete_one(filter) };
+                removal.await.map(|done| Outcome::Deleted(done.deleted_count)).map_err(failed)
+            }
+        }
+    }
+}
+
+fn updated(done: mongodb::results::UpdateResult) -> Outcome {
+    Outcome::Updated {
+        matched: done.matched_count,
+        modified: done.modified_count,
+        upserted: done.upserted_id,
+    }
+}
+
+async fn collect(mut cursor: Cursor<Document>, cap: u64, limit: Duration) -> Result<Outcome, MongoError> {
+    let mut documents = Vec::new();
+    let mut bytes = 0;
+    while cursor.advance().await.map_err(|error| MongoError::of(&error, limit))? {
+        if documents.len() as u64 >= cap {
+            return Err(MongoError::TooMany(cap));
+        }
+        let raw = cursor.current();
+        bytes += raw.as_bytes().len();
+        if bytes > MAX_BYTES {
+            return Err(MongoError::TooLarge(MAX_BYTES));
+        }
+        let document = Document::try_from(raw)
+            .map_err(|_| MongoError::Refused("the server sent what is no document".to_owned()))?;
+        documents.push(Bson::Document(document).into_relaxed_extjson());
+    }
+    Ok(Outcome::Documents(documents))
+}
+
+async fn insert(
+    collection: &Collection<Document>,
+    documents: Vec<Document>,
+    ordered: bool,
+    limit: Duration,
+) -> Result<Outcome, MongoError> {
+    // Named here, so that what was stored beside a failure can be named as well.
+    let documents: Vec<_> = documents.into_iter().map(identified).collect();
+    let ids = documents.iter().map(|document| document.get("_id").cloned().unwrap_or(Bson::Null)).collect();
+    match collection.insert_many(documents).ordered(ordered).await {
+        Ok(_) => Ok(Outcome::Inserted(items(ids, &[], ordered))),
+        Err(error) => match error.kind.as_ref() {
+            ErrorKind::InsertMany(failed) => match failed.write_errors.as_deref() {
+                Some(errors) if !errors.is_empty() => Ok(Outcome::Inserted(items(ids, errors, ordered))),
+                _ => Err(MongoError::Refused("the server could not confirm the write".to_owned())),
+            },
+            _ => Err(MongoError::of(&error, limit)),
+        },
+    }
+}
+
+fn identified(document: Document) -> Document {
+    if document.contains_key("_id") {
+        return document;
+    }
+    let mut identified = doc! {"_id": ObjectId::new()};
+    identified.extend(document);
+    identified
+}
+
+fn items(ids: Vec<Bson>, errors: &[IndexedWriteError], ordered: bool) -> Vec<Item> {
+    let errors: BTreeMap<usize, &IndexedWriteError> =
+        errors.iter().map(|error| (error.index, error)).collect();
+    let end = errors.keys().next().copied().filter(|_| ordered);
+    let item = |(index, id)| match errors.get(&index) {
+        Some(error) => Item::Failed(format!("error {}: {}", error.code, shown(&error.message))),
+        None if end.is_some_and(|end| index > end) => Item::Skipped,
+        None => Item::Stored(id),
+    };
+    ids.into_iter().enumerate().map(item).collect()
+}
+
+impl Item {
+    /// The id of what is stored.
+    pub(crate) fn id(&self) -> Option<Bson> {
+        match self {
+            Self::Stored(id) => Some(id.clone()),
+            _ => None,
+        }
+    }
+
+    /// Why it is not stored.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            Self::Failed(why) => Some(why),
+            _ => None,
+        }
+    }
+
+    /// What a partial result says of it.
+    pub(crate) fn report(&self, index: usize) -> Value {
+        match self {
+            Self::Stored(id) => {
+                json!({"index": index, "status": "ok", "id": id.clone().into_relaxed_extjson()})
+            }
+            Self::Failed(why) => json!({"index": index, "status": "error", "error": why}),
+            Self::Skipped => json!({"index": index, "status": "skipped"}),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The settings of a MongoDB deployment, ready for use.
+
+use std::time::Duration;
+
+use mongodb::options::ConnectionString;
+use svc_model::config::SecretText;
+use svc_model::config::connector::{DbConfig, Dialect, Gates};
+
+/// How a deployment is asked.
+pub(crate) struct MongoSettings {
+    /// Where it is and who connects.
+    pub(crate) connection_string: SecretText,
+    /// Connections to one server at most; `None` for the driver's own.
+    pub(crate) max_connections: Option<u32>,
+    /// To find a server and connect to it.
+    pub(crate) connect_timeout: Duration,
+    /// For one operation, whatever it takes.
+    pub(crate) query_timeout: Duration,
+    pub(crate) allow_private: bool,
+    pub(crate) operations: Gates,
+    #[expect(dead_code, reason = "the portable dialect is to read it")]
+    pub(crate) dialect: Dialect,
+    /// Whether an aggregation may write.
+    pub(crate) aggregate_write_stages: bool,
+}
+
+impl MongoSettings {
+    /// Makes the settings of a config whose placeholders and references are replaced.
+    ///
+    /// # Errors
+    /// What cannot be used, without its value.
+    pub(crate) fn new(config: &DbConfig) -> Result<Self, String> {
+        // The driver's own text repeats parts of the string.
+        ConnectionString::parse(config.connection_string.expose()).map_err(|_| {
+            "connector.config.connection_string: not a connection string MongoDB's drivers can read; \
+             user and password are URL-encoded, a port is a number"
+        })?;
+        Ok(Self {
+            connection_string: config.connection_string.clone(),
+            max_connections: config.max_connections.map(|most| u32::try_from(most).unwrap_or(u32::MAX)),
+            connect_timeout: Duration::from_millis(config.connect_timeout_ms),
+            query_timeout: Duration::from_millis(config.query_timeout_ms),
+            allow_private: config.allow_private_urls,
+            operations: config.operations.clone(),
+            dialect: config.dialect.clone(),
+            aggregate_write_stages: config.aggregate_write_stages,
+        })
+    }
+}

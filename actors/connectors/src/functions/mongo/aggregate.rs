@@ -1,0 +1,80 @@
+//! `mongo_aggregate`: what a pipeline makes of a collection.
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+
+use super::bound::{Bound, Place};
+use super::common::{Target, allowed, documents};
+use super::pipeline;
+use crate::drivers::mongo::{self, MongoSettings, Operation};
+use crate::functions::{QuerySettings, input};
+use crate::handle::Connectors;
+
+/// The function.
+pub(crate) struct MongoAggregate {
+    connectors: Connectors,
+    settings: QuerySettings,
+}
+
+impl MongoAggregate {
+    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+        Self { connectors, settings }
+    }
+}
+
+impl Function for MongoAggregate {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        let given = input.get("pipeline").filter(|value| value.is_array() || value.is_object());
+        if let Some(pipeline) = given {
+            pipeline::check(pipeline, &format!("{at}.pipeline"), errors);
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("mongo_aggregate")?;
+        let pipeline = Bound::compile(input, "pipeline", Place::Expression, cx);
+        Ok(Box::new(MongoAggregateTask {
+            target: Target::compile(&self.connectors, table, input)?,
+            pipeline: pipeline.ok_or("pipeline: required")?,
+            writes: pipeline::writes(&input["pipeline"]),
+            allow_disk_use: input["allow_disk_use"].as_bool().unwrap_or(false),
+            settings: self.settings,
+        }))
+    }
+}
+
+struct MongoAggregateTask {
+    target: Target,
+    pipeline: Bound,
+    writes: bool,
+    allow_disk_use: bool,
+    settings: QuerySettings,
+}
+
+impl MongoAggregateTask {
+    fn gate(&self, settings: &MongoSettings) -> Result<(), String> {
+        allowed(settings, "read")?;
+        if self.writes && !settings.aggregate_write_stages {
+            return Err("does not allow $out and $merge; set aggregate_write_stages".to_owned());
+        }
+        Ok(())
+    }
+}
+
+impl Task for MongoAggregateTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let operation = Operation::Aggregate {
+                pipeline: documents("pipeline", self.pipeline.resolve(cx)?)?,
+                allow_disk_use: self.allow_disk_use,
+                cap: self.settings.max_limit,
+            };
+            let answer = self.target.run(cx, operation, |settings| self.gate(settings)).await?;
+            let mongo::Outcome::Documents(documents) = answer else { return Ok(Outcome::Skip) };
+            cx.write(&self.target.output, documents.into())?;
+            Ok(Outcome::Success)
+        })
+    }
+}

@@ -1,0 +1,160 @@
+//! What the functions over collections have in common: where they go, and how JSON and documents turn into each other.
+
+use std::sync::Arc;
+
+use bson::{Bson, Document};
+use serde_json::{Value, json};
+use svc_engine::catalogue::Entry;
+use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
+
+use crate::drivers::mongo::{Item, MongoDriver, MongoSettings, Operation, Outcome, Run};
+use crate::functions::call::{ask, channel_of, guarded};
+use crate::functions::input::{self, text};
+use crate::handle::Connectors;
+
+/// The collection of a task, and where its result goes.
+pub(super) struct Target {
+    connectors: Connectors,
+    connector: Arc<str>,
+    database: String,
+    collection: String,
+    pub(super) inputs: Inputs,
+    pub(super) output: Path,
+}
+
+impl Target {
+    pub(super) fn compile(
+        connectors: &Connectors,
+        table: &'static Entry,
+        input: &Value,
+    ) -> Result<Self, String> {
+        let named = |name| text(table, input, name).unwrap_or_default();
+        Ok(Self {
+            connectors: connectors.clone(),
+            connector: named("connector").into(),
+            database: named("database").to_owned(),
+            collection: named("collection").to_owned(),
+            inputs: Inputs::new(table, input),
+            output: input::path(text(table, input, "output").unwrap_or("data"))?,
+        })
+    }
+
+    /// Runs an operation that `gate` lets through, as one call.
+    pub(super) async fn run(
+        &self,
+        cx: &TaskCx<'_>,
+        operation: Operation,
+        gate: impl Fn(&MongoSettings) -> Result<(), String>,
+    ) -> Result<Outcome, TaskError> {
+        let message = |driver: &MongoDriver| {
+            let closed = |why| {
+                TaskError::new(ErrorCode::ConnectorDetail, format!("connector '{}' {why}", self.connector))
+            };
+            gate(&driver.settings).map_err(closed)?;
+            let (database, collection) = (self.database.clone(), self.collection.clone());
+            Ok((driver.address.clone(), Run { database, collection, operation: operation.clone() }))
+        };
+        let call = async {
+            let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
+            answer.map_err(|error| error.task(&self.connector))
+        };
+        guarded(&self.connectors, &channel_of(cx), &self.connector, call).await
+    }
+
+    /// The error of a call that the server refused.
+    pub(super) fn refused(&self, why: &str) -> TaskError {
+        TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", self.connector))
+    }
+
+    /// A whole number of at most `most`.
+    pub(super) fn number(
+        &self,
+        cx: &TaskCx<'_>,
+        name: &str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<u64>, TaskError> {
+        let Some(value) = self.inputs.get(cx, name)? else { return Ok(None) };
+        let whole = whole(&value).filter(|number| (least..=most).contains(number));
+        let wrong =
+            || TaskError::validation(format!("{name}: must be a whole number from {least} to {most}"));
+        whole.map(Some).ok_or_else(wrong)
+    }
+
+    pub(super) fn flag(&self, cx: &TaskCx<'_>, name: &str) -> Result<bool, TaskError> {
+        Ok(self.inputs.get(cx, name)?.and_then(|value| value.as_bool()).unwrap_or(false))
+    }
+}
+
+/// Refuses an operation that a connector does not allow.
+pub(super) fn allowed(settings: &MongoSettings, operation: &str) -> Result<(), String> {
+    if settings.operations.allow(operation) { Ok(()) } else { Err(format!("does not allow {operation}")) }
+}
+
+/// A whole number, however it is written.
+fn whole(value: &Value) -> Option<u64> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it was checked to be whole and small"
+    )]
+    let from_float =
+        |number: f64| (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as u64);
+    value.as_u64().or_else(|| value.as_f64().and_then(from_float))
+}
+
+/// A document of extended JSON.
+///
+/// # Errors
+/// `VALIDATION_ERROR` naming the input.
+pub(super) fn document(name: &str, value: Value) -> Result<Document, TaskError> {
+    let wrong = |why: &str| TaskError::validation(format!("{name}: {why}"));
+    let Value::Object(members) = value else { return Err(wrong("must be an object")) };
+    if let Some(number) = members.values().find_map(too_large) {
+        return Err(wrong(&format!("the integer {number} does not fit 64 bits")));
+    }
+    Document::try_from(members).map_err(|_| wrong("it holds what looks like extended JSON and is not"))
+}
+
+/// Documents of extended JSON.
+///
+/// # Errors
+/// `VALIDATION_ERROR` naming the input and the place in it.
+pub(super) fn documents(name: &str, value: Value) -> Result<Vec<Document>, TaskError> {
+    let Value::Array(items) = value else {
+        return Err(TaskError::validation(format!("{name}: must be an array")));
+    };
+    let each = items.into_iter().enumerate();
+    each.map(|(index, item)| document(&format!("{name}[{index}]"), item)).collect()
+}
+
+/// What a result says of documents to insert, and whether only a part of them is stored.
+///
+/// # Errors
+/// Why none is stored.
+pub(super) fn inserted(items: &[Item]) -> Result<(Value, bool), String> {
+    let ids: Vec<_> = items.iter().filter_map(Item::id).map(extended).collect();
+    if ids.len() == items.len() {
+        return Ok((json!({"status": "ok", "inserted": ids.len(), "ids": ids}), false));
+    }
+    if ids.is_empty() {
+        let why = items.iter().find_map(Item::failure).unwrap_or("nothing was inserted");
+        return Err(why.to_owned());
+    }
+    let report: Vec<_> = items.iter().enumerate().map(|(index, item)| item.report(index)).collect();
+    Ok((json!({"status": "partial", "inserted": ids.len(), "ids": ids, "items": report}), true))
+}
+
+/// A value as extended JSON.
+pub(super) fn extended(value: Bson) -> Value {
+    value.into_relaxed_extjson()
+}
+
+fn too_large(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) if !number.is_i64() => number.as_u64(),
+        Value::Array(items) => items.iter().find_map(too_large),
+        Value::Object(members) => members.values().find_map(too_large),
+        _ => None,
+    }
+}

@@ -1,0 +1,16 @@
+//! The functions over MongoDB collections.
+//!
+//! Documents cross as extended JSON, in both directions. What a message brings never becomes an operator, see
+//! [`bound`].
+
+mod aggregate;
+mod bound;
+mod common;
+mod pipeline;
+mod read;
+mod update;
+mod write;
+
+pub(crate) use aggregate::MongoAggregate;
+pub(crate) use read::MongoRead;
+pub(crate) use write::MongoWrite;

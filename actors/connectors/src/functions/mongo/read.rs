@@ -1,0 +1,72 @@
+//! `mongo_read`: documents of a collection.
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+
+use super::bound::{Bound, Place};
+use super::common::{Target, allowed, document};
+use crate::drivers::mongo::{self, Find, Operation};
+use crate::functions::{QuerySettings, input};
+use crate::handle::Connectors;
+
+/// The function.
+pub(crate) struct MongoRead {
+    connectors: Connectors,
+    settings: QuerySettings,
+}
+
+impl MongoRead {
+    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+        Self { connectors, settings }
+    }
+}
+
+impl Function for MongoRead {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("mongo_read")?;
+        Ok(Box::new(MongoReadTask {
+            target: Target::compile(&self.connectors, table, input)?,
+            filter: Bound::compile(input, "filter", Place::Query, cx),
+            projection: Bound::compile(input, "projection", Place::Expression, cx),
+            sort: Bound::compile(input, "sort", Place::Sealed, cx),
+            settings: self.settings,
+        }))
+    }
+}
+
+struct MongoReadTask {
+    target: Target,
+    filter: Option<Bound>,
+    projection: Option<Bound>,
+    sort: Option<Bound>,
+    settings: QuerySettings,
+}
+
+impl MongoReadTask {
+    fn find(&self, cx: &TaskCx<'_>) -> Result<Find, TaskError> {
+        let bound = |name, bound: &Option<Bound>| {
+            let value = bound.as_ref().map(|bound| bound.resolve(cx)).transpose()?;
+            value.map(|value| document(name, value)).transpose()
+        };
+        Ok(Find {
+            filter: bound("filter", &self.filter)?.unwrap_or_default(),
+            projection: bound("projection", &self.projection)?,
+            sort: bound("sort", &self.sort)?,
+            limit: self.target.number(cx, "limit", 1, self.settings.max_limit)?,
+            skip: self.target.number(cx, "skip", 0, self.settings.max_skip)?.unwrap_or(0),
+        })
+    }
+}
+
+impl Task for MongoReadTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let operation = Operation::Find { find: self.find(cx)?, cap: self.settings.max_limit };
+            let answer = self.target.run(cx, operation, |settings| allowed(settings, "read")).await?;
+            let mongo::Outcome::Documents(documents) = answer else { return Ok(Outcome::Skip) };
+            cx.write(&self.target.output, documents.into())?;
+            Ok(Outcome::Success)
+        })
+    }
+}

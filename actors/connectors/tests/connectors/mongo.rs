@@ -1,0 +1,312 @@
+//! The functions over MongoDB, against an independent server of its wire protocol.
+
+use bson::{Document, doc};
+use mongodb::Client;
+use serde_json::{Value, json};
+use svc_testkit::mongo::Mongo;
+
+use crate::kit::{World, run};
+
+/// Stores a connector `m` at a server.
+pub(crate) async fn connect(world: &World, url: &str, more: Value) {
+    let mut config =
+        json!({"connection_string": url, "allow_private_urls": true, "connect_timeout_ms": 5000});
+    if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
+        config.extend(more);
+    }
+    world.put("m", "db", true, config).await;
+}
+
+/// An input over the collection `c` of a database of this test's own.
+pub(crate) fn over(database: &str, more: Value) -> Value {
+    let mut input = json!({"connector": "m", "database": database, "collection": "c", "output": "data.out"});
+    if let (Some(input), Value::Object(more)) = (input.as_object_mut(), more) {
+        input.extend(more);
+    }
+    input
+}
+
+/// A name no other test has.
+pub(crate) fn fresh(test: &str) -> String {
+    format!("{test}_{}", std::process::id())
+}
+
+/// A collection as another client sees it.
+pub(crate) async fn beside(url: &str, database: &str) -> mongodb::Collection<Document> {
+    let client = Client::with_uri_str(url).await.unwrap();
+    let _ = client.database(database).collection::<Document>("c").delete_many(doc! {}).await;
+    client.database(database).collection("c")
+}
+
+async fn done(world: &World, function: &str, input: Value, payload: Value) -> Value {
+    world.done(function, input, payload).await["out"].take()
+}
+
+#[test]
+fn documents_cross_as_extended_json_both_ways_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("crossing");
+        let stored = beside(server.url(), &database).await;
+        connect(world, server.url(), json!({})).await;
+        let document = json!({
+            "_id": {"$oid": "65a1b2c3d4e5f60718293a4b"},
+            "at": {"$date": "2024-05-06T07:08:09.123Z"},
+            "big": 9_007_199_254_740_993_i64,
+            "small": 7,
+            "ratio": 1.5,
+            "price": {"$numberDecimal": "12.30"},
+            "bytes": {"$binary": {"base64": "AAEC", "subType": "00"}},
+            "nested": {"list": [1, "x", null, true, {"$where": "stays a value"}]},
+        });
+        let input = over(&database, json!({"op": "insert_one", "document": {"var": "payload.d"}}));
+        let written = done(world, "mongo_write", input, json!({"d": document})).await;
+        assert_eq!(
+            written,
+            json!({"status": "ok", "inserted": 1, "ids": [{"$oid": "65a1b2c3d4e5f60718293a4b"}]})
+        );
+        let seen = stored.find_one(doc! {}).await.unwrap().unwrap();
+        assert_eq!(seen.get_object_id("_id").unwrap().to_hex(), "65a1b2c3d4e5f60718293a4b");
+        assert_eq!(seen.get_datetime("at").unwrap().timestamp_millis(), 1_714_979_289_123);
+        assert_eq!(
+            (seen.get_i64("big").unwrap(), seen.get_i32("small").unwrap()),
+            (9_007_199_254_740_993, 7)
+        );
+        let filter = json!({"_id": {"$oid": {"var": "payload.id"}}});
+        let input = over(&database, json!({"filter": filter}));
+        let found = done(world, "mongo_read", input, json!({"id": "65a1b2c3d4e5f60718293a4b"})).await;
+        assert_eq!(found, json!([document]));
+    });
+}
+
+#[test]
+fn reads_filter_project_sort_skip_and_page_through_cursors_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("reads");
+        let stored = beside(server.url(), &database).await;
+        stored.insert_many((0..1000).map(|n| doc! {"_id": n, "even": n % 2 == 0, "n": n})).await.unwrap();
+        connect(world, server.url(), json!({})).await;
+        let all = done(world, "mongo_read", over(&database, json!({})), Value::Null).await;
+        assert_eq!(all.as_array().unwrap().len(), 1000, "more than one batch of a cursor");
+        let page = json!({
+            "filter": {"n": {"$gte": {"var": "payload.from"}}, "even": true},
+            "projection": {"n": 1, "_id": 0},
+            "sort": {"n": -1},
+            "limit": {"var": "payload.limit"},
+            "skip": 1.0,
+        });
+        let payload = json!({"from": 100, "limit": 2});
+        let found = done(world, "mongo_read", over(&database, page), payload).await;
+        assert_eq!(found, json!([{"n": 996}, {"n": 994}]));
+        stored.insert_one(doc! {"_id": 1000}).await.unwrap();
+        let error = world.failed("mongo_read", over(&database, json!({})), Value::Null).await;
+        assert_eq!(error.code.name(), "VALIDATION_ERROR");
+        assert!(error.message.contains("more than 1000 documents"), "{}", error.message);
+        let most = done(world, "mongo_read", over(&database, json!({"limit": 1000})), Value::Null).await;
+        assert_eq!(most.as_array().unwrap().len(), 1000);
+        for wrong in [
+            json!({"limit": 1001}),
+            json!({"limit": 0}),
+            json!({"limit": -1}),
+            json!({"limit": 1.5}),
+            json!({"skip": 10_001}),
+            json!({"skip": -1}),
+            json!({"filter": {"var": "payload.none"}}),
+            json!({"filter": {"_id": {"$oid": "no id"}}}),
+            json!({"filter": {"n": u64::MAX}}),
+        ] {
+            let error = world.failed("mongo_read", over(&database, wrong.clone()), Value::Null).await;
+            assert_eq!(error.code.name(), "VALIDATION_ERROR", "{wrong}: {}", error.message);
+        }
+    });
+}
+
+#[test]
+fn every_write_does_what_it_says_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("writes");
+        let stored = beside(server.url(), &database).await;
+        connect(world, server.url(), json!({})).await;
+        let write = async |input: Value, payload: Value| {
+            done(world, "mongo_write", over(&database, input), payload).await
+        };
+        let documents = json!([{"_id": 1, "n": 1}, {"_id": 2, "n": 2}, {"_id": 3, "n": 3}]);
+        let many = write(json!({"op": "insert_many", "documents": {"var": "payload"}}), documents).await;
+        assert_eq!(many, json!({"status": "ok", "inserted": 3, "ids": [1, 2, 3]}));
+        let named = write(json!({"op": "insert_one", "document": {"n": 9}}), Value::Null).await;
+        assert!(named["ids"][0]["$oid"].is_string(), "an id is made: {named}");
+        let one =
+            json!({"op": "update_one", "filter": {"_id": 1}, "update": {"$set": {"n": {"var": "payload"}}}});
+        assert_eq!(write(one, json!(10)).await, json!({"status": "ok", "matched": 1, "modified": 1}));
+        let most = json!({"op": "update_many", "filter": {"n": {"$lt": 9}}, "update": {"$inc": {"n": 1}}});
+        assert_eq!(write(most, Value::Null).await, json!({"status": "ok", "matched": 2, "modified": 2}));
+        let upsert =
+            json!({"op": "update_one", "filter": {"_id": 7}, "update": {"$set": {"n": 7}}, "upsert": true});
+        let upserted = json!({"status": "ok", "matched": 0, "modified": 0, "upserted_id": 7});
+        assert_eq!(write(upsert.clone(), Value::Null).await, upserted);
+        let again = write(upsert, Value::Null).await;
+        assert_eq!((&again["matched"], again.get("upserted_id")), (&json!(1), None));
+        let replaced =
+            json!({"op": "replace_one", "filter": {"_id": 2}, "document": {"whole": {"var": "payload"}}});
+        assert_eq!(write(replaced, json!("new")).await, json!({"status": "ok", "matched": 1, "modified": 1}));
+        assert_eq!(stored.find_one(doc! {"_id": 2}).await.unwrap().unwrap(), doc! {"_id": 2, "whole": "new"});
+        stored.insert_one(doc! {"_id": 8, "grades": [1, 5, 9]}).await.unwrap();
+        let low = json!({"op": "update_one", "filter": {"_id": 8}, "update": {"$set": {"grades.$[low]": 0}},
+            "array_filters": [{"low": {"$lt": {"var": "payload"}}}]});
+        assert_eq!(write(low, json!(6)).await["modified"], 1);
+        assert_eq!(
+            stored.find_one(doc! {"_id": 8}).await.unwrap().unwrap().get_array("grades").unwrap()[..2],
+            [0.into(), 0.into()]
+        );
+        assert_eq!(
+            write(json!({"op": "delete_one", "filter": {"_id": 1}}), Value::Null).await,
+            json!({"status": "ok", "deleted": 1})
+        );
+        let rest = json!({"op": "delete_many", "filter": {"_id": {"$gte": 0}}});
+        assert_eq!(write(rest, Value::Null).await["deleted"], 4);
+    });
+}
+
+#[test]
+fn a_batch_that_fails_in_part_says_which_documents_are_stored_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("partial");
+        let stored = beside(server.url(), &database).await;
+        stored.insert_one(doc! {"_id": 1}).await.unwrap();
+        connect(world, server.url(), json!({})).await;
+        let batch = |ordered: bool| {
+            let documents = json!([{"_id": 10}, {"_id": 1}, {"_id": 11}]);
+            over(&database, json!({"op": "insert_many", "documents": documents, "ordered": ordered}))
+        };
+        let outcome = world.task("mongo_write", batch(true), Value::Null).await;
+        assert_eq!(outcome.audit_trail[0].status, 207);
+        let mut data = outcome.message.data;
+        let items = data["out"]["items"].take();
+        assert_eq!((&data["out"]["status"], &data["out"]["ids"]), (&json!("partial"), &json!([10])));
+        let status: Vec<_> =
+            items.as_array().unwrap().iter().map(|item| item["status"].as_str().unwrap()).collect();
+        assert_eq!(status, ["ok", "error", "skipped"]);
+        assert!(items[1]["error"].as_str().unwrap().starts_with("error 11000"), "{items}");
+        stored.delete_many(doc! {"_id": 10}).await.unwrap();
+        let result = done(world, "mongo_write", batch(false), Value::Null).await;
+        assert_eq!((&result["status"], &result["inserted"]), (&json!("partial"), &json!(2)));
+        let error = world.failed("mongo_write", batch(true), Value::Null).await;
+        assert_eq!(error.code.name(), "FUNCTION_ERROR", "nothing was stored: {}", error.message);
+        let single = over(&database, json!({"op": "insert_one", "document": {"_id": 1}}));
+        let error = world.failed("mongo_write", single, Value::Null).await;
+        assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
+        assert!(error.message.contains("11000"), "{}", error.message);
+    });
+}
+
+#[test]
+fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("refused");
+        let stored = beside(server.url(), &database).await;
+        stored.insert_one(doc! {"_id": 1}).await.unwrap();
+        connect(world, server.url(), json!({})).await;
+        let set = json!({"$set": {"a": 1}});
+        for (input, code) in [
+            (json!({"op": "insert_many", "documents": {"var": "payload.none"}}), "VALIDATION_ERROR"),
+            (json!({"op": "insert_many", "documents": {"var": "payload.empty"}}), "VALIDATION_ERROR"),
+            (json!({"op": "insert_many", "documents": {"var": "payload.many"}}), "VALIDATION_ERROR"),
+            (
+                json!({"op": "update_one", "filter": {}, "update": {"var": "payload.object"}}),
+                "VALIDATION_ERROR",
+            ),
+            (json!({"op": "update_one", "filter": {}, "update": {"a": 1}}), "VALIDATION_ERROR"),
+            (
+                json!({"op": "update_one", "filter": {}, "update": {"$set": {"a.$[x]": 1}}}),
+                "VALIDATION_ERROR",
+            ),
+            (json!({"op": "replace_one", "filter": {}, "document": set}), "VALIDATION_ERROR"),
+            (json!({"op": "delete_many"}), "VALIDATION_ERROR"),
+            (json!({"op": "delete_many", "filter": {"var": "payload.object"}}), "VALIDATION_ERROR"),
+            (json!({"op": "update_many", "filter": {}, "update": set}), "VALIDATION_ERROR"),
+            (json!({"op": "delete_many", "filter": {}, "all": true}), "connector_detail"),
+        ] {
+            let payload = json!({"empty": [], "many": vec![json!({}); 1001], "object": {}});
+            let error = world.failed("mongo_write", over(&database, input.clone()), payload).await;
+            assert_eq!(error.code.name(), code, "{input}: {}", error.message);
+        }
+        assert_eq!(stored.find_one(doc! {}).await.unwrap(), Some(doc! {"_id": 1}));
+        let closed =
+            json!({"operations": {"read": false, "insert": false, "upsert": false, "delete": false}});
+        connect(world, server.url(), closed).await;
+        let update =
+            |upsert: bool| json!({"op": "update_one", "filter": {"_id": 5}, "update": set, "upsert": upsert});
+        for (function, input) in [
+            ("mongo_write", json!({"op": "insert_one", "document": {}})),
+            ("mongo_write", json!({"op": "delete_one", "filter": {}})),
+            ("mongo_write", update(true)),
+            ("mongo_read", json!({})),
+            ("mongo_aggregate", json!({"pipeline": [{"$limit": 1}]})),
+        ] {
+            let error = world.failed(function, over(&database, input.clone()), Value::Null).await;
+            assert_eq!(error.code.name(), "connector_detail", "{input}: {}", error.message);
+        }
+        assert_eq!(
+            done(world, "mongo_write", over(&database, update(false)), Value::Null).await["matched"],
+            0
+        );
+    });
+}
+
+#[test]
+fn pipelines_group_and_write_only_where_they_may_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("pipelines");
+        let stored = beside(server.url(), &database).await;
+        stored.insert_many((0..10).map(|n| doc! {"_id": n, "kind": n % 2, "n": n})).await.unwrap();
+        connect(world, server.url(), json!({})).await;
+        let pipeline = json!([
+            {"$match": {"n": {"$gte": {"var": "payload.from"}}}},
+            {"$group": {"_id": "$kind", "sum": {"$sum": "$n"}}},
+            {"$sort": {"_id": 1}},
+        ]);
+        let input = over(&database, json!({"pipeline": pipeline, "allow_disk_use": true}));
+        let sums = done(world, "mongo_aggregate", input, json!({"from": 5})).await;
+        assert_eq!(sums, json!([{"_id": 0, "sum": 14}, {"_id": 1, "sum": 21}]));
+        let writing = over(&database, json!({"pipeline": [{"$match": {"kind": 1}}, {"$out": "odd"}]}));
+        let error = world.failed("mongo_aggregate", writing.clone(), Value::Null).await;
+        assert_eq!(error.code.name(), "connector_detail", "{}", error.message);
+        connect(world, server.url(), json!({"aggregate_write_stages": true})).await;
+        assert_eq!(done(world, "mongo_aggregate", writing, Value::Null).await, json!([]));
+        let odd = json!({"connector": "m", "database": database, "collection": "odd", "output": "data.out"});
+        assert_eq!(done(world, "mongo_read", odd, Value::Null).await.as_array().unwrap().len(), 5);
+    });
+}
+
+#[test]
+fn operators_in_a_message_match_nothing_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("injection");
+        let stored = beside(server.url(), &database).await;
+        stored.insert_one(doc! {"user": "ann", "password": "pencil"}).await.unwrap();
+        connect(world, server.url(), json!({})).await;
+        let login =
+            json!({"filter": {"user": {"var": "payload.user"}, "password": {"var": "payload.password"}}});
+        let found =
+            async |payload: Value| done(world, "mongo_read", over(&database, login.clone()), payload).await;
+        let honest = found(json!({"user": "ann", "password": "pencil"})).await;
+        assert_eq!(honest.as_array().unwrap().len(), 1);
+        for attack in [
+            json!({"$ne": null}),
+            json!({"$gt": ""}),
+            json!({"$where": "true"}),
+            json!({"$exists": true}),
+            json!({"$regularExpression": {"pattern": ".*", "options": ""}}),
+            json!({"$in": ["pencil"]}),
+            json!(["pencil"]),
+        ] {
+            assert_eq!(found(json!({"user": "ann", "password": attack})).await, json!([]), "{attack}");
+        }
+    });
+}
