@@ -98,10 +98,11 @@ pub fn search(select: &Select) -> Result<Call, Refusal> {
 }
 
 /// A hit as a row: its members under the names the query used, what is missing as null.
-pub fn row(fields: &Fields, mut hit: Value) -> Value {
-    let id = hit[ID].take();
-    let mut members = match hit["_source"].take() {
-        Value::Object(members) => members,
+pub fn row(fields: &Fields, hit: Value) -> Value {
+    let Value::Object(mut hit) = hit else { return Value::Null };
+    let id = hit.shift_remove(ID).unwrap_or_default();
+    let mut members = match hit.shift_remove("_source") {
+        Some(Value::Object(members)) => members,
         _ => Map::new(),
     };
     match fields {

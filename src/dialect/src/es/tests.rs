@@ -100,6 +100,7 @@ fn a_search_pages_orders_and_names_as_it_was_asked() {
         json!({"id": "7", "city": "Ulm", "name": null})
     );
     assert_eq!(row(&Fields::All, hit), json!({"town": "Ulm", "x": 1, "_id": "7"}));
+    assert_eq!(row(&Fields::All, json!([1])), Value::Null, "what is no hit is no row");
 }
 
 #[test]
