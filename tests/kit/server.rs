@@ -107,6 +107,23 @@ impl Launch {
         self.command().output()
     }
 
+    /// Runs the binary and kills it when that is due, as a power cut would; `false` if it ended before. For subcommands.
+    ///
+    /// # Errors
+    /// When the binary cannot be run at all.
+    pub fn kill_when(self, mut due: impl FnMut() -> bool) -> io::Result<bool> {
+        let mut child = self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        while child.try_wait()?.is_none() {
+            if due() {
+                child.kill()?;
+                child.wait()?;
+                return Ok(true);
+            }
+            pause();
+        }
+        Ok(false)
+    }
+
     /// Starts the server and waits until `/readyz` answers 200.
     ///
     /// # Errors

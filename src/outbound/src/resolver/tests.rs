@@ -75,6 +75,45 @@ async fn a_name_that_changes_its_mind_is_not_dialled() {
     assert!(trap.accept().is_err());
 }
 
+/// Of a name that answers otherwise at every question, what was checked is dialled, and it is asked for once.
+#[tokio::test]
+async fn a_driver_gets_the_very_addresses_that_were_checked() {
+    let public: &[&str] = &["1.1.1.1", "2606:4700::1111"];
+    let script = Script::new(&[public, &["127.0.0.1"], &["8.8.8.8", "10.0.0.1"], public]);
+    let outbound = Outbound::with_lookup(&Trust::Only(String::new()), script).unwrap();
+    let mut answers = Vec::new();
+    for _ in 0..4 {
+        answers.push(outbound.addresses("name.example", 5432, false).await);
+    }
+    let due = ["1.1.1.1:5432", "[2606:4700::1111]:5432"].map(|address| address.parse().unwrap());
+    for answer in [&answers[0], &answers[3]] {
+        assert_eq!(answer.as_ref().unwrap(), &due);
+    }
+    for (answer, inner) in [(&answers[1], "127.0.0.1"), (&answers[2], "10.0.0.1")] {
+        let refused = answer.as_ref().unwrap_err();
+        assert!(
+            matches!(refused, AddressError::Forbidden { address, .. } if address.to_string() == inner),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_mixes_its_answers_is_refused_at_every_request() {
+    let trap = TcpListener::bind("127.0.0.1:0").unwrap();
+    trap.set_nonblocking(true).unwrap();
+    let script =
+        Script::new(&[&["1.1.1.1", "127.0.0.1"], &["127.0.0.1", "1.1.1.1"], &["2606:4700::1111", "::1"]]);
+    let client = client(script, false);
+    let url = format!("http://name.example:{}/", trap.local_addr().unwrap().port());
+    let url = check_url(&url, false).unwrap();
+    for _ in 0..100 {
+        let refused = client.get(&url, 16).await.unwrap_err();
+        assert!(matches!(refused, FetchError::Address(AddressError::Forbidden { .. })), "{refused:?}");
+    }
+    assert!(trap.accept().is_err());
+}
+
 #[tokio::test]
 async fn where_private_addresses_are_allowed_it_is() {
     let trap = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -4,8 +4,8 @@ use std::process::Command;
 
 use svc_outbound::{FetchError, Outbound, Trust, check_url};
 use svc_testkit::tls::{Behaviour, HttpsServer};
+use svc_testkit::trap::Trap;
 
-use crate::trap::Trap;
 use crate::{PATIENCE, client};
 
 /// Where the child finds the server.
@@ -81,9 +81,9 @@ fn a_file_that_is_not_there_leaves_no_anchors_and_no_panic() {
 
 #[test]
 fn no_proxy_of_the_environment_is_used() {
-    let (server, trap, directory) = (here(), Trap::set(), tempfile::tempdir().unwrap());
+    let (server, trap, directory) = (here(), Trap::set().unwrap(), tempfile::tempdir().unwrap());
     let file = server.write_authority(directory.path()).unwrap();
-    let proxy = format!("http://127.0.0.1:{}", trap.port);
+    let proxy = format!("http://127.0.0.1:{}", trap.port());
     let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let mut env = names.map(|name| (name, proxy.as_str())).to_vec();
     env.push(("SSL_CERT_FILE", file.to_str().unwrap()));

@@ -4,9 +4,9 @@
 
 mod answers;
 mod environment;
+mod hosts;
 mod redirects;
 mod spellings;
-mod trap;
 
 use std::time::Duration;
 

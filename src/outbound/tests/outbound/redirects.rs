@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use svc_outbound::header::HeaderMap;
 use svc_outbound::{AddressError, FetchError, Method, Outbound, Peer, Request, Trust, Url};
+use svc_testkit::spellings::{corpus, urls};
+use svc_testkit::trap::Trap;
 use svc_testkit::upstream::{Reply, Upstream};
 
 use crate::PATIENCE;
-use crate::spellings::corpus;
-use crate::trap::Trap;
 
 const CODES: [u16; 5] = [301, 302, 303, 307, 308];
 
@@ -44,12 +44,12 @@ fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
 #[tokio::test]
 async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
     let (home, told) = pointing();
-    let (peer, trap) = (peer(&home), Trap::set());
+    let (peer, trap) = (peer(&home), Trap::set().unwrap());
     let mut refused = 0;
     for host in corpus() {
         for code in CODES {
             // What is no text of a header cannot be sent at all.
-            let location = format!("http://{host}:{}/", trap.port);
+            let location = format!("http://{host}:{}/", trap.port());
             *told.lock().unwrap() = (code, location.clone());
             let error = peer.send(request(&home.url("/"))).await.unwrap_err();
             match error {
@@ -60,6 +60,28 @@ async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
         }
     }
     assert!(refused >= 5 * 300, "{refused}");
+    assert_eq!(trap.count(), 0);
+}
+
+#[tokio::test]
+async fn no_redirect_to_a_url_that_hides_its_host_or_names_only_one_reaches_it() {
+    let (home, told) = pointing();
+    let (peer, trap) = (peer(&home), Trap::set().unwrap());
+    let here = format!("127.0.0.1:{}/", trap.port());
+    let relative = ["//", "\\\\", "\\/", "/\\"].map(|slashes| format!("{slashes}{here}"));
+    let locations = urls(trap.port()).into_iter().filter(|url| !url.contains(['\r', '\n']));
+    for location in locations.chain(relative) {
+        for code in CODES {
+            *told.lock().unwrap() = (code, location.clone());
+            let outcome = peer.send(request(&home.url("/"))).await;
+            // A path of the peer's own, which leads round and round, is no way in either.
+            let error = outcome.map(|answer| answer.status).unwrap_err();
+            assert!(
+                matches!(error, FetchError::Address(_) | FetchError::Redirect { .. }),
+                "{location:?}: {error:?}"
+            );
+        }
+    }
     assert_eq!(trap.count(), 0);
 }
 
@@ -82,10 +104,10 @@ async fn a_redirect_to_another_scheme_or_with_credentials_is_refused() {
 
 #[tokio::test]
 async fn a_private_address_is_allowed_for_the_host_and_port_of_the_peer_alone() {
-    let (home, trap) = (Upstream::start(|_| Reply::new(200, "")).unwrap(), Trap::set());
+    let (home, trap) = (Upstream::start(|_| Reply::new(200, "")).unwrap(), Trap::set().unwrap());
     let peer = peer(&home);
     assert!(peer.send(request(&home.url("/"))).await.is_ok());
-    let other = format!("http://127.0.0.1:{}/", trap.port);
+    let other = format!("http://127.0.0.1:{}/", trap.port());
     let refused = peer.send(request(&other)).await.unwrap_err();
     assert!(matches!(refused, FetchError::Address(AddressError::Forbidden { .. })), "{refused:?}");
     assert_eq!(trap.count(), 0);

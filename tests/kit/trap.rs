@@ -1,0 +1,43 @@
+//! A listener nobody may reach.
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
+
+/// Ports tried before there is said to be none.
+const ATTEMPTS: usize = 100;
+
+/// The same port on both loopback addresses. Nobody accepts: the kernel keeps whoever comes until they are counted.
+#[derive(Debug)]
+pub struct Trap {
+    listeners: [TcpListener; 2],
+    port: u16,
+}
+
+impl Trap {
+    /// Sets one.
+    ///
+    /// # Errors
+    /// No port is free on both addresses.
+    pub fn set() -> io::Result<Self> {
+        for _ in 0..ATTEMPTS {
+            let v4 = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            let port = v4.local_addr()?.port();
+            let Ok(v6) = TcpListener::bind((Ipv6Addr::LOCALHOST, port)) else { continue };
+            let listeners = [v4, v6];
+            listeners.iter().try_for_each(|listener| listener.set_nonblocking(true))?;
+            return Ok(Self { listeners, port });
+        }
+        Err(io::Error::other("no port is free on both loopback addresses"))
+    }
+
+    /// Where it listens.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// How many came since the last count.
+    pub fn count(&self) -> usize {
+        let come = |listener: &TcpListener| std::iter::from_fn(|| listener.accept().ok()).count();
+        self.listeners.iter().map(come).sum()
+    }
+}
