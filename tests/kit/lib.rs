@@ -4,9 +4,8 @@
 //! server that does as it is told ([`tls`]), a secret store ([`vault`]), secrets that are recognised wherever they come
 //! out ([`canary`]), addresses that must not be reached ([`spellings`]) and who would notice ([`trap`]), a real PostgreSQL
 //! ([`postgres`]), a server of MongoDB's protocol ([`mongo`]), schedules ([`cron`]) and who watches their runs
-//! ([`witness`]), and
-//! the loading of an example directory through the admin API ([`example`]). It never links the service: everything goes
-//! over a socket, as a user's client would.
+//! ([`witness`]), and the loading of an example directory through the admin API ([`example`]). It never links the service:
+//! everything goes over a socket, as a user's client would.
 
 pub mod canary;
 pub mod cron;

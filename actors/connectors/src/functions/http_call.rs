@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, ErrorCode, Function, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, Concealed, ErrorCode, Function, Outcome, Path, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 use svc_model::config::connector::check_header;
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
@@ -99,35 +99,53 @@ struct Asked {
 impl Task for HttpCallTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
         Box::pin(async move {
-            let asked = self.asked(cx)?;
-            let channel = channel_of(cx);
-            let call = self.attempts(&asked, cx.remaining());
-            let result = guarded(&self.connectors, &channel, &self.connector, call).await?;
-            if let (Some(path), Some(value)) = (&self.output, result) {
-                cx.write(path, value)?;
-            }
+            let mut concealed = cx.concealed().clone();
+            self.call(cx, &mut concealed).await.map_err(|mut error| {
+                error.conceal(&concealed);
+                error
+            })?;
             Ok(Outcome::Success)
         })
     }
 }
 
 impl HttpCallTask {
-    fn asked(&self, cx: &mut TaskCx<'_>) -> Result<Asked, TaskError> {
+    /// Adds to `concealed` what the API is told in confidence. An API may repeat what it was told: that is not written.
+    async fn call(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<(), TaskError> {
+        let asked = self.asked(cx, concealed)?;
+        let channel = channel_of(cx);
+        let call = self.attempts(&asked, concealed, cx.remaining());
+        let result = guarded(&self.connectors, &channel, &self.connector, call).await?;
+        if let (Some(path), Some(mut value)) = (&self.output, result) {
+            if [&self.path, &self.body].into_iter().flatten().any(Either::reads_secrets) {
+                concealed.mask(&mut value);
+            }
+            cx.write(path, value)?;
+        }
+        Ok(())
+    }
+
+    fn asked(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<Asked, TaskError> {
         let path = match &self.path {
             None => String::new(),
             Some(Either::Literal(path)) => request::plain_text(path.clone()),
-            Some(Either::Logic(logic)) => request::plain_text(cx.evaluate(logic)?),
+            Some(Either::Logic(logic)) => request::plain_text(cx.confide(logic, concealed)?),
         };
         let body = match &self.body {
             None => None,
             Some(Either::Literal(body)) => Some(self.body_format.body(body)?),
-            Some(Either::Logic(logic)) => Some(self.body_format.body(&cx.evaluate(logic)?)?),
+            Some(Either::Logic(logic)) => Some(self.body_format.body(&cx.confide(logic, concealed)?)?),
         };
         Ok(Asked { path, body })
     }
 
     /// Tries until there is an answer, or another attempt is not allowed or of no use.
-    async fn attempts(&self, asked: &Asked, left: Option<Duration>) -> Result<Option<Value>, TaskError> {
+    async fn attempts(
+        &self,
+        asked: &Asked,
+        concealed: &Concealed,
+        left: Option<Duration>,
+    ) -> Result<Option<Value>, TaskError> {
         let started = Instant::now();
         let mut attempts = 0;
         loop {
@@ -137,7 +155,7 @@ impl HttpCallTask {
             // The first attempt has its whole time, a later one what is left for the call.
             let left = plan.deadline.saturating_duration_since(Instant::now());
             let limit = if attempts == 0 { self.timeout } else { self.timeout.min(left) };
-            let mut error = match self.attempt(asked, limit).await {
+            let mut error = match self.attempt(asked, concealed, limit).await {
                 Ok(answer) => return self.read(&answer),
                 Err(error) => error,
             };
@@ -165,7 +183,12 @@ impl HttpCallTask {
         }
     }
 
-    async fn attempt(&self, asked: &Asked, limit: Duration) -> Result<Answer, TaskError> {
+    async fn attempt(
+        &self,
+        asked: &Asked,
+        concealed: &Concealed,
+        limit: Duration,
+    ) -> Result<Answer, TaskError> {
         let request = |driver: &HttpDriver| {
             let request = self.request(&driver.settings, asked, limit)?;
             Ok((driver.address.clone(), Exchange(request)))
@@ -176,7 +199,8 @@ impl HttpCallTask {
             return Ok(answer);
         }
         let driver: &HttpDriver = kind(&self.connector, &loaded)?;
-        Err(response::refused(&self.connector, &driver.settings, &answer))
+        let hide = |text| concealed.mask_text(driver.settings.redact(text));
+        Err(response::refused(&self.connector, hide, &answer))
     }
 
     fn request(&self, settings: &HttpSettings, asked: &Asked, limit: Duration) -> Result<Request, TaskError> {

@@ -35,6 +35,11 @@ impl Either {
         }
         Ok(input.get(name).filter(|value| !value.is_null()).cloned().map(Self::Literal))
     }
+
+    /// Whether it is made of declared secrets.
+    pub(crate) fn reads_secrets(&self) -> bool {
+        matches!(self, Self::Logic(logic) if logic.reads_secrets())
+    }
 }
 
 /// Where a result goes.

@@ -4,8 +4,6 @@ use serde_json::Value;
 use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::{AddressError, Answer, FetchError};
 
-use crate::drivers::http::HttpSettings;
-
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;
 
@@ -37,11 +35,11 @@ impl ResponseFormat {
     }
 }
 
-/// An answer that is no success, without what the connector keeps secret.
-pub(crate) fn refused(connector: &str, settings: &HttpSettings, answer: &Answer) -> TaskError {
+/// An answer that is no success, without what `hide` takes out of it.
+pub(crate) fn refused(connector: &str, hide: impl FnOnce(String) -> String, answer: &Answer) -> TaskError {
     let status = answer.status.as_u16();
     // Cut after hiding: a secret across the edge would be hidden in part only.
-    let body = settings.redact(String::from_utf8_lossy(&answer.body).into_owned());
+    let body = hide(String::from_utf8_lossy(&answer.body).into_owned());
     let mut end = body.len().min(SHOWN);
     while !body.is_char_boundary(end) {
         end -= 1;

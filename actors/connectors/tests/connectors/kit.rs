@@ -22,6 +22,9 @@ use svc_testkit::upstream::Upstream;
 /// How long a test waits for a state before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// What tasks read as the secret `partner`.
+pub(crate) const DECLARED: &str = "swordfish-declared";
+
 type Variables = Arc<Mutex<BTreeMap<String, String>>>;
 
 /// What a test plays with.
@@ -91,7 +94,8 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
             query: QuerySettings { default_limit: 100, max_limit: 1000, max_skip: 10_000 },
             write: WriteSettings { max_rows: 1000, allow_unfiltered: false },
         };
-        let engine = svc_connectors::register(Engine::builder(), &connectors, calls).build();
+        let declared = Engine::builder().secrets([("partner", json!(DECLARED))]);
+        let engine = svc_connectors::register(declared, &connectors, calls).build();
         let world = World { tree: tree.clone(), connectors, variables, store, engine, metrics: registry };
         tokio::time::timeout(PATIENCE, test(&world)).await.unwrap();
         tree.shutdown(Duration::from_secs(5)).await;
