@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
 use serde_json::{Value, json};
 use svc_testkit::http::Client;
 use svc_testkit::server::Launch;
@@ -121,6 +123,81 @@ fn through_kills_and_changes_of_key_every_row_is_readable_and_no_secret_is_on_di
         Some(78),
         "nothing to encrypt with"
     );
+}
+
+/// Rows that are rewritten in the face of kills,
+const ROWS: u64 = 300;
+/// and rows that are rewritten between two kills, at least.
+const STEP: i64 = 12;
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
+
+/// How many rewritten rows are on record.
+fn rewritten(directory: &Path) -> i64 {
+    let file = directory.join("kept.db");
+    let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let query = "SELECT count(*) AS count FROM audit_logs WHERE action = 'reencrypt'";
+    diesel::sql_query(query).get_result::<Count>(&mut database).unwrap().count
+}
+
+/// That every row is read as it was written; the first one is changed all the time.
+fn assert_readable(client: &mut Client) {
+    let rows = client.get(&format!("{CONNECTORS}/export")).unwrap().json()["data"].clone();
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len() as u64, ROWS);
+    for row in rows {
+        let number: u64 = row["id"].as_str().unwrap().parse().unwrap();
+        let shown = row["config"]["max_response_size"].as_u64();
+        assert!(shown == Some(number + 1) || number == 0 && shown.is_some(), "{row}");
+        assert_eq!(row["config"]["auth"]["token"], "******");
+    }
+}
+
+#[test]
+fn a_rewrite_that_is_killed_again_and_again_beside_a_server_leaves_every_row_under_one_key_or_the_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let keys = ["d4".repeat(32), "e5".repeat(32)];
+    let server = on(directory.path(), Some(&keys[0]), None).start().unwrap();
+    let items = (0..ROWS).map(|id| {
+        json!({"id": id.to_string(), "name": format!("c{id}"), "connector_type": "http", "config": config(id)})
+    });
+    let made =
+        server.client().json("POST", &format!("{CONNECTORS}/import"), &items.collect::<Value>()).unwrap();
+    assert_eq!(made.json()["data"]["imported"], ROWS, "{}", made.text());
+    drop(server);
+    let mut kills = 0;
+    for round in 0..2 {
+        let launch = || on(directory.path(), Some(&keys[(round + 1) % 2]), Some(&keys[round % 2]));
+        let server = launch().start().unwrap();
+        let (address, mut client, told) = (server.address(), server.client(), Told::default());
+        std::thread::scope(|scope| {
+            scope.spawn(|| update(address, 0, &told));
+            loop {
+                let enough = rewritten(directory.path()) + STEP;
+                let killed =
+                    launch().args(&["reencrypt"]).kill_when(|| rewritten(directory.path()) >= enough);
+                assert_readable(&mut client);
+                if !killed.unwrap() {
+                    break;
+                }
+                kills += 1;
+            }
+            // Killed, too.
+            drop(server);
+        });
+        assert!(told.answered.load(Ordering::Relaxed) > 0);
+    }
+    assert!(kills >= 6, "{kills} kills");
+    // But for the first row, which a server may have been quicker with.
+    let recorded = u64::try_from(rewritten(directory.path())).unwrap();
+    assert!((2 * (ROWS - 1)..=2 * ROWS).contains(&recorded), "{recorded} on record");
+    let server = on(directory.path(), Some(&keys[0]), None).start().unwrap();
+    assert_readable(&mut server.client());
+    assert!(!files_hold(directory.path(), "swordfish"));
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Rewrites the settings of connectors under the key that writes now.
 //!
-//! Row by row, each replaced only while it still holds what was read: servers may run, and may be killed, meanwhile. A row is
-//! under one key or under the other at every moment.
+//! Row by row, each replaced only while it still holds what was read, and together with its audit row: servers may run, and
+//! both they and this may be killed, meanwhile. A row is under one key or under the other at every moment.
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use svc_model::Kind;
 use svc_secrets::EnvelopeError;
 
 use crate::config::StoreConfig;
@@ -12,8 +13,13 @@ use crate::conn::{Conn, on};
 use crate::connector::{Connector, Purpose};
 use crate::error::{OpenError, StoreError};
 use crate::migrate::detail;
-use crate::repo::seal;
+use crate::repo::{AuditEntry, record, seal};
 use crate::schema::connectors;
+
+/// Who it was, in the audit log: whoever may run the program beside the database.
+const PRINCIPAL: &str = "command-line";
+/// What was done, in the audit log.
+const ACTION: &str = "reencrypt";
 
 /// Times the table is looked through while others write to it.
 const PASSES: usize = 5;
@@ -60,13 +66,40 @@ async fn pass(conn: &mut Conn, config: &StoreConfig, done: &mut Reencrypted) -> 
                 continue;
             }
         };
-        let unchanged =
-            connectors::table.filter(connectors::id.eq(&id)).filter(connectors::config_json.eq(&kept));
-        let change = diesel::update(unchanged).set(connectors::config_json.eq(seal(&text, keys)?));
-        match on!(conn, c => change.execute(c).await)? {
-            0 => overtaken = true,
-            rows => done.rewritten += rows,
+        match replaced(conn, &id, &kept, &seal(&text, keys)?).await? {
+            true => done.rewritten += 1,
+            false => overtaken = true,
         }
     }
     Ok(overtaken)
+}
+
+/// Replaces a row, and records it, if it still holds what was read.
+async fn replaced(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
+    conn.begin().await?;
+    match replace(conn, id, kept, sealed).await {
+        Ok(replaced) => conn.commit().await.map(|()| replaced),
+        Err(error) => {
+            // A connection that cannot even do that is broken, and nothing of the transaction is kept.
+            let _undone = conn.rollback().await;
+            Err(error)
+        }
+    }
+}
+
+async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<bool, StoreError> {
+    let unchanged = connectors::table.filter(connectors::id.eq(id)).filter(connectors::config_json.eq(kept));
+    let change = diesel::update(unchanged).set(connectors::config_json.eq(sealed));
+    if on!(conn, c => change.execute(c).await)? == 0 {
+        return Ok(false);
+    }
+    let entry = AuditEntry {
+        principal: PRINCIPAL.to_owned(),
+        action: ACTION.to_owned(),
+        resource_type: Kind::Connector.name().to_owned(),
+        resource_id: id.to_owned(),
+        details: None,
+    };
+    record(conn, entry, id).await?;
+    Ok(true)
 }

@@ -30,6 +30,7 @@ pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRo
 pub use epoch::Epoch;
 pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
 pub use keyset::RowKey;
+pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
 pub use repository::Repository;
 pub(crate) use traces::Change;

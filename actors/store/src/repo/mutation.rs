@@ -88,7 +88,7 @@ async fn lock(conn: &mut Conn) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(super) async fn record(conn: &mut Conn, entry: AuditEntry, written: &str) -> Result<(), StoreError> {
+pub(crate) async fn record(conn: &mut Conn, entry: AuditEntry, written: &str) -> Result<(), StoreError> {
     let resource_id = if entry.resource_id.is_empty() { written.to_owned() } else { entry.resource_id };
     let row = (
         audit_logs::id.eq(new_ordered_id().to_string()),

@@ -139,6 +139,14 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
     db.config.connector_keys = keys(Some(&two), &[&one]);
     assert_eq!(reencrypt(&db.config).await.unwrap().rewritten, 1);
     assert_eq!(reencrypt(&db.config).await.unwrap().rewritten, 0);
+    let filter = AuditFilter { action: Some("reencrypt".into()), ..AuditFilter::default() };
+    let (records, _) = db.store().await.audit().list(filter, Page::default()).await.unwrap();
+    let records: Vec<_> = records
+        .iter()
+        .map(|row| (row.principal.as_str(), row.resource_type.as_str(), row.resource_id.as_str()))
+        .collect();
+    let due = ["one", "plain"].map(|id| ("command-line", "connector", id));
+    assert_eq!(records, due, "the newest first, one for each row that was rewritten");
     db.config.connector_keys = EnvelopeKeys::default();
     for stored in db.store().await.connectors().stored(None).await.unwrap() {
         assert!(stored.config_text.is_err(), "{stored:?}");
