@@ -80,10 +80,14 @@ pub(super) static HTTP_CALL: Entry = Entry {
         Field::connector("HTTP connector"),
         Field::string("method", "HTTP method, GET by default")
             .one_of(&["GET", "POST", "PUT", "PATCH", "DELETE"]),
-        Field::string("path", "Appended to the connector's URL; an expression under the alias")
-            .alias("path_logic"),
+        Field::string(
+            "path",
+            "Appended to the connector's URL, or an expression under the alias, which wins",
+        )
+        .overridden_by("path_logic"),
         Field::object("headers", "Headers of this request"),
-        Field::any("body", "Body as written; an expression under the alias").alias("body_logic"),
+        Field::any("body", "Body as written, or an expression under the alias, which wins")
+            .overridden_by("body_logic"),
         Field::string("body_format", "How the body is sent, json by default")
             .one_of(&["json", "form", "text"]),
         Field::string("output", "Path the response is written to; without it the response is discarded")

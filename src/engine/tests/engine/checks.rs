@@ -84,12 +84,10 @@ fn both_spellings_of_one_field_are_refused() {
 }
 
 #[test]
-fn every_alias_of_the_catalogue_excludes_its_field() {
+fn every_alias_but_those_that_win_excludes_its_field() {
     let pairs = [
         ("channel_call", "channel", "channel_logic"),
         ("channel_call", "output", "response_path"),
-        ("http_call", "path", "path_logic"),
-        ("http_call", "body", "body_logic"),
         ("http_call", "output", "response_path"),
         ("publish_kafka", "key", "key_logic"),
         ("publish_kafka", "value", "value_logic"),
@@ -105,12 +103,24 @@ fn every_alias_of_the_catalogue_excludes_its_field() {
 }
 
 #[test]
-fn the_payload_of_a_call_may_be_given_twice_and_both_are_checked() {
-    let call = |data, logic| json!({"channel": "c", "data": data, "data_logic": logic, "output": "data.x"});
-    assert_eq!(input("channel_call", call(json!(1), json!({"var": "data"}))).errors, []);
-    let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
-    let refused = input("channel_call", call(json!(1), deep)).errors;
-    assert_eq!(refused, [at("data_logic", FieldCode::Invalid)]);
+fn what_an_expression_wins_over_may_stand_beside_it_and_both_are_checked() {
+    let call = json!({"channel": "c", "output": "data.x"});
+    for (function, common, field, alias) in [
+        ("channel_call", call, "data", "data_logic"),
+        ("http_call", json!({"connector": "c"}), "path", "path_logic"),
+        ("http_call", json!({"connector": "c"}), "body", "body_logic"),
+    ] {
+        let given = |logic: Value| {
+            let mut given = common.clone();
+            (given[field], given[alias]) = (json!("x"), logic);
+            input(function, given).errors
+        };
+        assert_eq!(given(json!({"var": "data"})), [], "{function}: {alias}");
+        let deep = (0..300).fold(json!(1), |inner, _| json!({"!": [inner]}));
+        assert_eq!(given(deep), [at(alias, FieldCode::Invalid)], "{function}: {alias}");
+    }
+    let wrong = json!({"connector": "c", "path": 5, "path_logic": {"var": "data"}});
+    assert_eq!(input("http_call", wrong).errors, [at("path", FieldCode::TypeMismatch)]);
 }
 
 #[test]
