@@ -191,6 +191,11 @@ fn a_backend_in_trouble_is_left_alone_until_an_operator_closes_its_breaker() {
     let breakers = format!("{CONNECTORS}/circuit-breakers");
     let map = client.get(&breakers).unwrap().json()["data"].clone();
     assert_eq!((&map["enabled"], &map["scope"]), (&json!(true), &json!("node")));
+    assert_eq!(
+        map["instance_id"].as_str().map(str::len),
+        Some(36),
+        "made up where none is configured: {map}"
+    );
     assert_eq!(map["breakers"], json!({"w:api": "open"}));
     let health = client.get("/health").unwrap().json();
     assert_eq!(health["connectors"]["circuit_breakers"], json!({"w:api": "open"}));

@@ -211,6 +211,7 @@ impl Service {
             cors: Cors::new(&config.cors),
             rate_limits,
             planes: Planes::new(&config.server.data_mounts),
+            instance_id: settings::instance_id(&config),
             config: Arc::new(config),
             store,
             connectors,

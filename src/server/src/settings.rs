@@ -226,6 +226,12 @@ pub(crate) fn cron(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) ->
     })
 }
 
+/// The name of this process, as configured, or one of its own.
+pub(crate) fn instance_id(config: &Config) -> String {
+    let configured = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty());
+    configured.unwrap_or_else(svc_model::id::new_entity_id)
+}
+
 /// Who this process is to the ledger: where it runs, for operators, and a part no other process has.
 fn holder(config: &Config) -> String {
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

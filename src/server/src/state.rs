@@ -46,6 +46,8 @@ pub struct AppState {
     pub proxies: TrustedProxies,
     /// Whether the service accepts work.
     pub lifecycle: Lifecycle,
+    /// The name of this process among others: as configured, or made up when it starts.
+    pub instance_id: String,
     /// When the service was put together.
     pub started_at: Instant,
     /// The root logger.

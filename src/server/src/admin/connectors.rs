@@ -238,7 +238,7 @@ pub(super) async fn breakers(state: Data<AppState>) -> HttpResponse {
     data(json!({
         "enabled": list.is_some(),
         "scope": "node",
-        "instance_id": state.config.cluster.instance_id,
+        "instance_id": state.instance_id,
         "breakers": breakers,
     }))
 }
