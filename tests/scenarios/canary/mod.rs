@@ -53,6 +53,11 @@ impl Places {
 
 /// Writes, reads and misuses every definition.
 fn administer(client: &mut Client, served: &Served, places: &mut Places) {
+    for document in &served.connectors {
+        let made = client.json("POST", &format!("{ADMIN}/connectors"), document).unwrap();
+        assert_eq!(made.status, 201, "the connector is stored");
+        places.keep("answers of the admin plane", &made);
+    }
     for (kind, documents, place) in [
         ("workflows", &served.workflows, WORKFLOW_READS),
         ("channels", &served.channels, "answers of the admin plane"),
@@ -83,11 +88,6 @@ fn administer(client: &mut Client, served: &Served, places: &mut Places) {
         for path in ["", "/export"] {
             places.keep(place, &client.get(&format!("{ADMIN}/{kind}{path}")).unwrap());
         }
-    }
-    for document in &served.connectors {
-        let made = client.json("POST", &format!("{ADMIN}/connectors"), document).unwrap();
-        assert_eq!(made.status, 201, "the connector is stored");
-        places.keep("answers of the admin plane", &made);
     }
     places.keep("answers of the admin plane", &client.get(&format!("{ADMIN}/connectors")).unwrap());
 }
@@ -180,6 +180,9 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     let controls: BTreeSet<_> = places.found(&control).into_iter().map(|(_, place)| place).collect();
     let seen = BTreeSet::from(CONTROLS);
     assert!(controls.is_superset(&seen), "what is no secret is seen at {controls:?} only");
+    let told: String =
+        served.repeats.requests().iter().map(|asked| asked.target.clone() + &asked.text()).collect();
+    assert!(plants.canaries.found("an API", &told).len() >= 2, "what an API is told it gets");
     let found = places.found(&plants.canaries);
     assert!(found.is_empty(), "{} of {} secrets came out: {found:?}", found.len(), plants.canaries.count());
 }

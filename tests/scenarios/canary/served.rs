@@ -5,6 +5,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
+use svc_testkit::upstream::{Reply, Upstream};
 
 use super::plant::{CHANNEL_ROWS, CONNECTOR_ROWS, Plants, Source, Text, WORKFLOW_READS, WORKFLOW_ROWS, pair};
 use crate::support::{channel, echo_workflow};
@@ -15,6 +16,8 @@ pub(super) struct Served {
     pub(super) channels: Vec<Value>,
     pub(super) connectors: Vec<Value>,
     pub(super) calls: Vec<(String, Vec<(&'static str, String)>)>,
+    /// An API that repeats what it is told, and refuses what is below `/no`.
+    pub(super) repeats: Upstream,
 }
 
 impl Served {
@@ -24,7 +27,14 @@ impl Served {
             channels: Vec::new(),
             connectors: Vec::new(),
             calls: Vec::new(),
+            repeats: Upstream::start(|asked| {
+                let said = json!({"at": asked.target, "body": asked.text()}).to_string();
+                Reply::new(if asked.target.starts_with("/no") { 422 } else { 200 }, said)
+            })
+            .unwrap(),
         };
+        let config = json!({"type": "http", "url": served.repeats.url("/"), "allow_private_urls": true});
+        served.connectors.push(json!({"name": "repeats", "connector_type": "http", "config": config}));
         for source in Source::REFERENCES {
             served.plant_credentials(plants, source);
         }
@@ -130,6 +140,10 @@ impl Served {
             let mut reads = task("reads", "log", json!({"message": "it was read"}));
             reads["condition"] = json!({"!=": [{"cat": [key, ""]}, {"+": [[], key]}]});
             tasks.push(reads);
+            let told = json!({"connector": "repeats", "method": "POST", "body_logic": {"key": key}, "output": "data.told"});
+            tasks.push(task("told", "http_call", told));
+            let refused = json!({"connector": "repeats", "path_logic": {"cat": ["no/", key]}});
+            tasks.push(task("refused", "http_call", refused));
         }
         tasks.push(task("says", "log", json!({"message": {"var": "payload.x"}})));
         let mut fails =

@@ -1,0 +1,87 @@
+//! What `/health` says of connectors.
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::support::launch;
+
+const CONNECTORS: &str = "/api/v1/admin/connectors";
+
+/// A connector at a loopback server.
+fn connect(client: &mut Client, upstream: &Upstream, name: &str, more: Value) {
+    let mut config = json!({"url": upstream.url(""), "allow_private_urls": true});
+    if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
+        config.extend(more);
+    }
+    let body = json!({"id": name, "name": name, "connector_type": "http", "config": config});
+    assert_eq!(client.json("POST", CONNECTORS, &body).unwrap().status, 201, "{name}");
+}
+
+#[test]
+fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone() {
+    const KEY: &str = "an-admin-key-of-more-than-32-characters";
+    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let server = launch()
+        .env("SVC_ADMIN_AUTH__ENABLED", "true")
+        .env("SVC_ADMIN_AUTH__API_KEYS", KEY)
+        .env("IS_SET", "swordfish")
+        .start()
+        .unwrap();
+    let (mut client, mut stranger) = (server.client().with_header("x-api-key", KEY), server.client());
+    let health = |client: &mut Client| {
+        let answer = client.get("/health").unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert!(!answer.text().contains("swordfish"));
+        answer.json()
+    };
+    assert_eq!(health(&mut client)["components"]["connectors"], "ok", "nothing is asked for");
+    connect(&mut client, &upstream, "fine", json!({"headers": {"k": "env://IS_SET"}}));
+    for name in ["off", "off-and-broken"] {
+        connect(
+            &mut client,
+            &upstream,
+            name,
+            json!({"headers": {"k": if name == "off" { "x" } else { "env://NOT_SET" }}}),
+        );
+        let one = format!("{CONNECTORS}/{name}");
+        client.json("PUT", &one, &json!({"enabled": false})).unwrap();
+    }
+    let well = health(&mut client);
+    assert_eq!((&well["status"], &well["components"]["connectors"]), (&json!("ok"), &json!("ok")), "{well}");
+    assert_eq!(well["connectors"]["failed_to_load"], json!([]));
+    connect(&mut client, &upstream, "no-variable", json!({"headers": {"k": "${NOT_SET}"}}));
+    connect(&mut client, &upstream, "no-secret", json!({"headers": {"k": "env://NOT_SET"}}));
+    connect(
+        &mut client,
+        &upstream,
+        "inside",
+        json!({"url": "http://${HOME_HOST:-10.0.0.1}/", "allow_private_urls": false}),
+    );
+    let ill = health(&mut client);
+    assert_eq!((&ill["status"], &ill["components"]["connectors"]), (&json!("degraded"), &json!("degraded")));
+    let failed: Vec<_> = ill["connectors"]["failed_to_load"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| (one["connector"].as_str().unwrap(), one["stage"].as_str().unwrap()))
+        .collect();
+    let due =
+        [("inside", "deserialize"), ("no-secret", "secret_resolution"), ("no-variable", "env_substitution")];
+    assert_eq!(failed, due, "{ill}");
+    let shown = health(&mut stranger);
+    assert_eq!(shown["components"]["connectors"], "degraded");
+    assert!(shown.get("connectors").is_none(), "{shown}");
+    let ready = client.get("/readyz").unwrap();
+    assert_eq!(ready.status, 200, "a connector is no reason to send requests elsewhere");
+    for name in ["no-variable", "no-secret"] {
+        client.send("DELETE", &format!("{CONNECTORS}/{name}"), &[], b"").unwrap();
+    }
+    assert_eq!(health(&mut client)["components"]["connectors"], "degraded", "one is left");
+    client.json("PATCH", &format!("{CONNECTORS}/inside/status"), &json!({"status": "archived"})).unwrap();
+    assert_eq!(health(&mut client)["components"]["connectors"], "ok");
+    assert_eq!(
+        client.json("POST", &format!("{CONNECTORS}/fine/test"), &json!({})).unwrap().json()["data"]["reachable"],
+        true
+    );
+}

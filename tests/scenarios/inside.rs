@@ -1,0 +1,239 @@
+//! Whatever a definition names, and however: nothing inside the network is reached but what it may reach.
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::spellings::{corpus, urls};
+use svc_testkit::tls::{Behaviour, HttpsServer};
+use svc_testkit::trap::Trap;
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::support::{channel, echo, eventually, launch, serve};
+
+const ADMIN: &str = "/api/v1/admin";
+const CODES: [u16; 5] = [301, 302, 303, 307, 308];
+/// Items of one import at most.
+const BATCH: usize = 1000;
+
+fn http(id: &str, config: Value) -> Value {
+    json!({"id": id, "name": id, "connector_type": "http", "config": config})
+}
+
+fn create(client: &mut Client, connector: &Value) {
+    let made = client.json("POST", &format!("{ADMIN}/connectors"), connector).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+}
+
+/// What trying a connector out says.
+fn tried(client: &mut Client, id: &str) -> Value {
+    client.json("POST", &format!("{ADMIN}/connectors/{id}/test"), &json!({})).unwrap().json()["data"].clone()
+}
+
+/// A workflow, behind a channel of the same id, that asks a connector once.
+fn asking(client: &mut Client, connector: &str) {
+    let input = json!({"connector": connector, "timeout_ms": 200, "output": "data.api"});
+    serve(
+        client,
+        connector,
+        json!([{"id": "t", "name": "T", "function": {"name": "http_call", "input": input}}]),
+    );
+}
+
+/// Imports a list and answers how many of it were taken, with the texts of the refusals.
+fn imported(client: &mut Client, kind: &str, items: &[Value]) -> (u64, Vec<String>) {
+    let (mut taken, mut refusals) = (0, Vec::new());
+    for batch in items.chunks(BATCH) {
+        let report = client.json("POST", &format!("{ADMIN}/{kind}/import"), &json!(batch)).unwrap();
+        assert_eq!(report.status, 200, "{}", report.text());
+        let report = report.json()["data"].clone();
+        taken += report["imported"].as_u64().unwrap();
+        let errors = report["errors"].as_array().unwrap().iter();
+        refusals.extend(errors.map(|error| error["error"].as_str().unwrap().to_owned()));
+    }
+    (taken, refusals)
+}
+
+#[test]
+fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out() {
+    let (server, trap) = (launch().start().unwrap(), Trap::set().unwrap());
+    let port = trap.port();
+    let of_type = |kind: &str, config: Value| json!({"name": "x", "connector_type": kind, "config": config});
+    let mut items = Vec::new();
+    for host in corpus() {
+        let url = format!("http://{host}:{port}/");
+        items.extend([
+            of_type("http", json!({"url": url})),
+            of_type("es", json!({"url": url})),
+            of_type("db", json!({"connection_string": format!("postgres://u:p@{host}:{port}/d")})),
+            of_type("db", json!({"connection_string": format!("mongodb://1.1.1.1,{host}:{port}/d")})),
+            of_type("cache", json!({"backend": "redis", "url": format!("redis://{host}:{port}/0")})),
+            of_type("kafka", json!({"brokers": ["a.example", format!("{host}:{port}")], "topic": "t"})),
+            of_type("smtp", json!({"host": host, "port": port, "from": "a@b.example"})),
+            of_type(
+                "storage",
+                json!({"endpoint": url, "region": "r", "bucket": "b", "access_key": "a", "secret_key": "s"}),
+            ),
+        ]);
+    }
+    items.extend(urls(port).into_iter().map(|url| of_type("http", json!({"url": url}))));
+    let (taken, refusals) = imported(&mut server.client(), "connectors", &items);
+    assert_eq!(taken, 0);
+    assert_eq!(refusals.len(), items.len());
+    let protected = refusals.iter().filter(|refusal| refusal.contains("SSRF protection:")).count();
+    assert!(protected >= 8 * 300, "{protected}");
+    assert_eq!(trap.count(), 0);
+}
+
+#[test]
+fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
+    let trap = Trap::set().unwrap();
+    // What a variable of the environment can hold.
+    let hosts: Vec<_> = corpus().into_iter().filter(|host| !host.contains('\0')).collect();
+    assert!(hosts.len() >= 300);
+    let mut launch = launch();
+    for (index, host) in hosts.iter().enumerate() {
+        launch = launch.env(&format!("HOST_{index}"), host);
+    }
+    let server = launch.start().unwrap();
+    let mut client = server.client().keep_alive();
+    let url = |index: usize| format!("http://${{HOST_{index}}}:{}/", trap.port());
+    let items: Vec<_> =
+        (0..hosts.len()).map(|index| http(&format!("c{index}"), json!({"url": url(index)}))).collect();
+    assert_eq!(imported(&mut client, "connectors", &items).0, hosts.len() as u64);
+    for (index, host) in hosts.iter().enumerate() {
+        let told = tried(&mut client, &format!("c{index}"));
+        assert_eq!(
+            (&told["reachable"], &told["probe"]),
+            (&json!(false), &json!("config parse")),
+            "{host}: {told}"
+        );
+    }
+    for id in ["c0", "c100", "c200", "c300"] {
+        asking(&mut client, id);
+        assert_eq!(client.json("POST", &format!("/api/v1/data/{id}"), &json!({})).unwrap().status, 500);
+    }
+    assert_eq!(trap.count(), 0);
+}
+
+#[test]
+fn a_name_that_leads_inside_is_refused_where_it_is_dialled_and_reached_where_that_is_allowed() {
+    let (server, trap) = (launch().start().unwrap(), Trap::set().unwrap());
+    let mut client = server.client();
+    let url = format!("http://localhost:{}/", trap.port());
+    create(&mut client, &http("guarded", json!({"url": url, "retry": {"max_retries": 0}})));
+    create(
+        &mut client,
+        &http("free", json!({"url": url, "retry": {"max_retries": 0}, "allow_private_urls": true})),
+    );
+    for id in ["guarded", "free"] {
+        asking(&mut client, id);
+    }
+    let told = tried(&mut client, "guarded");
+    assert!(told["error"].as_str().unwrap().starts_with("SSRF protection:"), "{told}");
+    assert_eq!(client.json("POST", "/api/v1/data/guarded", &json!({})).unwrap().status, 500);
+    assert_eq!(trap.count(), 0);
+    // The trap works: it would have been reached if nobody had looked.
+    assert_eq!(client.json("POST", "/api/v1/data/free", &json!({})).unwrap().status, 504);
+    assert!(trap.count() > 0);
+}
+
+#[test]
+fn no_redirect_of_a_peer_leads_inside() {
+    let trap = Trap::set().unwrap();
+    let told = Arc::new(Mutex::new((302, String::new())));
+    let telling = Arc::clone(&told);
+    let home = Upstream::start(move |asked| match asked.target.as_str() {
+        "/here" => Reply::new(200, "{}"),
+        _ => {
+            let (code, location) = telling.lock().unwrap().clone();
+            Reply::redirect(code, &location)
+        }
+    })
+    .unwrap();
+    let server = launch().start().unwrap();
+    let mut client = server.client().keep_alive();
+    create(&mut client, &http("home", json!({"url": home.url("/"), "allow_private_urls": true})));
+    asking(&mut client, "home");
+    let port = trap.port();
+    let inner = ["127.0.0.1", "localhost", "[::1]", "2130706433", "0x7f.1", "0177.0.0.1", "[::ffff:7f00:1]"];
+    let mut locations: Vec<_> = inner.iter().map(|host| format!("http://{host}:{port}/")).collect();
+    locations.extend([format!("//127.0.0.1:{port}/"), format!("http://1.1.1.1@127.0.0.1:{port}/")]);
+    for location in &locations {
+        for code in CODES {
+            *told.lock().unwrap() = (code, location.clone());
+            let said = tried(&mut client, "home");
+            assert!(
+                said["error"].as_str().unwrap().starts_with("SSRF protection:"),
+                "{code} {location}: {said}"
+            );
+            let called = client.json("POST", "/api/v1/data/home", &json!({})).unwrap();
+            assert_eq!(called.status, 500, "{code} {location}");
+        }
+    }
+    assert_eq!(trap.count(), 0);
+    *told.lock().unwrap() = (307, "/here".to_owned());
+    assert_eq!(tried(&mut client, "home")["reachable"], true, "a redirect as such is followed");
+    assert_eq!(client.json("POST", "/api/v1/data/home", &json!({})).unwrap().status, 200);
+}
+
+/// A channel whose tokens are judged by the keys at a URL.
+fn judged(id: &str, url: &str) -> Value {
+    channel(id, "echo", json!({"auth": {"mode": "jwt", "algorithms": ["RS256"], "jwks_url": url}}))
+}
+
+/// Presents a token that makes the service look for its key.
+fn present(client: &mut Client, id: &str) {
+    let token = "Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.eyJleHAiOjk5OTk5OTk5OTl9.c2ln";
+    let headers = [("authorization", token), ("content-type", "application/json")];
+    let answer = client.send("POST", &format!("/api/v1/data/{id}"), &headers, b"{}").unwrap();
+    assert!(matches!(answer.status, 401 | 503), "{}", answer.text());
+}
+
+fn open(client: &mut Client, channel: &Value) {
+    svc_testkit::example::create_and_activate(client, "channels", "channel_id", channel).unwrap();
+}
+
+#[test]
+fn no_key_set_is_fetched_from_inside() {
+    let (server, trap) = (launch().start().unwrap(), Trap::set().unwrap());
+    let mut client = server.client();
+    echo(&mut client, "echo", json!({}));
+    let url = |host: &str| format!("https://{host}:{}/keys", trap.port());
+    let named = |(index, host): (usize, &String)| judged(&format!("k{index}"), &url(host));
+    let items: Vec<_> = corpus().iter().enumerate().map(named).collect();
+    let (taken, refusals) = imported(&mut client, "channels", &items);
+    assert_eq!((taken, refusals.len()), (0, items.len()));
+    open(&mut client, &judged("named", &url("localhost")));
+    present(&mut client, "named");
+    assert_eq!(trap.count(), 0);
+    let free = launch().env("SVC_JWT__ALLOW_PRIVATE_JWKS_URLS", "true").start().unwrap();
+    let mut client = free.client();
+    echo(&mut client, "echo", json!({}));
+    open(&mut client, &judged("named", &url("localhost")));
+    let mut presented = free.client();
+    std::thread::scope(|scope| {
+        // The trap never answers; that somebody came is enough.
+        scope.spawn(|| present(&mut presented, "named"));
+        eventually(|| trap.count() > 0);
+    });
+}
+
+#[test]
+fn no_redirect_of_an_issuer_leads_anywhere() {
+    let trap = Trap::set().unwrap();
+    let issuer = HttpsServer::start(Behaviour::Down).unwrap();
+    let launch = launch().env("SVC_JWT__ALLOW_PRIVATE_JWKS_URLS", "true");
+    let authority = issuer.write_authority(launch.directory()).unwrap();
+    let server = launch.env("SSL_CERT_FILE", authority.to_str().unwrap()).start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "echo", json!({}));
+    for code in CODES {
+        issuer.behave(Behaviour::redirect(code, &format!("http://127.0.0.1:{}/", trap.port())));
+        let (id, before) = (format!("r{code}"), issuer.hits());
+        open(&mut client, &judged(&id, &issuer.url(&format!("/{code}"))));
+        present(&mut client, &id);
+        assert!(issuer.hits() > before, "the issuer was asked");
+    }
+    assert_eq!(trap.count(), 0);
+}
