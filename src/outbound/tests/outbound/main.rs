@@ -1,6 +1,6 @@
 //! The outbound client from outside: what it dials, whom it trusts, how much it reads.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 mod answers;
 mod environment;
