@@ -3,7 +3,7 @@
 //! Owns a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), an HTTPS
 //! server that does as it is told ([`tls`]), a secret store ([`vault`]), secrets that are recognised wherever they come
 //! out ([`canary`]), addresses that must not be reached ([`spellings`]) and who would notice ([`trap`]), a real PostgreSQL
-//! ([`postgres`]), a server of MongoDB's protocol ([`mongo`]), schedules ([`cron`]) and who watches their runs
+//! ([`postgres`]) and Redis ([`redis`]), a server of MongoDB's protocol ([`mongo`]), schedules ([`cron`]) and who watches their runs
 //! ([`witness`]), and the loading of an example directory through the admin API ([`example`]). It never links the service:
 //! everything goes over a socket, as a user's client would.
 
@@ -14,6 +14,7 @@ pub mod http;
 pub mod mongo;
 pub mod peer;
 pub mod postgres;
+pub mod redis;
 pub mod server;
 pub mod spellings;
 pub mod tls;

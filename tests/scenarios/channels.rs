@@ -103,25 +103,6 @@ fn a_guard_that_cannot_be_enforced_quarantines_its_channel_everywhere() {
 }
 
 #[test]
-fn a_workflow_nothing_can_dispatch_quarantines_its_channel() {
-    let server = start();
-    let mut client = server.client();
-    echo(&mut client, "fine", json!({}));
-    let connector = json!({"name": "events", "connector_type": "kafka",
-        "config": {"brokers": ["broker.example:9092"], "topic": "t"}});
-    assert_eq!(client.json("POST", "/api/v1/admin/connectors", &connector).unwrap().status, 201);
-    let workflow = json!({"workflow_id": "w", "name": "w", "tasks": [{"id": "publish", "name": "", "function":
-        {"name": "publish_kafka", "input": {"connector": "events", "topic": "t"}}}]});
-    client.json("POST", "/api/v1/admin/workflows", &workflow).unwrap();
-    client.json("PATCH", "/api/v1/admin/workflows/w/status", &json!({"status": "active"})).unwrap();
-    client.json("POST", BASE, &channel("w", "w", json!({}))).unwrap();
-    let active = client.json("PATCH", &format!("{BASE}/w/status"), &json!({"status": "active"})).unwrap();
-    assert_eq!(active.status, 200, "{}", active.text());
-    error(&client.json("POST", "/api/v1/data/w", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
-    assert_eq!(client.json("POST", "/api/v1/data/fine", &json!({})).unwrap().status, 200);
-}
-
-#[test]
 fn an_undeclared_secret_quarantines_the_channels_of_its_workflow() {
     let server = start();
     let mut client = server.client();

@@ -38,6 +38,25 @@ pub struct Settings {
     pub max_pools: usize,
     /// What caches in memory may hold.
     pub memory_cache: MemoryCacheSettings,
+    /// The server's own Kafka cluster; `None` where Kafka is off.
+    pub kafka: Option<KafkaCluster>,
+}
+
+/// A Kafka cluster, and how this service speaks to brokers.
+#[derive(Clone)]
+pub struct KafkaCluster {
+    /// `host:port` each, for connectors that name none of their own.
+    pub brokers: Vec<String>,
+    /// Properties of the client by their names, the last one of a name wins; for every connector.
+    pub properties: Vec<(String, String)>,
+}
+
+/// Without the values of properties: there are passwords among them.
+impl fmt::Debug for KafkaCluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<_> = self.properties.iter().map(|(name, _)| name).collect();
+        f.debug_struct("KafkaCluster").field("brokers", &self.brokers).field("properties", &names).finish()
+    }
 }
 
 /// What caches in memory may hold.

@@ -27,7 +27,7 @@ mod table;
 
 pub use breaker::{BreakerSettings, BreakerState};
 pub use functions::{CallSettings, QuerySettings, WriteSettings, register};
-pub use handle::{Connectors, MemoryCacheSettings, ReloadError, Settings};
+pub use handle::{Connectors, KafkaCluster, MemoryCacheSettings, ReloadError, Settings};
 pub use load::{LoadError, Lookup, Stage};
 pub use metrics::ConnectorMetrics;
 pub use probe::{Probe, Unresolved};

@@ -169,6 +169,7 @@ impl Service {
             breakers: settings::breakers(&config),
             max_pools: config.engine.max_pool_cache_entries,
             memory_cache: settings::memory_cache(&config),
+            kafka: settings::kafka(&config, &options.environment),
         };
         let connectors = ground.connectors(reached, calls, io.arbiter()?).await?;
         settings::check_connectors(&config, &connectors)?;

@@ -9,8 +9,8 @@ use slog::{Logger, warn};
 use svc_channels::call::CallLimits;
 use svc_channels::{ChannelMetrics, Settings};
 use svc_connectors::{
-    BreakerSettings, CallSettings, Connectors, LoadState, Lookup, MemoryCacheSettings, QuerySettings,
-    WriteSettings,
+    BreakerSettings, CallSettings, Connectors, KafkaCluster, LoadState, Lookup, MemoryCacheSettings,
+    QuerySettings, WriteSettings,
 };
 use svc_cron::Tell;
 use svc_engine::{Engine, EngineBuilder, Limits};
@@ -108,6 +108,27 @@ pub(crate) fn memory_cache(config: &Config) -> MemoryCacheSettings {
         max_entries: config.engine.max_memory_cache_entries,
         cleanup_interval: Duration::from_secs(config.engine.cache_cleanup_interval_secs),
     }
+}
+
+/// The cluster that records are published to, and who this service is to every broker; `None` where Kafka is off.
+pub(crate) fn kafka(config: &Config, environment: &[(String, String)]) -> Option<KafkaCluster> {
+    let config::Kafka { enabled, brokers, auth, extra_config, .. } = &config.kafka;
+    let set = |name: &str| {
+        let found = environment.iter().find(|(known, value)| known == name && !value.is_empty());
+        found.map(|(_, value)| value.clone())
+    };
+    // As everywhere else TLS is spoken; what the client finds by itself is the system's.
+    let anchors = || set("SSL_CERT_FILE").or_else(|| set("SSL_CERT_DIR"));
+    let given = [
+        ("security.protocol", auth.security_protocol.map(|protocol| protocol.as_str().to_owned())),
+        ("sasl.mechanism", auth.sasl_mechanism.map(|mechanism| mechanism.as_str().to_owned())),
+        ("sasl.username", auth.sasl_username.clone()),
+        ("sasl.password", auth.sasl_password.as_ref().map(|password| password.expose().to_owned())),
+        ("ssl.ca.location", auth.ssl_ca_location.clone().or_else(anchors)),
+    ];
+    let given = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let extra = extra_config.0.iter().map(|(name, value)| (name.clone(), value.clone()));
+    enabled.then(|| KafkaCluster { brokers: brokers.clone(), properties: given.chain(extra).collect() })
 }
 
 /// Refuses the start over a connector that cannot be loaded, where that was asked for.
@@ -318,4 +339,43 @@ pub(crate) fn filter(config: &config::ChannelFilter) -> ChannelFilter {
 /// How large what is kept of a run may become, in bytes; 0 in the configuration sets no bound.
 pub(crate) fn max_result_bytes(config: &Config) -> Option<usize> {
     Some(config.trace_queue.max_result_size_bytes).filter(|limit| *limit > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brokers_are_told_who_calls_and_extra_properties_come_last() {
+        let mut config = Config::default();
+        config.kafka.auth.security_protocol = Some(config::SecurityProtocol::SaslSsl);
+        config.kafka.auth.sasl_mechanism = Some(config::SaslMechanism::ScramSha256);
+        config.kafka.auth.sasl_username = Some("svc".into());
+        config.kafka.auth.sasl_password = Some(Secret::new("swordfish"));
+        config.kafka.extra_config.0.insert("sasl.username".into(), "other".into());
+        let environment = [("SSL_CERT_FILE".to_owned(), "/ca.pem".to_owned())];
+        assert!(kafka(&config, &environment).is_none(), "it is off");
+        config.kafka.enabled = true;
+        let cluster = kafka(&config, &environment).unwrap();
+        assert_eq!(cluster.brokers, ["localhost:9092"]);
+        let properties: Vec<_> =
+            cluster.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let due = [
+            ("security.protocol", "sasl_ssl"),
+            ("sasl.mechanism", "SCRAM-SHA-256"),
+            ("sasl.username", "svc"),
+            ("sasl.password", "swordfish"),
+            ("ssl.ca.location", "/ca.pem"),
+            ("sasl.username", "other"),
+        ];
+        assert_eq!(properties, due);
+        assert!(!format!("{cluster:?}").contains("swordfish"));
+        config.kafka.auth.ssl_ca_location = Some("/own.pem".into());
+        assert!(
+            kafka(&config, &environment)
+                .unwrap()
+                .properties
+                .contains(&("ssl.ca.location".into(), "/own.pem".into()))
+        );
+    }
 }

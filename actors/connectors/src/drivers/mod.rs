@@ -2,37 +2,47 @@
 //!
 //! A type adds itself to [`Ready`] and [`Driver`]; what goes over all of them is in the roster and the functions.
 
+pub(crate) mod cache;
 pub(crate) mod es;
+pub(crate) mod failure;
 pub(crate) mod http;
+pub(crate) mod kafka;
 pub(crate) mod mongo;
 mod pool;
 
 use std::sync::Arc;
 
 use actix_supervision::{ChildSpec, Placement, SpawnError, Tree};
+use slog::Logger;
 use svc_model::ConnectorType;
 use svc_model::config::connector::{ConnectorConfig, Database, HttpAuth};
 
 use crate::handle::Settings;
 use crate::probe::Probe;
+use cache::{CacheDriver, CacheSettings};
 use es::{EsDriver, EsSettings};
 use http::{HttpDriver, HttpSettings};
+use kafka::{KafkaDriver, KafkaSettings};
 use mongo::{MongoDriver, MongoSettings};
 pub(crate) use pool::{OpenPools, Slot};
 
 /// The settings of a connector, ready for use.
 #[derive(Clone)]
 pub(crate) enum Ready {
+    Cache(Arc<CacheSettings>),
     Http(Arc<HttpSettings>),
     Es(Arc<EsSettings>),
     Mongo(Arc<MongoSettings>),
+    Kafka(Arc<KafkaSettings>),
 }
 
 /// What carries a connector's calls out.
 pub(crate) enum Driver {
+    Cache(CacheDriver),
     Http(HttpDriver),
     Es(EsDriver),
     Mongo(MongoDriver),
+    Kafka(KafkaDriver),
 }
 
 /// One kind of [`Driver`].
@@ -52,6 +62,7 @@ pub(crate) struct Spot<'s> {
     pub(crate) at: Placement,
     pub(crate) with: &'s Settings,
     pub(crate) pools: &'s OpenPools,
+    pub(crate) log: &'s Logger,
 }
 
 impl Ready {
@@ -64,6 +75,10 @@ impl Ready {
             ConnectorConfig::Http(config) if config.auth == Some(HttpAuth::OAuth2) => {
                 Err("auth.type oauth2 is not served by this version".to_owned())
             }
+            ConnectorConfig::Cache(config) => {
+                CacheSettings::new(&config).map(|settings| Self::Cache(Arc::new(settings)))
+            }
+            ConnectorConfig::Kafka(config) => Ok(Self::Kafka(Arc::new(KafkaSettings::new(*config)))),
             ConnectorConfig::Http(config) => {
                 HttpSettings::new(&config).map(|settings| Self::Http(Arc::new(settings)))
             }
@@ -82,12 +97,15 @@ impl Ready {
 
     /// Whether connectors of a type can be tried out.
     pub(crate) const fn probes(kind: ConnectorType) -> bool {
-        matches!(kind, ConnectorType::Http | ConnectorType::Es | ConnectorType::Db)
+        use ConnectorType::{Cache, Db, Es, Http, Kafka};
+        matches!(kind, Cache | Db | Es | Http | Kafka)
     }
 
     /// Asks what the settings lead to, beside whatever runs of them.
     pub(crate) async fn probe(&self, with: &Settings) -> Probe {
         match self {
+            Self::Cache(settings) => cache::probe(settings, &with.outbound).await,
+            Self::Kafka(settings) => kafka::probe(settings, with).await,
             Self::Http(settings) => http::probe(settings, &with.outbound).await,
             Self::Es(settings) => es::probe(settings, &with.outbound).await,
             Self::Mongo(settings) => mongo::probe(settings, &with.outbound).await,
@@ -100,6 +118,8 @@ impl Ready {
     /// The path is taken, or the place is gone.
     pub(crate) async fn start(&self, spot: Spot<'_>) -> Result<Driver, SpawnError> {
         match self {
+            Self::Cache(settings) => CacheDriver::start(settings, spot).await.map(Driver::Cache),
+            Self::Kafka(settings) => KafkaDriver::start(settings, spot).await.map(Driver::Kafka),
             Self::Http(settings) => HttpDriver::start(settings, spot).await.map(Driver::Http),
             Self::Es(settings) => EsDriver::start(settings, spot).await.map(Driver::Es),
             Self::Mongo(settings) => MongoDriver::start(settings, spot).await.map(Driver::Mongo),

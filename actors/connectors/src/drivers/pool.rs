@@ -92,6 +92,17 @@ impl<P: Clone + Send + Sync + 'static> Slot<P> {
     }
 }
 
+impl<P> Slot<P> {
+    /// Gives the pool up if it is open and one that is of no use; the next call opens another.
+    pub(crate) fn discard(&self, useless: impl FnOnce(&P) -> bool) {
+        if let Ok(mut pool) = self.held.pool.lock()
+            && pool.get().is_some_and(useless)
+        {
+            *pool = Arc::default();
+        }
+    }
+}
+
 impl<P> Clone for Slot<P> {
     fn clone(&self) -> Self {
         Self { held: Arc::clone(&self.held), open: self.open.clone() }
@@ -114,6 +125,17 @@ mod tests {
         assert_eq!(slot.get(async || Err::<u32, _>("away")).await, Err("away"));
         assert_eq!(opened(&slot, 1).await, 1);
         assert_eq!(opened(&slot, 2).await, 1);
+    }
+
+    #[tokio::test]
+    async fn a_pool_that_is_of_no_use_is_opened_again() {
+        let slot = OpenPools::new(3).slot();
+        slot.discard(|_: &u32| true);
+        assert_eq!(opened(&slot, 1).await, 1);
+        slot.discard(|held| *held == 7);
+        assert_eq!(opened(&slot, 2).await, 1);
+        slot.discard(|held| *held == 1);
+        assert_eq!(opened(&slot, 2).await, 2);
     }
 
     #[tokio::test]

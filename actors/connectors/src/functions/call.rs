@@ -5,6 +5,7 @@ use std::sync::Arc;
 use actix::Message;
 use actix_supervision::{Address, CallErrorKind, ReadHandler};
 use svc_engine::{ErrorCode, TaskCx, TaskError};
+use svc_model::config::connector::Gates;
 use tokio::time::Instant;
 
 use crate::breaker::Verdict;
@@ -62,6 +63,18 @@ pub(crate) fn kind<'l, K: Kind>(connector: &str, loaded: &'l Loaded) -> Result<&
         let detail = format!("connector '{connector}' is not {}", K::NEEDED);
         TaskError::new(ErrorCode::ConnectorDetail, detail)
     })
+}
+
+/// Refuses an operation that the connector does not allow.
+///
+/// # Errors
+/// `connector_detail` naming the operation.
+pub(crate) fn gate(gates: &Gates, operation: &str, connector: &str) -> Result<(), TaskError> {
+    if gates.allow(operation) {
+        return Ok(());
+    }
+    let detail = format!("connector '{connector}' does not allow the operation {operation}");
+    Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
 }
 
 /// Asks the actor of a connector what `message` makes of its driver; answers who was asked as well. A connector that is

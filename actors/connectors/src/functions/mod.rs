@@ -1,9 +1,11 @@
 //! The task functions over connectors.
 
+mod cache;
 mod call;
 mod http_call;
 mod input;
 mod mongo;
+mod publish_kafka;
 mod request;
 mod response;
 mod retry;
@@ -50,6 +52,9 @@ pub struct WriteSettings {
 #[must_use]
 pub fn register(builder: EngineBuilder, connectors: &Connectors, settings: CallSettings) -> EngineBuilder {
     builder
+        .function("cache_read", Arc::new(cache::CacheRead(connectors.clone())))
+        .function("cache_write", Arc::new(cache::CacheWrite(connectors.clone())))
+        .function("publish_kafka", Arc::new(publish_kafka::PublishKafka(connectors.clone())))
         .function("http_call", Arc::new(http_call::HttpCall::new(connectors.clone(), settings.http_timeout)))
         .function("mongo_read", Arc::new(mongo::MongoRead::new(connectors.clone(), settings.query)))
         .function("mongo_write", Arc::new(mongo::MongoWrite::new(connectors.clone(), settings.write)))

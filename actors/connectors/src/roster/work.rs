@@ -135,6 +135,7 @@ impl Shared {
                 at: self.at.clone(),
                 with: &self.settings,
                 pools: &self.pools,
+                log: &self.log,
             };
             match settings.start(spot).await {
                 Err(SpawnError::Duplicate { .. }) => path = format!("{}/{id}~{next}", self.group),

@@ -40,7 +40,7 @@ fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
         let upstream = Upstream::start(|_| Reply::new(200, "1")).unwrap();
         world.put("off", "http", false, at(&upstream, json!({}))).await;
         world.put("broken", "http", true, at(&upstream, json!({"headers": {"a": "env://GONE"}}))).await;
-        world.put("kafka", "kafka", true, json!({"brokers": []})).await;
+        world.put("kafka", "kafka", true, json!({"brokers": "b"})).await;
         for (name, message) in [
             ("gone", "connector 'gone' does not exist"),
             ("off", "connector 'off' is disabled"),

@@ -9,8 +9,8 @@ use actix_supervision::{Placement, Tree};
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_connectors::{
-    BreakerSettings, CallSettings, ConnectorMetrics, Connectors, MemoryCacheSettings, Probe, QuerySettings,
-    Scope, Settings, WriteSettings,
+    BreakerSettings, CallSettings, ConnectorMetrics, Connectors, KafkaCluster, MemoryCacheSettings, Probe,
+    QuerySettings, Scope, Settings, WriteSettings,
 };
 use svc_engine::{Engine, Flow, Material, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::{ConnectorContent, Status, Timestamp, Workflow, WorkflowContent};
@@ -50,6 +50,7 @@ pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce
 #[derive(Default)]
 pub(crate) struct Setup {
     pub(crate) breakers: Option<BreakerSettings>,
+    pub(crate) kafka: Option<KafkaCluster>,
     /// Whom TLS connections trust, as PEM.
     pub(crate) authority: String,
 }
@@ -81,6 +82,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
                 max_entries: 1000,
                 cleanup_interval: Duration::from_secs(60),
             },
+            kafka: setup.kafka,
         };
         let (metrics, mut registry) = (ConnectorMetrics::default(), Registry::default());
         metrics.register(&mut registry);

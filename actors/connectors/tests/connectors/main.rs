@@ -3,12 +3,15 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 mod breakers;
+mod caches;
 mod confidence;
 mod failures;
+mod kafka;
 mod kit;
 mod lifecycle;
 mod load;
 mod mongo;
 mod mongo_failures;
+mod redis;
 mod requests;
 mod retries;

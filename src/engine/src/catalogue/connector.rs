@@ -106,7 +106,7 @@ pub(super) static PUBLISH_KAFKA: Entry = Entry {
     strict: true,
     fields: &[
         Field::connector("Kafka connector"),
-        Field::string("topic", "Topic").required(),
+        Field::string("topic", "Topic; the connector's own by default"),
         Field::logic("key", "Expression for the record's key").alias("key_logic"),
         Field::logic("value", "Expression for the record's value; without it the whole of data")
             .alias("value_logic"),

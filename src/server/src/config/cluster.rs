@@ -13,7 +13,7 @@ use super::telemetry::host_and_port;
 section! {
     /// Channels fed by Kafka, and what is published to it.
     pub struct Kafka {
-        /// Whether topics are consumed.
+        /// Whether Kafka is spoken to: `publish_kafka` fails while it is off.
         pub enabled: bool = false,
         /// Brokers, each `host:port`.
         pub brokers: Vec<String> = vec!["localhost:9092".into()],

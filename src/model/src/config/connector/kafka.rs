@@ -1,6 +1,6 @@
 //! `config` of a Kafka connector. Credentials of brokers are settings of the server.
 
-use super::fields::{Fields, Gates, check_host, filled, split_port};
+use super::fields::{Fields, Gates, check_host, split_port};
 use crate::config::block::Block;
 use crate::field::FieldError;
 
@@ -12,8 +12,8 @@ const PORT: &str = "9092";
 pub struct KafkaConfig {
     /// `host:port` each; empty for those of the server's settings.
     pub brokers: Vec<String>,
-    /// Kept for readers: a task names the topic it publishes to.
-    pub topic: String,
+    /// Where tasks publish that name no topic.
+    pub topic: Option<String>,
     /// Whether brokers may be private.
     pub allow_private_urls: bool,
     /// Operations that tasks may not use.
@@ -24,11 +24,18 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<KafkaConfig, Vec<FieldError
     let mut fields = Fields::of(block);
     let made = KafkaConfig {
         brokers: fields.require(brokers),
-        topic: fields.require(|block| filled(block, "topic")),
+        topic: fields.read(topic),
         allow_private_urls: fields.flag("allow_private_urls"),
         operations: Gates::read(&mut fields, &["publish"]),
     };
     fields.finish(made)
+}
+
+fn topic(block: &mut Block<'_>) -> Result<Option<String>, FieldError> {
+    match block.string("topic")? {
+        Some(topic) if topic.trim().is_empty() => Err(block.invalid("topic", "must not be empty")),
+        topic => Ok(topic),
+    }
 }
 
 fn brokers(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {

@@ -127,7 +127,7 @@ fn rules_of_a_section_that_is_off_wait_until_it_is_on() {
                  [kafka.auth]\nsecurity_protocol = \"sasl_ssl\"";
     let topics = ["kafka.topics"; 3];
     let sasl = ["kafka.auth.sasl_mechanism", "kafka.auth.sasl_username", "kafka.auth.sasl_password"];
-    let expected = [&["kafka.brokers", "kafka.group_id"][..], &topics, &sasl, &["kafka.enabled"]].concat();
+    let expected = [&["kafka.brokers", "kafka.group_id"][..], &topics, &sasl, &["kafka.topics"]].concat();
     assert_eq!(refused(kafka), expected);
     let traces = "[trace_storage]\nmode = \"async\"\nmax_pending = 0\nasync_workers = 0";
     assert_eq!(refused(traces), ["trace_storage.max_pending", "trace_storage.async_workers"]);
@@ -186,7 +186,8 @@ fn every_unavailable_setting_is_refused() {
         ("server.docs.enabled", "server.docs.enabled = true".into()),
         ("storage.url", "storage.url = \"mysql://h/d\"".into()),
         ("tracing.enabled", "tracing.enabled = true".into()),
-        ("kafka.enabled", "kafka.enabled = true".into()),
+        ("kafka.topics", "kafka.enabled = true\nkafka.topics = [{ topic = \"t\", channel = \"c\" }]".into()),
+        ("kafka.dlq.enabled", "kafka.enabled = true\nkafka.dlq.enabled = true".into()),
         (
             "cluster.enabled",
             "cluster.enabled = true\ncluster.redis_url = \"redis://h\"\nstorage.url = \"postgres://h/d\""

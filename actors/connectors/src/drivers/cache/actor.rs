@@ -1,0 +1,115 @@
+//! The actor of one cache.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, Message};
+use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+
+use super::memory::MemoryCache;
+use super::redis::RedisCache;
+use super::settings::{Backend, CacheSettings};
+use crate::drivers::failure::Failure;
+use crate::drivers::{Driver, Kind, Spot};
+
+/// The text of a key; `None` for a miss.
+#[derive(Message)]
+#[rtype(result = "Result<Option<String>, Failure>")]
+pub(crate) struct Read(pub(crate) String);
+
+/// Keep a text under a key, for ever or for so many seconds. For 0 of them nothing is kept.
+#[derive(Message)]
+#[rtype(result = "Result<(), Failure>")]
+pub(crate) struct Write {
+    pub(crate) key: String,
+    pub(crate) text: String,
+    pub(crate) ttl_secs: Option<u64>,
+}
+
+/// The actor.
+pub(crate) struct CacheActor {
+    store: Store,
+    sweep: Duration,
+}
+
+/// Where this actor's entries are.
+enum Store {
+    Memory(MemoryCache),
+    Redis(RedisCache),
+}
+
+impl Actor for CacheActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        if let Store::Memory(memory) = &self.store {
+            let memory = memory.clone();
+            ctx.run_interval(self.sweep, move |_, _| memory.sweep());
+        }
+    }
+}
+
+impl Supervised for CacheActor {}
+
+impl ReadHandler<Read> for CacheActor {
+    fn read(&self, Read(key): Read) -> Reply<<Read as Message>::Result> {
+        match &self.store {
+            Store::Memory(memory) => Reply::Now(Ok(memory.read(&key))),
+            Store::Redis(redis) => {
+                let redis = redis.clone();
+                Reply::later(async move { redis.read(&key).await })
+            }
+        }
+    }
+}
+
+impl ReadHandler<Write> for CacheActor {
+    fn read(&self, Write { key, text, ttl_secs }: Write) -> Reply<<Write as Message>::Result> {
+        match &self.store {
+            Store::Memory(memory) => {
+                memory.write(key, &text, ttl_secs);
+                Reply::Now(Ok(()))
+            }
+            Store::Redis(redis) => {
+                let redis = redis.clone();
+                Reply::later(async move { redis.write(&key, &text, ttl_secs).await })
+            }
+        }
+    }
+}
+
+/// The way to a cache: its settings, and the actor that asks.
+pub(crate) struct CacheDriver {
+    pub(crate) settings: Arc<CacheSettings>,
+    pub(crate) address: Address<CacheActor>,
+}
+
+impl CacheDriver {
+    pub(crate) async fn start(settings: &Arc<CacheSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
+        let (outbound, pools) = (spot.with.outbound.clone(), spot.pools.clone());
+        let (bounds, of_actor) = (spot.with.memory_cache, Arc::clone(settings));
+        let factory = move |_: Start| {
+            let store = match &of_actor.backend {
+                Backend::Memory => Store::Memory(MemoryCache::new(bounds.max_entries)),
+                Backend::Redis(target) => {
+                    Store::Redis(RedisCache::new(target.clone(), outbound.clone(), pools.slot()))
+                }
+            };
+            let sweep = bounds.cleanup_interval.max(Duration::from_secs(1));
+            std::future::ready(Ok::<_, StartError>(CacheActor { store, sweep }))
+        };
+        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        Ok(Self { settings: Arc::clone(settings), address })
+    }
+}
+
+impl Kind for CacheDriver {
+    const NEEDED: &'static str = "of type cache";
+
+    fn of(driver: &Driver) -> Option<&Self> {
+        match driver {
+            Driver::Cache(cache) => Some(cache),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Entries in the memory of this process, the least recently used of them given up first.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use moka::Expiry;
+use moka::policy::EvictionPolicy;
+use moka::sync::Cache;
+
+/// The entries of one connector. Cheap to clone; clones share them.
+#[derive(Clone)]
+pub(super) struct MemoryCache(Cache<String, Entry>);
+
+#[derive(Clone)]
+struct Entry {
+    text: Arc<str>,
+    life: Option<Duration>,
+}
+
+/// Gives each entry its own life, anew with each write.
+struct Life;
+
+impl Expiry<String, Entry> for Life {
+    fn expire_after_create(&self, _: &String, entry: &Entry, _: Instant) -> Option<Duration> {
+        entry.life
+    }
+
+    fn expire_after_update(
+        &self,
+        _: &String,
+        entry: &Entry,
+        _: Instant,
+        _: Option<Duration>,
+    ) -> Option<Duration> {
+        entry.life
+    }
+}
+
+impl MemoryCache {
+    /// Keeps at most so many entries; any number for 0.
+    pub(super) fn new(max_entries: usize) -> Self {
+        let cache = Cache::builder().expire_after(Life).eviction_policy(EvictionPolicy::lru());
+        let cache = match u64::try_from(max_entries) {
+            Ok(0) | Err(_) => cache,
+            Ok(max) => cache.max_capacity(max),
+        };
+        Self(cache.build())
+    }
+
+    pub(super) fn read(&self, key: &str) -> Option<String> {
+        self.0.get(key).map(|entry| entry.text.as_ref().to_owned())
+    }
+
+    /// Keeps a text; for ever, or for so many seconds. For 0 of them nothing is kept.
+    pub(super) fn write(&self, key: String, text: &str, ttl_secs: Option<u64>) {
+        if ttl_secs == Some(0) {
+            self.0.invalidate(&key);
+        } else {
+            self.0.insert(key, Entry { text: text.into(), life: ttl_secs.map(Duration::from_secs) });
+        }
+    }
+
+    /// Removes what has expired and what is too much.
+    pub(super) fn sweep(&self) {
+        self.0.run_pending_tasks();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn beyond_the_bound_the_least_recently_used_entries_go() {
+        let cache = MemoryCache::new(10);
+        for key in 0..10 {
+            cache.write(key.to_string(), "x", None);
+        }
+        cache.sweep();
+        assert_eq!(cache.read("0").as_deref(), Some("x"));
+        cache.sweep();
+        for key in 10..15 {
+            cache.write(key.to_string(), "x", None);
+        }
+        cache.sweep();
+        assert_eq!(cache.0.entry_count(), 10);
+        assert!(cache.read("0").is_some(), "it was used after the others");
+        assert!(cache.read("1").is_none());
+        assert!(cache.read("14").is_some(), "a new entry is always kept");
+    }
+
+    #[test]
+    fn an_entry_lives_as_long_as_its_last_write_says() {
+        let cache = MemoryCache::new(0);
+        cache.write("k".into(), "short", Some(1));
+        cache.write("k".into(), "long", None);
+        cache.write("gone".into(), "x", Some(1));
+        cache.write("never".into(), "x", Some(0));
+        cache.write("k2".into(), "x", None);
+        cache.write("k2".into(), "x", Some(0));
+        assert!(cache.read("never").is_none() && cache.read("k2").is_none());
+        while cache.read("gone").is_some() {
+            std::thread::yield_now();
+        }
+        while cache.0.entry_count() > 1 {
+            cache.sweep();
+        }
+        assert_eq!(cache.read("k").as_deref(), Some("long"));
+    }
+}

@@ -1,0 +1,149 @@
+//! One connection to a Redis server, shared by all calls and opened again when it broke.
+//!
+//! It is dialled at the addresses that were checked. A call that has no answer in time gives the connection up: what waits on it
+//! goes on to its own end, the next call opens another.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Cmd, ErrorKind, FromRedisValue, RedisError, ServerErrorKind};
+use rustls::pki_types::ServerName;
+use svc_outbound::Outbound;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+
+use super::settings::Target;
+use crate::drivers::Slot;
+use crate::drivers::failure::Failure;
+
+/// How long a connection may take to be ready, and how long an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of a refusal that an error shows.
+const SHOWN: usize = 200;
+
+/// A Redis server. Cheap to clone; clones share the connection.
+#[derive(Clone)]
+pub(super) struct RedisCache {
+    target: Arc<Target>,
+    outbound: Outbound,
+    slot: Slot<Connection>,
+}
+
+#[derive(Clone)]
+pub(super) struct Connection {
+    redis: MultiplexedConnection,
+    driver: Arc<Driver>,
+}
+
+/// The task that reads and writes the socket; ends with the last clone of its connection, or with the socket.
+struct Driver(JoinHandle<()>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl RedisCache {
+    pub(super) fn new(target: Target, outbound: Outbound, slot: Slot<Connection>) -> Self {
+        Self { target: Arc::new(target), outbound, slot }
+    }
+
+    /// The text of a key.
+    pub(super) async fn read(&self, key: &str) -> Result<Option<String>, Failure> {
+        let bytes: Option<Vec<u8>> = self.ask(redis::cmd("GET").arg(key)).await?;
+        Ok(bytes.map(|bytes| match String::from_utf8(bytes) {
+            Ok(text) => text,
+            Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+        }))
+    }
+
+    /// Keeps a text; for ever, or for so many seconds. For 0 of them nothing is kept.
+    pub(super) async fn write(&self, key: &str, text: &str, ttl_secs: Option<u64>) -> Result<(), Failure> {
+        let mut command = Cmd::new();
+        match ttl_secs {
+            None => command.arg("SET").arg(key).arg(text),
+            Some(0) => command.arg("DEL").arg(key),
+            Some(seconds) => command.arg("SET").arg(key).arg(text).arg("EX").arg(seconds),
+        };
+        self.ask::<redis::Value>(&command).await.map(drop)
+    }
+
+    async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Failure> {
+        self.slot.discard(|held| held.driver.0.is_finished());
+        // Bounds the wait for others who open as well.
+        let opened = timeout(PATIENCE, self.slot.get(async || self.target.connect(&self.outbound).await));
+        let connection = opened.await.unwrap_or_else(|_| Err(self.target.late()))?;
+        command.query_async(&mut connection.redis.clone()).await.map_err(|error| {
+            if error.is_timeout() || error.is_unrecoverable_error() {
+                self.slot.discard(|held| Arc::ptr_eq(&held.driver, &connection.driver));
+            }
+            self.target.failed(&error)
+        })
+    }
+}
+
+impl Target {
+    async fn connect(&self, outbound: &Outbound) -> Result<Connection, Failure> {
+        let addresses = outbound.addresses(&self.host, self.port, self.allow_private).await?;
+        let broken = |error: io::Error| self.unreachable(error);
+        let stream = TcpStream::connect(addresses.as_slice()).await.map_err(broken)?;
+        stream.set_nodelay(true).map_err(broken)?;
+        if !self.tls {
+            return self.greet(stream).await;
+        }
+        let name = ServerName::try_from(self.host.clone());
+        let name = name.map_err(|error| self.unreachable(error))?;
+        let tls = TlsConnector::from(Arc::new(outbound.tls()));
+        self.greet(tls.connect(name, stream).await.map_err(broken)?).await
+    }
+
+    /// Logs in, chooses the database, and leaves the rest to a task.
+    async fn greet<S>(&self, stream: S) -> Result<Connection, Failure>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(PATIENCE));
+        let made = MultiplexedConnection::new_with_config(&self.login, stream, config).await;
+        let (redis, driver) = made.map_err(|error| self.failed(&error))?;
+        Ok(Connection { redis, driver: Arc::new(Driver(Handle::current().spawn(driver))) })
+    }
+
+    fn unreachable(&self, cause: impl std::fmt::Display) -> Failure {
+        Failure::Unreachable(format!("no connection to '{}' ({cause})", self.place()))
+    }
+
+    fn late(&self) -> Failure {
+        Failure::Timeout(format!("no answer from '{}' within {} ms", self.place(), PATIENCE.as_millis()))
+    }
+
+    fn failed(&self, error: &RedisError) -> Failure {
+        use ServerErrorKind::{BusyLoading, ClusterDown, MasterDown, TryAgain};
+        let place = self.place();
+        match error.kind() {
+            _ if error.is_timeout() => self.late(),
+            ErrorKind::Io => self.unreachable(error),
+            ErrorKind::Server(BusyLoading | ClusterDown | MasterDown | TryAgain) => {
+                Failure::Unreachable(format!("'{place}' cannot serve now ({})", said(error)))
+            }
+            ErrorKind::AuthenticationFailed => Failure::Refused(format!(
+                "'{place}' refuses the user or the password of the connector; check url"
+            )),
+            _ => Failure::Refused(format!("'{place}' refused ({})", said(error))),
+        }
+    }
+}
+
+/// What the server said, up to where it repeats what it was sent.
+fn said(error: &RedisError) -> String {
+    let code = error.code().unwrap_or_else(|| error.category());
+    let detail = error.detail().unwrap_or_default().split(['\'', '"', '`']).next().unwrap_or_default();
+    let said: String = format!("{code} {detail}").chars().take(SHOWN).collect();
+    said.trim_end_matches([' ', ',', ':']).to_owned()
+}

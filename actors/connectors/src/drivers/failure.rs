@@ -1,0 +1,59 @@
+//! Why a call of a system that does not speak HTTP came to nothing.
+
+use svc_engine::{ErrorCode, TaskError};
+use svc_outbound::AddressError;
+
+/// The cause. Texts name the place and what happened; a secret or an argument of the call is in none of them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The host may not be dialled, or has no address now.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// There is no connection, or it broke off.
+    #[error("{0}")]
+    Unreachable(String),
+    /// There was no answer in time.
+    #[error("{0}")]
+    Timeout(String),
+    /// The system was reached, and refused.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl Failure {
+    /// What it is to a task.
+    pub(crate) fn of(&self, connector: &str) -> TaskError {
+        let code = match self {
+            Self::Address(AddressError::Unresolved { .. }) | Self::Unreachable(_) => ErrorCode::Io,
+            Self::Timeout(_) => ErrorCode::Timeout,
+            Self::Address(AddressError::Malformed(_)) | Self::Refused(_) => ErrorCode::Function,
+            // Says itself what it protects from.
+            Self::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
+        };
+        TaskError::new(code, format!("connector '{connector}': {self}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trying_again_may_help_unless_the_address_or_the_system_refused() {
+        let host = || "cache.example".to_owned();
+        for (failure, code, retryable) in [
+            (Failure::Unreachable("gone".into()), "IO_ERROR", true),
+            (Failure::Timeout("late".into()), "TIMEOUT_ERROR", true),
+            (Failure::Refused("no".into()), "FUNCTION_ERROR", false),
+            (AddressError::Unresolved { host: host(), cause: "none".into() }.into(), "IO_ERROR", true),
+        ] {
+            let error = failure.of("c");
+            assert_eq!((error.code.name(), error.retryable()), (code, retryable));
+            assert!(error.message.starts_with("connector 'c': "), "{}", error.message);
+        }
+        let forbidden = AddressError::Forbidden { host: host(), address: [127, 0, 0, 1].into() };
+        let error = Failure::from(forbidden).of("c");
+        assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
+        assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
+    }
+}

@@ -1,0 +1,22 @@
+//! Whether brokers answer.
+
+use slog::{Discard, Logger, o};
+
+use super::producer::Producer;
+use super::reach::Reach;
+use super::settings::KafkaSettings;
+use crate::handle::Settings;
+use crate::probe::Probe;
+
+/// Asks for the brokers and the topic of the connector, over connections of its own. Nothing is published.
+pub(crate) async fn probe(kafka: &KafkaSettings, with: &Settings) -> Probe {
+    let what = "metadata fetch";
+    let opened = match Reach::new(kafka, with) {
+        Ok(reach) => Producer::open(&reach, kafka.topic.clone(), Logger::root(Discard, o!())).await,
+        Err(off) => Err(off),
+    };
+    match opened {
+        Ok(_) => Probe { reachable: true, supported: true, probe: what, error: None },
+        Err(failure) => Probe::failed(true, what, failure.to_string()),
+    }
+}

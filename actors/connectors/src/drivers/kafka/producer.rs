@@ -1,0 +1,171 @@
+//! A producer: opened when brokers answer, ended where it holds nobody up.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use rdkafka::ClientContext;
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
+use rdkafka::util::Timeout;
+use slog::{Logger, debug, warn};
+
+use super::actor::Publish;
+use super::reach::Reach;
+use crate::drivers::failure::Failure;
+use crate::probe::LIMIT;
+
+/// How long records on their way have when their producer ends.
+const FLUSH: Duration = Duration::from_secs(5);
+
+/// What librdkafka says goes to the service's log. Failures of calls are errors of their tasks; what it says beside
+/// them is for those who look closer.
+struct Said {
+    log: Logger,
+}
+
+impl ClientContext for Said {
+    fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
+        match level {
+            RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical => {
+                warn!(self.log, "the kafka client is in trouble"; "facility" => fac, "said" => message);
+            }
+            _ => debug!(self.log, "the kafka client said"; "facility" => fac, "said" => message),
+        }
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        debug!(self.log, "the kafka client reports an error"; "error" => %error, "reason" => reason);
+    }
+}
+
+/// A producer. Cheap to clone; ends with the last clone.
+#[derive(Clone)]
+pub(super) struct Producer(Arc<Open>);
+
+struct Open(Option<FutureProducer<Said>>);
+
+impl Drop for Open {
+    /// Waits for records and threads, so it is done on a thread of its own; here only where none can be had.
+    fn drop(&mut self) {
+        if let Some(producer) = self.0.take() {
+            let end = move || {
+                let _ = producer.flush(FLUSH);
+                drop(producer);
+            };
+            let _ = thread::Builder::new().name("kafka-flush".to_owned()).spawn(end);
+        }
+    }
+}
+
+impl Producer {
+    /// Waits until a broker has answered. `topic`: what is to be published to, if that is known.
+    ///
+    /// # Errors
+    /// Brokers that may not be dialled or do not answer, or properties that make no producer.
+    pub(super) async fn open(reach: &Reach, topic: Option<String>, log: Logger) -> Result<Self, Failure> {
+        let config = reach.config().await?;
+        let opened = tokio::task::spawn_blocking(move || Self::begin(&config, topic.as_deref(), log)).await;
+        let crashed = |error| Err(Failure::Refused(format!("the producer crashed ({error})")));
+        let (made, brokers) = opened.unwrap_or_else(crashed)?;
+        reach.check(&brokers).await?;
+        Ok(made)
+    }
+
+    /// As [`open`](Self::open), on a thread that may wait; answers the brokers that were named as well.
+    fn begin(
+        config: &ClientConfig,
+        topic: Option<&str>,
+        log: Logger,
+    ) -> Result<(Self, Vec<(String, u16)>), Failure> {
+        let made: FutureProducer<Said> =
+            config.create_with_context(Said { log }).map_err(|error| unusable(&error))?;
+        let metadata = made.client().fetch_metadata(topic, LIMIT);
+        let made = Self(Arc::new(Open(Some(made))));
+        let metadata = metadata.map_err(|error| failed(&error))?;
+        let named = metadata.brokers().iter();
+        let named = named
+            .map(|broker| (broker.host().to_owned(), u16::try_from(broker.port()).unwrap_or_default()))
+            .collect();
+        Ok((made, named))
+    }
+
+    /// Publishes a record and waits until the brokers have it.
+    ///
+    /// # Errors
+    /// Why they may not have it.
+    pub(super) async fn publish(&self, record: &Publish) -> Result<(), Failure> {
+        let Some(producer) = &self.0.0 else {
+            return Err(Failure::Unreachable("the producer has ended".into()));
+        };
+        let mut sent = FutureRecord::to(&record.topic).payload(&record.value);
+        sent.key = record.key.as_ref();
+        let delivered = producer.send(sent, Timeout::After(Duration::ZERO)).await;
+        delivered.map(drop).map_err(|(error, _)| failed(&error))
+    }
+
+    /// Whether it has failed for good, as an idempotent producer does rather than write twice.
+    pub(super) fn is_broken(&self) -> bool {
+        self.0.0.as_ref().is_none_or(|producer| producer.client().fatal_error().is_some())
+    }
+}
+
+/// Why there is no producer. Values of properties are not shown.
+fn unusable(error: &KafkaError) -> Failure {
+    Failure::Refused(match error {
+        KafkaError::ClientConfig(_, _, name, _) => {
+            format!("the property '{name}' of kafka.extra_config or kafka.auth cannot be used")
+        }
+        KafkaError::ClientCreation(why) => format!("there can be no producer ({why})"),
+        other => format!("there can be no producer ({other})"),
+    })
+}
+
+/// What librdkafka's codes are to a caller. It has tried again by itself what may be tried again.
+fn failed(error: &KafkaError) -> Failure {
+    use RDKafkaErrorCode as Code;
+    let Some(code) = error.rdkafka_error_code() else { return Failure::Refused(error.to_string()) };
+    match code {
+        Code::MessageTimedOut | Code::OperationTimedOut | Code::TimedOutQueue | Code::RequestTimedOut => {
+            Failure::Timeout("the brokers did not acknowledge in time".to_owned())
+        }
+        Code::BrokerTransportFailure | Code::AllBrokersDown | Code::Resolve => {
+            Failure::Unreachable(format!("no broker can be reached ({code})"))
+        }
+        Code::QueueFull => Failure::Unreachable("too many records wait for the brokers".to_owned()),
+        Code::PurgeQueue | Code::PurgeInflight | Code::Fatal => {
+            Failure::Unreachable(format!("the producer has ended ({code})"))
+        }
+        code => Failure::Refused(format!("the brokers refused ({code})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_brokers_refuse_is_told_from_what_they_were_not_asked() {
+        let of = |code| failed(&KafkaError::MessageProduction(code)).of("k").code.name();
+        use RDKafkaErrorCode as Code;
+        assert_eq!(of(Code::MessageTimedOut), "TIMEOUT_ERROR");
+        for code in [Code::BrokerTransportFailure, Code::AllBrokersDown, Code::QueueFull, Code::Fatal] {
+            assert_eq!(of(code), "IO_ERROR", "{code:?}");
+        }
+        for code in [Code::MessageSizeTooLarge, Code::TopicAuthorizationFailed, Code::UnknownTopicOrPartition]
+        {
+            assert_eq!(of(code), "FUNCTION_ERROR", "{code:?}");
+        }
+    }
+
+    #[test]
+    fn a_property_that_cannot_be_used_is_named_without_its_value() {
+        let mut config = rdkafka::ClientConfig::new();
+        config.set("security.protocol", "swordfish");
+        let log = Logger::root(slog::Discard, slog::o!());
+        let made = config.create_with_context::<_, FutureProducer<Said>>(Said { log });
+        let refused = unusable(&made.err().unwrap()).to_string();
+        assert!(refused.contains("security.protocol") && !refused.contains("swordfish"), "{refused}");
+    }
+}

@@ -1,0 +1,182 @@
+//! `cache_read` and `cache_write`: one key of a cache.
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+
+use super::call::{ask, channel_of, gate, guarded};
+use super::input::{self, text};
+use crate::drivers::cache::{CacheDriver, Read, Write};
+use crate::handle::Connectors;
+
+/// The longest an entry may live, in seconds: a hundred years. Nobody computes instants safely beyond it.
+const LONGEST_SECS: u64 = 100 * 365 * 86_400;
+
+/// `cache_read`.
+pub(crate) struct CacheRead(pub(crate) Connectors);
+
+/// `cache_write`.
+pub(crate) struct CacheWrite(pub(crate) Connectors);
+
+impl Function for CacheRead {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("cache_read")?;
+        Ok(Box::new(ReadTask {
+            connectors: self.0.clone(),
+            connector: text(table, input, "connector").unwrap_or_default().into(),
+            inputs: Inputs::new(table, input),
+            output: input::path(text(table, input, "output").unwrap_or("data"))?,
+        }))
+    }
+}
+
+impl Function for CacheWrite {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        let given = input.get("ttl_secs").filter(|value| value.is_number());
+        if let Some(why) = given.and_then(|value| ttl(value).err()) {
+            errors.push(FieldError::invalid(format!("{at}.ttl_secs"), why));
+        }
+    }
+
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("cache_write")?;
+        Ok(Box::new(WriteTask {
+            connectors: self.0.clone(),
+            connector: text(table, input, "connector").unwrap_or_default().into(),
+            inputs: Inputs::new(table, input),
+        }))
+    }
+}
+
+struct ReadTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    inputs: Inputs,
+    output: Path,
+}
+
+impl Task for ReadTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let key = key(self.inputs.fold(cx, "key"))?;
+            let call = async {
+                let message = |driver: &CacheDriver| {
+                    gate(&driver.settings.operations, "read", &self.connector)?;
+                    Ok((driver.address.clone(), Read(key.clone())))
+                };
+                let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
+                answer.map_err(|failure| failure.of(&self.connector))
+            };
+            let found = guarded(&self.connectors, &channel_of(cx), &self.connector, call).await?;
+            cx.write(&self.output, found.map(value).unwrap_or_default())?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+struct WriteTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    inputs: Inputs,
+}
+
+impl Task for WriteTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let key = key(self.inputs.fold(cx, "key"))?;
+            let text = self.inputs.fold(cx, "value").to_string();
+            let ttl_secs = match self.inputs.fold(cx, "ttl_secs") {
+                Value::Null => None,
+                given => Some(ttl(&given).map_err(|why| TaskError::validation(format!("ttl_secs: {why}")))?),
+            };
+            let call = async {
+                let message = |driver: &CacheDriver| {
+                    gate(&driver.settings.operations, "write", &self.connector)?;
+                    let write = Write { key: key.clone(), text: text.clone(), ttl_secs };
+                    Ok((driver.address.clone(), write))
+                };
+                let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
+                answer.map_err(|failure| failure.of(&self.connector))
+            };
+            guarded(&self.connectors, &channel_of(cx), &self.connector, call).await?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+/// The key a value stands for.
+fn key(value: Value) -> Result<String, TaskError> {
+    match value {
+        Value::String(key) => Ok(key),
+        Value::Number(_) | Value::Bool(_) => Ok(value.to_string()),
+        Value::Null => Err(TaskError::validation("key: required")),
+        other => {
+            let mismatch = FieldError::type_mismatch("key", "string", &other);
+            Err(TaskError::validation(format!("key: {}", mismatch.message)))
+        }
+    }
+}
+
+/// What a cached text stands for; one that is no JSON stands for itself.
+fn value(text: String) -> Value {
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+/// The whole seconds a value stands for.
+fn ttl(value: &Value) -> Result<u64, String> {
+    // Arithmetic may have made a whole number a float.
+    let float = value.as_f64().filter(|seconds| seconds.fract() == 0.0 && *seconds >= 0.0);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole, not negative, and bounded below"
+    )]
+    let whole = value.as_u64().or_else(|| float.map(|seconds| seconds as u64));
+    whole
+        .filter(|seconds| *seconds <= LONGEST_SECS)
+        .ok_or_else(|| format!("must be a whole number from 0 to {LONGEST_SECS}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_booleans_are_keys_and_what_is_no_scalar_is_none() {
+        for (given, due) in [(json!("k"), "k"), (json!(7), "7"), (json!(true), "true"), (json!(""), "")] {
+            assert_eq!(key(given).unwrap(), due);
+        }
+        for wrong in [json!(null), json!([1]), json!({"a": 1})] {
+            let error = key(wrong).unwrap_err();
+            assert_eq!(error.code.name(), "VALIDATION_ERROR");
+            assert!(error.message.starts_with("key: "), "{}", error.message);
+        }
+    }
+
+    #[test]
+    fn a_text_that_parses_is_what_it_says_and_any_other_is_itself() {
+        for (text, due) in [
+            (r#"{"a":[1,null]}"#, json!({"a": [1, null]})),
+            ("7", json!(7)),
+            (r#""x""#, json!("x")),
+            ("null", json!(null)),
+            ("not json", json!("not json")),
+            ("", json!("")),
+        ] {
+            assert_eq!(value(text.to_owned()), due);
+        }
+    }
+
+    #[test]
+    fn a_life_is_a_whole_number_of_seconds() {
+        assert_eq!([ttl(&json!(0)), ttl(&json!(60)), ttl(&json!(60.0))], [Ok(0), Ok(60), Ok(60)]);
+        for wrong in [json!(-1), json!(0.5), json!(LONGEST_SECS + 1), json!(1e300), json!("60")] {
+            assert!(ttl(&wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! `publish_kafka`: one record, acknowledged by the brokers.
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_engine::{CompileCx, Concealed, Expression, Function, Outcome, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+
+use super::call::{ask, channel_of, gate, guarded};
+use super::input::{self, text};
+use crate::drivers::kafka::{KafkaDriver, Publish};
+use crate::handle::Connectors;
+
+/// The function.
+pub(crate) struct PublishKafka(pub(crate) Connectors);
+
+impl Function for PublishKafka {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        if input.get("topic").and_then(Value::as_str).is_some_and(|topic| topic.trim().is_empty()) {
+            errors.push(FieldError::invalid(format!("{at}.topic"), "a topic has a name"));
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("publish_kafka")?;
+        let logic = |name: &str, alias: &str| {
+            let source = input.get(alias).or_else(|| input.get(name)).filter(|source| !source.is_null());
+            let compiled = source.map(|source| cx.expression(source)).transpose();
+            compiled.map_err(|reason| format!("{name}: {reason}"))
+        };
+        Ok(Box::new(PublishTask {
+            connectors: self.0.clone(),
+            connector: text(table, input, "connector").unwrap_or_default().into(),
+            topic: text(table, input, "topic").map(str::to_owned),
+            key: logic("key", "key_logic")?,
+            value: logic("value", "value_logic")?,
+        }))
+    }
+}
+
+struct PublishTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    topic: Option<String>,
+    key: Option<Expression>,
+    /// The whole of `data` when there is none.
+    value: Option<Expression>,
+}
+
+impl Task for PublishTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let mut concealed = cx.concealed().clone();
+            self.publish(cx, &mut concealed).await.map_err(|mut error| {
+                error.conceal(&concealed);
+                error
+            })?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+impl PublishTask {
+    async fn publish(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<(), TaskError> {
+        let key = match &self.key {
+            Some(logic) => key(cx.confide(logic, concealed)?),
+            None => None,
+        };
+        let value = match &self.value {
+            Some(logic) => cx.confide(logic, concealed)?.to_string(),
+            None => cx.message().data.to_string(),
+        };
+        let message = |driver: &KafkaDriver| {
+            gate(&driver.settings.operations, "publish", &self.connector)?;
+            let topic = self.topic.clone().or_else(|| driver.settings.topic.clone());
+            let topic = topic.ok_or_else(|| {
+                let connector = &self.connector;
+                TaskError::validation(format!("topic: required; connector '{connector}' names none either"))
+            })?;
+            Ok((driver.address.clone(), Publish { topic, key: key.clone(), value: value.clone() }))
+        };
+        let call = async {
+            let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
+            answer.map_err(|failure| failure.of(&self.connector))
+        };
+        guarded(&self.connectors, &channel_of(cx), &self.connector, call).await
+    }
+}
+
+/// The key of a record: text, and what is none as its JSON. Null is no key.
+fn key(value: Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(key) => Some(key),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_a_text_and_null_is_none() {
+        assert_eq!(key(json!(null)), None);
+        for (given, due) in
+            [(json!("k"), "k"), (json!(""), ""), (json!(7), "7"), (json!({"a": 1}), r#"{"a":1}"#)]
+        {
+            assert_eq!(key(given).as_deref(), Some(due));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What caches do whatever their backend.
+
+use serde_json::{Value, json};
+use svc_testkit::redis::Redis;
+
+use crate::kit::{World, run};
+
+/// Runs a test over a cache in memory, then over one in Redis where there is one.
+fn each(test: impl AsyncFn(&World, &str)) {
+    run(async |world| {
+        world.put("memory", "cache", true, json!({"backend": "memory"})).await;
+        test(world, "memory").await;
+        let Some(redis) = Redis::own() else { return };
+        let config = json!({"backend": "redis", "url": redis.url(), "allow_private_urls": true});
+        world.put("redis", "cache", true, config).await;
+        test(world, "redis").await;
+    });
+}
+
+pub(crate) async fn read(world: &World, connector: &str, key: Value) -> Value {
+    let input = json!({"connector": connector, "key": key, "output": "data.found"});
+    world.done("cache_read", input, Value::Null).await["found"].take()
+}
+
+pub(crate) async fn write(world: &World, connector: &str, more: Value) {
+    let mut input = json!({"connector": connector});
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    assert_eq!(world.done("cache_write", input, Value::Null).await, json!({}), "it writes no data");
+}
+
+#[test]
+fn what_is_written_is_read_and_a_miss_is_null() {
+    each(async |world, cache| {
+        assert_eq!(read(world, cache, json!("k")).await, Value::Null);
+        for value in
+            [json!({"b": 1, "a": [null, 1.5, "é"]}), json!("text"), json!("7"), json!(7), json!(false)]
+        {
+            write(world, cache, json!({"key": "k", "value": value})).await;
+            assert_eq!(read(world, cache, json!("k")).await, value, "{cache}");
+        }
+        assert_eq!(read(world, cache, json!("other")).await, Value::Null);
+    });
+}
+
+#[test]
+fn keys_and_values_are_folded_over_the_message() {
+    each(async |world, cache| {
+        let input = json!({"connector": cache, "key": {"var": "payload.id"}, "value": {"of": {"var": "payload"}},
+            "ttl_secs": {"var": "payload.ttl"}});
+        let payload = json!({"id": 7, "ttl": 60.0});
+        world.done("cache_write", input.clone(), payload.clone()).await;
+        assert_eq!(read(world, cache, json!("7")).await, json!({"of": payload}));
+        for (payload, named) in [
+            (json!({"id": [1]}), "key: "),
+            (json!({}), "key: required"),
+            (json!({"id": 1, "ttl": -1}), "ttl_secs: "),
+            (json!({"id": 1, "ttl": 0.5}), "ttl_secs: "),
+        ] {
+            let error = world.failed("cache_write", input.clone(), payload).await;
+            assert_eq!(error.code.name(), "VALIDATION_ERROR");
+            assert!(error.message.starts_with(named), "{}", error.message);
+        }
+    });
+}
+
+#[test]
+fn an_entry_is_gone_when_its_time_is_over() {
+    each(async |world, cache| {
+        write(world, cache, json!({"key": "long", "value": 1, "ttl_secs": 3600})).await;
+        write(world, cache, json!({"key": "short", "value": 1, "ttl_secs": 1})).await;
+        while read(world, cache, json!("short")).await != Value::Null {}
+        assert_eq!(read(world, cache, json!("long")).await, 1);
+        write(world, cache, json!({"key": "long", "value": 2, "ttl_secs": 0})).await;
+        assert_eq!(read(world, cache, json!("long")).await, Value::Null, "no time to live is no entry");
+    });
+}
+
+#[test]
+fn an_operation_that_the_connector_does_not_allow_is_not_done() {
+    run(async |world| {
+        let gates = json!({"backend": "memory", "operations": {"write": false}});
+        world.put("m", "cache", true, gates).await;
+        let error =
+            world.failed("cache_write", json!({"connector": "m", "key": "k", "value": 1}), Value::Null).await;
+        assert_eq!(error.code.name(), "connector_detail");
+        assert_eq!(error.message, "connector 'm' does not allow the operation write");
+        assert_eq!(read(world, "m", json!("k")).await, Value::Null);
+        world.put("h", "http", true, json!({"url": "http://localhost:1"})).await;
+        let error = world.failed("cache_read", json!({"connector": "h", "key": "k"}), Value::Null).await;
+        assert_eq!(error.code.name(), "connector_detail");
+        assert_eq!(error.message, "connector 'h' is not of type cache");
+    });
+}
+
+#[test]
+fn entries_in_memory_belong_to_one_connector_as_it_is() {
+    run(async |world| {
+        for name in ["one", "other"] {
+            world.put(name, "cache", true, json!({"backend": "memory"})).await;
+        }
+        write(world, "one", json!({"key": "k", "value": 1})).await;
+        assert_eq!(read(world, "other", json!("k")).await, Value::Null);
+        world.connectors.reload(svc_connectors::Scope::All).await.unwrap();
+        assert_eq!(read(world, "one", json!("k")).await, 1, "a reload that finds the same keeps them");
+        world.put("one", "cache", true, json!({"backend": "memory", "operations": {"read": true}})).await;
+        assert_eq!(read(world, "one", json!("k")).await, Value::Null, "a change begins with none");
+        assert!(world.probe("one").await.reachable);
+    });
+}

@@ -1,0 +1,180 @@
+//! Records that are published, against a cluster that librdkafka plays.
+
+use std::net::TcpListener;
+
+use rdkafka::consumer::{Consumer, StreamConsumer};
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::DefaultProducerContext;
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
+use serde_json::{Value, json};
+use svc_connectors::KafkaCluster;
+
+use crate::kit::{Setup, World, run, run_in};
+
+type Cluster = MockCluster<'static, DefaultProducerContext>;
+
+fn cluster(topic: &str) -> Cluster {
+    let cluster = MockCluster::new(1).unwrap();
+    cluster.create_topic(topic, 1, 1).unwrap();
+    cluster
+}
+
+/// A server whose own cluster is this one, and whose producers give up soon.
+fn setup(cluster: &Cluster) -> Setup {
+    let properties = [("message.timeout.ms", "3000"), ("reconnect.backoff.max.ms", "100")];
+    let properties = properties.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let brokers = vec![cluster.bootstrap_servers()];
+    Setup { kafka: Some(KafkaCluster { brokers, properties }), ..Setup::default() }
+}
+
+/// Stores a connector at a cluster as `k`.
+async fn connect(world: &World, brokers: &str, more: Value) {
+    let mut config = json!({"brokers": [brokers], "allow_private_urls": true});
+    config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    world.put("k", "kafka", true, config).await;
+}
+
+/// Keys and values of the first records of a topic.
+async fn records(cluster: &Cluster, topic: &str, count: usize) -> Vec<(Option<String>, Value)> {
+    let consumer: StreamConsumer = ClientConfig::new()
+        .set("bootstrap.servers", cluster.bootstrap_servers())
+        .set("group.id", "test")
+        .create()
+        .unwrap();
+    let mut partitions = TopicPartitionList::new();
+    partitions.add_partition_offset(topic, 0, Offset::Beginning).unwrap();
+    consumer.assign(&partitions).unwrap();
+    let mut records = Vec::new();
+    while records.len() < count {
+        let record = consumer.recv().await.unwrap();
+        let key = record.key().map(|key| String::from_utf8(key.to_vec()).unwrap());
+        records.push((key, serde_json::from_slice(record.payload().unwrap()).unwrap()));
+    }
+    records
+}
+
+fn publish(more: Value) -> Value {
+    let mut input = json!({"connector": "k", "topic": "t"});
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    input
+}
+
+#[test]
+fn key_and_value_are_what_their_expressions_say_and_the_value_else_all_data() {
+    let cluster = cluster("t");
+    run_in(setup(&cluster), async |world| {
+        connect(world, &cluster.bootstrap_servers(), json!({"topic": "t"})).await;
+        let payload = json!({"id": 7, "lines": [1, 2]});
+        for input in [
+            publish(
+                json!({"key_logic": {"cat": ["order-", {"var": "payload.id"}]}, "value_logic": {"var": "payload"}}),
+            ),
+            publish(json!({"key": {"var": "payload.id"}, "value": {"var": "payload.lines"}})),
+            publish(json!({"key_logic": {"var": "payload.none"}})),
+            json!({"connector": "k", "value": {"var": "payload.id"}}),
+        ] {
+            assert_eq!(
+                world.done("publish_kafka", input, payload.clone()).await,
+                json!({}),
+                "it writes no data"
+            );
+        }
+        let due = [
+            (Some("order-7".to_owned()), payload),
+            (Some("7".to_owned()), json!([1, 2])),
+            (None, json!({})),
+            (None, json!(7)),
+        ];
+        assert_eq!(records(&cluster, "t", due.len()).await, due);
+        let probe = world.probe("k").await;
+        assert!(probe.reachable && probe.supported, "{probe:?}");
+    });
+}
+
+#[test]
+fn a_connector_without_brokers_leads_to_the_servers_own() {
+    let cluster = cluster("t");
+    run_in(setup(&cluster), async |world| {
+        world.put("k", "kafka", true, json!({"brokers": []})).await;
+        world.done("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
+        assert_eq!(records(&cluster, "t", 1).await, [(None, json!(1))]);
+        let error = world.failed("publish_kafka", json!({"connector": "k"}), Value::Null).await;
+        assert_eq!(error.code.name(), "VALIDATION_ERROR");
+        assert!(error.message.starts_with("topic: required"), "{}", error.message);
+        world.put("k", "kafka", true, json!({"brokers": [], "operations": {"publish": false}})).await;
+        let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+        assert_eq!(error.code.name(), "connector_detail");
+    });
+}
+
+#[test]
+fn where_kafka_is_off_the_task_fails_and_says_so() {
+    run(async |world| {
+        world.put("k", "kafka", true, json!({"brokers": []})).await;
+        let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+        assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
+        assert_eq!(error.message, "connector 'k': Kafka is off on this server; set kafka.enabled");
+        assert!(!world.probe("k").await.reachable);
+    });
+}
+
+#[test]
+fn what_may_pass_is_tried_again_and_what_is_refused_is_not() {
+    let cluster = cluster("t");
+    run_in(setup(&cluster), async |world| {
+        connect(world, &cluster.bootstrap_servers(), json!({})).await;
+        let moving = [RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION; 2];
+        cluster.request_errors(RDKafkaApiKey::Produce, &moving);
+        world.done("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
+        assert_eq!(records(&cluster, "t", 1).await, [(None, json!(1))], "once");
+        cluster
+            .request_errors(RDKafkaApiKey::Produce, &[RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE]);
+        let error = world.failed("publish_kafka", publish(json!({"value": 2})), Value::Null).await;
+        assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false), "{}", error.message);
+        let large = json!({"value": {"var": "payload"}});
+        let error = world.failed("publish_kafka", publish(large), json!("x".repeat(2_000_000))).await;
+        assert_eq!(error.code.name(), "FUNCTION_ERROR", "{}", error.message);
+        assert!(error.message.len() < 200, "the record is not repeated");
+        world.done("publish_kafka", publish(json!({"value": 3})), Value::Null).await;
+    });
+}
+
+#[test]
+fn brokers_that_go_away_and_come_back_cost_the_records_between() {
+    let cluster = cluster("t");
+    run_in(setup(&cluster), async |world| {
+        connect(world, &cluster.bootstrap_servers(), json!({})).await;
+        world.done("publish_kafka", publish(json!({"value": 1})), Value::Null).await;
+        cluster.broker_down(-1).unwrap();
+        let error = world.failed("publish_kafka", publish(json!({"value": 2})), Value::Null).await;
+        assert!(["TIMEOUT_ERROR", "IO_ERROR"].contains(&error.code.name()), "{error:?}");
+        assert!(error.retryable());
+        cluster.broker_up(-1).unwrap();
+        // The first one may still find the old connection.
+        while world.task("publish_kafka", publish(json!({"value": 3})), Value::Null).await.failure.is_some() {
+        }
+        let written = records(&cluster, "t", 2).await;
+        assert_eq!(written[1].1, 3, "{written:?}");
+    });
+}
+
+#[test]
+fn brokers_that_are_not_there_are_told_from_those_nobody_may_ask() {
+    let cluster = cluster("t");
+    run_in(setup(&cluster), async |world| {
+        let gone = {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            listener.local_addr().unwrap().to_string()
+        };
+        connect(world, &gone, json!({})).await;
+        let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+        assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
+        for broker in [cluster.bootstrap_servers(), "localhost:1".to_owned()] {
+            connect(world, &broker, json!({"allow_private_urls": false})).await;
+            let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
+            assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
+            assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
+        }
+    });
+}
