@@ -3,8 +3,9 @@
 //! Owns a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), an HTTPS
 //! server that does as it is told ([`tls`]), a secret store ([`vault`]), secrets that are recognised wherever they come
 //! out ([`canary`]), addresses that must not be reached ([`spellings`]) and who would notice ([`trap`]), a real PostgreSQL
-//! ([`postgres`]) and Redis ([`redis`]), a server of MongoDB's protocol ([`mongo`]), schedules ([`cron`]) and who watches their runs
-//! ([`witness`]), and the loading of an example directory through the admin API ([`example`]). It never links the service:
+//! ([`postgres`]), Redis ([`redis`]), mail server ([`smtp`]) and object store ([`s3`]), a server of MongoDB's protocol
+//! ([`mongo`]), schedules ([`cron`]) and who watches their runs ([`witness`]), child processes that end with the test
+//! ([`process`]), and the loading of an example directory through the admin API ([`example`]). It never links the service:
 //! everything goes over a socket, as a user's client would.
 
 pub mod canary;
@@ -14,8 +15,11 @@ pub mod http;
 pub mod mongo;
 pub mod peer;
 pub mod postgres;
+pub mod process;
 pub mod redis;
+pub mod s3;
 pub mod server;
+pub mod smtp;
 pub mod spellings;
 pub mod tls;
 pub mod trap;

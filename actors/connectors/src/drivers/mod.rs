@@ -9,6 +9,8 @@ pub(crate) mod http;
 pub(crate) mod kafka;
 pub(crate) mod mongo;
 mod pool;
+pub(crate) mod smtp;
+pub(crate) mod storage;
 
 use std::sync::Arc;
 
@@ -25,6 +27,8 @@ use http::{HttpDriver, HttpSettings};
 use kafka::{KafkaDriver, KafkaSettings};
 use mongo::{MongoDriver, MongoSettings};
 pub(crate) use pool::{OpenPools, Slot};
+use smtp::{SmtpDriver, SmtpSettings};
+use storage::{StorageDriver, StorageSettings};
 
 /// The settings of a connector, ready for use.
 #[derive(Clone)]
@@ -34,6 +38,8 @@ pub(crate) enum Ready {
     Es(Arc<EsSettings>),
     Mongo(Arc<MongoSettings>),
     Kafka(Arc<KafkaSettings>),
+    Smtp(Arc<SmtpSettings>),
+    Storage(Arc<StorageSettings>),
 }
 
 /// What carries a connector's calls out.
@@ -43,6 +49,8 @@ pub(crate) enum Driver {
     Es(EsDriver),
     Mongo(MongoDriver),
     Kafka(KafkaDriver),
+    Smtp(SmtpDriver),
+    Storage(StorageDriver),
 }
 
 /// One kind of [`Driver`].
@@ -90,6 +98,12 @@ impl Ready {
             {
                 MongoSettings::new(&config).map(|settings| Self::Mongo(Arc::new(settings)))
             }
+            ConnectorConfig::Smtp(config) => {
+                SmtpSettings::new(&config).map(|settings| Self::Smtp(Arc::new(settings)))
+            }
+            ConnectorConfig::Storage(config) => {
+                StorageSettings::new(&config).map(|settings| Self::Storage(Arc::new(settings)))
+            }
             // Better a named failure than a connector that claims to be in use.
             other => Err(format!("connectors of type {} are not served by this version", other.kind())),
         }
@@ -97,8 +111,8 @@ impl Ready {
 
     /// Whether connectors of a type can be tried out.
     pub(crate) const fn probes(kind: ConnectorType) -> bool {
-        use ConnectorType::{Cache, Db, Es, Http, Kafka};
-        matches!(kind, Cache | Db | Es | Http | Kafka)
+        use ConnectorType::{Cache, Db, Es, Http, Kafka, Smtp, Storage};
+        matches!(kind, Cache | Db | Es | Http | Kafka | Smtp | Storage)
     }
 
     /// Asks what the settings lead to, beside whatever runs of them.
@@ -109,6 +123,8 @@ impl Ready {
             Self::Http(settings) => http::probe(settings, &with.outbound).await,
             Self::Es(settings) => es::probe(settings, &with.outbound).await,
             Self::Mongo(settings) => mongo::probe(settings, &with.outbound).await,
+            Self::Smtp(settings) => smtp::probe(settings, &with.outbound).await,
+            Self::Storage(settings) => storage::probe(settings, &with.outbound).await,
         }
     }
 
@@ -123,6 +139,8 @@ impl Ready {
             Self::Http(settings) => HttpDriver::start(settings, spot).await.map(Driver::Http),
             Self::Es(settings) => EsDriver::start(settings, spot).await.map(Driver::Es),
             Self::Mongo(settings) => MongoDriver::start(settings, spot).await.map(Driver::Mongo),
+            Self::Smtp(settings) => SmtpDriver::start(settings, spot).await.map(Driver::Smtp),
+            Self::Storage(settings) => StorageDriver::start(settings, spot).await.map(Driver::Storage),
         }
     }
 }

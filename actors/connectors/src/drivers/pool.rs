@@ -103,6 +103,13 @@ impl<P> Slot<P> {
     }
 }
 
+impl<P: Clone> Slot<P> {
+    /// The pool, if it is open; this is no use of it.
+    pub(crate) fn opened(&self) -> Option<P> {
+        self.held.pool.lock().ok()?.get().cloned()
+    }
+}
+
 impl<P> Clone for Slot<P> {
     fn clone(&self) -> Self {
         Self { held: Arc::clone(&self.held), open: self.open.clone() }

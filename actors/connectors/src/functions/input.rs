@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use svc_engine::catalogue::{self, Entry};
-use svc_engine::{CompileCx, Expression, Path};
+use svc_engine::{CompileCx, Expression, Path, Template};
 use svc_model::FieldError;
 
 /// The table of a function.
@@ -45,6 +45,16 @@ impl Either {
 /// Where a result goes.
 pub(crate) fn path(text: &str) -> Result<Path, String> {
     Path::parse_target(text).map_err(|error| format!("output: {error}"))
+}
+
+/// Where the result of a function goes that has one always; without a path it becomes the whole of `data`.
+pub(crate) fn output(table: &Entry, input: &Value) -> Result<Path, String> {
+    path(text(table, input, "output").unwrap_or("data"))
+}
+
+/// The value of a resolvable input that no message changes.
+pub(crate) fn fixed(input: &Map<String, Value>, field: &str) -> Option<Value> {
+    Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
 }
 
 /// The longest time that is waited for anything, in milliseconds: a day.

@@ -9,6 +9,9 @@ mod publish_kafka;
 mod request;
 mod response;
 mod retry;
+mod send_email;
+mod storage_head;
+mod storage_presign;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,4 +62,7 @@ pub fn register(builder: EngineBuilder, connectors: &Connectors, settings: CallS
         .function("mongo_read", Arc::new(mongo::MongoRead::new(connectors.clone(), settings.query)))
         .function("mongo_write", Arc::new(mongo::MongoWrite::new(connectors.clone(), settings.write)))
         .function("mongo_aggregate", Arc::new(mongo::MongoAggregate::new(connectors.clone(), settings.query)))
+        .function("send_email", Arc::new(send_email::SendEmail::new(connectors.clone())))
+        .function("storage_head", Arc::new(storage_head::StorageHead::new(connectors.clone())))
+        .function("storage_presign", Arc::new(storage_presign::StoragePresign::new(connectors.clone())))
 }

@@ -46,6 +46,11 @@ pub(crate) fn run_with(breakers: Option<BreakerSettings>, test: impl AsyncFnOnce
     run_in(Setup { breakers, ..Setup::default() }, test);
 }
 
+/// As [`run`], trusting an authority, as PEM.
+pub(crate) fn run_trusting(authority: &str, test: impl AsyncFnOnce(&World)) {
+    run_in(Setup { authority: authority.to_owned(), ..Setup::default() }, test);
+}
+
 /// What a world is made with.
 #[derive(Default)]
 pub(crate) struct Setup {
@@ -159,13 +164,13 @@ impl World {
 
     /// Runs one `http_call` of the connector `c` over a payload.
     pub(crate) async fn run(&self, input: Value, payload: Value) -> RunOutcome {
-        let mut input = input;
-        input.as_object_mut().unwrap().entry("connector").or_insert(json!("c"));
         self.task("http_call", input, payload).await
     }
 
-    /// Runs one task over a payload.
+    /// Runs one task of a function, by default with the connector `c`, over a payload.
     pub(crate) async fn task(&self, function: &str, input: Value, payload: Value) -> RunOutcome {
+        let mut input = input;
+        input.as_object_mut().unwrap().entry("connector").or_insert(json!("c"));
         let tasks = json!([{"id": "t", "name": "T", "function": {"name": function, "input": input}}]);
         let workflow = Workflow {
             workflow_id: "w".into(),

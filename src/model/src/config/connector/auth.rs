@@ -1,6 +1,5 @@
 //! `auth` of an http connector.
 
-use super::is_open;
 use crate::config::SecretText;
 use crate::config::block::Block;
 use crate::config::guards::is_token;
@@ -62,9 +61,13 @@ const OAUTH2_TEXTS: [&str; 9] = [
 
 /// The block `auth`, unless it is still open which it is.
 pub(super) fn read(block: &mut Block<'_>) -> Result<Option<HttpAuth>, FieldError> {
-    let open =
-        block.map("auth").ok().flatten().and_then(|auth| auth.get("type")?.as_str()).is_some_and(is_open);
-    if open { Ok(None) } else { block.block("auth", parse) }
+    if is_open(block) { Ok(None) } else { block.block("auth", parse) }
+}
+
+/// Whether the `type` of the block `auth` is not yet what will be used.
+pub(super) fn is_open(block: &mut Block<'_>) -> bool {
+    let auth = block.map("auth").ok().flatten();
+    auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(super::is_open)
 }
 
 fn parse(block: &mut Block<'_>) -> Result<HttpAuth, FieldError> {
@@ -77,7 +80,7 @@ fn parse(block: &mut Block<'_>) -> Result<HttpAuth, FieldError> {
         },
         Scheme::ApiKey => {
             let header = block.required_string("header")?;
-            if !is_open(&header) && !is_token(&header) {
+            if !super::is_open(&header) && !is_token(&header) {
                 return Err(block.invalid("header", "this is no header name"));
             }
             HttpAuth::ApiKey { header, key: credential(block, "key")? }

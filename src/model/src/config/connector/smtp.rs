@@ -50,7 +50,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<SmtpConfig, Vec<FieldError>
         host: fields.require(host),
         port: port(&mut fields, SUBMISSION),
         tls: fields.choice("tls", &TLS).unwrap_or(SmtpTls::StartTls),
-        auth: fields.read(|block| block.block("auth", auth)).flatten(),
+        auth: fields.read(auth).flatten(),
         from: fields.require(from),
         allow_from_override: fields.flag("allow_from_override"),
         allow_private_urls: fields.flag("allow_private_urls"),
@@ -68,7 +68,12 @@ fn host(block: &mut Block<'_>) -> Result<String, FieldError> {
     Ok(host)
 }
 
-fn auth(block: &mut Block<'_>) -> Result<Option<(SecretText, SecretText)>, FieldError> {
+/// The block `auth`, unless it is still open which it is.
+fn auth(block: &mut Block<'_>) -> Result<Option<Option<(SecretText, SecretText)>>, FieldError> {
+    if super::auth::is_open(block) { Ok(None) } else { block.block("auth", credentials) }
+}
+
+fn credentials(block: &mut Block<'_>) -> Result<Option<(SecretText, SecretText)>, FieldError> {
     match block.choice("type", &[("none", false), ("basic", true)])? {
         None | Some(false) => Ok(None),
         Some(true) => Ok(Some((

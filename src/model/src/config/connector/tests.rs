@@ -141,6 +141,7 @@ fn any_text_may_still_be_open() {
         (Cache, json!({"backend": "${BACKEND}"})),
         (Kafka, json!({"brokers": ["${HOST}:${PORT}"], "topic": "${T}"})),
         (Smtp, json!({"host": "${H}", "tls": "env://TLS", "from": "env://FROM"})),
+        (Smtp, json!({"host": "${H}", "from": "a@b", "auth": {"type": "${AUTH}", "username": "u"}})),
         (
             Storage,
             json!({"provider": "${P}", "endpoint": "${E}", "region": "${R}", "bucket": "b", "access_key": "env://A", "secret_key": "env://S"}),

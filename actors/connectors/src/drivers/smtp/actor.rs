@@ -1,0 +1,243 @@
+//! The actor of one mail server.
+//!
+//! Owns the connections to it, at most four of them waiting, none longer than a minute. Messages in: [`Hand`], read-only, so
+//! that calls run side by side; one that is dropped ends its connection, and with it a mail that is not complete. A
+//! connection waits only between two whole conversations, and is asked before it is used again. A mail is handed over at
+//! most once: nothing here sends one again. A restart opens new connections; nothing else is lost with it.
+
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use actix::{Actor, AsyncContext, Message, WrapFuture};
+use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+use lettre::address::Envelope;
+use lettre::transport::smtp::client::AsyncSmtpConnection;
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
+use lettre::transport::smtp::extension::{Extension, MailBodyParameter, MailParameter};
+use svc_outbound::Outbound;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::dial::dial;
+use super::error::{MailError, Step};
+use super::idle::{AGE, Idle};
+use super::settings::SmtpSettings;
+use crate::drivers::{Driver, Kind, Slot, Spot};
+
+/// How often connections that waited too long are closed.
+const SWEEP: Duration = Duration::from_secs(AGE.as_secs() / 4);
+/// How long a goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(1);
+
+/// A mail, ready to be sent.
+#[derive(Clone)]
+pub(crate) struct Letter {
+    /// From whom, and to whom.
+    pub(crate) envelope: Envelope,
+    /// Headers and body.
+    pub(crate) content: Arc<[u8]>,
+}
+
+/// Hand a mail over, once. Answers what the server said when it took it.
+#[derive(Message)]
+#[rtype(result = "Result<String, MailError>")]
+pub(crate) struct Hand(pub(crate) Letter);
+
+/// The actor.
+pub(crate) struct SmtpActor {
+    line: Line,
+    slot: Slot<Waiting>,
+}
+
+/// How the server is reached.
+#[derive(Clone)]
+struct Line {
+    settings: Arc<SmtpSettings>,
+    outbound: Outbound,
+}
+
+/// The connections that wait.
+#[derive(Clone, Default)]
+struct Waiting(Arc<Mutex<Idle<AsyncSmtpConnection>>>);
+
+impl Waiting {
+    fn lock(&self) -> MutexGuard<'_, Idle<AsyncSmtpConnection>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    async fn hand(&self, letter: &Letter, waiting: &Waiting) -> Result<String, MailError> {
+        let mut connection = match self.waiting(waiting).await {
+            Some(connection) => connection,
+            None => dial(&self.settings, &self.outbound).await?,
+        };
+        let deadline = Instant::now() + self.settings.timeout;
+        let outcome = self.converse(&mut connection, letter, deadline).await;
+        let whole = match &outcome {
+            Ok(_) => true,
+            // The server is there and may be asked for another mail.
+            Err(MailError::Refused { .. }) => {
+                matches!(timeout_at(deadline, connection.command(Rset)).await, Ok(Ok(_)))
+            }
+            Err(_) => false,
+        };
+        if whole {
+            let surplus = waiting.lock().park(connection, Instant::now());
+            goodbye(surplus).await;
+        }
+        outcome
+    }
+
+    /// A connection that waits and is still there. When one is gone, so are most likely the others.
+    async fn waiting(&self, waiting: &Waiting) -> Option<AsyncSmtpConnection> {
+        let mut connection = waiting.lock().take(Instant::now())?;
+        if timeout(self.settings.timeout / 2, connection.test_connected()).await == Ok(true) {
+            return Some(connection);
+        }
+        waiting.lock().clear();
+        None
+    }
+
+    async fn converse(
+        &self,
+        connection: &mut AsyncSmtpConnection,
+        letter: &Letter,
+        deadline: Instant,
+    ) -> Result<String, MailError> {
+        let settings = &*self.settings;
+        let mut step = Step::Sender;
+        let conversation = async {
+            let options = options(connection, letter, settings)?;
+            let sender = letter.envelope.from().cloned();
+            connection
+                .command(Mail::new(sender, options))
+                .await
+                .map_err(|error| MailError::at(settings, step, &error))?;
+            step = Step::Recipient;
+            for recipient in letter.envelope.to() {
+                let recipient = Rcpt::new(recipient.clone(), Vec::new());
+                connection.command(recipient).await.map_err(|error| MailError::at(settings, step, &error))?;
+            }
+            step = Step::Data;
+            let ready =
+                connection.command(Data).await.map_err(|error| MailError::at(settings, step, &error))?;
+            if !ready.has_code(GO_ON) {
+                return Err(MailError::broken(
+                    settings,
+                    step,
+                    format!("it answered {} to DATA", ready.code()),
+                ));
+            }
+            step = Step::Content;
+            let taken = connection.message(&letter.content).await;
+            let taken = taken.map_err(|error| MailError::at(settings, step, &error))?;
+            let said: Vec<_> = taken.message().collect();
+            Ok(settings.redact(&format!("{} {}", taken.code(), said.join(" "))))
+        };
+        match timeout_at(deadline, conversation).await {
+            Ok(outcome) => outcome,
+            Err(_) => {
+                let cause = format!("no answer within {} ms", settings.timeout.as_millis());
+                Err(MailError::broken(settings, step, cause))
+            }
+        }
+    }
+}
+
+/// The answer to `DATA` that asks for the mail.
+const GO_ON: u16 = 354;
+
+/// What the server must know of a mail, if it can deal with it.
+fn options(
+    connection: &AsyncSmtpConnection,
+    letter: &Letter,
+    settings: &SmtpSettings,
+) -> Result<Vec<MailParameter>, MailError> {
+    let mut options = Vec::new();
+    let needed = |extension: Extension, what, parameter| {
+        if connection.server_info().supports_feature(extension) {
+            return Ok(parameter);
+        }
+        Err(MailError::refused(
+            settings,
+            what,
+            "the server does not offer the extension for other than ASCII",
+        ))
+    };
+    let addresses = letter.envelope.from().into_iter().chain(letter.envelope.to());
+    if !addresses.into_iter().all(|address| AsRef::<str>::as_ref(address).is_ascii()) {
+        options.push(needed(Extension::SmtpUtfEight, "an address", MailParameter::SmtpUtfEight)?);
+    }
+    if !letter.content.is_ascii() {
+        let body = MailParameter::Body(MailBodyParameter::EightBitMime);
+        options.push(needed(Extension::EightBitMime, "the content", body)?);
+    }
+    Ok(options)
+}
+
+/// Takes leave of connections; one that does not listen is closed all the same.
+async fn goodbye(connections: impl IntoIterator<Item = AsyncSmtpConnection>) {
+    for mut connection in connections {
+        let _ = timeout(GOODBYE, connection.quit()).await;
+    }
+}
+
+impl SmtpActor {
+    fn sweep(&mut self, ctx: &mut Context<Self>) {
+        let expired = self.slot.opened().map(|waiting| waiting.lock().expired(Instant::now()));
+        if let Some(expired) = expired.filter(|expired| !expired.is_empty()) {
+            ctx.spawn(goodbye(expired).into_actor(self));
+        }
+    }
+}
+
+impl Actor for SmtpActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.run_interval(SWEEP, Self::sweep);
+    }
+}
+
+impl Supervised for SmtpActor {}
+
+impl ReadHandler<Hand> for SmtpActor {
+    fn read(&self, Hand(letter): Hand) -> Reply<<Hand as Message>::Result> {
+        let (line, slot) = (self.line.clone(), self.slot.clone());
+        Reply::later(async move {
+            let Ok(waiting) = slot.get(|| async { Ok::<_, Infallible>(Waiting::default()) }).await;
+            line.hand(&letter, &waiting).await
+        })
+    }
+}
+
+/// The way to a mail server: its settings, and the actor that hands mail over.
+pub(crate) struct SmtpDriver {
+    pub(crate) settings: Arc<SmtpSettings>,
+    pub(crate) address: Address<SmtpActor>,
+}
+
+impl SmtpDriver {
+    pub(crate) async fn start(settings: &Arc<SmtpSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
+        let line = Line { settings: Arc::clone(settings), outbound: spot.with.outbound.clone() };
+        let pools = spot.pools.clone();
+        let factory = move |_: Start| {
+            let actor = SmtpActor { line: line.clone(), slot: pools.slot() };
+            std::future::ready(Ok::<_, StartError>(actor))
+        };
+        let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
+        Ok(Self { settings: Arc::clone(settings), address })
+    }
+}
+
+impl Kind for SmtpDriver {
+    const NEEDED: &'static str = "of type smtp";
+
+    fn of(driver: &Driver) -> Option<&Self> {
+        match driver {
+            Driver::Smtp(smtp) => Some(smtp),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Why a mail was not handed over.
+
+use std::time::Duration;
+
+use lettre::transport::smtp::Error;
+use svc_outbound::AddressError;
+
+use super::settings::SmtpSettings;
+
+/// Characters of a server's answer that are shown.
+const SHOWN: usize = 512;
+
+/// Why a mail was not handed over, or may not have been. Names the host; holds no credential.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MailError {
+    /// The address may not be dialled, or the name has none.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// No connection, or no trust in the server's certificate. Nothing was sent.
+    #[error("no connection to '{host}' ({cause})")]
+    Connect { host: String, cause: String },
+    /// The server was not ready in time. Nothing was sent.
+    #[error("'{host}' was not ready within {} ms", .limit.as_millis())]
+    Late { host: String, limit: Duration },
+    /// The server, or its lack of something needed, is against it.
+    #[error("'{host}' refused {what}: {said}")]
+    Refused { host: String, what: &'static str, said: String },
+    /// The conversation broke off, or got no answer in time.
+    #[error("the conversation with '{host}' ended at {what} ({cause}); {outcome}")]
+    Broken { host: String, what: &'static str, cause: String, outcome: &'static str },
+}
+
+/// What is known of a mail when the conversation breaks off.
+const NOT_SENT: &str = "the mail was not sent";
+const UNKNOWN: &str = "whether the mail was taken is not known";
+
+/// A step of the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    Sender,
+    Recipient,
+    Data,
+    Content,
+}
+
+impl Step {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "the sender",
+            Self::Recipient => "a recipient",
+            Self::Data | Self::Content => "the mail",
+        }
+    }
+}
+
+impl MailError {
+    pub(super) fn connect(settings: &SmtpSettings, cause: impl ToString) -> Self {
+        Self::Connect { host: settings.host.clone(), cause: cause.to_string() }
+    }
+
+    pub(super) fn refused(settings: &SmtpSettings, what: &'static str, said: &str) -> Self {
+        let said = settings.redact(said).chars().take(SHOWN).collect();
+        Self::Refused { host: settings.host.clone(), what, said }
+    }
+
+    /// What went wrong before a mail was begun.
+    pub(super) fn opening(settings: &SmtpSettings, what: &'static str, error: &Error) -> Self {
+        match answer(error) {
+            Some(said) => Self::refused(settings, what, &said),
+            None => Self::connect(settings, cause(error)),
+        }
+    }
+
+    /// What went wrong at a step of the conversation.
+    pub(super) fn at(settings: &SmtpSettings, step: Step, error: &Error) -> Self {
+        match answer(error) {
+            Some(said) => Self::refused(settings, step.name(), &said),
+            None => Self::broken(settings, step, cause(error)),
+        }
+    }
+
+    pub(super) fn broken(settings: &SmtpSettings, step: Step, cause: impl ToString) -> Self {
+        let outcome = if step == Step::Content { UNKNOWN } else { NOT_SENT };
+        Self::Broken { host: settings.host.clone(), what: step.name(), cause: cause.to_string(), outcome }
+    }
+}
+
+/// What a server said that means no, or what it would have to be capable of.
+fn answer(error: &Error) -> Option<String> {
+    let text = source(error);
+    match error.status() {
+        Some(code) => Some(format!("{code} {text}")),
+        None => error.is_client().then_some(text),
+    }
+}
+
+fn cause(error: &Error) -> String {
+    // The innermost says what happened.
+    let mut cause: &dyn std::error::Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}
+
+fn source(error: &Error) -> String {
+    std::error::Error::source(error).map(ToString::to_string).unwrap_or_default().trim().to_owned()
+}

@@ -1,0 +1,45 @@
+//! Connections that wait for the next mail.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Kept at most.
+const MOST: usize = 4;
+/// How long one waits.
+pub(super) const AGE: Duration = Duration::from_secs(60);
+
+/// The connections that wait, the one that has waited longest first.
+pub(super) struct Idle<C> {
+    parked: Vec<(C, Instant)>,
+}
+
+impl<C> Default for Idle<C> {
+    fn default() -> Self {
+        Self { parked: Vec::new() }
+    }
+}
+
+impl<C> Idle<C> {
+    /// The connection used last, if it has not waited too long.
+    pub(super) fn take(&mut self, now: Instant) -> Option<C> {
+        self.parked.pop_if(|(_, since)| now < *since + AGE).map(|(connection, _)| connection)
+    }
+
+    /// Keeps a connection; hands the one out that is too many.
+    pub(super) fn park(&mut self, connection: C, now: Instant) -> Option<C> {
+        self.parked.push((connection, now));
+        (self.parked.len() > MOST).then(|| self.parked.remove(0).0)
+    }
+
+    /// Those that have waited too long.
+    pub(super) fn expired(&mut self, now: Instant) -> Vec<C> {
+        let expired = self.parked.partition_point(|(_, since)| now >= *since + AGE);
+        self.parked.drain(..expired).map(|(connection, _)| connection).collect()
+    }
+
+    /// All of them.
+    pub(super) fn clear(&mut self) {
+        self.parked.clear();
+    }
+}

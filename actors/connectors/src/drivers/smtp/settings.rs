@@ -1,0 +1,79 @@
+//! The settings of a mail server, ready for use.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use lettre::message::Mailbox;
+use lettre::transport::smtp::authentication::Credentials;
+use svc_model::config::connector::{SmtpConfig, SmtpTls};
+use svc_outbound::check_host;
+
+/// What stands for a value that is not shown.
+const MASK: &str = "******";
+
+/// How mail is handed over.
+pub(crate) struct SmtpSettings {
+    /// The server; certificates must be for it.
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) tls: SmtpTls,
+    pub(super) credentials: Option<Credentials>,
+    /// The sender.
+    pub(crate) from: Mailbox,
+    /// Whether a task may name another sender.
+    pub(crate) allow_from_override: bool,
+    pub(super) allow_private: bool,
+    /// For reaching the server, and again for handing a mail over.
+    pub(super) timeout: Duration,
+    /// What no text may show, the longest first.
+    secrets: Vec<String>,
+}
+
+impl SmtpSettings {
+    /// Makes the settings of a config whose placeholders and references are replaced.
+    ///
+    /// # Errors
+    /// What cannot be used, without its value.
+    pub(crate) fn new(config: &SmtpConfig) -> Result<Self, String> {
+        check_host(&config.host, config.allow_private_urls)
+            .map_err(|error| format!("connector.config.host: {error}"))?;
+        let from = mailbox(&config.from).map_err(|why| format!("connector.config.from: {why}"))?;
+        let mut secrets = Vec::new();
+        let credentials = config.auth.as_ref().map(|(username, password)| {
+            let (username, password) = (username.expose(), password.expose());
+            secrets.push(STANDARD.encode(format!("\0{username}\0{password}")));
+            secrets.push(STANDARD.encode(password));
+            secrets.push(password.to_owned());
+            Credentials::new(username.to_owned(), password.to_owned())
+        });
+        secrets.retain(|secret| !secret.is_empty());
+        Ok(Self {
+            host: config.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port: config.port,
+            tls: config.tls,
+            credentials,
+            from,
+            allow_from_override: config.allow_from_override,
+            allow_private: config.allow_private_urls,
+            timeout: Duration::from_millis(config.timeout_ms),
+            secrets,
+        })
+    }
+
+    /// What a server said, without the credentials it may have repeated.
+    pub(super) fn redact(&self, said: &str) -> String {
+        self.secrets.iter().fold(said.to_owned(), |said, secret| said.replace(secret, MASK))
+    }
+}
+
+/// Reads one mailbox, `user@host` or `Name <user@host>`. What could end a line, and so begin another header, is refused.
+///
+/// # Errors
+/// What is wrong, without the text.
+pub(crate) fn mailbox(text: &str) -> Result<Mailbox, &'static str> {
+    if text.contains(char::is_control) {
+        return Err("a mailbox holds no line breaks and no control characters");
+    }
+    text.parse().map_err(|_| "use one mailbox, like user@example.com or Name <user@example.com>")
+}

@@ -1,0 +1,139 @@
+//! What a mail is made of, and the mail. Pure but for the date it bears.
+
+use std::sync::Arc;
+
+use lettre::Message;
+use lettre::address::Envelope;
+use lettre::message::header::{Cc, HeaderName, HeaderValue, To};
+use lettre::message::{Mailbox, Mailboxes, MultiPart, SinglePart};
+use serde_json::Value;
+use svc_engine::TaskError;
+
+use crate::drivers::smtp::{Letter, mailbox};
+
+/// Headers that a mail gets from elsewhere.
+const OWN: [&str; 10] = [
+    "from",
+    "to",
+    "cc",
+    "bcc",
+    "subject",
+    "date",
+    "message-id",
+    "content-type",
+    "content-transfer-encoding",
+    "mime-version",
+];
+const REPLY_TO: &str = "reply-to";
+/// The longest name that leaves room for a value in a line.
+const LONGEST_NAME: usize = 76;
+
+/// A mail but for its sender.
+pub(super) struct Draft<'h> {
+    pub(super) to: Vec<Mailbox>,
+    pub(super) cc: Vec<Mailbox>,
+    /// On the envelope alone.
+    pub(super) bcc: Vec<Mailbox>,
+    pub(super) subject: String,
+    pub(super) body: Body,
+    pub(super) reply_to: Option<Mailbox>,
+    pub(super) headers: &'h [(HeaderName, String)],
+}
+
+/// What a mail says.
+pub(super) enum Body {
+    Text(String),
+    Html(String),
+    /// The same twice, for readers of either.
+    Both {
+        text: String,
+        html: String,
+    },
+}
+
+impl Body {
+    pub(super) fn of(text: Option<String>, html: Option<String>) -> Option<Self> {
+        match (text, html) {
+            (Some(text), Some(html)) => Some(Self::Both { text, html }),
+            (Some(text), None) => Some(Self::Text(text)),
+            (None, Some(html)) => Some(Self::Html(html)),
+            (None, None) => None,
+        }
+    }
+}
+
+impl Draft<'_> {
+    /// The whole mail under an id.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` for what the mail library does not take.
+    pub(super) fn write(&self, from: &Mailbox, message_id: &str) -> Result<Letter, TaskError> {
+        let recipients = self.to.iter().chain(&self.cc).chain(&self.bcc).map(|mailbox| mailbox.email.clone());
+        let envelope = Envelope::new(Some(from.email.clone()), recipients.collect()).map_err(refused)?;
+        let mut mail = Message::builder()
+            .envelope(envelope.clone())
+            .message_id(Some(message_id.to_owned()))
+            .date_now()
+            .from(from.clone())
+            .header(To::from(Mailboxes::from(self.to.clone())))
+            .subject(self.subject.as_str());
+        if !self.cc.is_empty() {
+            mail = mail.header(Cc::from(Mailboxes::from(self.cc.clone())));
+        }
+        if let Some(reply_to) = &self.reply_to {
+            mail = mail.reply_to(reply_to.clone());
+        }
+        for (name, value) in self.headers {
+            mail = mail.raw_header(HeaderValue::new(name.clone(), value.clone()));
+        }
+        let mail = match &self.body {
+            Body::Text(text) => mail.singlepart(SinglePart::plain(text.clone())),
+            Body::Html(html) => mail.singlepart(SinglePart::html(html.clone())),
+            Body::Both { text, html } => {
+                mail.multipart(MultiPart::alternative_plain_html(text.clone(), html.clone()))
+            }
+        };
+        let content = mail.map_err(refused)?.formatted();
+        Ok(Letter { envelope, content: Arc::from(content) })
+    }
+}
+
+fn refused(error: lettre::error::Error) -> TaskError {
+    TaskError::validation(format!("the mail cannot be written: {error}"))
+}
+
+/// Mailboxes from one text, or from an array of texts, each of which is one; null is none. Problems come with the place
+/// below the field.
+pub(super) fn mailboxes(value: &Value) -> Result<Vec<Mailbox>, (String, &'static str)> {
+    let one = |place: String, value: &Value| match value {
+        Value::String(text) => mailbox(text).map_err(|why| (place, why)),
+        _ => Err((place, "use a mailbox or an array of mailboxes")),
+    };
+    match value {
+        Value::Null => Ok(Vec::new()),
+        Value::Array(items) => {
+            items.iter().enumerate().map(|(index, item)| one(format!("[{index}]"), item)).collect()
+        }
+        value => one(String::new(), value).map(|mailbox| vec![mailbox]),
+    }
+}
+
+/// A header of the author's own.
+pub(super) fn header(name: &str, value: &str) -> Result<(HeaderName, String), &'static str> {
+    if OWN.iter().chain([&REPLY_TO]).any(|own| own.eq_ignore_ascii_case(name)) {
+        return Err("this header has a field of its own, or is not the author's to write");
+    }
+    let printable = name.bytes().all(|byte| byte.is_ascii_graphic() && byte != b':');
+    let parsed =
+        HeaderName::new_from_ascii(name.to_owned()).ok().filter(|_| printable && name.len() <= LONGEST_NAME);
+    line(value)?;
+    parsed.map(|name| (name, value.to_owned())).ok_or("this is no header name")
+}
+
+/// Refuses what could begin another line.
+pub(super) fn line(text: &str) -> Result<(), &'static str> {
+    if text.contains(|c: char| c.is_control() && c != '\t') {
+        return Err("no line breaks and no control characters");
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! `send_email`: hands one mail to a mail server, once.
+
+mod letter;
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use lettre::message::Mailbox;
+use lettre::message::header::HeaderName;
+use serde_json::{Map, Value, json};
+use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+use svc_outbound::AddressError;
+use uuid::Uuid;
+
+use super::call::{ask, channel_of, guarded, kind};
+use super::input;
+use crate::drivers::smtp::{Hand, MailError, SmtpDriver, SmtpSettings, mailbox};
+use crate::handle::Connectors;
+use letter::{Body, Draft, header, line, mailboxes};
+
+/// The fields that hold recipients.
+const RECIPIENTS: [&str; 3] = ["to", "cc", "bcc"];
+const NO_BODY: &str = "give text, html, or both";
+
+/// The function.
+pub(crate) struct SendEmail {
+    connectors: Connectors,
+}
+
+impl SendEmail {
+    pub(crate) fn new(connectors: Connectors) -> Self {
+        Self { connectors }
+    }
+}
+
+impl Function for SendEmail {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        let fixed = |field: &str| input::fixed(input, field);
+        for field in RECIPIENTS {
+            match fixed(field).map(|value| mailboxes(&value)) {
+                Some(Ok(none)) if none.is_empty() && field == "to" => {
+                    errors.push(FieldError::invalid(format!("{at}.to"), "at least one mailbox"));
+                }
+                Some(Err((place, why))) => {
+                    errors.push(FieldError::invalid(format!("{at}.{field}{place}"), why))
+                }
+                _ => {}
+            }
+        }
+        let mut text = |field: &str, wrong: &dyn Fn(&str) -> Option<&'static str>| {
+            let why = fixed(field).and_then(|value| wrong(value.as_str()?));
+            errors.extend(why.map(|why| FieldError::invalid(format!("{at}.{field}"), why)));
+        };
+        for field in ["from", "reply_to"] {
+            text(field, &|text| mailbox(text).err());
+        }
+        text("subject", &|text| line(text).err());
+        if !input.contains_key("text") && !input.contains_key("html") {
+            errors.push(FieldError::invalid(format!("{at}.text"), NO_BODY));
+        }
+        for (name, value) in input.get("headers").and_then(Value::as_object).into_iter().flatten() {
+            let path = format!("{at}.headers.{name}");
+            match value {
+                Value::String(text) => {
+                    errors.extend(header(name, text).err().map(|why| FieldError::invalid(path, why)));
+                }
+                other => errors.push(FieldError::type_mismatch(path, "string", other)),
+            }
+        }
+    }
+
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("send_email")?;
+        let own = input.get("headers").and_then(Value::as_object).into_iter().flatten();
+        let headers = own.map(|(name, value)| {
+            header(name, value.as_str().unwrap_or_default()).map_err(|why| format!("headers.{name}: {why}"))
+        });
+        Ok(Box::new(SendEmailTask {
+            connectors: self.connectors.clone(),
+            connector: input::text(table, input, "connector").unwrap_or_default().into(),
+            inputs: Inputs::new(table, input),
+            headers: headers.collect::<Result<_, _>>()?,
+            output: input::output(table, input)?,
+        }))
+    }
+}
+
+struct SendEmailTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    inputs: Inputs,
+    headers: Vec<(HeaderName, String)>,
+    output: Path,
+}
+
+impl Task for SendEmailTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let (draft, from) = (self.draft(cx)?, self.text(cx, "from")?);
+            let from = from.map(|text| mailbox(&text).map_err(|why| refused("from", why))).transpose()?;
+            let channel = channel_of(cx);
+            let call = self.send(&draft, from.as_ref());
+            let sent = guarded(&self.connectors, &channel, &self.connector, call).await?;
+            cx.write(&self.output, sent)?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+impl SendEmailTask {
+    fn draft(&self, cx: &TaskCx<'_>) -> Result<Draft<'_>, TaskError> {
+        let [to, cc, bcc] = RECIPIENTS.map(|field| {
+            mailboxes(&self.inputs.fold(cx, field))
+                .map_err(|(place, why)| refused(&format!("{field}{place}"), why))
+        });
+        let to = to?;
+        if to.is_empty() {
+            return Err(refused("to", "at least one mailbox"));
+        }
+        let subject = self.inputs.require_text(cx, "subject")?;
+        line(&subject).map_err(|why| refused("subject", why))?;
+        let body = Body::of(self.text(cx, "text")?, self.text(cx, "html")?);
+        let reply_to = self.text(cx, "reply_to")?;
+        Ok(Draft {
+            to,
+            cc: cc?,
+            bcc: bcc?,
+            subject,
+            body: body.ok_or_else(|| refused("text", NO_BODY))?,
+            reply_to: reply_to
+                .map(|text| mailbox(&text).map_err(|why| refused("reply_to", why)))
+                .transpose()?,
+            headers: &self.headers,
+        })
+    }
+
+    fn text(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<String>, TaskError> {
+        Ok(self.inputs.get(cx, field)?.and_then(|value| value.as_str().map(str::to_owned)))
+    }
+
+    async fn send(&self, draft: &Draft<'_>, from: Option<&Mailbox>) -> Result<Value, TaskError> {
+        let id = Uuid::new_v4();
+        let hand = |driver: &SmtpDriver| {
+            let from = self.sender(&driver.settings, from)?;
+            let letter = draft.write(from, &message_id(id, from))?;
+            Ok((driver.address.clone(), Hand(letter)))
+        };
+        let (loaded, answer) = ask(&self.connectors, &self.connector, hand).await?;
+        let response = answer.map_err(|error| self.failed(&error))?;
+        let driver: &SmtpDriver = kind(&self.connector, &loaded)?;
+        let from = self.sender(&driver.settings, from)?;
+        Ok(json!({"message_id": message_id(id, from), "response": response}))
+    }
+
+    fn sender<'f>(
+        &self,
+        settings: &'f SmtpSettings,
+        from: Option<&'f Mailbox>,
+    ) -> Result<&'f Mailbox, TaskError> {
+        match from {
+            None => Ok(&settings.from),
+            Some(from) if settings.allow_from_override => Ok(from),
+            Some(_) => {
+                let detail = format!("connector '{}' does not allow tasks to name a sender", self.connector);
+                Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
+            }
+        }
+    }
+
+    /// What is not handed over is worth another try only as long as no mail was begun.
+    fn failed(&self, error: &MailError) -> TaskError {
+        let code = match error {
+            MailError::Address(AddressError::Unresolved { .. }) | MailError::Connect { .. } => ErrorCode::Io,
+            // Says itself what it protects from.
+            MailError::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
+            MailError::Late { .. } => ErrorCode::Timeout,
+            MailError::Refused { .. } | MailError::Broken { .. } => ErrorCode::Function,
+        };
+        TaskError::new(code, format!("connector '{}': {error}", self.connector))
+    }
+}
+
+fn message_id(id: Uuid, from: &Mailbox) -> String {
+    format!("<{id}@{}>", from.email.domain())
+}
+
+fn refused(field: &str, why: &str) -> TaskError {
+    TaskError::validation(format!("{field}: {why}"))
+}

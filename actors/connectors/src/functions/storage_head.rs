@@ -1,0 +1,119 @@
+//! `storage_head`: whether an object is there, and what the store says of it.
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value, json};
+use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
+use svc_outbound::{Answer, StatusCode};
+
+use super::call::{ask, channel_of, gate, guarded};
+use super::{input, response};
+use crate::drivers::storage::{Head, StorageDriver, check_key};
+use crate::handle::Connectors;
+
+/// The function.
+pub(crate) struct StorageHead {
+    connectors: Connectors,
+}
+
+impl StorageHead {
+    pub(crate) fn new(connectors: Connectors) -> Self {
+        Self { connectors }
+    }
+}
+
+impl Function for StorageHead {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        check_fixed_key(input, at, errors);
+    }
+
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("storage_head")?;
+        Ok(Box::new(StorageHeadTask {
+            connectors: self.connectors.clone(),
+            connector: input::text(table, input, "connector").unwrap_or_default().into(),
+            inputs: Inputs::new(table, input),
+            output: input::output(table, input)?,
+        }))
+    }
+}
+
+/// Refuses a key that no message changes and no URL can name.
+pub(super) fn check_fixed_key(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    let key = input::fixed(input, "key");
+    let why = key.and_then(|key| check_key(key.as_str()?).err());
+    errors.extend(why.map(|why| FieldError::invalid(format!("{at}.key"), why)));
+}
+
+/// The key of an object, as the message has it.
+pub(super) fn key(inputs: &Inputs, cx: &TaskCx<'_>) -> Result<String, TaskError> {
+    let key = inputs.require_text(cx, "key")?;
+    check_key(&key).map_err(|why| TaskError::validation(format!("key: {why}")))?;
+    Ok(key)
+}
+
+struct StorageHeadTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    inputs: Inputs,
+    output: Path,
+}
+
+impl Task for StorageHeadTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let key = key(&self.inputs, cx)?;
+            let channel = channel_of(cx);
+            let known = guarded(&self.connectors, &channel, &self.connector, self.known(&key)).await?;
+            cx.write(&self.output, known)?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+impl StorageHeadTask {
+    async fn known(&self, key: &str) -> Result<Value, TaskError> {
+        let head = |driver: &StorageDriver| {
+            gate(&driver.settings.operations, "head", &self.connector)?;
+            Ok((driver.address.clone(), Head(key.to_owned())))
+        };
+        let (_, answer) = ask(&self.connectors, &self.connector, head).await?;
+        let answer = answer.map_err(|error| response::unanswered(&self.connector, &error))?;
+        match answer.status {
+            status if status.is_success() => Ok(object(&answer)),
+            StatusCode::NOT_FOUND => Ok(json!({"exists": false})),
+            status => {
+                let hint = match status.as_u16() {
+                    401 | 403 => "; check the keys, their rights, the region and the clock",
+                    301 | 307 | 400 => "; check the endpoint and the region",
+                    _ => "",
+                };
+                let message = format!(
+                    "connector '{}': the answer has the status {}{hint}",
+                    self.connector,
+                    status.as_u16()
+                );
+                Err(TaskError::new(ErrorCode::Function, message))
+            }
+        }
+    }
+}
+
+/// What the headers of an answer say.
+fn object(answer: &Answer) -> Value {
+    let text = |name: HeaderName| {
+        let value = answer.headers.get(name)?;
+        Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+    };
+    let size = text(CONTENT_LENGTH).and_then(|size| size.parse::<u64>().ok());
+    json!({
+        "exists": true,
+        "size": size,
+        "etag": text(ETAG),
+        "last_modified": text(LAST_MODIFIED),
+        "content_type": text(CONTENT_TYPE),
+    })
+}

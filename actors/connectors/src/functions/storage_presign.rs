@@ -1,0 +1,138 @@
+//! `storage_presign`: a URL that lets whoever has it read or write one object for a while.
+//!
+//! Made with the connector's keys alone: no call leaves the service, so there is nothing for a breaker to count.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+
+use super::call::{gate, kind};
+use super::input;
+use super::storage_head::{check_fixed_key, key};
+use crate::drivers::storage::{Grant, StorageDriver, Use};
+use crate::handle::Connectors;
+
+/// The longest a URL may be good for: a week, as the signature's definition has it.
+const LONGEST: u64 = 604_800;
+const LIFETIME: &str = "use whole seconds or a duration like 15m, from 1 second to 7 days";
+const GET_ONLY: [&str; 2] = ["response_content_type", "response_content_disposition"];
+const PUT_ONLY: [&str; 1] = ["content_type"];
+
+/// The function.
+pub(crate) struct StoragePresign {
+    connectors: Connectors,
+}
+
+impl StoragePresign {
+    pub(crate) fn new(connectors: Connectors) -> Self {
+        Self { connectors }
+    }
+}
+
+impl Function for StoragePresign {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        check_fixed_key(input, at, errors);
+        if input::fixed(input, "expires_in").is_some_and(|value| lifetime(&value).is_none()) {
+            errors.push(FieldError::invalid(format!("{at}.expires_in"), LIFETIME));
+        }
+        let (others, method) =
+            if puts(input.get("method")) { (&GET_ONLY[..], "GET") } else { (&PUT_ONLY[..], "PUT") };
+        for field in others.iter().filter(|field| input.get(**field).is_some_and(|value| !value.is_null())) {
+            errors
+                .push(FieldError::invalid(format!("{at}.{field}"), format!("only for the method {method}")));
+        }
+        for field in GET_ONLY.into_iter().chain(PUT_ONLY) {
+            let why = input::fixed(input, field).and_then(|value| header_value(value.as_str()?).err());
+            errors.extend(why.map(|why| FieldError::invalid(format!("{at}.{field}"), why)));
+        }
+    }
+
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("storage_presign")?;
+        Ok(Box::new(StoragePresignTask {
+            connectors: self.connectors.clone(),
+            connector: input::text(table, input, "connector").unwrap_or_default().into(),
+            put: puts(input.get("method")),
+            inputs: Inputs::new(table, input),
+            output: input::output(table, input)?,
+        }))
+    }
+}
+
+fn puts(method: Option<&Value>) -> bool {
+    method.and_then(Value::as_str) == Some("PUT")
+}
+
+/// Seconds, or a number with a unit.
+fn lifetime(value: &Value) -> Option<Duration> {
+    let seconds = match value {
+        Value::String(text) => {
+            let unit = match text.chars().next_back()? {
+                's' => 1,
+                'm' => 60,
+                'h' => 3_600,
+                'd' => 86_400,
+                _ => return None,
+            };
+            let number = &text[..text.len() - 1];
+            let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+            number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(unit)?
+        }
+        value => value.as_u64()?,
+    };
+    (1..=LONGEST).contains(&seconds).then(|| Duration::from_secs(seconds))
+}
+
+fn header_value(text: &str) -> Result<(), &'static str> {
+    if text.contains(char::is_control) { Err("a header cannot hold control characters") } else { Ok(()) }
+}
+
+struct StoragePresignTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    put: bool,
+    inputs: Inputs,
+    output: Path,
+}
+
+impl Task for StoragePresignTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let grant = self.grant(cx)?;
+            let loaded = self.connectors.find(&self.connector)?;
+            let StorageDriver { settings, .. } = kind(&self.connector, &loaded)?;
+            let operation = if self.put { "presign_put" } else { "presign_get" };
+            gate(&settings.operations, operation, &self.connector)?;
+            cx.write(&self.output, String::from(settings.sign(&grant)).into())?;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+impl StoragePresignTask {
+    fn grant(&self, cx: &TaskCx<'_>) -> Result<Grant, TaskError> {
+        let key = key(&self.inputs, cx)?;
+        let expires_in = lifetime(&self.inputs.require(cx, "expires_in")?);
+        let expires_in =
+            expires_in.ok_or_else(|| TaskError::validation(format!("expires_in: {LIFETIME}")))?;
+        let to = if self.put {
+            Use::Put { content_type: self.header(cx, "content_type")? }
+        } else {
+            Use::Get {
+                content_type: self.header(cx, "response_content_type")?,
+                content_disposition: self.header(cx, "response_content_disposition")?,
+            }
+        };
+        Ok(Grant { key, to, expires_in })
+    }
+
+    fn header(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<String>, TaskError> {
+        let Some(Value::String(text)) = self.inputs.get(cx, field)? else { return Ok(None) };
+        header_value(&text).map_err(|why| TaskError::validation(format!("{field}: {why}")))?;
+        Ok(Some(text))
+    }
+}

@@ -1,0 +1,198 @@
+//! Mail that arrives, at a real server.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use svc_engine::TaskError;
+use svc_testkit::smtp::{Mail, MailServer, Protection};
+
+use crate::kit::{World, run, run_trusting};
+
+const LOGIN: (&str, &str) = ("bob", "swordfish");
+
+/// The config of a connector at a server.
+pub(crate) fn at(port: u16, more: Value) -> Value {
+    let mut config = json!({"host": "127.0.0.1", "port": port, "tls": "none", "from": "Svc <svc@example.com>",
+        "allow_private_urls": true, "timeout_ms": 5000});
+    config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    config
+}
+
+/// What a task of a function writes.
+pub(crate) async fn written(world: &World, function: &str, input: Value) -> Value {
+    let mut input = input;
+    input["output"] = "data.out".into();
+    world.done(function, input, Value::Null).await["out"].take()
+}
+
+/// The error a task of a function fails with.
+pub(crate) async fn refused(world: &World, function: &str, input: Value) -> TaskError {
+    world.failed(function, input, Value::Null).await
+}
+
+/// A mail that says little.
+pub(crate) fn short(more: Value) -> Value {
+    let mut input = json!({"to": "ann@example.com", "subject": "Hello", "text": "hello"});
+    input.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    input
+}
+
+/// A mail as the server received it.
+async fn sent(world: &World, server: &MailServer, more: Value) -> Mail {
+    server.mail(&written(world, "send_email", short(more)).await["message_id"])
+}
+
+#[test]
+fn a_mail_arrives_as_it_was_written() {
+    let Some(server) = MailServer::start(Protection::StartTls, Some(LOGIN)) else { return };
+    run_trusting(server.authority(), async |world| {
+        let auth = json!({"type": "basic", "username": LOGIN.0, "password": LOGIN.1});
+        world.put("c", "smtp", true, at(server.port(), json!({"tls": "starttls", "auth": auth}))).await;
+        let input = json!({
+            "to": ["Ann Ä <ann@example.com>", "\"Bee, C.\" <bee@example.com>"], "cc": {"var": "payload.copy"},
+            "bcc": ["boss@example.com"], "subject": {"var": "payload.subject"}, "reply_to": "help@example.com",
+            "text": "Grüße\nund so\n.\n..", "html": "<p>Grüße</p>", "headers": {"X-Order": "7 ☃"}, "output": "data.mail"});
+        let payload = json!({"subject": "Grüße ☃", "copy": "cat@example.com"});
+        let outcome = world.task("send_email", input, payload).await;
+        assert!(outcome.errors.is_empty(), "{:?}", outcome.errors);
+        let out = &outcome.message.data["mail"];
+        let mail = server.mail(&out["message_id"]);
+        assert_eq!(mail.at("sender"), "svc@example.com");
+        let recipients = json!(["ann@example.com", "bee@example.com", "cat@example.com", "boss@example.com"]);
+        assert_eq!(
+            (mail.at("recipients"), mail.at("login"), mail.at("tls")),
+            (&recipients, &json!("bob"), &json!(true))
+        );
+        for (name, value) in [
+            ("From", "Svc <svc@example.com>"),
+            ("To", "Ann Ä <ann@example.com>, \"Bee, C.\" <bee@example.com>"),
+            ("Cc", "cat@example.com"),
+            ("Reply-To", "help@example.com"),
+            ("Subject", "Grüße ☃"),
+            ("X-Order", "7 ☃"),
+        ] {
+            assert_eq!(mail.header(name), Some(value), "{name}");
+        }
+        assert_eq!(mail.header("Bcc"), None);
+        assert!(!mail.at("source").as_str().unwrap().contains("boss@"));
+        let parts: Vec<_> = mail.parts().into_iter().map(|(kind, text)| (kind, text.trim_end())).collect();
+        assert_eq!(parts, [("text/plain", "Grüße\r\nund so\r\n.\r\n.."), ("text/html", "<p>Grüße</p>")]);
+        let out = &outcome.message.data["mail"];
+        assert_eq!(out, &json!({"message_id": mail.header("Message-ID"), "response": "250 2.0.0 taken"}));
+    });
+}
+
+#[test]
+fn each_way_of_protection_is_spoken_and_the_server_must_be_who_it_says() {
+    for (protection, tls) in
+        [(Protection::None, "none"), (Protection::StartTls, "starttls"), (Protection::Implicit, "implicit")]
+    {
+        let Some(server) = MailServer::start(protection, None) else { return };
+        let port = server.port();
+        run_trusting(server.authority(), async |world| {
+            for host in ["127.0.0.1", "localhost"] {
+                world.put("c", "smtp", true, at(port, json!({"tls": tls, "host": host}))).await;
+                let mail = sent(world, &server, json!({})).await;
+                assert_eq!(mail.at("tls"), &json!(tls != "none"));
+                assert!(world.probe("c").await.reachable);
+            }
+            // Spells the same address, and is no name of the certificate.
+            world.put("c", "smtp", true, at(port, json!({"tls": tls, "host": "0x7f000001"}))).await;
+            if tls != "none" {
+                let error = refused(world, "send_email", short(json!({}))).await;
+                assert_eq!(error.code.name(), "IO_ERROR", "{}", error.message);
+                assert!(error.message.contains("certificate"), "{}", error.message);
+            }
+        });
+        run(async |world| {
+            world.put("c", "smtp", true, at(port, json!({"tls": tls}))).await;
+            assert_eq!(world.probe("c").await.reachable, tls == "none", "nobody vouches for the server");
+            if tls == "none" {
+                sent(world, &server, json!({})).await;
+            } else {
+                let before = server.mails().len();
+                let error = refused(world, "send_email", short(json!({}))).await;
+                assert_eq!(
+                    (error.code.name(), server.mails().len()),
+                    ("IO_ERROR", before),
+                    "{}",
+                    error.message
+                );
+            }
+        });
+    }
+}
+
+#[test]
+fn one_connection_carries_mail_after_mail_whatever_was_refused_between() {
+    let Some(mut server) = MailServer::start(Protection::None, None) else { return };
+    run(async |world| {
+        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
+        sent(world, &server, json!({})).await;
+        for more in [json!({"to": ["ann@example.com", "nobody@example.com"]}), json!({"subject": "spam"})] {
+            assert_eq!(refused(world, "send_email", short(more)).await.code.name(), "FUNCTION_ERROR");
+        }
+        sent(world, &server, json!({})).await;
+        let mails = server.mails();
+        assert_eq!(mails.len(), 2, "nobody gets what a part of the recipients is refused");
+        assert!(mails.iter().all(|mail| *mail.at("connection") == 0), "{mails:?}");
+        // A connection that died while it waited is noticed before it is used.
+        server.restart().unwrap();
+        sent(world, &server, json!({"subject": "again"})).await;
+        world.put("c", "smtp", true, at(server.port(), json!({"from": "other@example.com"}))).await;
+        assert_eq!(sent(world, &server, json!({})).await.at("sender"), "other@example.com");
+    });
+}
+
+#[test]
+fn mails_go_side_by_side_each_once() {
+    let Some(server) = MailServer::start(Protection::None, None) else { return };
+    run(async |world| {
+        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
+        let text = "x".repeat(100_000);
+        for _ in 0..2 {
+            let mails = (0..20)
+                .map(|number| sent(world, &server, json!({"subject": number.to_string(), "text": text})));
+            join_all(mails).await;
+        }
+        let mut subjects: Vec<u32> =
+            server.mails().iter().map(|mail| mail.header("Subject").unwrap().parse().unwrap()).collect();
+        subjects.sort_unstable();
+        assert_eq!(subjects, (0..20).flat_map(|number| [number, number]).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn a_call_that_is_given_up_leaves_nothing_behind_for_the_next() {
+    let Some(server) = MailServer::start(Protection::None, None) else { return };
+    run(async |world| {
+        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
+        sent(world, &server, json!({"subject": "first"})).await;
+        let held = world.task("send_email", short(json!({"to": "hang@example.com"})), Value::Null);
+        let given_up = tokio::time::timeout(std::time::Duration::from_millis(300), held).await;
+        assert!(given_up.is_err());
+        sent(world, &server, json!({"subject": "second"})).await;
+        let mails = server.mails();
+        assert_eq!(mails.len(), 2);
+        assert_eq!(mails[1].header("Subject"), Some("second"));
+        assert_eq!(mails[1].at("connection"), 1, "not the connection that was given up");
+    });
+}
+
+#[test]
+fn a_sender_of_the_task_needs_the_connectors_leave() {
+    let Some(server) = MailServer::start(Protection::None, None) else { return };
+    run(async |world| {
+        let from = json!({"from": "Ann <ann@example.org>"});
+        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
+        let error = refused(world, "send_email", short(from.clone())).await;
+        assert_eq!(error.code.name(), "connector_detail");
+        assert!(server.mails().is_empty());
+        world.put("c", "smtp", true, at(server.port(), json!({"allow_from_override": true}))).await;
+        let mail = sent(world, &server, from).await;
+        assert_eq!(
+            (mail.at("sender"), mail.header("From")),
+            (&json!("ann@example.org"), Some("Ann <ann@example.org>"))
+        );
+        assert!(mail.header("Message-ID").unwrap().ends_with("@example.org>"));
+    });
+}

@@ -1,0 +1,89 @@
+//! A server that is a child process, speaks in lines, and ends with its standard input: it cannot outlive the test.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a test waits for a line before it fails.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to end by itself.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// The process; ended when dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    said: Arc<(Mutex<Said>, Condvar)>,
+}
+
+#[derive(Debug, Default)]
+struct Said {
+    lines: Vec<String>,
+    ended: bool,
+}
+
+impl Process {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// It cannot be run.
+    pub fn start(command: &mut Command) -> Result<Self, String> {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+        let mut child = child.map_err(|error| error.to_string())?;
+        let said = Arc::<(Mutex<Said>, Condvar)>::default();
+        let (heard, output) = (Arc::clone(&said), child.stdout.take());
+        thread::spawn(move || {
+            for line in BufReader::new(output?).lines().map_while(Result::ok) {
+                lock(&heard).lines.push(line);
+                heard.1.notify_all();
+            }
+            lock(&heard).ended = true;
+            heard.1.notify_all();
+            Some(())
+        });
+        Ok(Self { child, said })
+    }
+
+    /// What it said so far.
+    pub fn lines(&self) -> Vec<String> {
+        lock(&self.said).lines.clone()
+    }
+
+    /// Waits until something can be made of what it said.
+    ///
+    /// # Errors
+    /// It ended before, or took too long.
+    pub fn wait_for<T>(&self, make: impl Fn(&[String]) -> Option<T>) -> Result<T, String> {
+        let pending = |said: &mut Said| !said.ended && make(&said.lines).is_none();
+        let waited = self.said.1.wait_timeout_while(lock(&self.said), PATIENCE, pending);
+        let (said, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        make(&said.lines).ok_or_else(|| format!("it said {:?} and no more", said.lines))
+    }
+
+    /// Ends it as a crash would.
+    pub fn kill(&mut self) {
+        // One that has ended already is as good.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.ending();
+    }
+
+    /// Waits until all that it said is heard.
+    fn ending(&self) {
+        drop(self.said.1.wait_timeout_while(lock(&self.said), GOODBYE, |said| !said.ended));
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        self.ending();
+        self.kill();
+    }
+}
+
+fn lock(said: &(Mutex<Said>, Condvar)) -> MutexGuard<'_, Said> {
+    said.0.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,171 @@
+//! A real mail server, installed where it is missing, that tells what it received. Addresses decide what it does: see
+//! `tests/peers/smtp.py`.
+
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::process::Process;
+use crate::{peer, tls};
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/smtp");
+
+/// How its connections are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Not at all.
+    None,
+    /// From `STARTTLS` on, without which it takes nothing.
+    StartTls,
+    /// From the first byte.
+    Implicit,
+}
+
+/// The server; ends when dropped.
+#[derive(Debug)]
+pub struct MailServer {
+    /// None while it is stopped.
+    process: Option<Process>,
+    arguments: Vec<String>,
+    port: u16,
+    authority: String,
+    /// What it received before it was stopped.
+    earlier: Vec<Mail>,
+    _files: TempDir,
+}
+
+/// A mail as the server read it.
+#[derive(Clone, Debug)]
+pub struct Mail(Value);
+
+impl Mail {
+    /// Part of the server's own words: `sender`, `recipients`, `login`, `tls`, `hello`, `connection`, `source`.
+    pub fn at(&self, name: &str) -> &Value {
+        &self.0[name]
+    }
+
+    /// A header, decoded.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let headers = self.0["headers"].as_array()?;
+        let own = headers
+            .iter()
+            .find(|header| header[0].as_str().is_some_and(|key| key.eq_ignore_ascii_case(name)))?;
+        own[1].as_str()
+    }
+
+    /// The parts that are no containers: type and text, decoded.
+    pub fn parts(&self) -> Vec<(&str, &str)> {
+        let parts = self.0["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
+        parts.iter().filter_map(|part| Some((part[0].as_str()?, part[1].as_str()?))).collect()
+    }
+}
+
+impl MailServer {
+    /// Starts one; with `login`, only for whoever knows this user and password. Where there is none, says so as
+    /// [`peer::missing`] does.
+    pub fn start(protection: Protection, login: Option<(&str, &str)>) -> Option<Self> {
+        Self::try_start(protection, login).map_err(|why| peer::missing("smtp", &why)).ok()
+    }
+
+    fn try_start(protection: Protection, login: Option<(&str, &str)>) -> Result<Self, String> {
+        let files = TempDir::new().map_err(|error| error.to_string())?;
+        let issued = tls::issue().map_err(|error| error.to_string())?;
+        let [certificate, key] =
+            [("certificate.pem", &issued.certificate), ("key.pem", &issued.key)].map(|(name, text)| {
+                let path = files.path().join(name);
+                std::fs::write(&path, text)
+                    .map(|()| path.display().to_string())
+                    .map_err(|error| error.to_string())
+            });
+        let protection = match protection {
+            Protection::None => "none",
+            Protection::StartTls => "starttls",
+            Protection::Implicit => "implicit",
+        };
+        let mut arguments: Vec<String> =
+            ["--tls".into(), protection.into(), "--certificate".into(), certificate?, "--key".into(), key?]
+                .into();
+        if let Some((user, password)) = login {
+            arguments.extend(["--user", user, "--password", password].map(str::to_owned));
+        }
+        let (process, port) = spawn(&arguments, 0)?;
+        Ok(Self {
+            process: Some(process),
+            arguments,
+            port,
+            authority: issued.authority,
+            earlier: Vec::new(),
+            _files: files,
+        })
+    }
+
+    /// Where it listens, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The certificate of the authority behind its own, as PEM.
+    pub fn authority(&self) -> &str {
+        &self.authority
+    }
+
+    /// What it has received.
+    pub fn mails(&self) -> Vec<Mail> {
+        let mut mails = self.earlier.clone();
+        mails.extend(self.process.iter().flat_map(Process::lines).filter_map(|line| received(&line)));
+        mails
+    }
+
+    /// The mail of an id. The server tells of it before it answers, but who listens may be slow.
+    ///
+    /// # Panics
+    /// When it has received none of that id.
+    #[expect(clippy::expect_used, reason = "the test's verdict")]
+    pub fn mail(&self, id: &Value) -> Mail {
+        let own = |lines: &[String]| {
+            let mut mails = lines.iter().filter_map(|line| received(line));
+            mails.find(|mail| mail.header("Message-ID").is_some_and(|known| id == known))
+        };
+        let process = self.process.as_ref().expect("the server runs");
+        process.wait_for(own).expect("a mail of that id was received")
+    }
+
+    /// Ends it as a crash would.
+    pub fn stop(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.kill();
+            self.earlier = self.mails();
+            self.process = None;
+        }
+    }
+
+    /// Starts it again, at the same port.
+    ///
+    /// # Errors
+    /// Why it cannot.
+    pub fn restart(&mut self) -> Result<(), String> {
+        self.stop();
+        let (process, _) = spawn(&self.arguments, self.port)?;
+        self.process = Some(process);
+        Ok(())
+    }
+}
+
+fn spawn(arguments: &[String], port: u16) -> Result<(Process, u16), String> {
+    let ensured = Command::new(SCRIPT).arg("ensure").output().map_err(|error| error.to_string())?;
+    if !ensured.status.success() {
+        return Err(String::from_utf8_lossy(&ensured.stderr).trim().to_owned());
+    }
+    let process = Process::start(Command::new(SCRIPT).args(arguments).args(["--port", &port.to_string()]))?;
+    let port = process.wait_for(|lines| {
+        let first: Value = serde_json::from_str(lines.first()?).ok()?;
+        u16::try_from(first["port"].as_u64()?).ok()
+    })?;
+    Ok((process, port))
+}
+
+fn received(line: &str) -> Option<Mail> {
+    let said: Value = serde_json::from_str(line).ok()?;
+    said.get("sender").is_some().then_some(Mail(said))
+}
