@@ -136,3 +136,46 @@ impl StoragePresignTask {
         Ok(Some(text))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_lifetime_is_a_second_to_a_week() {
+        let seconds = |value| lifetime(&value).map(|time| time.as_secs());
+        for (value, due) in [
+            (json!(1), 1),
+            (json!(604_800), 604_800),
+            (json!("1s"), 1),
+            (json!("15m"), 900),
+            (json!("2h"), 7_200),
+            (json!("7d"), 604_800),
+        ] {
+            assert_eq!(seconds(value.clone()), Some(due), "{value}");
+        }
+        for value in [
+            json!(0),
+            json!(-1),
+            json!(1.5),
+            json!(604_801),
+            json!("8d"),
+            json!("0s"),
+            json!("60"),
+            json!(""),
+            json!("m"),
+            json!("+1m"),
+            json!("1 m"),
+            json!("1w"),
+            json!("1é"),
+            json!("99999999999999999999d"),
+            json!("18446744073709551615d"),
+            json!(null),
+            json!([1]),
+        ] {
+            assert_eq!(seconds(value.clone()), None, "{value}");
+        }
+    }
+}

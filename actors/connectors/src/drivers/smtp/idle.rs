@@ -43,3 +43,33 @@ impl<C> Idle<C> {
         self.parked.clear();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn at_most_four_wait_and_the_last_is_used_first() {
+        let now = Instant::now();
+        let mut idle = Idle::default();
+        let surplus: Vec<_> = (0..6).filter_map(|number| idle.park(number, now)).collect();
+        assert_eq!(surplus, [0, 1]);
+        let taken: Vec<_> = std::iter::from_fn(|| idle.take(now)).collect();
+        assert_eq!(taken, [5, 4, 3, 2]);
+    }
+
+    #[test]
+    fn none_waits_longer_than_a_minute() {
+        let start = Instant::now();
+        let mut idle = Idle::default();
+        let later = |seconds| start + Duration::from_secs(seconds);
+        idle.park("old", start);
+        idle.park("young", later(30));
+        assert!(idle.expired(later(59)).is_empty());
+        assert_eq!(idle.expired(later(60)), ["old"]);
+        assert_eq!(idle.take(later(89)), Some("young"));
+        idle.park("young", later(30));
+        assert_eq!(idle.take(later(90)), None);
+        assert_eq!(idle.expired(later(90)), ["young"]);
+    }
+}

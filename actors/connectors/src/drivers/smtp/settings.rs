@@ -77,3 +77,73 @@ pub(crate) fn mailbox(text: &str) -> Result<Mailbox, &'static str> {
     }
     text.parse().map_err(|_| "use one mailbox, like user@example.com or Name <user@example.com>")
 }
+
+#[cfg(test)]
+mod tests {
+    use svc_model::ConnectorType;
+    use svc_model::config::connector::ConnectorConfig;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn settings(config: Value) -> Result<SmtpSettings, String> {
+        match ConnectorConfig::parse(ConnectorType::Smtp, &config).unwrap() {
+            ConnectorConfig::Smtp(config) => SmtpSettings::new(&config),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_by_its_field() {
+        for (config, part) in [
+            (json!({"host": "10.0.0.1", "from": "a@example.com"}), "connector.config.host: SSRF protection:"),
+            (json!({"host": "mail.example", "from": "a b@example.com"}), "connector.config.from"),
+        ] {
+            let config = ConnectorConfig::parse(ConnectorType::Smtp, &config);
+            let Ok(ConnectorConfig::Smtp(config)) = config else { continue };
+            let error = SmtpSettings::new(&config).err().unwrap();
+            assert!(error.starts_with(part), "{error}");
+        }
+        assert!(
+            settings(json!({"host": "[2606:4700::1]", "from": "a@example.com"})).unwrap().host
+                == "2606:4700::1"
+        );
+    }
+
+    #[test]
+    fn credentials_a_server_repeats_are_not_shown() {
+        let auth = json!({"type": "basic", "username": "bob", "password": "swordfish"});
+        let made = settings(json!({"host": "mail.example", "from": "a@example.com", "auth": auth})).unwrap();
+        let plain = STANDARD.encode("\0bob\0swordfish");
+        let said = format!("bad password swordfish for bob, {plain}, {}", STANDARD.encode("swordfish"));
+        assert_eq!(made.redact(&said), "bad password ****** for bob, ******, ******");
+    }
+
+    #[test]
+    fn a_mailbox_is_one_address_on_one_line() {
+        for fine in [
+            "a@example.com",
+            "Ann Bee <a@example.com>",
+            "\"Bee, Ann\" <a@example.com>",
+            "Zoë <z@example.com>",
+        ] {
+            assert!(mailbox(fine).is_ok(), "{fine}");
+        }
+        for wrong in [
+            "",
+            "ann",
+            "a@",
+            "@example.com",
+            "a@example.com, b@example.com",
+            "a@example.com\r\nBcc: b@example.com",
+            "Ann\r\nBcc: b@example.com <a@example.com>",
+            "a@example.com> RCPT TO:<b@example.com",
+            "a b@example.com",
+            "a@exam ple.com",
+            "a\u{0}@example.com",
+        ] {
+            assert!(mailbox(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -82,3 +82,102 @@ impl StorageSettings {
         self.bucket.head_bucket(Some(&self.credentials)).sign(OWN)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use svc_model::ConnectorType;
+    use svc_model::config::connector::ConnectorConfig;
+
+    use super::*;
+
+    fn settings(more: Value) -> Result<StorageSettings, String> {
+        let mut config = json!({"endpoint": "https://s3.example.com", "region": "eu-west-1", "bucket": "b",
+            "access_key": "AK", "secret_key": "swordfish"});
+        config.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        match ConnectorConfig::parse(ConnectorType::Storage, &config).unwrap() {
+            ConnectorConfig::Storage(config) => StorageSettings::new(&config),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn get(settings: &StorageSettings, key: &str) -> Url {
+        let to = Use::Get { content_type: None, content_disposition: None };
+        settings.sign(&Grant { key: key.into(), to, expires_in: Duration::from_secs(60) })
+    }
+
+    fn query(url: &Url, name: &str) -> Option<String> {
+        url.query_pairs().find(|(known, _)| known == name).map(|(_, value)| value.into_owned())
+    }
+
+    #[test]
+    fn a_bucket_stands_in_the_host_or_in_the_path() {
+        let host = settings(json!({})).unwrap();
+        assert_eq!(&get(&host, "a/b.txt")[..url::Position::AfterPath], "https://b.s3.example.com/a/b.txt");
+        let path =
+            settings(json!({"force_path_style": true, "endpoint": "https://s3.example.com:9000/store"}))
+                .unwrap();
+        assert_eq!(&get(&path, "a")[..url::Position::AfterPath], "https://s3.example.com:9000/store/b/a");
+    }
+
+    #[test]
+    fn every_key_is_named_by_its_own_url() {
+        let made = settings(json!({"force_path_style": true})).unwrap();
+        for (key, path) in [
+            ("a b", "/b/a%20b"),
+            ("a+b", "/b/a%2Bb"),
+            ("a//b", "/b/a//b"),
+            ("/a", "/b//a"),
+            ("//evil.example/a", "/b///evil.example/a"),
+            ("größe/☃", "/b/gr%C3%B6%C3%9Fe/%E2%98%83"),
+            ("%2e%2e/a", "/b/%252e%252e/a"),
+            ("a?b#c&d=e", "/b/a%3Fb%23c%26d%3De"),
+            ("..a/b..", "/b/..a/b.."),
+            ("a\\..\\b", "/b/a%5C..%5Cb"),
+            ("\u{7f}\t", "/b/%7F%09"),
+        ] {
+            assert_eq!(check_key(key), Ok(()), "{key}");
+            assert_eq!(get(&made, key).path(), path, "{key}");
+        }
+        for key in ["", ".", "..", "../a", "a/../b", "a/./b", "a/.."] {
+            assert!(check_key(key).is_err(), "{key}");
+        }
+    }
+
+    #[test]
+    fn what_a_url_is_good_for_is_signed() {
+        let made = settings(json!({"session_token": "t/o+k"})).unwrap();
+        let to = Use::Get {
+            content_type: Some("text/csv".into()),
+            content_disposition: Some("attachment; filename=\"a b.csv\"".into()),
+        };
+        let url = made.sign(&Grant { key: "k".into(), to, expires_in: Duration::from_secs(900) });
+        assert_eq!(query(&url, "X-Amz-Expires").as_deref(), Some("900"));
+        assert_eq!(query(&url, "X-Amz-Security-Token").as_deref(), Some("t/o+k"));
+        assert_eq!(
+            query(&url, "response-content-disposition").as_deref(),
+            Some("attachment; filename=\"a b.csv\"")
+        );
+        assert_eq!(query(&url, "response-content-type").as_deref(), Some("text/csv"));
+        let to = Use::Put { content_type: Some("image/png".into()) };
+        let url = made.sign(&Grant { key: "k".into(), to, expires_in: Duration::from_secs(1) });
+        assert_eq!(query(&url, "X-Amz-SignedHeaders").as_deref(), Some("content-type;host"));
+        assert!(!url.as_str().contains("swordfish"));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_by_its_field() {
+        for (more, part) in [
+            (json!({"endpoint": "http://10.0.0.1"}), "connector.config.endpoint: SSRF protection:"),
+            (
+                json!({"endpoint": "https://u:swordfish@s3.example.com"}),
+                "connector.config.endpoint: SSRF protection:",
+            ),
+            (json!({"endpoint": "https://1.1.1.1"}), "connector.config.bucket: "),
+            (json!({"bucket": "a/b"}), "connector.config.bucket: "),
+        ] {
+            let error = settings(more.clone()).err().unwrap();
+            assert!(error.starts_with(part) && !error.contains("swordfish"), "{more}: {error}");
+        }
+    }
+}

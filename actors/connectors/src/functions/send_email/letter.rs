@@ -137,3 +137,6 @@ pub(super) fn line(text: &str) -> Result<(), &'static str> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;
