@@ -10,6 +10,7 @@ pub(crate) mod kafka;
 pub(crate) mod mongo;
 mod pool;
 pub(crate) mod smtp;
+pub(crate) mod sql;
 pub(crate) mod storage;
 
 use std::sync::Arc;
@@ -28,6 +29,7 @@ use kafka::{KafkaDriver, KafkaSettings};
 use mongo::{MongoDriver, MongoSettings};
 pub(crate) use pool::{OpenPools, Slot};
 use smtp::{SmtpDriver, SmtpSettings};
+use sql::{SqlDriver, SqlSettings};
 use storage::{StorageDriver, StorageSettings};
 
 /// The settings of a connector, ready for use.
@@ -40,6 +42,7 @@ pub(crate) enum Ready {
     Kafka(Arc<KafkaSettings>),
     Smtp(Arc<SmtpSettings>),
     Storage(Arc<StorageSettings>),
+    Sql(Arc<SqlSettings>),
 }
 
 /// What carries a connector's calls out.
@@ -51,6 +54,7 @@ pub(crate) enum Driver {
     Kafka(KafkaDriver),
     Smtp(SmtpDriver),
     Storage(StorageDriver),
+    Sql(SqlDriver),
 }
 
 /// One kind of [`Driver`].
@@ -104,8 +108,9 @@ impl Ready {
             ConnectorConfig::Storage(config) => {
                 StorageSettings::new(&config).map(|settings| Self::Storage(Arc::new(settings)))
             }
-            // Better a named failure than a connector that claims to be in use.
-            other => Err(format!("connectors of type {} are not served by this version", other.kind())),
+            ConnectorConfig::Db(config) => {
+                SqlSettings::new(&config).map(|settings| Self::Sql(Arc::new(settings)))
+            }
         }
     }
 
@@ -125,6 +130,7 @@ impl Ready {
             Self::Mongo(settings) => mongo::probe(settings, &with.outbound).await,
             Self::Smtp(settings) => smtp::probe(settings, &with.outbound).await,
             Self::Storage(settings) => storage::probe(settings, &with.outbound).await,
+            Self::Sql(settings) => sql::probe(settings, &with.outbound).await,
         }
     }
 
@@ -141,6 +147,7 @@ impl Ready {
             Self::Mongo(settings) => MongoDriver::start(settings, spot).await.map(Driver::Mongo),
             Self::Smtp(settings) => SmtpDriver::start(settings, spot).await.map(Driver::Smtp),
             Self::Storage(settings) => StorageDriver::start(settings, spot).await.map(Driver::Storage),
+            Self::Sql(settings) => SqlDriver::start(settings, spot).await.map(Driver::Sql),
         }
     }
 }

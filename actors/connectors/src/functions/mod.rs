@@ -2,6 +2,7 @@
 
 mod cache;
 mod call;
+mod db;
 mod http_call;
 mod input;
 mod mongo;
@@ -10,6 +11,7 @@ mod request;
 mod response;
 mod retry;
 mod send_email;
+mod sql;
 mod storage_head;
 mod storage_presign;
 
@@ -65,4 +67,6 @@ pub fn register(builder: EngineBuilder, connectors: &Connectors, settings: CallS
         .function("send_email", Arc::new(send_email::SendEmail::new(connectors.clone())))
         .function("storage_head", Arc::new(storage_head::StorageHead::new(connectors.clone())))
         .function("storage_presign", Arc::new(storage_presign::StoragePresign::new(connectors.clone())))
+        .function("db_read", Arc::new(db::DbRead::new(connectors.clone(), settings.query.max_limit)))
+        .function("db_write", Arc::new(db::DbWrite::new(connectors.clone())))
 }

@@ -18,4 +18,5 @@ mod redis;
 mod requests;
 mod retries;
 mod scripted;
+mod sql;
 mod storage;

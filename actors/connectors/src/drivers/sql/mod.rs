@@ -1,0 +1,23 @@
+//! SQL databases: PostgreSQL, MySQL and MariaDB, SQLite.
+//!
+//! Owns a pool of connections for each connector, opened at its first call. Message in: [`Run`], statements with their
+//! parameters; out: rows as JSON, or a [`SqlError`] that shows no part of the connection string. Only checked addresses are
+//! dialled, at every new connection. A call that is dropped or runs out of time is cancelled at the server, and its
+//! connection is not used again. Nothing is tried twice.
+
+mod actor;
+mod encryption;
+mod message;
+mod mysql;
+mod parameters;
+mod pool;
+mod postgres;
+mod probe;
+mod settings;
+mod sqlite;
+mod value;
+
+pub(crate) use actor::SqlDriver;
+pub(crate) use message::{Outcome, Run, SqlError, Statement};
+pub(crate) use probe::probe;
+pub(crate) use settings::SqlSettings;

@@ -1,0 +1,65 @@
+//! What MySQL and its driver complain about.
+
+use mysql_async::{DriverError, Error, IoError, ServerError};
+
+use crate::drivers::sql::message::SqlError;
+
+/// Why there is no connection.
+pub(super) fn connecting(error: &Error) -> SqlError {
+    let Error::Server(told) = error else {
+        return SqlError::Unreachable(format!("no connection to the database ({})", cause(error)));
+    };
+    // Their own words repeat who connects, and to what.
+    let code = told.code;
+    match code {
+        1044 | 1045 | 1698 => SqlError::Refused(format!("the database refuses the credentials ({code})")),
+        1049 => SqlError::Refused(format!("the server has no database of this name ({code})")),
+        _ if away(told) => SqlError::Unreachable(format!("the database takes no connections now ({code})")),
+        _ => SqlError::Refused(format!("the database refuses the connection ({code})")),
+    }
+}
+
+/// Why a statement was not carried out.
+pub(super) fn running(error: &Error) -> SqlError {
+    let told = match error {
+        Error::Server(told) => told,
+        Error::Driver(DriverError::StmtParamsMismatch { required, supplied }) => {
+            let text = format!("params: the query has {required} placeholders, {supplied} values were given");
+            return SqlError::Input(text);
+        }
+        Error::Driver(DriverError::PacketTooLarge) => {
+            return SqlError::Input("params: larger than the database takes (max_allowed_packet)".to_owned());
+        }
+        _ => {
+            let text = format!("the connection to the database broke off ({})", cause(error));
+            return SqlError::Unreachable(text);
+        }
+    };
+    let code = told.code;
+    match code {
+        // Interrupted, or over a limit of the server's own.
+        1317 | 1969 | 3024 => SqlError::Timeout(format!("the database gave the statement up ({code})")),
+        _ if away(told) => SqlError::Unreachable(format!("the database is going away ({code})")),
+        // Its words repeat who asks.
+        1142..=1143 | 1227 | 1370 => {
+            SqlError::Refused(format!("the user of the connection may not do this ({code})"))
+        }
+        _ => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message)),
+    }
+}
+
+/// A server that ends, or has no room.
+fn away(told: &ServerError) -> bool {
+    matches!(told.code, 1040 | 1053 | 1077 | 1079 | 1129 | 1203 | 1226 | 1927 | 4031)
+}
+
+fn cause(error: &Error) -> String {
+    match error {
+        Error::Io(IoError::Io(error)) => error.to_string(),
+        Error::Io(IoError::Tls(error)) => format!("TLS: {error}"),
+        Error::Driver(DriverError::ConnectionClosed) => "it was closed".to_owned(),
+        Error::Driver(DriverError::NoClientSslFlagFromServer) => "the server offers no TLS".to_owned(),
+        // Others may repeat what was sent.
+        _ => "the driver and the server do not understand each other".to_owned(),
+    }
+}

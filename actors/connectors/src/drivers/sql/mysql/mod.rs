@@ -1,0 +1,11 @@
+//! MySQL and MariaDB.
+
+mod bind;
+mod connect;
+mod error;
+mod read;
+mod session;
+mod target;
+
+pub(super) use connect::Manager;
+pub(super) use target::MySqlTarget;

@@ -1,0 +1,141 @@
+//! One connection to a MySQL, and what is done over it.
+
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error, Opts, Params};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, timeout};
+
+use super::{bind, error, read};
+use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, check_count};
+
+/// How long the server may take to hear of a cancellation.
+const CANCEL: Duration = Duration::from_secs(5);
+/// A connection that was idle for longer is asked whether it is still there.
+const TRUSTED: Duration = Duration::from_secs(1);
+/// How long it may take to say so.
+const PING: Duration = Duration::from_secs(2);
+
+/// A connection.
+pub(crate) struct Session {
+    conn: Conn,
+    options: Opts,
+    io: Handle,
+    used: Instant,
+    /// What runs, or ran and was left half way: nobody may use it again.
+    busy: bool,
+}
+
+impl Session {
+    pub(super) fn new(conn: Conn, options: Opts) -> Self {
+        Self { conn, options, io: Handle::current(), used: Instant::now(), busy: false }
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.busy || self.conn.is_disconnected()
+    }
+
+    /// Whether the server still knows it: nothing is heard of a connection that nobody uses.
+    pub(super) async fn is_there(&mut self) -> bool {
+        if self.is_broken() || self.used.elapsed() < TRUSTED {
+            return !self.is_broken();
+        }
+        self.busy = true;
+        let answered = timeout(PING, self.conn.ping()).await;
+        self.busy = !matches!(answered, Ok(Ok(())));
+        !self.busy
+    }
+
+    /// Runs statements. Dropped before its end, it is cancelled at the server.
+    pub(crate) async fn run(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+        self.busy = true;
+        let cancel =
+            Cancel { armed: true, id: self.conn.id(), options: self.options.clone(), io: self.io.clone() };
+        let outcome = match run.statements.as_slice() {
+            [statement] => self.one(statement, run.cap).await.map(|outcome| vec![outcome]),
+            statements => self.together(statements, run.cap).await,
+        };
+        self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
+        self.used = Instant::now();
+        cancel.end(self.busy);
+        outcome
+    }
+
+    async fn together(
+        &mut self,
+        statements: &[Statement],
+        cap: Option<usize>,
+    ) -> Result<Vec<Outcome>, SqlError> {
+        let plain = |error: Error| error::running(&error);
+        self.conn.query_drop("START TRANSACTION").await.map_err(plain)?;
+        let mut outcomes = Vec::with_capacity(statements.len());
+        for statement in statements {
+            match self.one(statement, cap).await {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(error) => {
+                    if error.leaves_clean() {
+                        self.conn.query_drop("ROLLBACK").await.map_err(plain)?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        self.conn.query_drop("COMMIT").await.map_err(plain)?;
+        Ok(outcomes)
+    }
+
+    async fn one(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, SqlError> {
+        let failed = |error: Error| error::running(&error);
+        let prepared = self.conn.prep(&statement.sql).await.map_err(failed)?;
+        check_count(usize::from(prepared.num_params()), statement.params.len())?;
+        if cap.is_some() {
+            read::check(&prepared.columns())?;
+        }
+        let params = Params::Positional(statement.params.iter().map(bind::param).collect());
+        let mut result = self.conn.exec_iter(&prepared, params).await.map_err(failed)?;
+        let mut rows = Vec::new();
+        while let Some(row) = result.next().await.map_err(failed)? {
+            match cap {
+                Some(cap) if rows.len() >= cap => return Err(SqlError::TooManyRows(cap)),
+                Some(_) => rows.push(read::row(row)?),
+                None => {}
+            }
+        }
+        let affected = result.affected_rows();
+        let last_insert_id =
+            result.last_insert_id().and_then(|id| i64::try_from(id).ok()).filter(|id| *id != 0);
+        // A procedure has more results, which are passed over.
+        result.drop_result().await.map_err(failed)?;
+        Ok(Outcome { rows, affected, last_insert_id })
+    }
+}
+
+/// Ends what a connection does when whoever waits for it leaves.
+struct Cancel {
+    armed: bool,
+    id: u32,
+    options: Opts,
+    io: Handle,
+}
+
+impl Cancel {
+    fn end(mut self, cancel: bool) {
+        self.armed = cancel;
+    }
+}
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        if self.armed {
+            let (id, options) = (self.id, self.options.clone());
+            let kill = async move {
+                let mut conn = Conn::new(options).await?;
+                conn.query_drop(format!("KILL {id}")).await?;
+                conn.disconnect().await
+            };
+            // Where the server does not hear of it, it ends the statement when it misses its client.
+            self.io.spawn(timeout(CANCEL, kill));
+        }
+    }
+}

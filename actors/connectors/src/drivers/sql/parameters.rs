@@ -1,0 +1,31 @@
+//! The parameters of a connection string, which stand behind its `?`.
+
+use percent_encoding::percent_decode_str;
+
+/// One parameter; the value is decoded.
+pub(super) struct Parameter<'t> {
+    pub(super) name: &'t str,
+    pub(super) value: String,
+    /// As written.
+    pub(super) raw: &'t str,
+}
+
+/// What stands before the parameters, and these.
+pub(super) fn split(text: &str) -> (&str, Vec<Parameter<'_>>) {
+    let Some((base, query)) = text.split_once('?') else { return (text, Vec::new()) };
+    let parameters = query.split('&').filter(|pair| !pair.is_empty()).map(|raw| {
+        let (name, value) = raw.split_once('=').unwrap_or((raw, ""));
+        Parameter { name, value: decoded(value), raw }
+    });
+    (base, parameters.collect())
+}
+
+/// A text of a URL.
+pub(super) fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}
+
+/// A parameter nobody reads would be a setting that does nothing: a misspelt `sslmode`, for one.
+pub(super) fn unknown(name: &str) -> String {
+    format!("connection_string: the parameter '{name}' is not known")
+}

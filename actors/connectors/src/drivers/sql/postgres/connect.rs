@@ -1,0 +1,104 @@
+//! New connections to a PostgreSQL.
+
+use bb8::ManageConnection;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Error};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::error;
+use super::session::Session;
+use super::target::PostgresTarget;
+use crate::drivers::sql::encryption::Encryption;
+use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::pool::Trouble;
+use crate::drivers::sql::settings::Dial;
+
+/// Where times are told from, so that results do not depend on the server's place.
+const SETUP: &str = "SET TIME ZONE 'UTC'";
+
+/// Makes connections.
+pub(crate) struct Manager {
+    target: PostgresTarget,
+    dial: Dial,
+    tls: MakeRustlsConnect,
+}
+
+impl Manager {
+    pub(crate) fn new(target: &PostgresTarget, dial: Dial) -> Self {
+        let tls = MakeRustlsConnect::new(dial.outbound.tls());
+        Self { target: target.clone(), dial, tls }
+    }
+
+    /// Tries one address of one host.
+    async fn session(&self, host: &str, address: std::net::SocketAddr) -> Result<Session, SqlError> {
+        let connect = async {
+            match self.client(host, address, true).await {
+                // Where encryption is a mere preference, a server that fails at it may still be spoken to.
+                Err(error)
+                    if error.as_db_error().is_none() && self.target.encryption == Encryption::Preferred =>
+                {
+                    self.client(host, address, false).await.or(Err(error))
+                }
+                tried => tried,
+            }
+        };
+        match timeout(self.dial.limit, connect).await {
+            Ok(Ok(client)) => Ok(Session::new(client, self.tls.clone())),
+            Ok(Err(error)) => Err(error::connecting(&error)),
+            Err(_) => {
+                let limit = self.dial.limit.as_millis();
+                Err(SqlError::Unreachable(format!(
+                    "the database did not take the connection within {limit} ms"
+                )))
+            }
+        }
+    }
+
+    async fn client(
+        &self,
+        host: &str,
+        address: std::net::SocketAddr,
+        encrypted: bool,
+    ) -> Result<Client, Error> {
+        let config = self.target.config(host, address.ip(), address.port(), encrypted);
+        let (client, connection) = config.connect(self.tls.clone()).await?;
+        // Ends with its client.
+        Handle::current().spawn(connection);
+        client.batch_execute(SETUP).await?;
+        Ok(client)
+    }
+}
+
+impl ManageConnection for Manager {
+    type Connection = Session;
+    type Error = Trouble;
+
+    async fn connect(&self) -> Result<Session, Trouble> {
+        let mut failed = SqlError::Unreachable("the database has no host".to_owned());
+        let mut ways = Vec::new();
+        for (host, port) in &self.target.hosts {
+            match self.dial.addresses(host, *port).await {
+                Ok(addresses) => ways.extend(addresses.into_iter().map(|address| (host, address))),
+                // One forbidden address refuses them all.
+                Err(error) if error.is_refusal() => return Err(error.into()),
+                Err(error) => failed = error,
+            }
+        }
+        for (host, address) in ways {
+            match self.session(host, address).await {
+                Ok(session) => return Ok(session),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed.into())
+    }
+
+    async fn is_valid(&self, session: &mut Session) -> Result<(), Trouble> {
+        if session.is_broken() { Err(Trouble::Stale) } else { Ok(()) }
+    }
+
+    fn has_broken(&self, session: &mut Session) -> bool {
+        session.is_broken()
+    }
+}

@@ -1,0 +1,178 @@
+//! One connection to a PostgreSQL, and what is done over it.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+use tokio_postgres::{CancelToken, Client, Error, Statement as Prepared};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use super::{bind, error, read};
+use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, check_count};
+
+/// Statements kept prepared; one more, and all are forgotten.
+const PREPARED: usize = 200;
+/// How long the server may take to hear of a cancellation.
+const CANCEL: Duration = Duration::from_secs(5);
+
+/// A connection.
+pub(crate) struct Session {
+    client: Client,
+    tls: MakeRustlsConnect,
+    io: Handle,
+    prepared: HashMap<String, Prepared>,
+    /// What runs, or ran and was left half way: nobody may use it again.
+    busy: bool,
+}
+
+impl Session {
+    pub(super) fn new(client: Client, tls: MakeRustlsConnect) -> Self {
+        Self { client, tls, io: Handle::current(), prepared: HashMap::new(), busy: false }
+    }
+
+    pub(super) fn is_broken(&self) -> bool {
+        self.busy || self.client.is_closed()
+    }
+
+    /// Runs statements. Dropped before its end, it is cancelled at the server.
+    pub(crate) async fn run(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+        self.busy = true;
+        let cancel = Cancel {
+            armed: true,
+            token: self.client.cancel_token(),
+            tls: self.tls.clone(),
+            io: self.io.clone(),
+        };
+        let outcome = match run.statements.as_slice() {
+            [statement] => self.alone(statement, run.cap).await.map(|outcome| vec![outcome]),
+            statements => self.together(statements, run.cap).await,
+        };
+        self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
+        cancel.end(self.busy);
+        outcome
+    }
+
+    /// A statement that is a transaction of its own.
+    async fn alone(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, SqlError> {
+        let known = self.prepared.contains_key(&statement.sql);
+        match self.one(statement, cap).await {
+            Err(Failed::Outdated(_)) if known => {
+                self.prepared.remove(&statement.sql);
+                self.one(statement, cap).await.map_err(Failed::into_error)
+            }
+            outcome => outcome.map_err(Failed::into_error),
+        }
+    }
+
+    async fn together(
+        &mut self,
+        statements: &[Statement],
+        cap: Option<usize>,
+    ) -> Result<Vec<Outcome>, SqlError> {
+        let plain = |error: Error| error::running(&error, &[]);
+        self.client.batch_execute("BEGIN").await.map_err(plain)?;
+        let mut outcomes = Vec::with_capacity(statements.len());
+        for statement in statements {
+            match self.one(statement, cap).await {
+                Ok(outcome) => outcomes.push(outcome),
+                Err(failed) => {
+                    if matches!(failed, Failed::Outdated(_)) {
+                        self.prepared.remove(&statement.sql);
+                    }
+                    let error = failed.into_error();
+                    if error.leaves_clean() {
+                        self.client.batch_execute("ROLLBACK").await.map_err(plain)?;
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        self.client.batch_execute("COMMIT").await.map_err(plain)?;
+        Ok(outcomes)
+    }
+
+    async fn one(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, Failed> {
+        let prepared = self.prepared(&statement.sql).await?;
+        check_count(prepared.params().len(), statement.params.len())?;
+        let params =
+            statement.params.iter().zip(prepared.params()).map(|(value, kind)| bind::param(value, kind));
+        let failed = |error: Error| {
+            let told = error::running(&error, prepared.params());
+            if error::outdated(&error) { Failed::Outdated(told) } else { Failed::Error(told) }
+        };
+        if cap.is_some() {
+            read::check(prepared.columns())?;
+        }
+        let params: Vec<_> = params.collect();
+        let mut stream = pin!(self.client.query_raw(&prepared, params).await.map_err(failed)?);
+        let mut rows = Vec::new();
+        while let Some(row) = stream.try_next().await.map_err(failed)? {
+            match cap {
+                Some(cap) if rows.len() >= cap => return Err(SqlError::TooManyRows(cap).into()),
+                Some(_) => rows.push(read::row(&row)?),
+                None => {}
+            }
+        }
+        Ok(Outcome { rows, affected: stream.rows_affected().unwrap_or(0), last_insert_id: None })
+    }
+
+    async fn prepared(&mut self, sql: &str) -> Result<Prepared, SqlError> {
+        if let Some(prepared) = self.prepared.get(sql) {
+            return Ok(prepared.clone());
+        }
+        let prepared = self.client.prepare(sql).await.map_err(|error| error::running(&error, &[]))?;
+        if self.prepared.len() >= PREPARED {
+            self.prepared.clear();
+        }
+        self.prepared.insert(sql.to_owned(), prepared.clone());
+        Ok(prepared)
+    }
+}
+
+/// Why a statement was not carried out.
+enum Failed {
+    /// It was prepared before something changed, and was not begun.
+    Outdated(SqlError),
+    Error(SqlError),
+}
+
+impl Failed {
+    fn into_error(self) -> SqlError {
+        match self {
+            Self::Outdated(error) | Self::Error(error) => error,
+        }
+    }
+}
+
+impl From<SqlError> for Failed {
+    fn from(error: SqlError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Cancels what a connection does when whoever waits for it leaves.
+struct Cancel {
+    armed: bool,
+    token: CancelToken,
+    tls: MakeRustlsConnect,
+    io: Handle,
+}
+
+impl Cancel {
+    fn end(mut self, cancel: bool) {
+        self.armed = cancel;
+    }
+}
+
+impl Drop for Cancel {
+    fn drop(&mut self) {
+        if self.armed {
+            let (token, tls) = (self.token.clone(), self.tls.clone());
+            // Where the server does not hear of it, it ends the statement when it misses its client.
+            self.io.spawn(async move { timeout(CANCEL, token.cancel_query(tls)).await });
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Where a PostgreSQL is and how it is greeted: the connection string, read.
+
+use std::net::IpAddr;
+
+use tokio_postgres::Config;
+use tokio_postgres::config::{Host, SslMode};
+
+use crate::drivers::sql::encryption::Encryption;
+use crate::drivers::sql::parameters::{split, unknown};
+
+const PORT: u16 = 5432;
+
+/// Parameters the driver reads by itself. Not among them: `host` and `hostaddr`, which would lead past the host that stands
+/// before the path.
+const KNOWN: [&str; 16] = [
+    "application_name",
+    "channel_binding",
+    "connect_timeout",
+    "dbname",
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_retries",
+    "load_balance_hosts",
+    "options",
+    "password",
+    "port",
+    "sslnegotiation",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+];
+
+/// A connection string, read.
+#[derive(Clone)]
+pub(crate) struct PostgresTarget {
+    greeting: Config,
+    /// Tried in this order.
+    pub(super) hosts: Vec<(String, u16)>,
+    pub(super) encryption: Encryption,
+}
+
+impl PostgresTarget {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let malformed = || {
+            "connection_string: not a PostgreSQL URL, use postgres://user:password@host:port/database"
+                .to_owned()
+        };
+        let (base, parameters) = split(text);
+        let mut encryption = Encryption::Preferred;
+        let mut kept = Vec::new();
+        for parameter in &parameters {
+            match parameter.name {
+                "sslmode" | "ssl-mode" => {
+                    encryption = Encryption::named(&parameter.value)
+                        .map_err(|why| format!("connection_string: {}: {why}", parameter.name))?;
+                }
+                "sslrootcert" => {
+                    return Err("connection_string: sslrootcert: trust anchors are those of the system, or of SSL_CERT_FILE"
+                        .to_owned());
+                }
+                name if KNOWN.contains(&name) => kept.push(parameter.raw),
+                name => return Err(unknown(name)),
+            }
+        }
+        let (_, rest) = base.split_once("://").ok_or_else(malformed)?;
+        // The driver knows the scheme in lower case alone. Its own texts may repeat what they refuse.
+        let url = format!("postgres://{rest}?{}", kept.join("&"));
+        let read: Config = url.parse().map_err(|_| malformed())?;
+        let ports = read.get_ports();
+        let mut hosts = Vec::new();
+        for (index, host) in read.get_hosts().iter().enumerate() {
+            let Host::Tcp(host) = host else {
+                return Err("connection_string: only hosts reached over TCP are supported".to_owned());
+            };
+            hosts.push((host.clone(), ports.get(index).or(ports.first()).copied().unwrap_or(PORT)));
+        }
+        if hosts.is_empty() {
+            return Err(malformed());
+        }
+        Ok(Self { greeting: greeting(&read), hosts, encryption })
+    }
+
+    /// The settings of one connection to one address. `host` is whom a certificate must name.
+    pub(super) fn config(&self, host: &str, address: IpAddr, port: u16, encrypted: bool) -> Config {
+        let mut config = self.greeting.clone();
+        config.host(host).hostaddr(address).port(port);
+        config.ssl_mode(match self.encryption {
+            _ if !encrypted => SslMode::Disable,
+            Encryption::Never => SslMode::Disable,
+            Encryption::Preferred => SslMode::Prefer,
+            Encryption::Required => SslMode::Require,
+        });
+        config
+    }
+}
+
+/// Everything but hosts and ports.
+fn greeting(read: &Config) -> Config {
+    let mut config = Config::new();
+    if let Some(user) = read.get_user() {
+        config.user(user);
+    }
+    if let Some(password) = read.get_password() {
+        config.password(password);
+    }
+    if let Some(database) = read.get_dbname() {
+        config.dbname(database);
+    }
+    if let Some(options) = read.get_options() {
+        config.options(options);
+    }
+    config.application_name(read.get_application_name().unwrap_or("svc"));
+    config.target_session_attrs(read.get_target_session_attrs());
+    config.channel_binding(read.get_channel_binding());
+    config.ssl_negotiation(read.get_ssl_negotiation());
+    config.keepalives(read.get_keepalives());
+    config.keepalives_idle(read.get_keepalives_idle());
+    if let Some(interval) = read.get_keepalives_interval() {
+        config.keepalives_interval(interval);
+    }
+    if let Some(retries) = read.get_keepalives_retries() {
+        config.keepalives_retries(retries);
+    }
+    if let Some(timeout) = read.get_tcp_user_timeout() {
+        config.tcp_user_timeout(*timeout);
+    }
+    config
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hosts(text: &str) -> Vec<(String, u16)> {
+        PostgresTarget::parse(text).unwrap_or_else(|why| panic!("{text}: {why}")).hosts
+    }
+
+    #[test]
+    fn hosts_and_ports_are_read_in_their_order() {
+        let pair = |host: &str, port| (host.to_owned(), port);
+        assert_eq!(hosts("postgres://u:p@db/app"), [pair("db", 5432)]);
+        assert_eq!(hosts("POSTGRESQL://u@db:6432/app"), [pair("db", 6432)]);
+        assert_eq!(hosts("postgres://u@a:1,b:2/app"), [pair("a", 1), pair("b", 2)]);
+        assert_eq!(hosts("postgres://u@[::1]:7/app"), [pair("::1", 7)]);
+    }
+
+    #[test]
+    fn credentials_are_decoded_and_not_part_of_any_error() {
+        let target =
+            PostgresTarget::parse("postgres://us%40er:p%2Fa%20ss@db/app?sslmode=require&options=-c%20a%3Db")
+                .unwrap();
+        assert_eq!(target.greeting.get_user(), Some("us@er"));
+        assert_eq!(target.greeting.get_password(), Some(b"p/a ss".as_slice()));
+        assert_eq!(target.greeting.get_dbname(), Some("app"));
+        assert_eq!(target.greeting.get_options(), Some("-c a=b"));
+        assert_eq!(target.encryption, Encryption::Required);
+        for wrong in [
+            "postgres://u:swordfish@db:port/app",
+            "postgres:swordfish",
+            "postgres:///swordfish",
+            "postgres://u:swordfish@db/app?sslmode=maybe",
+            "postgres://u:swordfish@db/app?hostaddr=10.0.0.1",
+            "postgres://u:swordfish@db/app?host=10.0.0.1",
+            "postgres://u:swordfish@db/app?sslrootcert=/etc/x",
+            "postgres://u:swordfish@%2Frun%2Fpostgresql/app",
+            "postgres://u:swordfish@db/app?connect_timeout=swordfish",
+        ] {
+            let Err(why) = PostgresTarget::parse(wrong) else { panic!("{wrong}") };
+            assert!(why.starts_with("connection_string: ") && !why.contains("swordfish"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_connection_goes_to_the_address_that_was_checked() {
+        let target = PostgresTarget::parse("postgres://u@db/app").unwrap();
+        let config = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432, true);
+        assert_eq!(config.get_hosts(), [Host::Tcp("db".to_owned())]);
+        assert_eq!(config.get_hostaddrs(), [IpAddr::from([203, 0, 113, 7])]);
+        assert_eq!((config.get_ports(), config.get_ssl_mode()), ([6432].as_slice(), SslMode::Prefer));
+        let plain = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432, false);
+        assert_eq!(plain.get_ssl_mode(), SslMode::Disable);
+    }
+}

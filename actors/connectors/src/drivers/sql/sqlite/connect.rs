@@ -1,0 +1,68 @@
+//! New connections to a SQLite.
+
+use bb8::ManageConnection;
+use rusqlite::{Connection, OpenFlags};
+use tokio::task::spawn_blocking;
+
+use super::error;
+use super::target::{Access, SqliteTarget};
+use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::pool::Trouble;
+
+/// Statements kept prepared for each connection.
+const PREPARED: usize = 200;
+
+/// Makes connections.
+pub(crate) struct Manager {
+    target: SqliteTarget,
+}
+
+impl Manager {
+    pub(crate) fn new(target: &SqliteTarget) -> Self {
+        Self { target: target.clone() }
+    }
+}
+
+impl ManageConnection for Manager {
+    type Connection = Connection;
+    type Error = Trouble;
+
+    async fn connect(&self) -> Result<Connection, Trouble> {
+        let target = self.target.clone();
+        let opened = spawn_blocking(move || open(&target)).await;
+        let opened = opened.map_err(|_| SqlError::Unreachable("the database was not opened".to_owned()))?;
+        opened.map_err(|error| Trouble::Failed(error::opening(&error)))
+    }
+
+    async fn is_valid(&self, _: &mut Connection) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    fn has_broken(&self, _: &mut Connection) -> bool {
+        // Its own thread gives it back, when all is done or undone.
+        false
+    }
+}
+
+fn open(target: &SqliteTarget) -> rusqlite::Result<Connection> {
+    // One thread at a time uses it.
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | match target.access {
+            Access::Read => OpenFlags::SQLITE_OPEN_READ_ONLY,
+            Access::Write => OpenFlags::SQLITE_OPEN_READ_WRITE,
+            Access::Create => OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE,
+        };
+    let connection = match &target.file {
+        None => Connection::open_in_memory_with_flags(flags)?,
+        Some(file) => Connection::open_with_flags(file, flags)?,
+    };
+    connection.set_prepared_statement_cache_capacity(PREPARED);
+    // Opens the file; until then a wrong one is not noticed.
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))?;
+    if target.file.is_some() && target.access != Access::Read {
+        // Readers then do not wait for a writer. A directory that takes no second file keeps the mode it has.
+        let _ = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
+    }
+    Ok(connection)
+}

@@ -1,0 +1,35 @@
+//! What SQLite complains about.
+
+use rusqlite::{Error, ErrorCode};
+
+use crate::drivers::sql::message::SqlError;
+
+/// Why there is no connection. SQLite's own words repeat the path.
+pub(super) fn opening(error: &Error) -> SqlError {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+            SqlError::Refused("the file is no SQLite database".to_owned())
+        }
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => locked(),
+        _ => SqlError::Unreachable("the database file cannot be opened".to_owned()),
+    }
+}
+
+/// Why a statement was not carried out.
+pub(super) fn running(error: &Error) -> SqlError {
+    match (error, error.sqlite_error_code()) {
+        (Error::MultipleStatement, _) => SqlError::Input("query: one statement at a time".to_owned()),
+        (_, Some(ErrorCode::OperationInterrupted)) => {
+            SqlError::Timeout("the statement was given up".to_owned())
+        }
+        (_, Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)) => locked(),
+        (_, Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)) => {
+            SqlError::Unreachable("the database file cannot be used".to_owned())
+        }
+        _ => SqlError::Refused(format!("the database refuses the statement: {error}")),
+    }
+}
+
+fn locked() -> SqlError {
+    SqlError::Unreachable("the database stayed locked by others".to_owned())
+}

@@ -1,0 +1,11 @@
+//! SQLite files, and SQLite in memory.
+
+mod connect;
+mod error;
+mod read;
+mod session;
+mod target;
+
+pub(super) use connect::Manager;
+pub(super) use session::run;
+pub(super) use target::SqliteTarget;

@@ -1,0 +1,95 @@
+//! Values of SQLite as JSON. A value has a type of its own, whatever its column says; the column decides where that leaves
+//! room: `BOOLEAN` for 0 and 1, `JSON` for a text.
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, Statement};
+use serde_json::{Map, Value};
+
+use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::value::{MALFORMED, bytes, double};
+
+/// A column of a result.
+pub(super) struct Column {
+    name: String,
+    declared: Declared,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Declared {
+    Boolean,
+    Json,
+    Other,
+}
+
+impl Declared {
+    fn of(kind: Option<&str>) -> Self {
+        match kind.unwrap_or_default().trim().to_ascii_uppercase().as_str() {
+            "BOOLEAN" | "BOOL" => Self::Boolean,
+            "JSON" | "JSONB" => Self::Json,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The columns of a query that runs.
+pub(super) fn columns(query: &Statement<'_>) -> Vec<Column> {
+    let columns = query.columns().into_iter();
+    columns
+        .map(|column| Column { name: column.name().to_owned(), declared: Declared::of(column.decl_type()) })
+        .collect()
+}
+
+/// A row as an object, its columns in their order.
+pub(super) fn row(row: &Row<'_>, columns: &[Column]) -> Result<Value, SqlError> {
+    let mut object = Map::with_capacity(columns.len());
+    for (index, column) in columns.iter().enumerate() {
+        let unreadable = |kind: &str, why| SqlError::Unreadable {
+            column: column.name.clone(),
+            kind: kind.to_owned(),
+            why,
+        };
+        let sent = row.get_ref(index).map_err(|_| unreadable("unknown", MALFORMED))?;
+        let value = value(sent, column.declared).map_err(|why| unreadable("real", why))?;
+        object.insert(column.name.clone(), value);
+    }
+    Ok(Value::Object(object))
+}
+
+fn value(sent: ValueRef<'_>, declared: Declared) -> Result<Value, &'static str> {
+    Ok(match (sent, declared) {
+        (ValueRef::Null, _) => Value::Null,
+        (ValueRef::Integer(int @ 0..=1), Declared::Boolean) => (int == 1).into(),
+        (ValueRef::Integer(int), _) => int.into(),
+        (ValueRef::Real(float), _) => double(float)?,
+        // What is no JSON is the text it is: SQLite keeps whatever it is given.
+        (ValueRef::Text(text), Declared::Json) => {
+            serde_json::from_slice(text).unwrap_or_else(|_| bytes(text))
+        }
+        (ValueRef::Text(raw) | ValueRef::Blob(raw), _) => bytes(raw),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_column_decides_where_the_value_leaves_room() {
+        let (boolean, document) = (Declared::of(Some("boolean")), Declared::of(Some("JSON")));
+        for (sent, declared, due) in [
+            (ValueRef::Integer(1), boolean, json!(true)),
+            (ValueRef::Integer(2), boolean, json!(2)),
+            (ValueRef::Integer(1), Declared::of(None), json!(1)),
+            (ValueRef::Text(b"[1]"), document, json!([1])),
+            (ValueRef::Text(b"[1"), document, json!("[1")),
+            (ValueRef::Text(b"[1]"), Declared::of(Some("TEXT")), json!("[1]")),
+            (ValueRef::Blob(&[0xff]), Declared::Other, json!("ff")),
+            (ValueRef::Null, boolean, json!(null)),
+        ] {
+            assert_eq!(value(sent, declared), Ok(due));
+        }
+        assert!(value(ValueRef::Real(f64::INFINITY), Declared::Other).is_err());
+    }
+}

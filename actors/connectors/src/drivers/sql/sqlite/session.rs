@@ -1,0 +1,120 @@
+//! What is done over a connection to a SQLite, on a thread that may block.
+//!
+//! That thread has the connection until all is done or undone, also when whoever asked has left: it then stops at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bb8::PooledConnection;
+use rusqlite::types::{ToSqlOutput, Value as Bound};
+use rusqlite::{CachedStatement, Connection};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, timeout_at};
+
+use super::connect::Manager;
+use super::{error, read};
+use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, check_count};
+
+/// Steps of SQLite's machine between two looks at the clock.
+const STEPS: i32 = 1000;
+
+/// Runs statements. Dropped before its end, they are stopped and undone.
+pub(crate) async fn run(
+    connection: PooledConnection<'static, Manager>,
+    run: Run,
+    deadline: Instant,
+    limit: Duration,
+) -> Result<Vec<Outcome>, SqlError> {
+    let stop = Stop(Arc::default());
+    let stopped = Arc::clone(&stop.0);
+    let work = spawn_blocking(move || work(&connection, &run, deadline, stopped));
+    match timeout_at(deadline, work).await {
+        Ok(Ok(Err(SqlError::Timeout(_)))) | Err(_) => Err(SqlError::overdue(limit)),
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(_)) => Err(SqlError::Unreachable("the statement was not run".to_owned())),
+    }
+}
+
+/// Stops the work when whoever waits for it leaves.
+struct Stop(Arc<AtomicBool>);
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+fn work(
+    connection: &Connection,
+    run: &Run,
+    deadline: Instant,
+    stopped: Arc<AtomicBool>,
+) -> Result<Vec<Outcome>, SqlError> {
+    let failed = |error: rusqlite::Error| error::running(&error);
+    let left = deadline.saturating_duration_since(Instant::now());
+    connection.busy_timeout(left).map_err(failed)?;
+    let over = move || stopped.load(Ordering::Relaxed) || Instant::now() >= deadline;
+    connection.progress_handler(STEPS, Some(over)).map_err(failed)?;
+    let outcome = transaction(connection, run);
+    connection.progress_handler(0, None::<fn() -> bool>).map_err(failed)?;
+    if !connection.is_autocommit() {
+        connection.execute_batch("ROLLBACK").map_err(failed)?;
+    }
+    outcome
+}
+
+fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+    let failed = |error: rusqlite::Error| error::running(&error);
+    if let [statement] = run.statements.as_slice() {
+        return one(connection, statement, run.cap).map(|outcome| vec![outcome]);
+    }
+    // One that reads first and writes later could not wait for another writer.
+    connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+    let outcomes = run.statements.iter().map(|statement| one(connection, statement, run.cap));
+    let outcomes = outcomes.collect::<Result<Vec<_>, _>>()?;
+    connection.execute_batch("COMMIT").map_err(failed)?;
+    Ok(outcomes)
+}
+
+fn one(connection: &Connection, statement: &Statement, cap: Option<usize>) -> Result<Outcome, SqlError> {
+    let failed = |error: rusqlite::Error| error::running(&error);
+    let mut prepared = connection.prepare_cached(&statement.sql).map_err(failed)?;
+    check_count(prepared.parameter_count(), statement.params.len())?;
+    for (index, value) in statement.params.iter().enumerate() {
+        bind(&mut prepared, index, value)?;
+    }
+    let before = connection.total_changes();
+    let (mut rows, mut columns) = (Vec::new(), None);
+    let mut cursor = prepared.raw_query();
+    while let Some(row) = cursor.next().map_err(failed)? {
+        match cap {
+            Some(cap) if rows.len() >= cap => return Err(SqlError::TooManyRows(cap)),
+            // Known for sure when it runs: one prepared before its table changed is prepared anew then.
+            Some(_) => rows.push(read::row(row, columns.get_or_insert_with(|| read::columns(row.as_ref())))?),
+            None => {}
+        }
+    }
+    drop(cursor);
+    // What is not a change leaves the count of the last one.
+    let changed = connection.total_changes() != before;
+    let affected = if changed { connection.changes() } else { 0 };
+    let last_insert_id = Some(connection.last_insert_rowid()).filter(|id| changed && *id != 0);
+    Ok(Outcome { rows, affected, last_insert_id })
+}
+
+fn bind(prepared: &mut CachedStatement<'_>, index: usize, value: &Value) -> Result<(), SqlError> {
+    let bound = match value {
+        Value::Null => Bound::Null,
+        Value::Bool(is) => Bound::Integer((*is).into()),
+        Value::Number(number) => match (number.as_i64(), number.is_u64(), number.as_f64()) {
+            (Some(int), ..) => Bound::Integer(int),
+            (None, false, Some(double)) => Bound::Real(double),
+            _ => return Err(SqlError::Input(format!("params[{index}]: the number is too large for SQLite"))),
+        },
+        Value::String(text) => Bound::Text(text.clone()),
+        Value::Array(_) | Value::Object(_) => Bound::Text(value.to_string()),
+    };
+    prepared.raw_bind_parameter(index + 1, ToSqlOutput::Owned(bound)).map_err(|error| error::running(&error))
+}

@@ -1,0 +1,95 @@
+//! Where a SQLite is: the connection string, read.
+
+use std::path::PathBuf;
+
+use crate::drivers::sql::parameters::{decoded, split, unknown};
+
+/// A connection string, read: `sqlite:file.db`, `sqlite:///var/lib/file.db?mode=ro`, `sqlite::memory:`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SqliteTarget {
+    /// None for a database in memory.
+    pub(super) file: Option<PathBuf>,
+    pub(super) access: Access,
+}
+
+/// What may be done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// `ro`
+    Read,
+    /// `rw`
+    Write,
+    /// `rwc`, and where nothing is said.
+    Create,
+}
+
+impl SqliteTarget {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (base, parameters) = split(text);
+        let (_, place) = base.split_once(':').unwrap_or_default();
+        let place = decoded(place.strip_prefix("//").unwrap_or(place));
+        let mut memory = place == ":memory:";
+        let mut access = Access::Create;
+        for parameter in &parameters {
+            match (parameter.name, parameter.value.as_str()) {
+                ("mode", "ro") => access = Access::Read,
+                ("mode", "rw") => access = Access::Write,
+                ("mode", "rwc") => access = Access::Create,
+                ("mode", "memory") => memory = true,
+                ("cache", "private" | "shared") => {}
+                ("mode", _) => {
+                    return Err("connection_string: mode: use one of ro, rw, rwc, memory".to_owned());
+                }
+                (name, _) => return Err(unknown(name)),
+            }
+        }
+        if memory {
+            return Ok(Self { file: None, access: Access::Create });
+        }
+        if place.is_empty() {
+            return Err("connection_string: names no file, use sqlite:path or sqlite::memory:".to_owned());
+        }
+        Ok(Self { file: Some(place.into()), access })
+    }
+
+    pub(crate) fn in_memory(&self) -> bool {
+        self.file.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> Option<String> {
+        let file = SqliteTarget::parse(text).unwrap().file;
+        file.map(|file| file.display().to_string())
+    }
+
+    #[test]
+    fn files_are_written_in_many_ways() {
+        for (text, due) in [
+            ("sqlite:app.db", "app.db"),
+            ("sqlite://app.db", "app.db"),
+            ("sqlite:./data/app.db?mode=rwc", "./data/app.db"),
+            ("sqlite:/var/app.db", "/var/app.db"),
+            ("sqlite:///var/app%20one.db", "/var/app one.db"),
+        ] {
+            assert_eq!(file(text).as_deref(), Some(due), "{text}");
+        }
+        for text in ["sqlite::memory:", "sqlite://:memory:", "sqlite:any?mode=memory&cache=shared"] {
+            assert_eq!(file(text), None, "{text}");
+        }
+        for wrong in ["sqlite:", "sqlite://", "sqlite:a?mode=x", "sqlite:a?vfs=unix"] {
+            assert!(SqliteTarget::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_done_is_said_by_mode() {
+        let access = |text| SqliteTarget::parse(text).unwrap().access;
+        assert_eq!(access("sqlite:a"), Access::Create);
+        assert_eq!(access("sqlite:a?mode=ro"), Access::Read);
+        assert_eq!(access("sqlite:a?mode=rw"), Access::Write);
+    }
+}

@@ -1,0 +1,120 @@
+//! `db_read` and `db_write`: SQL as its author wrote it, with values bound beside it.
+
+use std::sync::Arc;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Value, json};
+use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+
+use super::call::{channel_of, guarded};
+use super::input::{self, text};
+use super::sql::{admit, run};
+use crate::drivers::sql::{Run, Statement};
+use crate::handle::Connectors;
+
+/// `db_read`.
+pub(crate) struct DbRead {
+    connectors: Connectors,
+    cap: usize,
+}
+
+impl DbRead {
+    /// A result of more rows than `most` is refused.
+    pub(crate) fn new(connectors: Connectors, most: u64) -> Self {
+        Self { connectors, cap: usize::try_from(most).unwrap_or(usize::MAX) }
+    }
+}
+
+impl Function for DbRead {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        compile("db_read", input, &self.connectors, Operation::Read { cap: self.cap })
+    }
+}
+
+/// `db_write`.
+pub(crate) struct DbWrite {
+    connectors: Connectors,
+}
+
+impl DbWrite {
+    pub(crate) fn new(connectors: Connectors) -> Self {
+        Self { connectors }
+    }
+}
+
+impl Function for DbWrite {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        compile("db_write", input, &self.connectors, Operation::Write)
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Operation {
+    Read { cap: usize },
+    Write,
+}
+
+fn compile(
+    function: &str,
+    input: &Value,
+    connectors: &Connectors,
+    operation: Operation,
+) -> Result<Box<dyn Task>, String> {
+    let table = input::table(function)?;
+    Ok(Box::new(DbTask {
+        connectors: connectors.clone(),
+        connector: text(table, input, "connector").unwrap_or_default().into(),
+        query: text(table, input, "query").unwrap_or_default().to_owned(),
+        inputs: Inputs::new(table, input),
+        output: input::path(text(table, input, "output").unwrap_or("data"))?,
+        operation,
+    }))
+}
+
+struct DbTask {
+    connectors: Connectors,
+    connector: Arc<str>,
+    query: String,
+    inputs: Inputs,
+    output: Path,
+    operation: Operation,
+}
+
+impl DbTask {
+    fn params(&self, cx: &TaskCx<'_>) -> Result<Vec<Value>, TaskError> {
+        match self.inputs.get(cx, "params")? {
+            Some(Value::Array(params)) => Ok(params),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    async fn outcome(&self, params: &[Value]) -> Result<Value, TaskError> {
+        let (gate, cap) = match self.operation {
+            Operation::Read { cap } => ("read", Some(cap)),
+            Operation::Write => ("raw_write", None),
+        };
+        let outcomes = run(&self.connectors, &self.connector, |settings| {
+            admit(settings, &self.connector, gate)?;
+            let statement = Statement { sql: self.query.clone(), params: params.to_vec() };
+            Ok(Run { statements: vec![statement], cap })
+        });
+        let outcome = outcomes.await?.into_iter().next().unwrap_or_default();
+        Ok(match self.operation {
+            Operation::Read { .. } => Value::Array(outcome.rows),
+            Operation::Write => json!({"rows_affected": outcome.affected}),
+        })
+    }
+}
+
+impl Task for DbTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let params = self.params(cx)?;
+            let channel = channel_of(cx);
+            let call = self.outcome(&params);
+            let value = guarded(&self.connectors, &channel, &self.connector, call).await?;
+            cx.write(&self.output, value)?;
+            Ok(Outcome::Success)
+        })
+    }
+}

@@ -1,0 +1,53 @@
+//! Asking a SQL database, for the functions that do.
+
+use svc_engine::{ErrorCode, TaskError};
+
+use super::call::ask;
+use crate::drivers::Driver;
+use crate::drivers::sql::{Outcome, Run, SqlDriver, SqlError, SqlSettings};
+use crate::handle::Connectors;
+
+/// Runs what `run` makes of the settings of a connector.
+///
+/// # Errors
+/// The connector is not loaded or is no SQL database, `run` fails, or the database does.
+pub(crate) async fn run(
+    connectors: &Connectors,
+    connector: &str,
+    run: impl Fn(&SqlSettings) -> Result<Run, TaskError>,
+) -> Result<Vec<Outcome>, TaskError> {
+    if let Driver::Mongo(_) = connectors.find(connector)?.driver {
+        let text =
+            format!("connector '{connector}' is MongoDB, which does not speak SQL: use the mongo functions");
+        return Err(TaskError::validation(text));
+    }
+    let message = |driver: &SqlDriver| Ok((driver.address.clone(), run(&driver.settings)?));
+    let (_, outcomes) = ask(connectors, connector, message).await?;
+    outcomes.map_err(|error| failed(connector, &error))
+}
+
+/// Refuses what the connector does not let tasks do.
+///
+/// # Errors
+/// `connector_detail`.
+pub(crate) fn admit(settings: &SqlSettings, connector: &str, operation: &str) -> Result<(), TaskError> {
+    if settings.gates.allow(operation) {
+        return Ok(());
+    }
+    let detail = format!("connector '{connector}' does not allow the operation {operation}");
+    Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
+}
+
+fn failed(connector: &str, error: &SqlError) -> TaskError {
+    let code = match error {
+        SqlError::Input(_) | SqlError::TooManyRows(_) => return TaskError::validation(error.to_string()),
+        // A refusal begins with what it protects from.
+        SqlError::Address(refused) if error.is_refusal() => {
+            return TaskError::new(ErrorCode::Function, refused.to_string());
+        }
+        SqlError::Address(_) | SqlError::Unreachable(_) => ErrorCode::Io,
+        SqlError::Timeout(_) => ErrorCode::Timeout,
+        SqlError::Refused(_) | SqlError::Unreadable { .. } => ErrorCode::Function,
+    };
+    TaskError::new(code, format!("connector '{connector}': {error}"))
+}

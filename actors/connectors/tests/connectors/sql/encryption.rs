@@ -1,0 +1,67 @@
+//! Encrypted connections, and whom they trust.
+
+use serde_json::json;
+use svc_testkit::mariadb::MariaDb;
+use svc_testkit::postgres::Postgres;
+use svc_testkit::tls::issue;
+
+use super::{config, read};
+use crate::kit::{Setup, World, run_in};
+
+/// Whether a connection with this mode is encrypted; `None` where it comes to none.
+async fn encrypted(world: &World, url: &str, mode: &str, query: &str) -> Option<bool> {
+    let url = if mode.is_empty() { url.to_owned() } else { format!("{url}?{mode}") };
+    world.put("c", "db", true, config(&url, json!({}))).await;
+    match read(world, query, json!([])).await {
+        Ok(rows) => Some(rows[0]["tls"] != "" && rows[0]["tls"] != false),
+        Err(error) => {
+            assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{error:?}");
+            None
+        }
+    }
+}
+
+const POSTGRES: &str = "SELECT ssl AS tls FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
+const MARIADB: &str =
+    "SELECT variable_value AS tls FROM information_schema.session_status WHERE variable_name = 'ssl_cipher'";
+
+fn check(url: &str, query: &str, modes: [&str; 3], anchors: &str, trusted: [Option<bool>; 4]) {
+    let setup = Setup { authority: anchors.to_owned(), ..Setup::default() };
+    run_in(setup, async |world| {
+        for (mode, due) in ["", modes[0], modes[1], modes[2]].into_iter().zip(trusted) {
+            assert_eq!(encrypted(world, url, mode, query).await, due, "{mode}");
+        }
+    });
+}
+
+#[test]
+fn postgres_is_believed_by_its_certificate() {
+    let certificate = issue().unwrap();
+    let Some(server) = Postgres::with_tls(&certificate) else { return };
+    let modes = ["sslmode=disable", "sslmode=require", "sslmode=verify-full"];
+    let whole = [Some(true), Some(false), Some(true), Some(true)];
+    check(server.url(), POSTGRES, modes, &certificate.authority, whole);
+    // A certificate of others is none: where encryption is a preference it is gone without.
+    check(server.url(), POSTGRES, modes, "", [Some(false), Some(false), None, None]);
+}
+
+#[test]
+fn mariadb_is_believed_by_its_certificate() {
+    let certificate = issue().unwrap();
+    let Some(server) = MariaDb::with_tls(&certificate) else { return };
+    let modes = ["ssl-mode=DISABLED", "ssl-mode=REQUIRED", "require_ssl=true"];
+    let whole = [Some(true), Some(false), Some(true), Some(true)];
+    check(server.url(), MARIADB, modes, &certificate.authority, whole);
+    check(server.url(), MARIADB, modes, "", [Some(false), Some(false), None, None]);
+}
+
+#[test]
+fn a_server_without_encryption_is_spoken_to_where_it_is_not_required() {
+    let due = [Some(false), Some(false), None, None];
+    if let Some(server) = Postgres::shared() {
+        check(server.url(), POSTGRES, ["sslmode=disable", "sslmode=require", "sslmode=verify-ca"], "", due);
+    }
+    if let Some(server) = MariaDb::shared() {
+        check(server.url(), MARIADB, ["ssl-mode=DISABLED", "ssl-mode=REQUIRED", "require_ssl=true"], "", due);
+    }
+}

@@ -1,0 +1,231 @@
+//! Values there and back, type by type.
+
+use serde_json::{Value, json};
+
+use super::{Base, Kind, read, uuid, write};
+use crate::kit::{World, run};
+
+/// Writes a value into a column of a type and reads it back.
+async fn there_and_back(world: &World, base: &Base, kind: &str, value: Value) -> Value {
+    // A name of its own: statements stay prepared, and what they were prepared for.
+    let table = format!("t{}", uuid());
+    write(world, &format!("CREATE TABLE {table} (v {kind})"), json!([])).await.unwrap();
+    let insert = base.sql(&format!("INSERT INTO {table} VALUES (?)"));
+    let inserted = write(world, &insert, json!([value])).await;
+    let rows = read(world, &format!("SELECT v FROM {table}"), json!([])).await;
+    inserted.unwrap_or_else(|error| panic!("{kind} {value}: {error:?}"));
+    rows.unwrap_or_else(|error| panic!("{kind} {value}: {error:?}"))[0]["v"].take()
+}
+
+async fn check(kind: Kind, world: &World, cases: Vec<(&str, Value, Value)>) {
+    let Some(mut base) = Base::new(kind) else { return };
+    base.connect(world, json!({})).await;
+    for (column, value, due) in cases {
+        let read = there_and_back(world, &base, column, value.clone()).await;
+        assert_eq!(read.to_string(), due.to_string(), "{column} {value}");
+        assert_eq!(there_and_back(world, &base, column, Value::Null).await, Value::Null, "{column}");
+    }
+}
+
+#[test]
+fn postgres() {
+    let id = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+    let cases = vec![
+        ("boolean", json!(true), json!(true)),
+        ("boolean", json!("f"), json!(false)),
+        ("smallint", json!(-5), json!(-5)),
+        ("integer", json!(5.0), json!(5)),
+        ("integer", json!("5"), json!(5)),
+        ("bigint", json!(i64::MIN), json!(i64::MIN)),
+        ("real", json!(0.1), json!(0.1)),
+        ("double precision", json!(1e-300), json!(1e-300)),
+        ("double precision", json!(5), json!(5.0)),
+        ("numeric(12,2)", json!(12.5), json!(12.5)),
+        ("numeric", json!("0.0001"), json!(0.0001)),
+        ("numeric", json!("-123456789.123456"), json!(-123_456_789.123_456)),
+        ("numeric", json!(i64::MAX), json!(i64::MAX)),
+        ("text", json!("Zoë 🚀"), json!("Zoë 🚀")),
+        ("text", json!(5), json!("5")),
+        ("text", json!({"a": [1]}), json!("{\"a\":[1]}")),
+        ("varchar(10)", json!("a"), json!("a")),
+        ("char(3)", json!("a"), json!("a  ")),
+        ("bytea", json!("Zoë"), json!("Zoë")),
+        ("uuid", json!(id), json!(id)),
+        ("date", json!("2024-02-29"), json!("2024-02-29")),
+        ("date", json!("infinity"), json!("infinity")),
+        ("time", json!("01:02:03.5"), json!("01:02:03.500000")),
+        ("timetz", json!("01:02:03+05:30"), json!("01:02:03+05:30")),
+        ("timestamp", json!("2024-02-29T01:02:03"), json!("2024-02-29T01:02:03")),
+        ("timestamptz", json!("2024-02-29T01:02:03.25+02:00"), json!("2024-02-28T23:02:03.250Z")),
+        ("timestamptz", json!("2024-02-29 01:02:03Z"), json!("2024-02-29T01:02:03Z")),
+        ("json", json!({"b": 1, "a": [null]}), json!({"b": 1, "a": [null]})),
+        ("jsonb", json!({"b": 1}), json!({"b": 1})),
+        ("jsonb", json!([1, "x"]), json!([1, "x"])),
+        ("jsonb", json!("{\"a\": 1}"), json!({"a": 1})),
+        ("integer[]", json!([1, null, 3]), json!([1, null, 3])),
+        ("integer[]", json!([[1, 2], [3, 4]]), json!([[1, 2], [3, 4]])),
+        ("text[]", json!(["a\"b", "{,}", "\\", ""]), json!(["a\"b", "{,}", "\\", ""])),
+        ("uuid[]", json!([id]), json!([id])),
+        ("mood", json!("happy"), json!("happy")),
+        ("mood[]", json!(["sad"]), json!(["sad"])),
+        ("positive", json!(7), json!(7)),
+    ];
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({})).await;
+        write(world, "CREATE TYPE mood AS ENUM ('sad', 'happy')", json!([])).await.unwrap();
+        write(world, "CREATE DOMAIN positive AS integer CHECK (VALUE > 0)", json!([])).await.unwrap();
+        for (column, value, due) in cases {
+            let read = there_and_back(world, &base, column, value.clone()).await;
+            assert_eq!(read.to_string(), due.to_string(), "{column} {value}");
+            assert_eq!(there_and_back(world, &base, column, Value::Null).await, Value::Null, "{column}");
+        }
+        for (query, due) in [
+            ("SELECT '\\xff00'::bytea AS v", json!("ff00")),
+            ("SELECT pg_sleep (0) AS v", json!("")),
+            ("SELECT 'a'::\"char\" AS v", json!("a")),
+            ("SELECT NULL AS v", json!(null)),
+            ("SELECT 5 = ANY('{4,5}'::int[]) AS v", json!(true)),
+            ("SELECT current_setting('TimeZone') AS v", json!("UTC")),
+        ] {
+            let rows = read(world, query, json!([])).await.unwrap();
+            let due = if query.contains("sleep") { Value::Null } else { due };
+            assert_eq!(rows, json!([{"v": due}]), "{query}");
+        }
+        let any = "SELECT 1 AS v WHERE 5 = ANY($1::bigint[])";
+        assert_eq!(read(world, any, json!([[4, 5]])).await.unwrap(), json!([{"v": 1}]));
+    });
+}
+
+#[test]
+fn what_postgres_cannot_tell_in_json_is_named() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({"max_connections": 1})).await;
+        for (query, column, kind) in [
+            ("SELECT 1 AS a, '10.0.0.0/8'::cidr AS net", "net", "cidr"),
+            ("SELECT int4range(1, 5) AS r", "r", "int4range"),
+            ("SELECT ROW(1, 2) AS pair", "pair", "record"),
+            ("SELECT interval '1 day' AS i", "i", "interval"),
+            ("SELECT 'NaN'::float8 AS f", "f", "float8"),
+            ("SELECT 'Infinity'::numeric AS f", "f", "numeric"),
+        ] {
+            let error = read(world, query, json!([])).await.unwrap_err();
+            let named = format!("column '{column}' of type {kind} ");
+            assert!(error.message.contains(&named), "{query}: {}", error.message);
+            assert!(!error.retryable());
+        }
+        assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));
+    });
+}
+
+#[test]
+fn a_parameter_that_does_not_fit_is_named_with_the_type_that_is_due() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({"max_connections": 1})).await;
+        for (kind, value) in [
+            ("integer", json!("many")),
+            ("smallint", json!(40_000)),
+            ("integer", json!(1.5)),
+            ("boolean", json!("perhaps")),
+            ("uuid", json!("swordfish")),
+            ("date", json!("2023-02-29")),
+            ("jsonb", json!("{")),
+            ("integer[]", json!(["x"])),
+        ] {
+            let query = format!("SELECT $1::text AS a, $2::{kind} AS b");
+            let error = read(world, &query, json!(["fine", value])).await.unwrap_err();
+            assert_eq!(error.code.name(), "VALIDATION_ERROR", "{kind} {error:?}");
+            assert!(error.message.starts_with("params[1]: "), "{}", error.message);
+            assert!(!error.message.contains("swordfish"), "{}", error.message);
+        }
+        assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));
+    });
+}
+
+#[test]
+fn a_parameter_follows_the_type_of_its_column_when_that_changes() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({"max_connections": 1})).await;
+        write(world, "CREATE TABLE t (v boolean)", json!([])).await.unwrap();
+        let insert = "INSERT INTO t VALUES ($1)";
+        assert_eq!(write(world, insert, json!([true])).await.unwrap(), 1);
+        write(world, "ALTER TABLE t ALTER v TYPE integer USING v::integer", json!([])).await.unwrap();
+        assert_eq!(write(world, insert, json!([5])).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn mariadb() {
+    let cases = vec![
+        ("boolean", json!(true), json!(true)),
+        ("tinyint", json!(1), json!(1)),
+        ("integer", json!("5"), json!(5)),
+        ("bigint", json!(i64::MIN), json!(i64::MIN)),
+        ("bigint unsigned", json!(u64::MAX), json!(u64::MAX)),
+        ("float", json!(0.1), json!(0.1)),
+        ("double", json!(1e-300), json!(1e-300)),
+        ("decimal(12,2)", json!(12.5), json!(12.5)),
+        ("decimal(20,0)", json!(i64::MAX), json!(i64::MAX)),
+        ("decimal(20,6)", json!("-123456789.123456"), json!(-123_456_789.123_456)),
+        ("varchar(50) character set utf8mb4", json!("Zoë 🚀"), json!("Zoë 🚀")),
+        ("text", json!({"a": [1]}), json!("{\"a\":[1]}")),
+        ("char(3)", json!("a"), json!("a")),
+        ("blob", json!("Zoë"), json!("Zoë")),
+        ("date", json!("2024-02-29"), json!("2024-02-29")),
+        ("time", json!("-26:03:04"), json!("-26:03:04")),
+        ("time(6)", json!("01:02:03.5"), json!("01:02:03.500000")),
+        ("datetime", json!("2024-02-29T01:02:03"), json!("2024-02-29T01:02:03")),
+        ("timestamp null", json!("2024-02-29 01:02:03"), json!("2024-02-29T01:02:03Z")),
+        ("year", json!(2024), json!(2024)),
+        ("enum('sad','happy')", json!("happy"), json!("happy")),
+        ("bit(1)", json!(true), json!(true)),
+        ("bit(16)", json!(258), json!(258)),
+    ];
+    run(async |world| {
+        check(Kind::MariaDb, world, cases).await;
+        let Some(mut base) = Base::new(Kind::MariaDb) else { return };
+        base.connect(world, json!({})).await;
+        for (query, due) in [
+            ("SELECT X'ff00' AS v", json!("ff00")),
+            ("SELECT 7 DIV 2 AS v", json!(3)),
+            ("SELECT count(*) AS v FROM seq_1_to_5", json!(5)),
+            ("SELECT sum(seq) AS v FROM seq_1_to_5", json!(15)),
+            ("SELECT @@time_zone AS v", json!("+00:00")),
+        ] {
+            assert_eq!(read(world, query, json!([])).await.unwrap(), json!([{"v": due}]), "{query}");
+        }
+        let error = read(world, "SELECT POINT(1, 1) AS p", json!([])).await.unwrap_err();
+        assert!(error.message.contains("column 'p' of type geometry "), "{}", error.message);
+    });
+}
+
+#[test]
+fn sqlite() {
+    let cases = vec![
+        ("boolean", json!(true), json!(true)),
+        ("integer", json!(i64::MAX), json!(i64::MAX)),
+        ("integer", json!("5"), json!(5)),
+        ("real", json!(5), json!(5.0)),
+        ("numeric", json!(12.5), json!(12.5)),
+        ("text", json!("Zoë 🚀"), json!("Zoë 🚀")),
+        ("text", json!(5), json!("5")),
+        ("blob", json!("Zoë"), json!("Zoë")),
+        ("json", json!({"b": 1, "a": [null]}), json!({"b": 1, "a": [null]})),
+        ("text", json!([1]), json!("[1]")),
+        ("any", json!("2024-02-29"), json!("2024-02-29")),
+    ];
+    run(async |world| {
+        check(Kind::Sqlite, world, cases).await;
+        let mut base = Base::new(Kind::Sqlite).unwrap();
+        base.connect(world, json!({})).await;
+        let rows = read(world, "SELECT X'ff00' AS a, 1 = 1 AS b, NULL AS c", json!([])).await.unwrap();
+        assert_eq!(rows, json!([{"a": "ff00", "b": 1, "c": null}]));
+        let error = read(world, "SELECT 9e999 AS f", json!([])).await.unwrap_err();
+        assert!(error.message.contains("column 'f' of type real "), "{}", error.message);
+        let error = read(world, "SELECT ? AS n", json!([u64::MAX])).await.unwrap_err();
+        assert_eq!(error.code.name(), "VALIDATION_ERROR");
+    });
+}

@@ -1,0 +1,105 @@
+//! A real server as a process: started by a script of its name under `tests/peers`, stopped as a crash would stop it, gone
+//! with the last who uses it.
+
+use std::fs::{File, Permissions};
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::peer;
+use crate::tls::Issued;
+
+/// A server, kept alive by a shared lock that ends with this process at the latest.
+#[derive(Debug)]
+pub struct Daemon {
+    script: &'static str,
+    directory: PathBuf,
+    url: String,
+    _in_use: File,
+    /// Of a server that nobody else uses.
+    own: Option<TempDir>,
+}
+
+impl Daemon {
+    /// The one for the processes of this user and this checkout. Where there is none, says so as [`peer::missing`] does.
+    pub fn shared(script: &'static str) -> Option<Self> {
+        let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
+        let directory = std::env::temp_dir().join(format!("svc-test-{script}-{owner}"));
+        Self::start(script, directory, None).map_err(|why| peer::missing(script, &why)).ok()
+    }
+
+    /// A new one. Where there is none, says so as [`peer::missing`] does.
+    pub fn own(script: &'static str, certificate: Option<&Issued>) -> Option<Self> {
+        Self::start_own(script, certificate).map_err(|why| peer::missing(script, &why)).ok()
+    }
+
+    fn start_own(script: &'static str, certificate: Option<&Issued>) -> Result<Self, String> {
+        let own = TempDir::new().map_err(|error| error.to_string())?;
+        // The server runs as another user, who must be able to enter.
+        std::fs::set_permissions(own.path(), Permissions::from_mode(0o755))
+            .map_err(|error| error.to_string())?;
+        let directory = own.path().join(script);
+        if let Some(certificate) = certificate {
+            write(certificate, &directory.with_extension("tls")).map_err(|error| error.to_string())?;
+        }
+        Self::start(script, directory, Some(own))
+    }
+
+    fn start(script: &'static str, directory: PathBuf, own: Option<TempDir>) -> Result<Self, String> {
+        let in_use = File::create(directory.with_extension("users")).map_err(|error| error.to_string())?;
+        in_use.lock_shared().map_err(|error| error.to_string())?;
+        let url = run(script, "start", &directory)?;
+        Ok(Self { script, directory, url, _in_use: in_use, own })
+    }
+
+    /// Where it is.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Stops it as a crash would.
+    ///
+    /// # Errors
+    /// What the script says.
+    pub fn stop(&self) -> Result<(), String> {
+        run(self.script, "stop", &self.directory).map(drop)
+    }
+
+    /// Starts it again, at the same port.
+    ///
+    /// # Errors
+    /// What the script says, or another port.
+    pub fn restart(&self) -> Result<(), String> {
+        let url = run(self.script, "start", &self.directory)?;
+        if url == self.url { Ok(()) } else { Err(format!("it came back as {url}, not {}", self.url)) }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        if self.own.is_some() {
+            // Where this fails the watchdog does it.
+            let _ = self.stop();
+        }
+    }
+}
+
+fn write(certificate: &Issued, directory: &Path) -> io::Result<()> {
+    std::fs::create_dir(directory)?;
+    std::fs::write(directory.join("cert.pem"), &certificate.certificate)?;
+    std::fs::write(directory.join("key.pem"), &certificate.key)
+}
+
+fn run(script: &str, command: &str, directory: &Path) -> Result<String, String> {
+    let script = format!("{}/peers/{script}", env!("CARGO_MANIFEST_DIR"));
+    let output =
+        Command::new(script).arg(command).arg(directory).output().map_err(|error| error.to_string())?;
+    if output.status.success() {
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    } else {
+        Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
+    }
+}
