@@ -58,6 +58,8 @@ pub(crate) struct Setup {
     pub(crate) kafka: Option<KafkaCluster>,
     /// Whom TLS connections trust, as PEM.
     pub(crate) authority: String,
+    /// For a test that takes longer than others.
+    pub(crate) patience: Option<Duration>,
 }
 
 /// Runs a test in a world of its own.
@@ -104,7 +106,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
         let declared = Engine::builder().secrets([("partner", json!(DECLARED))]);
         let engine = svc_connectors::register(declared, &connectors, calls).build();
         let world = World { tree: tree.clone(), connectors, variables, store, engine, metrics: registry };
-        tokio::time::timeout(PATIENCE, test(&world)).await.unwrap();
+        tokio::time::timeout(setup.patience.unwrap_or(PATIENCE), test(&world)).await.unwrap();
         tree.shutdown(Duration::from_secs(5)).await;
         arbiter.stop();
         if let Some(io) = Arc::into_inner(io) {

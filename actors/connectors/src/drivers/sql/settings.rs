@@ -20,12 +20,12 @@ pub(crate) struct SqlSettings {
     pub(super) target: Target,
     pub(super) max_connections: u32,
     pub(super) connect_timeout: Duration,
-    pub(super) query_timeout: Duration,
+    /// For all statements of one task.
+    pub(crate) query_timeout: Duration,
     pub(super) allow_private: bool,
     /// Operations that tasks may not use.
     pub(crate) gates: Gates,
     /// How the portable dialect may be used.
-    #[expect(dead_code, reason = "for the functions of the portable dialect")]
     pub(crate) dialect: Dialect,
 }
 
@@ -85,7 +85,6 @@ impl SqlSettings {
     }
 
     /// Which dialect of SQL it speaks.
-    #[expect(dead_code, reason = "for the functions of the portable dialect")]
     pub(crate) fn database(&self) -> Database {
         match self.target {
             Target::Postgres(_) => Database::Postgres,

@@ -2,6 +2,7 @@
 
 mod calls;
 mod cancel;
+mod data;
 mod encryption;
 mod heal;
 mod injection;

@@ -1,0 +1,72 @@
+//! `data_query`: reads rows.
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_dialect::{Bounds, Query, Select};
+use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+
+use super::{Backend, Base, check, compiled, document, refused, schema, sql};
+use crate::functions::QuerySettings;
+use crate::functions::call::{channel_of, guarded};
+use crate::functions::input;
+use crate::handle::Connectors;
+
+/// The function.
+pub(crate) struct DataQuery {
+    connectors: Connectors,
+    bounds: Bounds,
+}
+
+impl DataQuery {
+    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+        let QuerySettings { default_limit, max_limit, max_skip } = settings;
+        Self { connectors, bounds: Bounds { default_limit, max_limit, max_skip } }
+    }
+}
+
+impl Function for DataQuery {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        if let (Some(query), Ok(schema)) =
+            (input.get("query").filter(|query| query.is_object()), schema(input))
+        {
+            check(Query::read(query, schema, at), Query::missing_params, input, errors);
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("data_query")?;
+        let (query, schema) = document(table, input, "query");
+        let query = compiled(Query::read(query, schema, ""))?;
+        let base = Base::new(table, input, &self.connectors, query.folded(), cx)?;
+        Ok(Box::new(DataQueryTask { base, query, bounds: self.bounds }))
+    }
+}
+
+struct DataQueryTask {
+    base: Base,
+    query: Query,
+    bounds: Bounds,
+}
+
+impl DataQueryTask {
+    async fn rows(&self, select: &Select) -> Result<Vec<Value>, TaskError> {
+        match self.base.backend()? {
+            Backend::Sql => sql::query(&self.base, self.query.extent(), select).await,
+        }
+    }
+}
+
+impl Task for DataQueryTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let Base { connectors, connector, output, .. } = &self.base;
+            let values = self.base.values(cx)?;
+            let select = self.query.bind(&values.bindings(), self.bounds);
+            let select = select.map_err(|refusal| refused(&refusal, connector))?;
+            let rows = guarded(connectors, &channel_of(cx), connector, self.rows(&select)).await?;
+            cx.write(output, Value::Array(rows))?;
+            Ok(Outcome::Success)
+        })
+    }
+}

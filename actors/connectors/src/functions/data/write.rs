@@ -1,0 +1,79 @@
+//! `data_write`: inserts, updates, deletes and upserts rows.
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Map, Value};
+use svc_dialect::{Change, Limits, Write};
+use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_model::FieldError;
+
+use super::{Backend, Base, check, compiled, document, refused, schema, sql};
+use crate::functions::WriteSettings;
+use crate::functions::call::{channel_of, guarded};
+use crate::functions::input;
+use crate::handle::Connectors;
+
+/// The function.
+pub(crate) struct DataWrite {
+    connectors: Connectors,
+    limits: Limits,
+}
+
+impl DataWrite {
+    pub(crate) fn new(connectors: Connectors, settings: WriteSettings) -> Self {
+        let WriteSettings { max_rows, allow_unfiltered } = settings;
+        Self { connectors, limits: Limits { max_rows, allow_unfiltered } }
+    }
+}
+
+impl Function for DataWrite {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        if let (Some(write), Ok(schema)) =
+            (input.get("write").filter(|write| write.is_object()), schema(input))
+        {
+            check(Write::read(write, schema, at), Write::missing_params, input, errors);
+        }
+    }
+
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        let table = input::table("data_write")?;
+        let (write, schema) = document(table, input, "write");
+        let write = compiled(Write::read(write, schema, ""))?;
+        let base = Base::new(table, input, &self.connectors, write.folded(), cx)?;
+        Ok(Box::new(DataWriteTask { base, write, limits: self.limits }))
+    }
+}
+
+/// What a write came to.
+pub(super) struct Written {
+    pub(super) output: Value,
+    /// Whether only a part of it was applied.
+    pub(super) partial: bool,
+}
+
+struct DataWriteTask {
+    base: Base,
+    write: Write,
+    limits: Limits,
+}
+
+impl DataWriteTask {
+    async fn written(&self, change: &Change) -> Result<Written, TaskError> {
+        match self.base.backend()? {
+            Backend::Sql => sql::write(&self.base, &self.write, change).await,
+        }
+    }
+}
+
+impl Task for DataWriteTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async move {
+            let Base { connectors, connector, output, .. } = &self.base;
+            let values = self.base.values(cx)?;
+            let change = self.write.bind(&values.bindings(), self.limits);
+            let change = change.map_err(|refusal| refused(&refusal, connector))?;
+            let written = guarded(connectors, &channel_of(cx), connector, self.written(&change)).await?;
+            cx.write(output, written.output)?;
+            Ok(if written.partial { Outcome::Partial } else { Outcome::Success })
+        })
+    }
+}
