@@ -68,8 +68,14 @@ pub fn register(builder: EngineBuilder, connectors: &Connectors, settings: CallS
         .function("send_email", Arc::new(send_email::SendEmail::new(connectors.clone())))
         .function("storage_head", Arc::new(storage_head::StorageHead::new(connectors.clone())))
         .function("storage_presign", Arc::new(storage_presign::StoragePresign::new(connectors.clone())))
-        .function("data_query", Arc::new(data::DataQuery::new(connectors.clone(), settings.query)))
-        .function("data_write", Arc::new(data::DataWrite::new(connectors.clone(), settings.write)))
+        .function(
+            "data_query",
+            Arc::new(data::DataQuery::new(connectors.clone(), settings.query, settings.http_timeout)),
+        )
+        .function(
+            "data_write",
+            Arc::new(data::DataWrite::new(connectors.clone(), settings.write, settings.http_timeout)),
+        )
         .function("db_read", Arc::new(db::DbRead::new(connectors.clone(), settings.query.max_limit)))
         .function("db_write", Arc::new(db::DbWrite::new(connectors.clone())))
 }

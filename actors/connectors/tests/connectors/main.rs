@@ -5,6 +5,7 @@
 mod breakers;
 mod caches;
 mod confidence;
+mod documents;
 mod failures;
 mod kafka;
 mod kit;
@@ -18,5 +19,7 @@ mod redis;
 mod requests;
 mod retries;
 mod scripted;
+mod storage;
+mod search;
 mod sql;
 mod storage;

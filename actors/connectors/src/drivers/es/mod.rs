@@ -14,7 +14,6 @@ pub(crate) use probe::probe;
 pub(crate) use settings::EsSettings;
 
 /// The way to a cluster: its settings, and the actor that asks.
-#[expect(dead_code, reason = "the portable dialect is to ask it")]
 pub(crate) struct EsDriver {
     pub(crate) settings: Arc<EsSettings>,
     pub(crate) address: Address<HttpActor>,

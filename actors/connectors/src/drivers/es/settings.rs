@@ -7,7 +7,6 @@ use svc_model::config::connector::{Dialect, EsConfig, Gates, HttpConfig};
 use crate::drivers::http::HttpSettings;
 
 /// How a cluster is asked.
-#[expect(dead_code, reason = "the portable dialect is to ask it")]
 pub(crate) struct EsSettings {
     /// Its URL and who calls, as of any HTTP API.
     pub(crate) http: HttpSettings,

@@ -18,7 +18,6 @@ pub(crate) struct MongoSettings {
     pub(crate) query_timeout: Duration,
     pub(crate) allow_private: bool,
     pub(crate) operations: Gates,
-    #[expect(dead_code, reason = "the portable dialect is to read it")]
     pub(crate) dialect: Dialect,
     /// Whether an aggregation may write.
     pub(crate) aggregate_write_stages: bool,

@@ -3,11 +3,14 @@
 //! A document is read when its task is compiled, bound to the message when it runs, and carried out by the backend of its
 //! connector: one file for each.
 
+mod es;
+mod mongo;
 mod query;
 mod sql;
 mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 use svc_dialect::{Bindings, Extent, Guard, Refusal};
@@ -28,6 +31,10 @@ struct Base {
     connectors: Connectors,
     connector: Arc<str>,
     inputs: Inputs,
+    /// The database of a connector that has several.
+    database: Option<String>,
+    /// For a request over HTTP whose connector does not say.
+    http_timeout: Duration,
     /// The open values of the document.
     folded: Vec<Template>,
     output: Path,
@@ -36,6 +43,8 @@ struct Base {
 /// What can carry documents out.
 enum Backend {
     Sql,
+    Mongo,
+    Es,
 }
 
 /// The values a message gives a document.
@@ -54,7 +63,7 @@ impl Base {
     fn new(
         table: &Entry,
         input: &Value,
-        connectors: &Connectors,
+        (connectors, http_timeout): (&Connectors, Duration),
         open: &[Value],
         cx: &CompileCx<'_>,
     ) -> Result<Self, String> {
@@ -62,6 +71,8 @@ impl Base {
             connectors: connectors.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
             inputs: Inputs::new(table, input),
+            database: text(table, input, "database").map(str::to_owned),
+            http_timeout,
             folded: open.iter().map(|value| cx.template(value)).collect(),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
         })
@@ -79,6 +90,8 @@ impl Base {
         let loaded = self.connectors.find(&self.connector)?;
         match &loaded.driver {
             Driver::Sql(_) => Ok(Backend::Sql),
+            Driver::Mongo(_) => Ok(Backend::Mongo),
+            Driver::Es(_) => Ok(Backend::Es),
             _ => {
                 let detail = format!("connector '{}' is not a database or a search engine", self.connector);
                 Err(TaskError::new(ErrorCode::ConnectorDetail, detail))

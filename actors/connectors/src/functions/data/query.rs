@@ -1,12 +1,14 @@
 //! `data_query`: reads rows.
 
+use std::time::Duration;
+
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{Bounds, Query, Select};
 use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 
-use super::{Backend, Base, check, compiled, document, refused, schema, sql};
+use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
 use crate::functions::QuerySettings;
 use crate::functions::call::{channel_of, guarded};
 use crate::functions::input;
@@ -15,13 +17,14 @@ use crate::handle::Connectors;
 /// The function.
 pub(crate) struct DataQuery {
     connectors: Connectors,
+    http_timeout: Duration,
     bounds: Bounds,
 }
 
 impl DataQuery {
-    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+    pub(crate) fn new(connectors: Connectors, settings: QuerySettings, http_timeout: Duration) -> Self {
         let QuerySettings { default_limit, max_limit, max_skip } = settings;
-        Self { connectors, bounds: Bounds { default_limit, max_limit, max_skip } }
+        Self { connectors, http_timeout, bounds: Bounds { default_limit, max_limit, max_skip } }
     }
 }
 
@@ -38,7 +41,7 @@ impl Function for DataQuery {
         let table = input::table("data_query")?;
         let (query, schema) = document(table, input, "query");
         let query = compiled(Query::read(query, schema, ""))?;
-        let base = Base::new(table, input, &self.connectors, query.folded(), cx)?;
+        let base = Base::new(table, input, (&self.connectors, self.http_timeout), query.folded(), cx)?;
         Ok(Box::new(DataQueryTask { base, query, bounds: self.bounds }))
     }
 }
@@ -53,6 +56,8 @@ impl DataQueryTask {
     async fn rows(&self, select: &Select) -> Result<Vec<Value>, TaskError> {
         match self.base.backend()? {
             Backend::Sql => sql::query(&self.base, self.query.extent(), select).await,
+            Backend::Mongo => mongo::query(&self.base, self.query.extent(), select).await,
+            Backend::Es => es::query(&self.base, self.query.extent(), select).await,
         }
     }
 }

@@ -1,12 +1,14 @@
 //! `data_write`: inserts, updates, deletes and upserts rows.
 
+use std::time::Duration;
+
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{Change, Limits, Write};
 use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 
-use super::{Backend, Base, check, compiled, document, refused, schema, sql};
+use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
 use crate::functions::WriteSettings;
 use crate::functions::call::{channel_of, guarded};
 use crate::functions::input;
@@ -15,13 +17,14 @@ use crate::handle::Connectors;
 /// The function.
 pub(crate) struct DataWrite {
     connectors: Connectors,
+    http_timeout: Duration,
     limits: Limits,
 }
 
 impl DataWrite {
-    pub(crate) fn new(connectors: Connectors, settings: WriteSettings) -> Self {
+    pub(crate) fn new(connectors: Connectors, settings: WriteSettings, http_timeout: Duration) -> Self {
         let WriteSettings { max_rows, allow_unfiltered } = settings;
-        Self { connectors, limits: Limits { max_rows, allow_unfiltered } }
+        Self { connectors, http_timeout, limits: Limits { max_rows, allow_unfiltered } }
     }
 }
 
@@ -38,7 +41,7 @@ impl Function for DataWrite {
         let table = input::table("data_write")?;
         let (write, schema) = document(table, input, "write");
         let write = compiled(Write::read(write, schema, ""))?;
-        let base = Base::new(table, input, &self.connectors, write.folded(), cx)?;
+        let base = Base::new(table, input, (&self.connectors, self.http_timeout), write.folded(), cx)?;
         Ok(Box::new(DataWriteTask { base, write, limits: self.limits }))
     }
 }
@@ -60,6 +63,8 @@ impl DataWriteTask {
     async fn written(&self, change: &Change) -> Result<Written, TaskError> {
         match self.base.backend()? {
             Backend::Sql => sql::write(&self.base, &self.write, change).await,
+            Backend::Mongo => mongo::write(&self.base, &self.write, change).await,
+            Backend::Es => es::write(&self.base, &self.write, change).await,
         }
     }
 }

@@ -107,7 +107,7 @@ fn whole(value: &Value) -> Option<u64> {
 ///
 /// # Errors
 /// `VALIDATION_ERROR` naming the input.
-pub(super) fn document(name: &str, value: Value) -> Result<Document, TaskError> {
+pub(crate) fn document(name: &str, value: Value) -> Result<Document, TaskError> {
     let wrong = |why: &str| TaskError::validation(format!("{name}: {why}"));
     let Value::Object(members) = value else { return Err(wrong("must be an object")) };
     if let Some(number) = members.values().find_map(too_large) {
@@ -132,7 +132,7 @@ pub(super) fn documents(name: &str, value: Value) -> Result<Vec<Document>, TaskE
 ///
 /// # Errors
 /// Why none is stored.
-pub(super) fn inserted(items: &[Item]) -> Result<(Value, bool), String> {
+pub(crate) fn inserted(items: &[Item]) -> Result<(Value, bool), String> {
     let ids: Vec<_> = items.iter().filter_map(Item::id).map(extended).collect();
     if ids.len() == items.len() {
         return Ok((json!({"status": "ok", "inserted": ids.len(), "ids": ids}), false));

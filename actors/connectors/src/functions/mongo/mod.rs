@@ -12,5 +12,6 @@ mod update;
 mod write;
 
 pub(crate) use aggregate::MongoAggregate;
+pub(crate) use common::{document, inserted};
 pub(crate) use read::MongoRead;
 pub(crate) use write::MongoWrite;

@@ -1,0 +1,167 @@
+//! Documents over Elasticsearch.
+
+use serde_json::{Value, json};
+use svc_dialect::es::{self, Call, Expects};
+use svc_dialect::{Change, Extent, Select, Write};
+use svc_engine::{ErrorCode, TaskError};
+use svc_model::config::connector::Gates;
+use svc_outbound::{Answer, Body, Method, Request, StatusCode, Url};
+
+use super::write::Written;
+use super::{Base, guard, refused};
+use crate::drivers::es::{EsDriver, EsSettings};
+use crate::drivers::http::Exchange;
+use crate::functions::call::{ask, kind};
+use crate::functions::response;
+
+/// Reads rows.
+pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
+    let call = es::search(select).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let answer = exchange(base, extent, "read", &call).await?;
+    let mut answer = parsed(base, &answer)?;
+    let Some(Value::Array(hits)) = answer.pointer_mut("/hits/hits").map(Value::take) else {
+        return Err(failed(base, "the answer of Elasticsearch has no hits"));
+    };
+    Ok(hits.into_iter().map(|hit| es::row(&select.fields, hit)).collect())
+}
+
+/// Writes rows.
+pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result<Written, TaskError> {
+    let call = es::request(change).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let answer = exchange(base, write.extent(), write.operation().name(), &call).await?;
+    if kept(&call, &answer) {
+        return Ok(whole(json!({"status": "ok", "matched": 1, "modified": 0})));
+    }
+    written(call.expects, &parsed(base, &answer)?).map_err(|why| failed(base, &why))
+}
+
+/// Asks once.
+async fn exchange(base: &Base, extent: &Extent, gate: &str, call: &Call) -> Result<Answer, TaskError> {
+    let connector = &base.connector;
+    let message = |driver: &EsDriver| {
+        admit(&driver.settings.operations, gate, connector)?;
+        guard(extent, &driver.settings.dialect, connector)?;
+        Ok((driver.address.clone(), Exchange(request(base, &driver.settings, call)?)))
+    };
+    let (loaded, answer) = ask(&base.connectors, connector, message).await?;
+    let answer = answer.map_err(|error| response::unanswered(connector, &error))?;
+    if answer.status.is_success() || kept(call, &answer) {
+        return Ok(answer);
+    }
+    let driver: &EsDriver = kind(connector, &loaded)?;
+    let message = response::refused(connector, &driver.settings.http, &answer).message;
+    Err(TaskError::new(ErrorCode::Function, message))
+}
+
+/// Whether a document was there already and stays, as it was asked to.
+fn kept(call: &Call, answer: &Answer) -> bool {
+    answer.status == StatusCode::CONFLICT && call.expects == Expects::One { keeps: true }
+}
+
+fn admit(operations: &Gates, operation: &str, connector: &str) -> Result<(), TaskError> {
+    if operations.allow(operation) {
+        return Ok(());
+    }
+    let detail = format!("connector '{connector}' does not allow {operation}");
+    Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
+}
+
+fn failed(base: &Base, why: &str) -> TaskError {
+    TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", base.connector))
+}
+
+fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<Request, TaskError> {
+    let (content_type, text) = match &call.body {
+        es::Body::Json(body) => ("application/json", body.to_string()),
+        es::Body::Lines(lines) => {
+            ("application/x-ndjson", lines.iter().map(|line| format!("{line}\n")).collect())
+        }
+    };
+    let unusable = |_| failed(base, "the request has no method");
+    Ok(Request {
+        method: Method::from_bytes(call.method.as_bytes()).map_err(unusable)?,
+        url: url(&settings.http.base, call).ok_or_else(|| failed(base, "its URL has no path"))?,
+        headers: settings.http.headers.clone(),
+        params: settings.http.params.clone(),
+        body: Some(Body { content_type, bytes: text.into() }),
+        timeout: settings.timeout.unwrap_or(base.http_timeout),
+        cap: settings.http.max_response_size,
+    })
+}
+
+/// Below the cluster's URL; every segment is encoded.
+fn url(base: &Url, call: &Call) -> Option<Url> {
+    let mut url = base.clone();
+    url.path_segments_mut().ok()?.pop_if_empty().extend(&call.path);
+    if !call.query.is_empty() {
+        let query = base.query().map_or_else(|| call.query.to_owned(), |own| format!("{own}&{}", call.query));
+        url.set_query(Some(&query));
+    }
+    Some(url)
+}
+
+fn parsed(base: &Base, answer: &Answer) -> Result<Value, TaskError> {
+    let wrong = |_| failed(base, "the answer of Elasticsearch is no JSON");
+    serde_json::from_slice(&answer.body).map_err(wrong)
+}
+
+fn whole(output: Value) -> Written {
+    Written { output, partial: false }
+}
+
+/// What the answer to a write says.
+fn written(expects: Expects, answer: &Value) -> Result<Written, String> {
+    let count = |name: &str| answer[name].as_u64().unwrap_or(0);
+    match expects {
+        Expects::Items => items(answer),
+        Expects::Updated | Expects::Deleted => {
+            let failures = answer["failures"].as_array().map_or(0, Vec::len);
+            if failures > 0 || answer["timed_out"] == true {
+                let (done, all) = (count("updated") + count("deleted"), count("total"));
+                return Err(format!("{done} of {all} documents were written, {failures} failed"));
+            }
+            if expects == Expects::Deleted {
+                return Ok(whole(json!({"status": "ok", "deleted": count("deleted")})));
+            }
+            Ok(whole(json!({"status": "ok", "matched": count("total"), "modified": count("updated")})))
+        }
+        Expects::One { .. } => match answer["result"].as_str() {
+            Some("created") => {
+                let id = &answer["_id"];
+                Ok(whole(json!({"status": "ok", "matched": 0, "modified": 0, "upserted_id": id})))
+            }
+            Some("noop") => Ok(whole(json!({"status": "ok", "matched": 1, "modified": 0}))),
+            Some("updated") => Ok(whole(json!({"status": "ok", "matched": 1, "modified": 1}))),
+            _ => Err("the answer of Elasticsearch has no result".to_owned()),
+        },
+        Expects::Hits => Err("the answer of Elasticsearch is that of a search".to_owned()),
+    }
+}
+
+/// What became of each document of a bulk request.
+fn items(answer: &Value) -> Result<Written, String> {
+    let Some(items) = answer["items"].as_array() else {
+        return Err("the answer of Elasticsearch has no items".to_owned());
+    };
+    let (mut ids, mut report, mut failure) = (Vec::new(), Vec::new(), None);
+    for (index, item) in items.iter().enumerate() {
+        let created = &item["create"];
+        if created["error"].is_null() && created["status"].as_u64().is_some_and(|status| status < 300) {
+            ids.push(created["_id"].clone());
+            report.push(json!({"index": index, "status": "ok", "id": created["_id"]}));
+        } else {
+            let text = |name: &str| created["error"][name].as_str().unwrap_or_default();
+            let why = format!("{}: {}", text("type"), text("reason"));
+            report.push(json!({"index": index, "status": "error", "error": why}));
+            failure.get_or_insert(why);
+        }
+    }
+    match failure {
+        None => Ok(whole(json!({"status": "ok", "inserted": ids.len(), "ids": ids}))),
+        Some(why) if ids.is_empty() => Err(format!("nothing was inserted: {why}")),
+        Some(_) => {
+            let output = json!({"status": "partial", "inserted": ids.len(), "ids": ids, "items": report});
+            Ok(Written { output, partial: true })
+        }
+    }
+}

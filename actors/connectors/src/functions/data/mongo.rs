@@ -1,0 +1,103 @@
+//! Documents over MongoDB.
+
+use bson::{Bson, Document};
+use serde_json::{Value, json};
+use svc_dialect::mongo::{self, Statement};
+use svc_dialect::{Change, Extent, Select, Write};
+use svc_engine::{ErrorCode, TaskError};
+
+use super::write::Written;
+use super::{Base, guard, refused};
+use crate::drivers::mongo::{Find, MongoDriver, Operation, Outcome, Run};
+use crate::functions::call::ask;
+use crate::functions::mongo::{document, inserted};
+
+/// Reads rows.
+pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
+    let find = mongo::find(select).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let given = |value: Value| value.as_object().is_some_and(|members| !members.is_empty()).then_some(value);
+    let operation = Operation::Find {
+        find: Find {
+            filter: document("query.filter", find.filter)?,
+            projection: find.projection.map(|shown| document("query.fields", shown)).transpose()?,
+            sort: given(find.sort).map(|sort| document("query.sort", sort)).transpose()?,
+            limit: Some(find.limit),
+            skip: find.skip,
+        },
+        cap: find.limit,
+    };
+    match run(base, extent, "read", find.collection, operation).await? {
+        Outcome::Documents(documents) => {
+            Ok(documents.into_iter().map(|found| mongo::row(&select.fields, found)).collect())
+        }
+        _ => Ok(Vec::new()),
+    }
+}
+
+/// Writes rows.
+pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result<Written, TaskError> {
+    let statement = mongo::statement(change).map_err(|refusal| refused(&refusal, &base.connector))?;
+    let (collection, operation) = match statement {
+        Statement::Insert { collection, documents } => {
+            let documents: Result<Vec<_>, _> =
+                documents.into_iter().map(|row| document("write.values", row)).collect();
+            (collection, Operation::Insert { documents: documents?, ordered: true })
+        }
+        Statement::Update { collection, filter, update, upsert } => {
+            let (filter, update) = (document("write.filter", filter)?, document("write", update)?);
+            let array_filters = Vec::<Document>::new();
+            (collection, Operation::Update { filter, update, array_filters, upsert, many: !upsert })
+        }
+        Statement::Delete { collection, filter } => {
+            (collection, Operation::Delete { filter: document("write.filter", filter)?, many: true })
+        }
+    };
+    let outcome = run(base, write.extent(), write.operation().name(), collection, operation).await?;
+    let (output, partial) = match outcome {
+        Outcome::Inserted(items) => inserted(&items).map_err(|why| {
+            TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", base.connector))
+        })?,
+        Outcome::Updated { matched, modified, upserted } => {
+            let mut output = json!({"status": "ok", "matched": matched, "modified": modified});
+            if let Some(id) = upserted {
+                output["upserted_id"] = named(id);
+            }
+            (output, false)
+        }
+        Outcome::Deleted(deleted) => (json!({"status": "ok", "deleted": deleted}), false),
+        Outcome::Documents(_) => (Value::Null, false),
+    };
+    Ok(Written { output, partial })
+}
+
+/// An id as a text, where it is one or has one.
+fn named(id: Bson) -> Value {
+    match id {
+        Bson::ObjectId(id) => id.to_hex().into(),
+        other => other.into_relaxed_extjson(),
+    }
+}
+
+async fn run(
+    base: &Base,
+    extent: &Extent,
+    gate: &str,
+    collection: String,
+    operation: Operation,
+) -> Result<Outcome, TaskError> {
+    let connector = &base.connector;
+    let Some(database) = &base.database else {
+        return Err(TaskError::validation("database: a MongoDB connector needs it"));
+    };
+    let message = |driver: &MongoDriver| {
+        if !driver.settings.operations.allow(gate) {
+            let detail = format!("connector '{connector}' does not allow {gate}");
+            return Err(TaskError::new(ErrorCode::ConnectorDetail, detail));
+        }
+        guard(extent, &driver.settings.dialect, connector)?;
+        let (database, collection) = (database.clone(), collection.clone());
+        Ok((driver.address.clone(), Run { database, collection, operation: operation.clone() }))
+    };
+    let (_, answer) = ask(&base.connectors, connector, message).await?;
+    answer.map_err(|error| error.task(connector))
+}

@@ -1,0 +1,246 @@
+//! `data_query` and `data_write` over Elasticsearch, by its wire contract: what is sent is what its versions 7 and 8 document,
+//! what is answered has their shapes.
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+use svc_testkit::upstream::{Asked, Reply, Upstream};
+
+use crate::kit::{World, run};
+
+async fn connect(world: &World, url: String, more: Value) {
+    let mut config = json!({"url": url, "allow_private_urls": true});
+    if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
+        config.extend(more);
+    }
+    world.put("search", "es", true, config).await;
+}
+
+fn schema() -> Value {
+    json!({"unmapped": "identity", "entities": {"client": {
+        "physical": "clients", "columns": {"id": {"name": "_id"}, "name": {}, "city": {"name": "town"}}}}})
+}
+
+fn query(query: Value) -> Value {
+    json!({"connector": "search", "query": query, "schema": schema(), "output": "data.out"})
+}
+
+fn write(write: Value) -> Value {
+    json!({"connector": "search", "write": write, "schema": schema(), "output": "data.out"})
+}
+
+async fn done(world: &World, function: &str, input: Value, payload: Value) -> Value {
+    world.done(function, input, payload).await["out"].take()
+}
+
+fn body(asked: &Asked) -> Value {
+    serde_json::from_slice(&asked.body).unwrap()
+}
+
+#[test]
+fn a_search_is_sent_and_its_hits_are_rows_by_wire_contract() {
+    run(async |world| {
+        let upstream = Upstream::start(|_| {
+            let hits = json!([
+                {"_index": "clients", "_id": "7", "_score": null, "_source": {"name": "Ann", "town": "Ulm"}},
+                {"_index": "clients", "_id": "8", "_score": null, "_source": {"name": "Bob"}},
+            ]);
+            let total = json!({"value": 2, "relation": "eq"});
+            Reply::new(
+                200,
+                json!({"took": 1, "timed_out": false, "hits": {"total": total, "hits": hits}}).to_string(),
+            )
+        })
+        .unwrap();
+        let auth = json!({"auth": {"type": "apikey", "header": "Authorization", "key": "ApiKey abc"}});
+        connect(world, upstream.url("/es/"), auth).await;
+        let input =
+            query(json!({"source": "client", "fields": ["id", "name", "city"], "sort": [{"name": "asc"}],
+            "filter": {"==": [{"field": "city"}, {"var": "payload.city"}]}, "limit": 10}));
+        let rows = done(world, "data_query", input, json!({"city": "Ulm"})).await;
+        let due =
+            json!([{"id": "7", "name": "Ann", "city": "Ulm"}, {"id": "8", "name": "Bob", "city": null}]);
+        assert_eq!(rows, due);
+        let asked = upstream.requests().pop().unwrap();
+        assert_eq!((asked.method.as_str(), asked.target.as_str()), ("POST", "/es/clients/_search"));
+        assert_eq!(asked.header("content-type"), Some("application/json"));
+        assert_eq!(asked.header("authorization"), Some("ApiKey abc"));
+        let filter = json!([{"term": {"town": {"value": "Ulm"}}}]);
+        let sent = body(&asked);
+        assert_eq!((&sent["query"]["bool"]["filter"], &sent["size"]), (&filter, &json!(10)));
+    });
+}
+
+#[test]
+fn values_of_a_message_stay_values_by_wire_contract() {
+    run(async |world| {
+        let upstream =
+            Upstream::start(|_| Reply::new(200, json!({"hits": {"total": 0, "hits": []}}).to_string()))
+                .unwrap();
+        connect(world, upstream.url(""), json!({})).await;
+        let text = "a*\"}}]}},{\"match_all\":{}}";
+        let input =
+            query(json!({"source": "client", "filter": {"in": [{"var": "payload"}, {"field": "city"}]}}));
+        assert_eq!(done(world, "data_query", input, json!(text)).await, json!([]));
+        let sent = body(&upstream.requests().pop().unwrap());
+        let pattern =
+            sent["query"]["bool"]["filter"][0]["wildcard"]["town"]["value"].as_str().unwrap().to_owned();
+        assert_eq!(pattern, format!("*{}*", text.replace('*', "\\*")));
+        let input =
+            query(json!({"source": "client", "filter": {"==": [{"field": "city"}, {"var": "payload"}]}}));
+        let error = world.failed("data_query", input, json!({"match_all": {}})).await;
+        assert_eq!(error.code.name(), "VALIDATION_ERROR", "{}", error.message);
+    });
+}
+
+#[test]
+fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| {
+            let created = |id: &str| json!({"create": {"_index": "clients", "_id": id, "status": 201, "result": "created"}});
+            let conflict = json!({"create": {"_id": "b", "status": 409, "error":
+                {"type": "version_conflict_engine_exception", "reason": "[b]: version conflict, document already exists"}}});
+            let lines = asked.text().lines().count();
+            let (errors, items) = match lines {
+                2 if asked.text().contains("\"b\"") => (true, json!([conflict])),
+                2 => (false, json!([created("made")])),
+                _ => (true, json!([created("a"), conflict])),
+            };
+            Reply::new(200, json!({"took": 3, "errors": errors, "items": items}).to_string())
+        })
+        .unwrap();
+        connect(world, upstream.url(""), json!({})).await;
+        let one = write(json!({"op": "insert", "target": "client", "values": {"name": {"var": "payload"}}}));
+        let result = done(world, "data_write", one, json!("a\nb")).await;
+        assert_eq!(result, json!({"status": "ok", "inserted": 1, "ids": ["made"]}));
+        let asked = upstream.requests().pop().unwrap();
+        assert_eq!(
+            (asked.method.as_str(), asked.target.as_str()),
+            ("POST", "/clients/_bulk?refresh=wait_for")
+        );
+        assert_eq!(asked.header("content-type"), Some("application/x-ndjson"));
+        assert_eq!(asked.text(), "{\"create\":{}}\n{\"name\":\"a\\nb\"}\n");
+        let values = json!([{"id": "a", "name": "A"}, {"id": "b", "name": "B"}]);
+        let two = write(json!({"op": "insert", "target": "client", "values": values}));
+        let outcome = world.task("data_write", two, Value::Null).await;
+        assert_eq!(outcome.audit_trail[0].status, 207);
+        let out = &outcome.message.data["out"];
+        assert_eq!((&out["status"], &out["ids"]), (&json!("partial"), &json!(["a"])));
+        assert_eq!(out["items"][1]["status"], "error");
+        let failing = write(json!({"op": "insert", "target": "client", "values": {"id": "b"}}));
+        let error = world.failed("data_write", failing, Value::Null).await;
+        assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
+        assert!(error.message.contains("version_conflict_engine_exception"), "{}", error.message);
+    });
+}
+
+#[test]
+fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| {
+            let target = asked.target.split('?').next().unwrap_or_default().to_owned();
+            let answer = match target.as_str() {
+                "/clients/_update_by_query" => json!({"total": 3, "updated": 2, "noops": 1, "failures": []}),
+                "/clients/_delete_by_query" => json!({"total": 4, "deleted": 4, "failures": []}),
+                "/clients/_update/new" => json!({"_id": "new", "result": "created"}),
+                "/clients/_update/a%2Fb" => json!({"_id": "a/b", "result": "updated"}),
+                "/clients/_doc/new" => json!({"_id": "new", "result": "created"}),
+                _ => {
+                    return Reply::new(
+                        409,
+                        json!({"status": 409, "error": {"type": "version_conflict"}}).to_string(),
+                    );
+                }
+            };
+            Reply::new(200, answer.to_string())
+        })
+        .unwrap();
+        connect(world, upstream.url(""), json!({})).await;
+        let filter = json!({"==": [{"field": "name"}, "x"]});
+        let upsert = |id: &str, action: &str| {
+            json!({"op": "upsert", "target": "client", "values": {"id": id, "name": "n"},
+                "on_conflict": {"target": ["id"], "action": action}})
+        };
+        for (document, due) in [
+            (
+                json!({"op": "update", "target": "client", "set": {"city": "Ulm"}, "filter": filter}),
+                json!({"status": "ok", "matched": 3, "modified": 2}),
+            ),
+            (
+                json!({"op": "delete", "target": "client", "filter": filter}),
+                json!({"status": "ok", "deleted": 4}),
+            ),
+            (
+                upsert("new", "update"),
+                json!({"status": "ok", "matched": 0, "modified": 0, "upserted_id": "new"}),
+            ),
+            (upsert("a/b", "update"), json!({"status": "ok", "matched": 1, "modified": 1})),
+            (
+                upsert("new", "nothing"),
+                json!({"status": "ok", "matched": 0, "modified": 0, "upserted_id": "new"}),
+            ),
+            (upsert("old", "nothing"), json!({"status": "ok", "matched": 1, "modified": 0})),
+        ] {
+            assert_eq!(
+                done(world, "data_write", write(document.clone()), Value::Null).await,
+                due,
+                "{document}"
+            );
+        }
+        let asked = upstream.requests().pop().unwrap();
+        let due = ("PUT", "/clients/_doc/old?op_type=create&refresh=wait_for");
+        assert_eq!((asked.method.as_str(), asked.target.as_str()), due);
+        let error = world.failed("data_write", write(upsert("old", "update")), Value::Null).await;
+        assert_eq!(
+            error.code.name(),
+            "FUNCTION_ERROR",
+            "a conflict is an error elsewhere: {}",
+            error.message
+        );
+    });
+}
+
+#[test]
+fn refusals_limits_and_gates_are_told_apart_by_wire_contract() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| match asked.target.as_str() {
+            "/busy/_search" => {
+                Reply::new(429, json!({"error": {"type": "es_rejected_execution_exception"}}).to_string())
+            }
+            "/large/_search" => Reply::new(200, "x".repeat(3000)),
+            "/odd/_search" => Reply::new(200, "[]"),
+            "/held/_search" => Reply::Held,
+            _ => Reply::new(
+                404,
+                json!({"error": {"type": "index_not_found_exception", "k": "swordfish"}}).to_string(),
+            ),
+        })
+        .unwrap();
+        let auth = json!({"type": "bearer", "token": "swordfish"});
+        let config = json!({"max_response_size": 2000, "request_timeout_ms": 300, "auth": auth,
+            "operations": {"delete": false}, "dialect": {"allowed_entities": ["busy", "large", "odd", "held", "gone"]}});
+        connect(world, upstream.url(""), config).await;
+        for (source, code) in [
+            ("busy", "FUNCTION_ERROR"),
+            ("large", "FUNCTION_ERROR"),
+            ("odd", "FUNCTION_ERROR"),
+            ("gone", "FUNCTION_ERROR"),
+            ("held", "TIMEOUT_ERROR"),
+            ("secret", "connector_detail"),
+            ("_all", "VALIDATION_ERROR"),
+        ] {
+            let error = world.failed("data_query", query(json!({"source": source})), Value::Null).await;
+            assert_eq!(error.code.name(), code, "{source}: {}", error.message);
+            assert!(!format!("{error:?}").contains("swordfish"), "{error:?}");
+        }
+        let filter = json!({"==": [{"field": "a"}, 1]});
+        let closed = write(json!({"op": "delete", "target": "busy", "filter": filter}));
+        assert_eq!(world.failed("data_write", closed, Value::Null).await.code.name(), "connector_detail");
+        let gone = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        connect(world, format!("http://{gone}"), json!({})).await;
+        let error = world.failed("data_query", query(json!({"source": "a"})), Value::Null).await;
+        assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
+        let probe = world.probe("search").await;
+        assert!(!probe.reachable && probe.supported && probe.probe == "GET /", "{probe:?}");
+    });
+}
