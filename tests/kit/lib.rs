@@ -3,10 +3,10 @@
 //! Owns a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), an HTTPS
 //! server that does as it is told ([`tls`]), a secret store ([`vault`]), secrets that are recognised wherever they come
 //! out ([`canary`]), addresses that must not be reached ([`spellings`]) and who would notice ([`trap`]), real servers as
-//! processes ([`daemon`]: [`postgres`], [`mariadb`]), Redis ([`redis`]), mail server ([`smtp`]) and object store ([`s3`]), a
-//! server of MongoDB's protocol ([`mongo`]), schedules ([`cron`]) and who watches their runs ([`witness`]), child processes
-//! that end with the test ([`process`]), and the loading of an example directory through the admin API ([`example`]). It
-//! never links the service: everything goes over a socket, as a user's client would.
+//! processes ([`daemon`]: [`postgres`], [`mariadb`]; [`redis`], [`smtp`], [`s3`], an OpenID provider [`oidc`]), a server of
+//! MongoDB's protocol ([`mongo`]), schedules ([`cron`]) and who watches their runs ([`witness`]), child processes that end
+//! with the test ([`process`]), and the loading of an example directory through the admin API ([`example`]). It never links
+//! the service: everything goes over a socket, as a user's client would.
 
 pub mod canary;
 pub mod cron;
@@ -15,6 +15,7 @@ pub mod example;
 pub mod http;
 pub mod mariadb;
 pub mod mongo;
+pub mod oidc;
 pub mod peer;
 pub mod postgres;
 pub mod process;

@@ -29,6 +29,7 @@ mod functions;
 mod hostile;
 mod import;
 mod inside;
+mod oauth;
 mod operations;
 mod overload;
 mod rate_limit;

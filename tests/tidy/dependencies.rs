@@ -19,6 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("actors/supervision", &[]),
     ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-secrets"]),
     ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound"]),
+    ("actors/tokens", &["actix-supervision", "svc-model", "svc-outbound", "svc-store"]),
     (
         "actors/connectors",
         &[
@@ -29,6 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-outbound",
             "svc-secrets",
             "svc-store",
+            "svc-tokens",
         ],
     ),
     ("actors/traces", &["actix-supervision", "svc-model", "svc-store"]),
@@ -87,6 +89,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-registry",
             "svc-secrets",
             "svc-store",
+            "svc-tokens",
             "svc-traces",
             "svc-vault",
         ],

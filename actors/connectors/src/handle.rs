@@ -11,6 +11,7 @@ use svc_model::ServiceError;
 use svc_outbound::Outbound;
 use svc_secrets::Keyring;
 use svc_store::{Store, StoreError, StoredConnector};
+use svc_tokens::Tokens;
 
 use crate::breaker::{BreakerSettings, BreakerState, Breakers};
 use crate::load::Lookup;
@@ -32,6 +33,8 @@ pub struct Settings {
     pub environment: Lookup,
     /// Whose clients go out.
     pub outbound: Outbound,
+    /// Where tokens for APIs come from.
+    pub tokens: Tokens,
     /// When calls are held back; `None` for never.
     pub breakers: Option<BreakerSettings>,
     /// Pools of connections open at once; beyond it the least recently used is closed until it is needed again.

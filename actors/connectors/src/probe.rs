@@ -38,7 +38,7 @@ impl Probe {
 pub(crate) async fn probe(row: &StoredConnector, settings: &Settings) -> Probe {
     let supported = ConnectorType::parse(&row.connector_type).is_some_and(Ready::probes);
     match load::load(row, settings.lookup(), &settings.secrets).await {
-        Ok(prepared) => prepared.settings.probe(settings).await,
+        Ok(prepared) => prepared.settings.probe(&row.name, settings).await,
         Err(error) => {
             let step = match error.stage {
                 Stage::EnvSubstitution | Stage::SecretResolution => "secret resolution",

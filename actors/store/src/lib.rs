@@ -29,13 +29,13 @@ pub use error::{OpenError, StoreError};
 pub use metrics::StoreMetrics;
 pub use reencrypt::{Reencrypted, reencrypt};
 pub use repo::{
-    Aligned, Audit, AuditEntry, AuditFilter, Backlog, ChannelFacts, ChannelGates, Claim, ClaimedLetter,
-    Claims, ConnectorNeed, ConnectorUser, Connectors, DeadLetter, DeadLetterFilter, DeadLetterRow,
-    DeadLetters, Epoch, Exhausted, Filter, ImportAction, Imported, Ledger, Materialise, Materialised, Merge,
-    Mutation, NewTrace, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict,
-    PlatformRoute, Repository, RowKey, ScheduleStatus, Started, StoredConnector, TraceAccess, TraceEnd,
-    TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces, Unfinished,
-    Versioned, WorkflowGates,
+    Aligned, Audit, AuditEntry, AuditFilter, Backlog, Before, ChannelFacts, ChannelGates, Claim,
+    ClaimedLetter, Claims, ConnectorNeed, ConnectorUser, Connectors, DeadLetter, DeadLetterFilter,
+    DeadLetterRow, DeadLetters, Epoch, Exhausted, Filter, ImportAction, Imported, Kept, Ledger, Look,
+    Materialise, Materialised, Merge, Mutation, NewTrace, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
+    OccurrenceRow, OnConflict, PlatformRoute, Repository, RowKey, ScheduleStatus, Started, StoredConnector,
+    TokenState, TokenStates, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRow, TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

@@ -1,4 +1,4 @@
-//! Rewrites the settings of connectors under the key that writes now.
+//! Rewrites the settings of connectors, and their tokens, under the key that writes now.
 //!
 //! Row by row, each replaced only while it still holds what was read, and together with its audit row: servers may run, and
 //! both they and this may be killed, meanwhile. A row is under one key or under the other at every moment.
@@ -6,7 +6,7 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::Kind;
-use svc_secrets::EnvelopeError;
+use svc_secrets::{EnvelopeError, EnvelopeKeys};
 
 use crate::config::StoreConfig;
 use crate::conn::{Conn, on};
@@ -14,7 +14,7 @@ use crate::connector::{Connector, Purpose};
 use crate::error::{OpenError, StoreError};
 use crate::migrate::detail;
 use crate::repo::{AuditEntry, record, seal};
-use crate::schema::connectors;
+use crate::schema::{connector_oauth_state as states, connectors};
 
 /// Who it was, in the audit log: whoever may run the program beside the database.
 const PRINCIPAL: &str = "command-line";
@@ -58,18 +58,23 @@ async fn pass(conn: &mut Conn, config: &StoreConfig, done: &mut Reencrypted) -> 
     let rows = connectors::table.select((connectors::id, connectors::name, connectors::config_json));
     let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
     let mut overtaken = false;
-    for (id, name, kept) in rows.into_iter().filter(|(_, _, kept)| !keys.is_current(kept)) {
-        let text = match keys.open(&kept) {
-            Ok(text) => text,
-            Err(error) => {
-                done.failed.push((name, error));
-                continue;
-            }
-        };
-        match replaced(conn, &id, &kept, &seal(&text, keys)?).await? {
+    for (id, name, kept) in rows {
+        let Some(sealed) = resealed(&name, &kept, keys, done)? else { continue };
+        match replaced(conn, &id, &kept, &sealed).await? {
             true => done.rewritten += 1,
             false => overtaken = true,
         }
+    }
+    // Nobody authored the tokens: they leave no record.
+    let rows = states::table.select((states::connector_name, states::state_json));
+    let rows = on!(conn, c => rows.load::<(String, String)>(c).await)?;
+    for (name, kept) in rows {
+        let Some(sealed) = resealed(&name, &kept, keys, done)? else { continue };
+        let unchanged = states::table.find(&name).filter(states::state_json.eq(&kept));
+        let change = diesel::update(unchanged).set(states::state_json.eq(sealed));
+        let changed = on!(conn, c => change.execute(c).await)?;
+        overtaken |= changed == 0;
+        done.rewritten += changed;
     }
     Ok(overtaken)
 }
@@ -102,4 +107,23 @@ async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<
     };
     record(conn, entry, id).await?;
     Ok(true)
+}
+
+/// A text under the key that writes; `None` where it is so already, or cannot be read.
+fn resealed(
+    name: &str,
+    kept: &str,
+    keys: &EnvelopeKeys,
+    done: &mut Reencrypted,
+) -> Result<Option<String>, StoreError> {
+    if keys.is_current(kept) {
+        return Ok(None);
+    }
+    match keys.open(kept) {
+        Ok(text) => seal(&text, keys).map(Some),
+        Err(error) => {
+            done.failed.push((name.to_owned(), error));
+            Ok(None)
+        }
+    }
 }

@@ -25,7 +25,7 @@ use crate::probe::Probe;
 use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
-use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Ledger, Repository, Traces};
+use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Ledger, Repository, TokenStates, Traces};
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{Link, Outcome, Write, WriteRow, Writer, abandoned};
 
@@ -142,6 +142,11 @@ impl Store {
     /// The stored connectors.
     pub fn connectors(&self) -> Connectors {
         Connectors { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
+    }
+
+    /// The tokens of connectors.
+    pub fn token_states(&self) -> TokenStates {
+        TokenStates { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
     }
 
     /// The audit log.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::HeaderMap;
+use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, redirect, retry};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
@@ -160,6 +160,23 @@ impl Client {
     /// Why there is no whole answer. Headers are in none of the texts.
     pub async fn get_with(&self, url: &Url, headers: HeaderMap, cap: usize) -> Result<Answer, FetchError> {
         self.exchange(Method::GET, url, headers, None, cap).await
+    }
+
+    /// `POST` of a form, with headers; the answer as for [`get`](Self::get). Over a connection of its own: of a form sent over
+    /// one that the peer was about to close, nobody could say whether it was read.
+    ///
+    /// # Errors
+    /// Why there is no whole answer. Headers and form are in none of the texts.
+    pub async fn post_form(
+        &self,
+        url: &Url,
+        mut headers: HeaderMap,
+        form: String,
+        cap: usize,
+    ) -> Result<Answer, FetchError> {
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        self.exchange(Method::POST, url, headers, Some(form.into()), cap).await
     }
 
     /// One request and its answer.

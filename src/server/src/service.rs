@@ -20,6 +20,7 @@ use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
 use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
 use svc_store::{OpenError, Store, StoreConfig};
+use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
 use tokio::time::{Instant, timeout};
 
@@ -146,6 +147,8 @@ impl Service {
         succeeded.register(metrics.registry_mut());
         let calls = ConnectorMetrics::default();
         calls.register(metrics.registry_mut());
+        let obtained = TokenMetrics::default();
+        obtained.register(metrics.registry_mut());
         let tree = Tree::builder("svc")
             .seed(options.seed)
             .faults(options.faults)
@@ -160,12 +163,15 @@ impl Service {
             ground.roots(opened, settings::key_sets(&config, outbound.clone()), recording, traced).await?;
         store.metrics().register(metrics.registry_mut());
         let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
+        let tokens = settings::tokens(&config, &store, &outbound, channels.clone());
+        let tokens = ground.tokens(tokens, obtained).await?;
         let reached = svc_connectors::Settings {
             store: store.clone(),
             needs: tree::STORE.to_owned(),
             secrets: secrets.clone(),
             environment: settings::lookup(&options.environment),
             outbound,
+            tokens,
             breakers: settings::breakers(&config),
             max_pools: config.engine.max_pool_cache_entries,
             memory_cache: settings::memory_cache(&config),

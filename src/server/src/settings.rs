@@ -19,7 +19,7 @@ use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
 use svc_registry::ChannelFilter;
 use svc_secrets::{EnvelopeKeys, Keyring, Resolver, Secret};
-use svc_store::StoreConfig;
+use svc_store::{Store, StoreConfig};
 use svc_traces::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Tracing};
 use svc_vault::SecretStore;
 use tokio::runtime::Handle;
@@ -251,6 +251,22 @@ pub(crate) fn cron(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) ->
 pub(crate) fn instance_id(config: &Config) -> String {
     let configured = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty());
     configured.unwrap_or_else(svc_model::id::new_entity_id)
+}
+
+/// How tokens for connectors are obtained.
+pub(crate) fn tokens(
+    config: &Config,
+    store: &Store,
+    outbound: &Outbound,
+    errors: ChannelMetrics,
+) -> svc_tokens::Settings {
+    svc_tokens::Settings {
+        store: store.clone(),
+        needs: tree::STORE.to_owned(),
+        outbound: outbound.clone(),
+        holder: holder(config),
+        errors: Arc::new(move |reason| errors.error(reason)),
+    }
 }
 
 /// Who this process is to the ledger: where it runs, for operators, and a part no other process has.

@@ -5,6 +5,7 @@
 //! ├ store         writer (essential), probe             every connection lives on the shared i/o runtime
 //! ├ connectors    roster, {id}                          one actor per outbound system on the i/o runtime; needs store
 //! ├ keysets       one actor                              fetches the keys of token issuers
+//! ├ tokens        one actor                              obtains OAuth2 tokens for connectors; needs store
 //! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store, its workers the channels
 //! ├ registry      one actor, essential, needs store     prepares and commits what serves
 //! ├ channels      {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined;
@@ -36,6 +37,7 @@ use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
 use svc_registry::{ChannelPolicy, Parts, Registry};
 use svc_store::{Opened, Store};
+use svc_tokens::{TokenMetrics, Tokens};
 use svc_traces::{TraceMetrics, Traces};
 
 /// The database's actors.
@@ -44,6 +46,8 @@ pub(crate) const STORE: &str = "store";
 pub(crate) const CONNECTORS: &str = "connectors";
 /// The key sets of token issuers.
 pub(crate) const KEY_SETS: &str = "keysets";
+/// The OAuth2 tokens of connectors.
+pub(crate) const TOKENS: &str = "tokens";
 /// Traces, accepted work, dead letters.
 pub(crate) const TRACES: &str = "traces";
 /// What writes traces behind the answer.
@@ -71,7 +75,7 @@ fn channel_policy(schedules: bool) -> ChannelPolicy {
         backoff,
         exhausted: Exhausted::Quarantine,
     };
-    let needs = [STORE, CONNECTORS, KEY_SETS, RECORDER].map(str::to_owned).to_vec();
+    let needs = [STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER].map(str::to_owned).to_vec();
     let schedules = schedules.then(|| format!("{CRON}/{}", Cron::SCHEDULES));
     ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, schedules, needs }
 }
@@ -109,6 +113,19 @@ impl Ground<'_> {
         Ok(Roots { store, key_sets, traces })
     }
 
+    /// Starts what obtains tokens. Nothing is obtained yet.
+    ///
+    /// # Errors
+    /// What did not start.
+    pub(crate) async fn tokens(
+        &self,
+        settings: svc_tokens::Settings,
+        metrics: TokenMetrics,
+    ) -> Result<Tokens, PlantError> {
+        let (io, log) = (self.io.clone(), self.log.clone());
+        Ok(Tokens::supervise(self.tree, TOKENS, io, settings, metrics, log).await?)
+    }
+
     /// Starts the connectors, on a thread of their own, and waits until each is loaded or cannot be.
     ///
     /// # Errors
@@ -136,7 +153,7 @@ impl Ground<'_> {
         parts: impl FnOnce(ChannelPolicy) -> Parts,
     ) -> Result<Registry, PlantError> {
         self.tree.group(CHANNELS, GroupSpec::new()).await?;
-        let spec = ChildSpec::new().essential().needs([STORE, CONNECTORS, KEY_SETS, RECORDER]);
+        let spec = ChildSpec::new().essential().needs([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
         let parts = parts(channel_policy(schedules));
         let registry = Registry::supervise(self.tree, REGISTRY, spec, self.io.clone(), parts).await?;
         self.tree.running(REGISTRY).await?;
@@ -194,6 +211,9 @@ pub(crate) enum PlantError {
     /// What fetches key sets could not be set up.
     #[error("key sets cannot be fetched: {0}")]
     KeySets(#[from] svc_keysets::StartError),
+    /// What obtains tokens could not be set up.
+    #[error("tokens cannot be obtained: {0}")]
+    Tokens(#[from] svc_tokens::StartError),
     /// What is stored could not be read.
     #[error(transparent)]
     Connectors(#[from] svc_connectors::ReloadError),

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use actix_supervision::{ChildSpec, Placement, SpawnError, Tree};
 use slog::Logger;
 use svc_model::ConnectorType;
-use svc_model::config::connector::{ConnectorConfig, Database, HttpAuth};
+use svc_model::config::connector::{ConnectorConfig, Database};
 
 use crate::handle::Settings;
 use crate::probe::Probe;
@@ -70,6 +70,8 @@ pub(crate) trait Kind: Sized {
 pub(crate) struct Spot<'s> {
     pub(crate) tree: &'s Tree,
     pub(crate) path: &'s str,
+    /// Name of the connector.
+    pub(crate) name: &'s str,
     pub(crate) spec: ChildSpec,
     pub(crate) at: Placement,
     pub(crate) with: &'s Settings,
@@ -84,9 +86,6 @@ impl Ready {
     /// What cannot be used, without its value.
     pub(crate) fn of(config: ConnectorConfig) -> Result<Self, String> {
         match config {
-            ConnectorConfig::Http(config) if config.auth == Some(HttpAuth::OAuth2) => {
-                Err("auth.type oauth2 is not served by this version".to_owned())
-            }
             ConnectorConfig::Cache(config) => {
                 CacheSettings::new(&config).map(|settings| Self::Cache(Arc::new(settings)))
             }
@@ -120,13 +119,13 @@ impl Ready {
         matches!(kind, Cache | Db | Es | Http | Kafka | Smtp | Storage)
     }
 
-    /// Asks what the settings lead to, beside whatever runs of them.
-    pub(crate) async fn probe(&self, with: &Settings) -> Probe {
+    /// Asks what the settings of a connector lead to, beside whatever runs of them.
+    pub(crate) async fn probe(&self, name: &str, with: &Settings) -> Probe {
         match self {
             Self::Cache(settings) => cache::probe(settings, &with.outbound).await,
             Self::Kafka(settings) => kafka::probe(settings, with).await,
-            Self::Http(settings) => http::probe(settings, &with.outbound).await,
-            Self::Es(settings) => es::probe(settings, &with.outbound).await,
+            Self::Http(settings) => http::probe(name, settings, with).await,
+            Self::Es(settings) => es::probe(name, settings, with).await,
             Self::Mongo(settings) => mongo::probe(settings, &with.outbound).await,
             Self::Smtp(settings) => smtp::probe(settings, &with.outbound).await,
             Self::Storage(settings) => storage::probe(settings, &with.outbound).await,

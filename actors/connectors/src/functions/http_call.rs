@@ -194,13 +194,14 @@ impl HttpCallTask {
             Ok((driver.address.clone(), Exchange(request)))
         };
         let (loaded, answer) = ask(&self.connectors, &self.connector, request).await?;
-        let answer = answer.map_err(|error| response::unanswered(&self.connector, &error))?;
-        if answer.status.is_success() {
-            return Ok(answer);
+        let answered = answer.map_err(|error| response::unanswered(&self.connector, &error))?;
+        if answered.answer.status.is_success() {
+            return Ok(answered.answer);
         }
         let driver: &HttpDriver = kind(&self.connector, &loaded)?;
-        let hide = |text| concealed.mask_text(driver.settings.redact(text));
-        Err(response::refused(&self.connector, hide, &answer))
+        let token = answered.token.as_ref().map(|token| token.expose());
+        let hide = |text| concealed.mask_text(driver.settings.redact(text, token));
+        Err(response::refused(&self.connector, hide, &answered.answer))
     }
 
     fn request(&self, settings: &HttpSettings, asked: &Asked, limit: Duration) -> Result<Request, TaskError> {

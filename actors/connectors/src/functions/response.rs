@@ -3,6 +3,9 @@
 use serde_json::Value;
 use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::{AddressError, Answer, FetchError};
+use svc_tokens::TokenError;
+
+use crate::drivers::http::Unanswered;
 
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;
@@ -51,7 +54,19 @@ pub(crate) fn refused(connector: &str, hide: impl FnOnce(String) -> String, answ
 }
 
 /// What a request without an answer is to a task.
-pub(crate) fn unanswered(connector: &str, error: &FetchError) -> TaskError {
+pub(crate) fn unanswered(connector: &str, error: &Unanswered) -> TaskError {
+    let error = match error {
+        Unanswered::Fetch(error) => error,
+        // Names the connector itself.
+        Unanswered::Token(error) => {
+            let code = match error {
+                TokenError::Rejected { .. } => ErrorCode::ConnectorDetail,
+                TokenError::Forbidden(_) => ErrorCode::Function,
+                TokenError::Unavailable { .. } => ErrorCode::Io,
+            };
+            return TaskError::new(code, error.to_string());
+        }
+    };
     let code = match error {
         // Says itself what it protects from.
         FetchError::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,

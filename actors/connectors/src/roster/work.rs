@@ -68,6 +68,7 @@ impl Shared {
         let looked_at = |entry: &Entry| id.is_none_or(|id| *entry.id == *id);
         for gone in before.entries().filter(|entry| looked_at(entry) && !stored.contains(&*entry.id)) {
             next.remove(&gone.id);
+            self.settings.tokens.forget(&gone.name);
         }
         let entries = futures_util::stream::iter(&rows)
             .map(|row| self.entry(row, before.by_id(&row.id).map(|entry| &entry.state)))
@@ -116,7 +117,7 @@ impl Shared {
             Some(State::Loaded(loaded)) if loaded.digest == prepared.digest => {
                 State::Loaded(Arc::clone(loaded))
             }
-            _ => match self.start(&row.id, prepared).await {
+            _ => match self.start(row, prepared).await {
                 Ok(loaded) => State::Loaded(Arc::new(loaded)),
                 Err(error) => State::Failed(LoadError::new(Stage::Deserialize, error)),
             },
@@ -124,13 +125,15 @@ impl Shared {
     }
 
     /// Starts a connector's actor, beside an older one if there is one.
-    async fn start(&self, id: &str, prepared: Prepared) -> Result<Loaded, SpawnError> {
+    async fn start(&self, row: &StoredConnector, prepared: Prepared) -> Result<Loaded, SpawnError> {
         let Prepared { settings, digest } = prepared;
+        let StoredConnector { id, name, .. } = row;
         let mut path = format!("{}/{id}", self.group);
         for next in 2_u64.. {
             let spot = Spot {
                 tree: &self.tree,
                 path: &path,
+                name,
                 spec: ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).policy(budget()),
                 at: self.at.clone(),
                 with: &self.settings,

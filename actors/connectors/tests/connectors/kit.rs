@@ -18,6 +18,7 @@ use svc_outbound::{Outbound, Trust};
 use svc_secrets::{Environment, Keyring, Readings};
 use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
 use svc_testkit::upstream::Upstream;
+use svc_tokens::{TokenMetrics, Tokens};
 
 /// How long a test waits for a state before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -77,12 +78,26 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
         let variables = Variables::default();
         let looked_up = Arc::clone(&variables);
         let lookup = move |name: &str| looked_up.lock().unwrap().get(name).cloned();
+        let outbound = Outbound::new(&Trust::Only(setup.authority)).unwrap();
+        let shared = Arc::clone(&io);
+        let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
+        let at = Placement::On(arbiter.handle());
+        let obtaining = svc_tokens::Settings {
+            store: store.clone(),
+            needs: "store".to_owned(),
+            outbound: outbound.clone(),
+            holder: "test".to_owned(),
+            errors: Arc::new(|_| {}),
+        };
+        let obtained = TokenMetrics::default();
+        let tokens = Tokens::supervise(&tree, "tokens", at.clone(), obtaining, obtained.clone(), log.clone());
         let settings = Settings {
             store: store.clone(),
             needs: "store".to_owned(),
             secrets: Keyring::new(Arc::new(Environment(lookup.clone())), BTreeMap::new()),
             environment: Arc::new(lookup),
-            outbound: Outbound::new(&Trust::Only(setup.authority)).unwrap(),
+            outbound,
+            tokens: tokens.await.unwrap(),
             breakers: setup.breakers,
             max_pools: 100,
             memory_cache: MemoryCacheSettings {
@@ -93,9 +108,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
         };
         let (metrics, mut registry) = (ConnectorMetrics::default(), Registry::default());
         metrics.register(&mut registry);
-        let shared = Arc::clone(&io);
-        let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
-        let at = Placement::On(arbiter.handle());
+        obtained.register(&mut registry);
         let connectors =
             Connectors::supervise(&tree, "connectors", at, settings, metrics, log).await.unwrap();
         let calls = CallSettings {

@@ -15,6 +15,7 @@ mod mail;
 mod mail_failures;
 mod mongo;
 mod mongo_failures;
+mod oauth;
 mod redis;
 mod requests;
 mod retries;

@@ -18,7 +18,7 @@ use crate::error::StoreError;
 use crate::metrics::Operation;
 use crate::repo::mutation::{Mutation, Written, mutate};
 use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
-use crate::repo::{Filter, json, key, sorted, tagged};
+use crate::repo::{Filter, json, key, sorted, tagged, token_states};
 use crate::schema::connectors;
 use crate::store::Store;
 
@@ -287,13 +287,16 @@ impl Connectors {
                     nobody_uses(conn, &current.name, &uses).await?;
                 }
                 replace(conn, &id, &content, &keys).await?;
+                if content.name != current.name {
+                    token_states::rename(conn, &current.name, &content.name).await?;
+                }
                 written(conn, &id, &keys).await
             })
         })
         .await
     }
 
-    /// Removes a connector.
+    /// Removes a connector, and its tokens.
     ///
     /// # Errors
     /// 404 when there is none.
@@ -301,11 +304,12 @@ impl Connectors {
         let id = key(id);
         mutate(&self.store, Operation::new("connectors", "delete"), mutation, move |conn| {
             Box::pin(async move {
-                let gone = diesel::delete(connectors::table.find(&id));
-                match on!(conn, c => gone.execute(c).await)? {
-                    0 => Err(absent(&id)),
-                    _ => Ok(Written::new((), &id)),
-                }
+                let name = connectors::table.find(&id).select(connectors::name);
+                let name = on!(conn, c => name.first::<String>(c).await.optional())?;
+                let name = name.ok_or_else(|| absent(&id))?;
+                on!(conn, c => diesel::delete(connectors::table.find(&id)).execute(c).await)?;
+                token_states::forget(conn, &name).await?;
+                Ok(Written::new((), &id))
             })
         })
         .await

@@ -15,6 +15,7 @@ mod json;
 mod keyset;
 mod mutation;
 mod repository;
+mod token_states;
 mod traces;
 mod versioned;
 mod workflow_rows;
@@ -33,6 +34,7 @@ pub use keyset::RowKey;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
 pub use repository::Repository;
+pub use token_states::{Before, Kept, Look, TokenState, TokenStates};
 pub(crate) use traces::Change;
 pub use traces::{
     NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,

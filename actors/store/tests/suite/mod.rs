@@ -10,6 +10,7 @@ pub(crate) mod mutations;
 pub(crate) mod outages;
 pub(crate) mod races;
 pub(crate) mod schema;
+pub(crate) mod token_states;
 pub(crate) mod trace_lists;
 pub(crate) mod traces;
 pub(crate) mod workflows;

@@ -41,6 +41,11 @@ impl<'a> Block<'a> {
         format!("{}.{name}", self.path)
     }
 
+    /// The whole block as it stands.
+    pub(in crate::config) fn value(&self) -> Value {
+        Value::Object(self.object.clone())
+    }
+
     /// The value of a key; `null` is absence.
     fn get(&mut self, name: &'static str) -> Option<&'a Value> {
         self.asked.insert(name);

@@ -22,7 +22,7 @@ pub(crate) struct EsDriver {
 impl EsDriver {
     pub(crate) async fn start(settings: &Arc<EsSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
         let http = &settings.http;
-        let factory = HttpActor::at(spot.with.outbound.clone(), http.base.clone(), http.allow_private);
+        let factory = HttpActor::at(spot.with.outbound.clone(), http.base.clone(), http.allow_private, None);
         let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }

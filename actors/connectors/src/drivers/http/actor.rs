@@ -1,38 +1,41 @@
 //! The actor of one HTTP API.
 //!
-//! Owns the connections to it. Message in: [`Exchange`], read-only, so that calls run side by side and end with their
+//! Owns the connections to it, and the source of its tokens where it wants any. Message in: [`Exchange`], read-only, so that calls run side by side and end with their
 //! callers. A restart opens new connections; nothing else is lost with it.
 
 use std::sync::Arc;
 
 use actix::{Actor, Message};
 use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
-use svc_outbound::{Answer, FetchError, Outbound, Peer, Request, Url};
+use svc_outbound::{Outbound, Request, Url};
+use svc_tokens::TokenSource;
 
 use super::settings::HttpSettings;
+use super::way::{Answered, Unanswered, Way};
 use crate::drivers::{Driver, Kind, Spot};
 
 /// Ask the API once.
 #[derive(Message)]
-#[rtype(result = "Result<Answer, FetchError>")]
+#[rtype(result = "Result<Answered, Unanswered>")]
 pub(crate) struct Exchange(pub(crate) Request);
 
 /// The actor.
 pub(crate) struct HttpActor {
-    peer: Peer,
+    way: Way,
 }
 
 impl HttpActor {
-    /// Makes the actor of the API at a URL, which alone may be at a private address.
+    /// Makes the actor of the API at a URL, which alone may be at a private address; `tokens` where it wants any.
     pub(crate) fn at(
         outbound: Outbound,
         home: Url,
         allow_private: bool,
+        tokens: Option<TokenSource>,
     ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
-            let peer = outbound.peer(&home, allow_private);
-            let peer = peer.map_err(|error| StartError::Transient(error.to_string()));
-            std::future::ready(peer.map(|peer| Self { peer }))
+            let way = Way::new(&outbound, &home, allow_private, tokens.clone());
+            let way = way.map_err(|error| StartError::Transient(error.to_string()));
+            std::future::ready(way.map(|way| Self { way }))
         }
     }
 }
@@ -45,8 +48,8 @@ impl Supervised for HttpActor {}
 
 impl ReadHandler<Exchange> for HttpActor {
     fn read(&self, Exchange(request): Exchange) -> Reply<<Exchange as Message>::Result> {
-        let peer = self.peer.clone();
-        Reply::later(async move { peer.send(request).await })
+        let way = self.way.clone();
+        Reply::later(async move { way.send(request).await })
     }
 }
 
@@ -58,8 +61,9 @@ pub(crate) struct HttpDriver {
 
 impl HttpDriver {
     pub(crate) async fn start(settings: &Arc<HttpSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let factory =
-            HttpActor::at(spot.with.outbound.clone(), settings.base.clone(), settings.allow_private);
+        let tokens = settings.token_source(spot.name, &spot.with.tokens);
+        let (home, allow_private) = (settings.base.clone(), settings.allow_private);
+        let factory = HttpActor::at(spot.with.outbound.clone(), home, allow_private, tokens);
         let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }

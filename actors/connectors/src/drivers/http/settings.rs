@@ -2,14 +2,22 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use svc_model::config::connector::{HttpAuth, HttpConfig};
+use svc_model::config::connector::{HttpAuth, HttpConfig, OAuth2};
 use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use svc_outbound::{Target, Url, check_target};
+use svc_outbound::{Target, Url, check_target, check_url};
+use svc_tokens::{TokenSource, Tokens};
 
 /// What stands for a value that is not shown.
 const MASK: &str = "******";
 /// A shorter value is not looked for in texts: it would be found everywhere.
 const SHORTEST_SECRET: usize = 4;
+
+/// How tokens for an API are had.
+struct TokenTerms {
+    oauth: OAuth2,
+    /// The token endpoint.
+    url: Url,
+}
 
 /// How an API is asked.
 pub(crate) struct HttpSettings {
@@ -17,6 +25,8 @@ pub(crate) struct HttpSettings {
     pub(crate) base: Url,
     /// Sent with every call, credentials included.
     pub(crate) headers: HeaderMap,
+    /// What is shown beside them, where that changes.
+    tokens: Option<TokenTerms>,
     /// Appended to every URL.
     pub(crate) params: Vec<(String, String)>,
     pub(crate) max_retries: u32,
@@ -41,6 +51,7 @@ impl HttpSettings {
         let mut made = Self {
             base,
             headers: HeaderMap::new(),
+            tokens: None,
             params: config
                 .query_params
                 .iter()
@@ -59,7 +70,8 @@ impl HttpSettings {
         }
         match (&config.auth, credentials) {
             (None, Some((user, password))) => made.basic(&user, &password)?,
-            (None, None) | (Some(HttpAuth::OAuth2), _) => {}
+            (None, None) => {}
+            (Some(HttpAuth::OAuth2(oauth)), _) => made.obtained(oauth, config.allow_private_urls)?,
             (Some(HttpAuth::Basic { username, password }), _) => {
                 made.basic(username.expose(), password.expose())?;
             }
@@ -75,6 +87,15 @@ impl HttpSettings {
         // The longest first: one may be a part of another.
         made.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
         Ok(made)
+    }
+
+    fn obtained(&mut self, oauth: &OAuth2, allow_private: bool) -> Result<(), String> {
+        let url = check_url(&oauth.token_url, allow_private)
+            .map_err(|error| format!("connector.config.auth.token_url: {error}"))?;
+        self.headers.remove(AUTHORIZATION);
+        self.secrets.push(oauth.client_secret.expose().to_owned());
+        self.tokens = Some(TokenTerms { oauth: oauth.clone(), url });
+        Ok(())
     }
 
     fn basic(&mut self, user: &str, password: &str) -> Result<(), String> {
@@ -94,11 +115,18 @@ impl HttpSettings {
         Ok(())
     }
 
-    /// A text without the values that are not shown.
-    pub(crate) fn redact(&self, mut text: String) -> String {
-        for secret in &self.secrets {
-            if text.contains(secret.as_str()) {
-                text = text.replace(secret.as_str(), MASK);
+    /// Where the tokens of a connector come from, if it shows any.
+    pub(crate) fn token_source(&self, connector: &str, tokens: &Tokens) -> Option<TokenSource> {
+        let TokenTerms { oauth, url } = self.tokens.as_ref()?;
+        Some(tokens.source(connector, oauth, url, self.allow_private))
+    }
+
+    /// A text without the values that are not shown, and without the token that was sent.
+    pub(crate) fn redact(&self, mut text: String, token: Option<&str>) -> String {
+        let token = token.filter(|token| token.len() >= SHORTEST_SECRET);
+        for secret in token.into_iter().chain(self.secrets.iter().map(String::as_str)) {
+            if text.contains(secret) {
+                text = text.replace(secret, MASK);
             }
         }
         text

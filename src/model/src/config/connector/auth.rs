@@ -1,5 +1,6 @@
 //! `auth` of an http connector.
 
+use super::oauth2::{self, OAuth2};
 use crate::config::SecretText;
 use crate::config::block::Block;
 use crate::config::guards::is_token;
@@ -28,7 +29,7 @@ pub enum HttpAuth {
         key: SecretText,
     },
     /// Tokens that the service gets by itself.
-    OAuth2,
+    OAuth2(Box<OAuth2>),
 }
 
 #[derive(Clone, Copy)]
@@ -44,19 +45,6 @@ const SCHEMES: [(&str, Scheme); 4] = [
     ("basic", Scheme::Basic),
     ("apikey", Scheme::ApiKey),
     ("oauth2", Scheme::OAuth2),
-];
-
-/// What an `oauth2` block may hold.
-const OAUTH2_TEXTS: [&str; 9] = [
-    "grant",
-    "token_url",
-    "client_id",
-    "client_secret",
-    "client_auth",
-    "refresh_token",
-    "audience",
-    "resource",
-    "account_id",
 ];
 
 /// The block `auth`, unless it is still open which it is.
@@ -85,18 +73,7 @@ fn parse(block: &mut Block<'_>) -> Result<HttpAuth, FieldError> {
             }
             HttpAuth::ApiKey { header, key: credential(block, "key")? }
         }
-        Scheme::OAuth2 => {
-            for name in OAUTH2_TEXTS {
-                block.string(name)?;
-            }
-            for name in ["grant", "token_url", "client_id", "client_secret"] {
-                block.required_string(name)?;
-            }
-            block.strings("scopes")?;
-            block.map("extra_params")?;
-            block.unsigned("refresh_margin_secs")?;
-            HttpAuth::OAuth2
-        }
+        Scheme::OAuth2 => HttpAuth::OAuth2(Box::new(oauth2::parse(block)?)),
     })
 }
 

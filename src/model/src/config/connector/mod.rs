@@ -12,6 +12,7 @@ mod fields;
 mod http;
 mod kafka;
 mod masking;
+mod oauth2;
 mod smtp;
 mod storage;
 
@@ -30,6 +31,7 @@ pub use fields::{Dialect, Gates};
 pub use http::{HttpConfig, check_header};
 pub use kafka::KafkaConfig;
 pub use masking::{mask_connector_config, restore_connector_config};
+pub use oauth2::{ClientAuth, Grant, OAuth2};
 pub use smtp::{SmtpConfig, SmtpTls};
 pub use storage::StorageConfig;
 
@@ -153,8 +155,17 @@ impl ConnectorConfig {
         };
         let field = format!("{ROOT}.{field}");
         match self {
+            Self::Http(config) => {
+                let token = match &config.auth {
+                    Some(HttpAuth::OAuth2(oauth)) => Some(("auth.token_url", oauth.token_url.as_str())),
+                    _ => None,
+                };
+                let urls = [Some(("url", text)), token].into_iter().flatten();
+                let known = urls.filter(|(_, url)| !is_open(url));
+                known.map(|(field, url)| (format!("{ROOT}.{field}"), Place::Url(url))).collect()
+            }
             _ if is_open(text) => Vec::new(),
-            Self::Http(_) | Self::Es(_) | Self::Storage(_) => vec![(field, Place::Url(text))],
+            Self::Es(_) | Self::Storage(_) => vec![(field, Place::Url(text))],
             Self::Smtp(_) => vec![(field, Place::Host(text))],
             Self::Db(_) if Database::of(text) == Some(Database::Sqlite) => Vec::new(),
             _ => fields::hosts(text).map(|host| (field.clone(), Place::Host(host))).collect(),

@@ -116,7 +116,7 @@ fn every_type_has_its_least_config_and_each_problem_its_place() {
     assert_eq!(
         first(
             Es,
-            json!({"url": "https://es", "auth": {"type": "oauth2", "grant": "g", "token_url": "t", "client_id": "c", "client_secret": "s"}})
+            json!({"url": "https://es", "auth": {"type": "oauth2", "grant": "client_credentials", "token_url": "https://t", "client_id": "c", "client_secret": "s"}})
         ),
         "connector.config.auth.type"
     );

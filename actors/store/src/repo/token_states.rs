@@ -1,0 +1,304 @@
+//! Tokens of connectors whose refresh token changes with each use, and whose turn it is to use it.
+//!
+//! One row for a connector, by its name, in an envelope where there is a key. The lease of its refresh is a row of
+//! `job_leases`; the clock is the database's. A row is replaced only while it holds what its writer has read: a writer that
+//! was overtaken writes nothing.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use serde_json::{Value, json};
+use svc_secrets::{EnvelopeError, EnvelopeKeys};
+
+use super::connectors::seal;
+use crate::clock::{self, FromNow, Now};
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::metrics::Operation;
+use crate::pool::Step;
+use crate::schema::{connector_oauth_state as states, connectors, job_leases};
+use crate::store::Store;
+
+/// What the lease of a connector's refresh is called, before its name.
+const LEASE: &str = "oauth-refresh:";
+
+/// The stored tokens.
+#[derive(Clone)]
+pub struct TokenStates {
+    pub(crate) store: Store,
+    pub(crate) keys: Arc<EnvelopeKeys>,
+}
+
+/// The tokens of a connector.
+#[derive(Clone, PartialEq, Eq)]
+pub struct TokenState {
+    /// What they were obtained with.
+    pub fingerprint: String,
+    /// What calls show.
+    pub access_token: String,
+    /// How long that is good for, from now by the clock of the database; zero where it is over.
+    pub lifetime: Duration,
+    /// What the next one is obtained with.
+    pub refresh_token: String,
+}
+
+impl TokenState {
+    fn same_tokens(&self, other: &Self) -> bool {
+        self.refresh_token == other.refresh_token && self.access_token == other.access_token
+    }
+}
+
+/// Without the tokens.
+impl fmt::Debug for TokenState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TokenState").field("lifetime", &self.lifetime).finish_non_exhaustive()
+    }
+}
+
+/// What a look at the tokens of a connector came to.
+#[derive(Clone, Debug)]
+pub struct Look {
+    /// Whether it is the caller's turn to refresh them.
+    pub turn: bool,
+    /// Whether whoever had the turn before never ended it.
+    pub abandoned: bool,
+    /// The tokens of this fingerprint; `None` where there are none, or why they cannot be read.
+    pub state: Result<Option<TokenState>, EnvelopeError>,
+}
+
+/// What tokens are to take the place of.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Before {
+    /// Of the tokens of this fingerprint with this refresh token.
+    These(String),
+    /// Of none, or of those of another fingerprint: the connector has been changed.
+    Others,
+    /// Of none. Those of another fingerprint stay: the connector has been changed, and the caller has not heard of it.
+    Nothing,
+}
+
+/// By its kind: a token is a secret.
+impl fmt::Debug for Before {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::These(_) => "These",
+            Self::Others => "Others",
+            Self::Nothing => "Nothing",
+        })
+    }
+}
+
+/// What became of tokens that were to be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// They are on disk.
+    Saved,
+    /// Others were kept meanwhile, and stay.
+    Overtaken,
+    /// The connector is gone, and nothing was kept.
+    Gone,
+}
+
+const fn operation(method: &'static str) -> Operation {
+    Operation::new("token_states", method)
+}
+
+#[derive(Clone)]
+struct Asked {
+    connector: String,
+    holder: String,
+}
+
+struct Begin {
+    asked: Asked,
+    fingerprint: String,
+    lease: Duration,
+    keys: Arc<EnvelopeKeys>,
+}
+
+struct Save {
+    asked: Asked,
+    before: Before,
+    state: TokenState,
+    keys: Arc<EnvelopeKeys>,
+}
+
+impl TokenStates {
+    /// Takes the turn to refresh the tokens of a connector for as long as `lease`, if nobody has it, and reads them.
+    /// `holder` must be another one each time.
+    ///
+    /// # Errors
+    /// When the database does not answer. The turn may be taken then; it ends with the lease.
+    pub async fn begin(
+        &self,
+        connector: &str,
+        fingerprint: &str,
+        holder: &str,
+        lease: Duration,
+    ) -> Result<Look, StoreError> {
+        let asked = Asked { connector: connector.to_owned(), holder: holder.to_owned() };
+        let fingerprint = fingerprint.to_owned();
+        let begin = Begin { asked, fingerprint, lease, keys: Arc::clone(&self.keys) };
+        let step: Step<_, _> = |conn, begin| Box::pin(take(conn, begin));
+        self.store.transact(operation("begin"), begin, step).await
+    }
+
+    /// Keeps tokens in the place of what was there `before`, and gives the turn back.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn save(
+        &self,
+        connector: &str,
+        holder: &str,
+        before: Before,
+        state: TokenState,
+    ) -> Result<Kept, StoreError> {
+        let asked = Asked { connector: connector.to_owned(), holder: holder.to_owned() };
+        let save = Save { asked, before, state, keys: Arc::clone(&self.keys) };
+        let step: Step<_, _> = |conn, save| Box::pin(keep(conn, save));
+        self.store.transact(operation("save"), save, step).await
+    }
+
+    /// Gives the turn back, with nothing to keep.
+    ///
+    /// # Errors
+    /// When the database does not answer; the turn ends with the lease then.
+    pub async fn release(&self, connector: &str, holder: &str) -> Result<(), StoreError> {
+        let asked = Asked { connector: connector.to_owned(), holder: holder.to_owned() };
+        let step: Step<_, _> = |conn, asked| Box::pin(release(conn, asked));
+        self.store.transact(operation("release"), asked, step).await
+    }
+}
+
+async fn take(conn: &mut Conn, begin: &Begin) -> Result<Look, StoreError> {
+    let job = job(&begin.asked.connector);
+    let ended = job_leases::table.find(&job).filter(job_leases::expires_at.le(Now));
+    let abandoned = on!(conn, c => diesel::delete(ended).execute(c).await)? > 0;
+    let lease = (
+        job_leases::job_name.eq(&job),
+        job_leases::holder.eq(&begin.asked.holder),
+        job_leases::expires_at.eq(FromNow::seconds(begin.lease.as_secs_f64())),
+    );
+    let take = diesel::insert_into(job_leases::table).values(lease).on_conflict_do_nothing();
+    let taken = on!(conn, c => take.execute(c).await)? > 0;
+    let now = clock::now(conn).await?;
+    let kept = find(conn, &begin.asked.connector).await?.filter(|kept| kept.0 == begin.fingerprint);
+    let state = kept.map(|(fingerprint, text)| opened(fingerprint, &text, now, &begin.keys)).transpose();
+    Ok(Look { turn: taken, abandoned: taken && abandoned, state: state.map(Option::flatten) })
+}
+
+async fn keep(conn: &mut Conn, save: &Save) -> Result<Kept, StoreError> {
+    let Asked { connector, .. } = &save.asked;
+    let known = connectors::table.filter(connectors::name.eq(connector)).select(connectors::id);
+    let known: Option<String> = match conn {
+        Conn::Sqlite(c) => known.first(c).await.optional()?,
+        // It is not deleted, or renamed, while this goes on.
+        Conn::Postgres(c) => known.for_share().first(&mut **c).await.optional()?,
+    };
+    let kept = match known {
+        None => Kept::Gone,
+        Some(_) => put(conn, save).await?,
+    };
+    release(conn, &save.asked).await?;
+    Ok(kept)
+}
+
+/// What a row holds, from the point of view of a fingerprint.
+enum Present {
+    None,
+    Foreign,
+    Own(TokenState),
+}
+
+async fn put(conn: &mut Conn, save: &Save) -> Result<Kept, StoreError> {
+    let Save { asked, before, state, keys } = save;
+    let now = clock::now(conn).await?;
+    let present = match find(conn, &asked.connector).await? {
+        None => Present::None,
+        Some((fingerprint, _)) if fingerprint != state.fingerprint => Present::Foreign,
+        Some((fingerprint, text)) => {
+            opened(fingerprint, &text, now, keys).ok().flatten().map_or(Present::None, Present::Own)
+        }
+    };
+    let fits = match (&present, before) {
+        (Present::Own(own), _) if own.same_tokens(state) => return Ok(Kept::Saved),
+        (Present::Own(own), Before::These(refresh_token)) => own.refresh_token == *refresh_token,
+        (Present::None, Before::Others | Before::Nothing) | (Present::Foreign, Before::Others) => true,
+        _ => false,
+    };
+    if !fits {
+        return Ok(Kept::Overtaken);
+    }
+    let ends_at = now
+        .and_utc()
+        .timestamp_millis()
+        .saturating_add_unsigned(u64::try_from(state.lifetime.as_millis()).unwrap_or(u64::MAX));
+    let text = json!({"access_token": state.access_token, "expires_at_epoch_ms": ends_at,
+        "refresh_token": state.refresh_token});
+    let row =
+        (states::fingerprint.eq(&state.fingerprint), states::state_json.eq(seal(&text.to_string(), keys)?));
+    let upsert = diesel::insert_into(states::table)
+        .values((states::connector_name.eq(&asked.connector), row.clone()))
+        .on_conflict(states::connector_name)
+        .do_update()
+        .set(row);
+    on!(conn, c => upsert.execute(c).await)?;
+    Ok(Kept::Saved)
+}
+
+async fn release(conn: &mut Conn, asked: &Asked) -> Result<(), StoreError> {
+    let own = job_leases::table.find(job(&asked.connector)).filter(job_leases::holder.eq(&asked.holder));
+    on!(conn, c => diesel::delete(own).execute(c).await)?;
+    Ok(())
+}
+
+/// Fingerprint and text of a connector's row, locked until the transaction ends.
+async fn find(conn: &mut Conn, connector: &str) -> Result<Option<(String, String)>, StoreError> {
+    let row = states::table.find(connector).select((states::fingerprint, states::state_json));
+    Ok(match conn {
+        Conn::Sqlite(c) => row.first(c).await.optional()?,
+        Conn::Postgres(c) => row.for_update().first(&mut **c).await.optional()?,
+    })
+}
+
+/// What a text says. One that says something else is like none.
+fn opened(
+    fingerprint: String,
+    kept: &str,
+    now: NaiveDateTime,
+    keys: &EnvelopeKeys,
+) -> Result<Option<TokenState>, EnvelopeError> {
+    let text: Value = serde_json::from_str(&keys.open(kept)?).unwrap_or_default();
+    let field = |name: &str| text[name].as_str().map(str::to_owned);
+    let (Some(access_token), Some(refresh_token)) = (field("access_token"), field("refresh_token")) else {
+        return Ok(None);
+    };
+    let ends_at = text["expires_at_epoch_ms"].as_i64().unwrap_or_default();
+    let left = ends_at.saturating_sub(now.and_utc().timestamp_millis());
+    let lifetime = Duration::from_millis(u64::try_from(left).unwrap_or_default());
+    Ok(Some(TokenState { fingerprint, access_token, lifetime, refresh_token }))
+}
+
+fn job(connector: &str) -> String {
+    format!("{LEASE}{connector}")
+}
+
+/// Forgets the tokens of a connector.
+pub(super) async fn forget(conn: &mut Conn, connector: &str) -> Result<(), StoreError> {
+    on!(conn, c => diesel::delete(states::table.find(connector)).execute(c).await)?;
+    on!(conn, c => diesel::delete(job_leases::table.find(job(connector))).execute(c).await)?;
+    Ok(())
+}
+
+/// Lets the tokens of a connector follow its name.
+pub(super) async fn rename(conn: &mut Conn, from: &str, to: &str) -> Result<(), StoreError> {
+    forget(conn, to).await?;
+    let change = diesel::update(states::table.find(from)).set(states::connector_name.eq(to));
+    on!(conn, c => change.execute(c).await)?;
+    Ok(())
+}

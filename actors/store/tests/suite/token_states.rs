@@ -1,0 +1,145 @@
+//! Tokens of connectors, and whose turn it is to refresh them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use svc_model::ConnectorContent;
+use svc_secrets::EnvelopeKeys;
+use svc_store::{Before, Kept, Store, TokenState, reencrypt};
+
+use super::any;
+use super::database::Database;
+
+const LEASE: Duration = Duration::from_secs(30);
+
+fn tokens(number: u32) -> TokenState {
+    TokenState {
+        fingerprint: "f".into(),
+        access_token: format!("access-{number}"),
+        lifetime: Duration::from_secs(60),
+        refresh_token: format!("refresh-{number}"),
+    }
+}
+
+async fn connect(store: &Store, id: &str, name: &str) {
+    let content = ConnectorContent {
+        name: name.into(),
+        connector_type: "http".into(),
+        config: json!({"url": "http://a"}),
+        enabled: true,
+        tags: Vec::new(),
+    };
+    store.connectors().create(Some(id.into()), content, any()).await.unwrap();
+}
+
+fn these(refresh_token: &str) -> Before {
+    Before::These(refresh_token.to_owned())
+}
+
+/// The tokens of a connector that are kept for a fingerprint.
+async fn kept(store: &Store, name: &str, fingerprint: &str) -> Option<TokenState> {
+    let states = store.token_states();
+    let look = states.begin(name, fingerprint, "reader", LEASE).await.unwrap();
+    states.release(name, "reader").await.unwrap();
+    look.state.unwrap()
+}
+
+pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(db: Database) {
+    let store = db.store().await;
+    let states = store.token_states();
+    connect(&store, "c", "api").await;
+    let first = states.begin("api", "f", "a", LEASE).await.unwrap();
+    assert!(first.turn && !first.abandoned && first.state.unwrap().is_none());
+    assert!(!states.begin("api", "f", "b", LEASE).await.unwrap().turn);
+    assert!(states.begin("other", "f", "b", LEASE).await.unwrap().turn, "of another connector");
+    assert_eq!(states.save("api", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
+    let next = states.begin("api", "f", "b", LEASE).await.unwrap();
+    let found = next.state.unwrap().unwrap();
+    assert!(
+        next.turn && found.lifetime <= Duration::from_secs(60) && found.lifetime > Duration::from_secs(30)
+    );
+    assert_eq!((found.access_token.as_str(), found.refresh_token.as_str()), ("access-1", "refresh-1"));
+    states.release("api", "somebody else").await.unwrap();
+    assert!(!states.begin("api", "f", "c", LEASE).await.unwrap().turn);
+    states.release("api", "b").await.unwrap();
+    let lost = states.begin("api", "f", "c", Duration::ZERO).await.unwrap();
+    assert!(lost.turn && !lost.abandoned);
+    let after = states.begin("api", "f", "d", LEASE).await.unwrap();
+    assert!(after.turn && after.abandoned, "a lease that has ended is free, and was never given back");
+}
+
+pub(crate) async fn of_many_at_once_one_has_the_turn(db: Database) {
+    let store = db.store().await;
+    let states = store.token_states();
+    let holders: Vec<_> = (0..16).map(|number| number.to_string()).collect();
+    for _ in 0..5 {
+        let looks = holders.iter().map(|holder| states.begin("api", "f", holder, LEASE));
+        let looks = futures_util::future::join_all(looks).await;
+        let turns: Vec<_> =
+            looks.into_iter().zip(&holders).filter(|(look, _)| look.as_ref().unwrap().turn).collect();
+        assert_eq!(turns.len(), 1);
+        states.release("api", turns[0].1).await.unwrap();
+    }
+}
+
+pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
+    let store = db.store().await;
+    let states = store.token_states();
+    connect(&store, "c", "api").await;
+    assert_eq!(states.save("api", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("api", "a", Before::Others, tokens(2)).await.unwrap(), Kept::Overtaken);
+    assert_eq!(states.save("api", "a", these("refresh-0"), tokens(2)).await.unwrap(), Kept::Overtaken);
+    assert_eq!(states.save("api", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("api", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved, "again");
+    assert_eq!(kept(&store, "api", "f").await.unwrap().access_token, "access-2");
+    // Another fingerprint finds nothing, and takes the place.
+    assert!(kept(&store, "api", "other").await.is_none());
+    let other = TokenState { fingerprint: "other".into(), ..tokens(3) };
+    assert_eq!(states.save("api", "a", Before::Others, other).await.unwrap(), Kept::Saved);
+    for before in [these("refresh-2"), Before::Nothing] {
+        assert_eq!(states.save("api", "a", before, tokens(4)).await.unwrap(), Kept::Overtaken);
+    }
+    assert_eq!(kept(&store, "api", "other").await.unwrap().access_token, "access-3");
+}
+
+pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db: Database) {
+    let store = db.store().await;
+    let states = store.token_states();
+    assert_eq!(states.save("api", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Gone);
+    connect(&store, "c", "api").await;
+    states.save("api", "a", Before::Others, tokens(1)).await.unwrap();
+    let merge =
+        Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { name: "new".into(), ..stored.clone() }));
+    store.connectors().update("c", merge, Arc::new(|_, _| false), any()).await.unwrap();
+    assert!(kept(&store, "api", "f").await.is_none());
+    assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
+    states.begin("new", "f", "a", LEASE).await.unwrap();
+    store.connectors().delete("c", any()).await.unwrap();
+    connect(&store, "d", "new").await;
+    assert!(states.begin("new", "f", "b", LEASE).await.unwrap().turn);
+    states.release("new", "b").await.unwrap();
+    assert!(kept(&store, "new", "f").await.is_none());
+}
+
+pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Database) {
+    let (one, two) = ("01".repeat(32), "02".repeat(32));
+    let keys = |current: &str, previous: &[&str]| {
+        EnvelopeKeys::new(Some(current), previous.iter().copied()).unwrap()
+    };
+    db.config.connector_keys = keys(&one, &[]);
+    let store = db.store().await;
+    connect(&store, "c", "api").await;
+    store.token_states().save("api", "a", Before::Others, tokens(1)).await.unwrap();
+    db.config.connector_keys = keys(&two, &[]);
+    let blind = db.store().await.token_states();
+    assert!(blind.begin("api", "f", "a", LEASE).await.unwrap().state.is_err());
+    assert!(blind.begin("api", "other", "a", LEASE).await.unwrap().state.unwrap().is_none());
+    blind.release("api", "a").await.unwrap();
+    db.config.connector_keys = keys(&two, &[&one]);
+    let done = reencrypt(&db.config).await.unwrap();
+    assert_eq!((done.rewritten, done.failed.len()), (2, 0), "the connector and its tokens");
+    db.config.connector_keys = keys(&two, &[]);
+    let found = kept(&db.store().await, "api", "f").await.unwrap();
+    assert_eq!(found.refresh_token, "refresh-1");
+}

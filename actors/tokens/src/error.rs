@@ -1,0 +1,45 @@
+//! Why there is no token.
+
+use std::sync::Arc;
+
+use svc_outbound::AddressError;
+
+/// Why there is no token. The texts name the connector, the status and the code of the token endpoint, and never what it
+/// said beside them.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TokenError {
+    /// It was refused, or the settings can bring none: asking again is of no use until something changes.
+    #[error("connector '{connector}': {reason}")]
+    Rejected {
+        /// Name of the connector.
+        connector: Arc<str>,
+        /// What happened.
+        reason: String,
+    },
+    /// The token endpoint may not be asked.
+    #[error(transparent)]
+    Forbidden(AddressError),
+    /// There is none now; asking again may help.
+    #[error("connector '{connector}': {reason}")]
+    Unavailable {
+        /// Name of the connector.
+        connector: Arc<str>,
+        /// What happened.
+        reason: String,
+    },
+}
+
+impl TokenError {
+    pub(crate) fn rejected(connector: &Arc<str>, reason: impl Into<String>) -> Self {
+        Self::Rejected { connector: Arc::clone(connector), reason: reason.into() }
+    }
+
+    pub(crate) fn unavailable(connector: &Arc<str>, reason: impl Into<String>) -> Self {
+        Self::Unavailable { connector: Arc::clone(connector), reason: reason.into() }
+    }
+
+    /// Whether asking again at once is of no use.
+    pub const fn is_final(&self) -> bool {
+        !matches!(self, Self::Unavailable { .. })
+    }
+}

@@ -1,0 +1,112 @@
+//! What fetches are made with, and one request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slog::{Logger, info, warn};
+use svc_outbound::{AddressError, Client, FetchError};
+use svc_store::TokenStates;
+
+use crate::error::TokenError;
+use crate::metrics::{Outcome, TokenMetrics};
+use crate::order::Order;
+use crate::response::{self, Granted, Refusal};
+use crate::slot::Slot;
+
+/// How long a token endpoint may take.
+pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+/// The longest answer that is read, in bytes.
+const CAP: usize = 64 * 1024;
+/// What stands for a secret in the log.
+const MASK: &str = "******";
+/// Characters of a description that the log shows.
+const SHOWN: usize = 256;
+
+/// What fetches are made with.
+pub(crate) struct Desk {
+    pub(crate) states: TokenStates,
+    /// For token endpoints at public addresses alone.
+    pub(crate) public: Client,
+    /// For token endpoints at any address.
+    pub(crate) private: Client,
+    /// Who this process is to the others.
+    pub(crate) holder: String,
+    pub(crate) metrics: TokenMetrics,
+    /// Counts a failure, by one of the words of `svc_errors_total`.
+    pub(crate) errors: Arc<dyn Fn(&'static str) + Send + Sync>,
+    pub(crate) log: Logger,
+}
+
+impl Desk {
+    /// Asks the token endpoint once.
+    pub(crate) async fn obtain(
+        &self,
+        slot: &Slot,
+        refresh_token: Option<&str>,
+    ) -> Result<Granted, TokenError> {
+        let terms = &slot.terms;
+        let Order { headers, form } = Order::new(&terms.oauth, refresh_token);
+        let client = if terms.allow_private { &self.private } else { &self.public };
+        let connector = &slot.connector;
+        let answer = match client.post_form(&terms.url, headers, form, CAP).await {
+            Ok(answer) => answer,
+            Err(why) => {
+                self.metrics.requested(connector, Outcome::TransportError);
+                warn!(self.log, "a token endpoint cannot be asked"; "connector" => &**connector, "reason" => %why);
+                return Err(match why {
+                    FetchError::Address(why @ AddressError::Unresolved { .. }) => {
+                        TokenError::unavailable(connector, format!("the token endpoint: {why}"))
+                    }
+                    FetchError::Address(refused) => TokenError::Forbidden(refused),
+                    other => TokenError::unavailable(connector, format!("the token endpoint: {other}")),
+                });
+            }
+        };
+        match response::read(answer.status, &answer.body, slot.seed().is_some()) {
+            Ok(granted) => {
+                self.metrics.requested(connector, Outcome::Ok);
+                info!(self.log, "a token was obtained"; "connector" => &**connector,
+                    "seconds" => granted.lifetime.as_secs());
+                Ok(granted)
+            }
+            Err(Refusal::Rejected { reason, description }) => {
+                self.metrics.requested(connector, Outcome::Rejected);
+                let hide = |text: String| {
+                    hidden(text, [terms.oauth.client_secret.expose(), refresh_token.unwrap_or_default()])
+                };
+                let (reason, description) = (hide(reason), description.map(hide).unwrap_or_default());
+                let description: String = description.chars().take(SHOWN).collect();
+                warn!(self.log, "a token was refused"; "connector" => &**connector, "reason" => &reason,
+                    "description" => description);
+                Err(TokenError::rejected(connector, reason))
+            }
+            Err(Refusal::Unusable(reason)) => {
+                self.metrics.requested(connector, Outcome::TransportError);
+                warn!(self.log, "a token endpoint gave no token"; "connector" => &**connector, "reason" => &reason);
+                Err(TokenError::unavailable(connector, reason))
+            }
+        }
+    }
+}
+
+/// A text without secrets: an endpoint may repeat what it was sent.
+fn hidden<'s>(text: String, secrets: impl IntoIterator<Item = &'s str>) -> String {
+    secrets
+        .into_iter()
+        .filter(|secret| secret.len() > 3)
+        .fold(text, |text, secret| text.replace(secret, MASK))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_endpoint_repeats_is_hidden() {
+        let text = "token swordfish of client trout is unknown".to_owned();
+        assert_eq!(
+            hidden(text, ["swordfish", "trout", "is", ""]),
+            "token ****** of client ****** is unknown"
+        );
+    }
+}

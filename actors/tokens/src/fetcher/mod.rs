@@ -1,0 +1,86 @@
+//! The actor that obtains tokens.
+//!
+//! Owns the fetches that run, at most one for a connector. Messages in: [`Fetch`], answered when there is an outcome, and `Save`, which
+//! it sends to itself. A fetch goes on when its caller leaves, and at a restart or the end of the process it is waited for: what a
+//! token endpoint gives out is never dropped half way. What is known lies in the shared slots, so a restart loses nothing.
+
+mod desk;
+mod msg;
+
+use std::sync::Arc;
+
+use actix::{Actor, Handler, ResponseActFuture, WrapFuture};
+use actix_supervision::{Address, Context, ReadHandler, Reply, Supervised};
+use slog::warn;
+use tokio::time::Instant;
+
+use crate::error::TokenError;
+use crate::rotation;
+use crate::slot::Slot;
+use crate::state::{AccessToken, Held, Outcome};
+
+pub(crate) use desk::{Desk, REQUEST_LIMIT};
+pub(crate) use msg::{Fetch, Save};
+
+/// The actor.
+pub(crate) struct Fetcher {
+    desk: Arc<Desk>,
+    own: Option<Address<Self>>,
+}
+
+impl Fetcher {
+    pub(crate) fn new(desk: Arc<Desk>) -> Self {
+        Self { desk, own: None }
+    }
+}
+
+impl Actor for Fetcher {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        self.own = Some(ctx.supervised_address());
+    }
+}
+
+impl Supervised for Fetcher {}
+
+impl ReadHandler<Fetch> for Fetcher {
+    fn read(&self, Fetch { slot, seen }: Fetch) -> Reply<Outcome> {
+        let (desk, own) = (Arc::clone(&self.desk), self.own.clone());
+        Reply::run(async move {
+            let mut rotation = slot.flight.lock().await;
+            // Whoever began the fetch that has just ended may have left since.
+            if let Some(settled) = slot.settled(seen) {
+                return settled;
+            }
+            let outcome = match slot.seed() {
+                Some(seed) => rotation::refresh(&desk, &slot, seed, &mut rotation).await,
+                None => obtain(&desk, &slot).await,
+            };
+            let outcome = slot.land(outcome);
+            if let (false, Some(own)) = (rotation.is_saved(), own)
+                && let Err(why) = own.cast(Save(Arc::clone(&slot)))
+            {
+                warn!(desk.log, "tokens stay in memory until their next refresh";
+                    "connector" => &*slot.connector, "reason" => %why);
+            }
+            outcome
+        })
+    }
+}
+
+impl Handler<Save> for Fetcher {
+    type Result = ResponseActFuture<Self, ()>;
+
+    fn handle(&mut self, Save(slot): Save, _: &mut Self::Context) -> Self::Result {
+        let desk = Arc::clone(&self.desk);
+        Box::pin(async move { rotation::save_later(&desk, &slot).await }.into_actor(self))
+    }
+}
+
+/// A token that no other comes from.
+async fn obtain(desk: &Desk, slot: &Slot) -> Result<Held, TokenError> {
+    let granted = desk.obtain(slot, None).await?;
+    let ends = Instant::now() + granted.lifetime;
+    Ok(Held { token: Arc::new(AccessToken::new(granted.access_token)), ends })
+}

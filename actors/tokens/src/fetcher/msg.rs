@@ -1,0 +1,21 @@
+//! What the actor is asked.
+
+use std::sync::Arc;
+
+use actix::Message;
+
+use crate::slot::Slot;
+use crate::state::Outcome;
+
+/// Obtain a token, unless a fetch has ended since there were `seen` of them.
+#[derive(Message)]
+#[rtype(result = "Outcome")]
+pub(crate) struct Fetch {
+    pub(crate) slot: Arc<Slot>,
+    pub(crate) seen: u64,
+}
+
+/// Go on trying to store tokens that could not be stored.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Save(pub(crate) Arc<Slot>);

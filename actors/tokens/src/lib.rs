@@ -1,0 +1,34 @@
+//! OAuth2 tokens for outbound calls: obtained when they are first needed, kept fresh, and shared by all who call.
+//!
+//! [`Tokens`] hands out a [`TokenSource`] for each connector. Sources of one name and one set of settings share what is known. A
+//! token that is fresh is read on any thread without a message; whoever needs another has the one actor obtain it, once for all who
+//! ask meanwhile. What was begun is the actor's: it goes on when its caller leaves.
+//!
+//! - A token is replaced when less than the refresh margin of its life is left. One whose whole life is not longer than that
+//!   serves those who waited for it, and nobody after them.
+//! - What cannot be mended by asking again (a refusal, a token of another type, a forbidden address) is the answer to everybody for
+//!   30 seconds, and nobody is asked. Where there was no usable answer, the next call asks again.
+//! - A token that the API refuses is forgotten, and no other: the refresh token stays.
+//!
+//! Where each answer brings the next refresh token (grant `refresh_token`), using one twice ends them all. So one process at a time
+//! refreshes, under a lease in the database; the tokens are on disk before anybody gets to see them; who finds fresh ones there takes
+//! them. Of this grant the tokens survive the process, and a kill at any moment but between the answer of the token endpoint and the
+//! commit. Of the others nothing survives, and nothing has to.
+//!
+//! No token, secret or description of an endpoint is in an error or a metric.
+
+mod error;
+mod fetcher;
+mod metrics;
+mod order;
+mod response;
+mod rotation;
+mod slot;
+mod state;
+mod tokens;
+
+pub use error::TokenError;
+pub use metrics::TokenMetrics;
+pub use slot::TokenSource;
+pub use state::AccessToken;
+pub use tokens::{Settings, StartError, Tokens};

@@ -1,0 +1,196 @@
+//! What a token endpoint answers.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use svc_outbound::StatusCode;
+
+/// How long a token lives when its answer does not say.
+const DEFAULT_LIFE: Duration = Duration::from_secs(300);
+/// A shorter life is taken for this one.
+const SHORTEST_LIFE: Duration = Duration::from_secs(30);
+/// A longer life is taken for this one: ten years.
+const LONGEST_LIFE: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+/// The longest code of an error that is repeated.
+const LONGEST_CODE: usize = 64;
+
+/// What was granted. Holds secrets.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Granted {
+    pub(crate) access_token: String,
+    pub(crate) lifetime: Duration,
+    /// The next one, where there is a new one.
+    pub(crate) refresh_token: Option<String>,
+}
+
+/// Why nothing was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The endpoint said no: the reason, and what it said beside it, for the log alone.
+    Rejected { reason: String, description: Option<String> },
+    /// It said nothing that can be used.
+    Unusable(String),
+}
+
+/// Reads an answer. `rotates`: whether it may bring a refresh token.
+pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<Granted, Refusal> {
+    let number = status.as_u16();
+    let document: Value = serde_json::from_slice(body).unwrap_or_default();
+    let code = document["error"].as_str().filter(|code| is_code(code));
+    if status.is_client_error() || (status.is_success() && code.is_some()) {
+        let shown = code.map(|code| format!(": {code}")).unwrap_or_default();
+        let remedy = match code {
+            Some("invalid_grant") if rotates => "; update the connector with a fresh refresh_token",
+            _ => "",
+        };
+        let reason = format!("the token endpoint refused with status {number}{shown}{remedy}");
+        let description = document["error_description"].as_str().map(str::to_owned);
+        return Err(Refusal::Rejected { reason, description });
+    }
+    if status.is_redirection() {
+        let reason = format!("the token endpoint redirects (status {number}), which is not followed");
+        return Err(Refusal::Rejected { reason, description: None });
+    }
+    if !status.is_success() {
+        return Err(Refusal::Unusable(format!("the token endpoint answered with status {number}")));
+    }
+    granted(&document, rotates)
+}
+
+fn granted(document: &Value, rotates: bool) -> Result<Granted, Refusal> {
+    let unusable = |what: &str| Refusal::Unusable(format!("the answer of the token endpoint {what}"));
+    let access_token = document["access_token"].as_str().unwrap_or_default();
+    if access_token.is_empty() {
+        return Err(unusable("has no access_token"));
+    }
+    if !access_token.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
+        return Err(unusable("has an access_token that no header can hold"));
+    }
+    let bearer = match &document["token_type"] {
+        Value::Null => true,
+        Value::String(kind) => kind.eq_ignore_ascii_case("bearer"),
+        _ => false,
+    };
+    if !bearer {
+        let reason = "the token endpoint gave a token of another type than Bearer".to_owned();
+        return Err(Refusal::Rejected { reason, description: None });
+    }
+    let refresh_token = document["refresh_token"].as_str().filter(|token| rotates && !token.is_empty());
+    Ok(Granted {
+        access_token: access_token.to_owned(),
+        lifetime: lifetime(&document["expires_in"]),
+        refresh_token: refresh_token.map(str::to_owned),
+    })
+}
+
+/// Seconds, as a number or in a string.
+fn lifetime(expires_in: &Value) -> Duration {
+    let seconds = match expires_in {
+        Value::String(text) => text.trim().parse().ok(),
+        other => other.as_f64(),
+    };
+    let Some(seconds) = seconds.filter(|seconds: &f64| !seconds.is_nan()) else { return DEFAULT_LIFE };
+    let bounded = seconds.clamp(SHORTEST_LIFE.as_secs_f64(), LONGEST_LIFE.as_secs_f64());
+    Duration::from_secs_f64(bounded)
+}
+
+/// Whether a text can be a code: nothing else is repeated.
+fn is_code(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    !text.is_empty() && text.len() <= LONGEST_CODE && text.bytes().all(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn answer(status: u16, body: Value) -> Result<Granted, Refusal> {
+        read(StatusCode::from_u16(status).unwrap(), body.to_string().as_bytes(), true)
+    }
+
+    #[test]
+    fn a_life_is_a_number_or_a_numeric_string_within_bounds() {
+        for (expires_in, seconds) in [
+            (json!(3600), 3600),
+            (json!("3600"), 3600),
+            (json!(null), 300),
+            (json!("soon"), 300),
+            (json!(2), 30),
+            (json!(0), 30),
+            (json!(-5), 30),
+            (json!("2"), 30),
+            (json!(1e300), LONGEST_LIFE.as_secs()),
+        ] {
+            let granted = answer(200, json!({"access_token": "t", "expires_in": expires_in})).ok().unwrap();
+            assert_eq!(granted.lifetime.as_secs(), seconds, "{expires_in}");
+        }
+    }
+
+    #[test]
+    fn the_token_type_is_bearer_or_absent() {
+        for kind in [json!(null), json!("Bearer"), json!("bearer"), json!("BEARER")] {
+            assert!(answer(200, json!({"access_token": "t", "token_type": kind})).is_ok());
+        }
+        for kind in [json!("mac"), json!("N_A"), json!(1)] {
+            let refused = answer(200, json!({"access_token": "t", "token_type": kind})).err();
+            assert!(matches!(refused, Some(Refusal::Rejected { .. })), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_its_status_and_code_and_nothing_else() {
+        for (status, body, part) in [
+            (
+                400,
+                json!({"error": "invalid_scope", "error_description": "swordfish"}),
+                "status 400: invalid_scope",
+            ),
+            (401, json!({"error": "invalid_client"}), "status 401: invalid_client"),
+            (403, json!({"error": {"code": 1}}), "status 403"),
+            (404, json!("gone"), "status 404"),
+            (429, json!({}), "status 429"),
+            (400, json!({"error": "swordfish is wrong"}), "status 400"),
+            (200, json!({"error": "bad_refresh_token"}), "status 200: bad_refresh_token"),
+            (302, json!({}), "redirects (status 302)"),
+        ] {
+            let Err(Refusal::Rejected { reason, .. }) = answer(status, body.clone()) else {
+                panic!("{status} {body}")
+            };
+            assert!(reason.contains(part) && !reason.contains("swordfish"), "{reason}");
+        }
+        let Err(Refusal::Rejected { reason, description }) =
+            answer(400, json!({"error": "invalid_grant", "error_description": "used"}))
+        else {
+            panic!("not refused")
+        };
+        assert!(
+            reason.ends_with("invalid_grant; update the connector with a fresh refresh_token"),
+            "{reason}"
+        );
+        assert_eq!(description.as_deref(), Some("used"));
+    }
+
+    #[test]
+    fn what_cannot_be_used_may_be_better_next_time() {
+        for (status, body) in [
+            (500, json!({"error": "invalid_grant"})),
+            (503, json!({})),
+            (200, json!("no object")),
+            (200, json!({})),
+            (200, json!({"access_token": ""})),
+            (200, json!({"access_token": 1})),
+            (200, json!({"access_token": "a\nb"})),
+        ] {
+            assert!(matches!(answer(status, body.clone()), Err(Refusal::Unusable(_))), "{status} {body}");
+        }
+    }
+
+    #[test]
+    fn a_refresh_token_is_taken_where_one_is_due() {
+        let body = json!({"access_token": "t", "refresh_token": "r"}).to_string();
+        let read = |rotates| read(StatusCode::OK, body.as_bytes(), rotates).ok().unwrap().refresh_token;
+        assert_eq!((read(true).as_deref(), read(false)), (Some("r"), None));
+    }
+}

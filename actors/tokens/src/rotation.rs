@@ -1,0 +1,278 @@
+//! Refresh tokens that are used up by being used: one process at a time, and none twice.
+//!
+//! A refresh goes on under a lease of the database, from the refresh token that is stored there, and is over when its successor is. Who
+//! finds the lease taken waits for what the other one stores. Where the successor cannot be stored it is kept in memory, tried again,
+//! and used next; should the process be killed meanwhile, it is lost, and the connector needs a fresh seed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slog::{error, info, warn};
+use svc_model::id::new_ordered_id;
+use svc_store::{Before, Kept, Look, TokenState};
+use tokio::time::{Instant, sleep};
+
+use crate::error::TokenError;
+use crate::fetcher::{Desk, REQUEST_LIMIT};
+use crate::slot::Slot;
+use crate::state::{AccessToken, Held};
+
+/// How long the turn to refresh lasts.
+const LEASE: Duration = Duration::from_secs(30);
+/// What must be left of it beyond a request, for the answer to be stored.
+const STORING: Duration = Duration::from_secs(10);
+/// Looks at what another process stores, after the first, before giving up.
+const LOOKS: usize = 10;
+/// Between two looks.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
+/// Between two attempts to store what could not be stored.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+/// Attempts to store it.
+const ATTEMPTS: usize = 600;
+
+/// What only refreshes know of a connector.
+#[derive(Default)]
+pub(crate) struct Rotation {
+    /// The refresh token that was last heard of.
+    held: Option<String>,
+    unsaved: Option<Unsaved>,
+}
+
+/// Tokens that could not be stored.
+#[derive(Clone)]
+struct Unsaved {
+    /// Whose turn it was to obtain them.
+    holder: String,
+    /// What they are to replace.
+    before: Before,
+    state: TokenState,
+    /// When their life is over.
+    ends: Instant,
+}
+
+impl Rotation {
+    /// Which refresh token to show: the stored one, unless memory has its successor.
+    fn next(&self, stored: Option<&str>, seed: &str) -> String {
+        let unsaved = self.unsaved.as_ref().filter(|unsaved| match (&unsaved.before, stored) {
+            (Before::These(before), Some(stored)) => before == stored,
+            (Before::These(_), None) | (_, Some(_)) => false,
+            (_, None) => true,
+        });
+        let successor = unsaved.map(|unsaved| unsaved.state.refresh_token.as_str());
+        successor.or(stored).or(self.held.as_deref()).unwrap_or(seed).to_owned()
+    }
+
+    pub(crate) fn is_saved(&self) -> bool {
+        self.unsaved.is_none()
+    }
+}
+
+/// What it is the turn of this process for.
+struct Taken {
+    holder: String,
+    since: Instant,
+    stored: Option<TokenState>,
+}
+
+enum Found {
+    /// Tokens that are fresh.
+    Tokens(TokenState),
+    /// None, and the turn to obtain them.
+    Turn(Taken),
+}
+
+/// Takes fresh tokens from the database, or refreshes them.
+pub(crate) async fn refresh(
+    desk: &Desk,
+    slot: &Slot,
+    seed: &str,
+    rotation: &mut Rotation,
+) -> Result<Held, TokenError> {
+    let taken = match find(desk, slot, rotation).await? {
+        Found::Turn(taken) => taken,
+        Found::Tokens(stored) => {
+            let ends = Instant::now() + stored.lifetime;
+            rotation.held = Some(stored.refresh_token);
+            rotation.unsaved = None;
+            return Ok(Held { token: Arc::new(AccessToken::new(stored.access_token)), ends });
+        }
+    };
+    if taken.since.elapsed() + REQUEST_LIMIT + STORING > LEASE {
+        release(desk, slot, &taken.holder).await;
+        return Err(TokenError::unavailable(
+            &slot.connector,
+            "the database took too long to let it refresh its token",
+        ));
+    }
+    let stored = taken.stored.map(|stored| stored.refresh_token);
+    let shown = rotation.next(stored.as_deref(), seed);
+    let before = match stored {
+        Some(stored) => Before::These(stored),
+        // Stored ones of this block were there once, and have made room for those of another.
+        None if rotation.held.is_some() => Before::Nothing,
+        None => Before::Others,
+    };
+    let granted = match desk.obtain(slot, Some(&shown)).await {
+        Ok(granted) => granted,
+        Err(error) => {
+            release(desk, slot, &taken.holder).await;
+            return Err(error);
+        }
+    };
+    let ends = Instant::now() + granted.lifetime;
+    let token = Arc::new(AccessToken::new(granted.access_token.clone()));
+    let state = TokenState {
+        fingerprint: slot.terms.oauth.fingerprint.clone(),
+        access_token: granted.access_token,
+        lifetime: granted.lifetime,
+        refresh_token: granted.refresh_token.unwrap_or(shown),
+    };
+    rotation.held = Some(state.refresh_token.clone());
+    rotation.unsaved = Some(Unsaved { holder: taken.holder, before, state, ends });
+    if let Err(why) = save(desk, slot, rotation).await {
+        error!(desk.log, "refreshed tokens could not be stored, they are kept in memory";
+            "connector" => &*slot.connector, "reason" => why);
+        (desk.errors)("oauth_state_persist");
+    }
+    Ok(Held { token, ends })
+}
+
+/// Looks until there are fresh tokens, or it is the turn of this process.
+async fn find(desk: &Desk, slot: &Slot, rotation: &Rotation) -> Result<Found, TokenError> {
+    let holder = format!("{}:{}", desk.holder, new_ordered_id());
+    let mut first: Option<Option<String>> = None;
+    for _ in 0..=LOOKS {
+        if first.is_some() {
+            sleep(BETWEEN_LOOKS).await;
+        }
+        let since = Instant::now();
+        let Look { turn, abandoned, state } = look(desk, slot, &holder).await?;
+        let stored = match state {
+            Ok(stored) => stored,
+            Err(why) => {
+                if turn {
+                    release(desk, slot, &holder).await;
+                }
+                let reason = format!(
+                    "its stored tokens cannot be read ({why}); restore the key, or update it with a fresh refresh_token"
+                );
+                return Err(TokenError::rejected(&slot.connector, reason));
+            }
+        };
+        let shown = stored.as_ref().map(|stored| stored.access_token.clone());
+        let is_news = first.as_ref().is_some_and(|first| *first != shown);
+        let stored = match stored {
+            Some(stored) if serves(slot, rotation, &stored, is_news) => {
+                if turn {
+                    release(desk, slot, &holder).await;
+                }
+                return Ok(Found::Tokens(stored));
+            }
+            stored => stored,
+        };
+        if turn {
+            if abandoned {
+                warn!(desk.log, "a refresh was begun and never ended, its refresh token may be lost";
+                    "connector" => &*slot.connector);
+            }
+            return Ok(Found::Turn(Taken { holder, since, stored }));
+        }
+        first.get_or_insert(shown);
+    }
+    Err(TokenError::unavailable(&slot.connector, "its token is being refreshed elsewhere and is not ready"))
+}
+
+/// Whether stored tokens are as good as new ones: fresh, or obtained while this process waited.
+fn serves(slot: &Slot, rotation: &Rotation, stored: &TokenState, is_news: bool) -> bool {
+    let lives = stored.lifetime > slot.margin() || (is_news && !stored.lifetime.is_zero());
+    let superseded = rotation
+        .unsaved
+        .as_ref()
+        .is_some_and(|unsaved| unsaved.before == Before::These(stored.refresh_token.clone()));
+    lives && !superseded && slot.state().admits(&stored.access_token)
+}
+
+async fn look(desk: &Desk, slot: &Slot, holder: &str) -> Result<Look, TokenError> {
+    let fingerprint = &slot.terms.oauth.fingerprint;
+    desk.states.begin(&slot.connector, fingerprint, holder, LEASE).await.map_err(|why| {
+        warn!(desk.log, "the stored tokens of a connector cannot be looked at";
+            "connector" => &*slot.connector, "reason" => %why);
+        TokenError::unavailable(&slot.connector, "its stored tokens cannot be looked at")
+    })
+}
+
+async fn release(desk: &Desk, slot: &Slot, holder: &str) {
+    if let Err(why) = desk.states.release(&slot.connector, holder).await {
+        warn!(desk.log, "the turn to refresh a token could not be given back, it ends by itself";
+            "connector" => &*slot.connector, "reason" => %why);
+    }
+}
+
+/// Stores what is not stored yet.
+///
+/// # Errors
+/// Why it is still not.
+async fn save(desk: &Desk, slot: &Slot, rotation: &mut Rotation) -> Result<(), String> {
+    let Some(Unsaved { holder, before, state, ends }) = rotation.unsaved.clone() else { return Ok(()) };
+    let state = TokenState { lifetime: ends.saturating_duration_since(Instant::now()), ..state };
+    let kept = desk.states.save(&slot.connector, &holder, before, state).await;
+    match kept.map_err(|why| why.to_string())? {
+        Kept::Saved | Kept::Gone => {
+            rotation.unsaved = None;
+            Ok(())
+        }
+        Kept::Overtaken => {
+            rotation.unsaved = None;
+            Err("others were stored meanwhile".to_owned())
+        }
+    }
+}
+
+/// Goes on trying to store what could not be stored, until it is, or something else has taken its place.
+pub(crate) async fn save_later(desk: &Desk, slot: &Slot) {
+    for _ in 0..ATTEMPTS {
+        sleep(BETWEEN_ATTEMPTS).await;
+        let mut rotation = slot.flight.lock().await;
+        let saved = save(desk, slot, &mut rotation).await;
+        if rotation.is_saved() {
+            let outcome = saved.err().unwrap_or_else(|| "they are stored".to_owned());
+            info!(desk.log, "tokens are no longer kept in memory alone";
+                "connector" => &*slot.connector, "outcome" => outcome);
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unsaved(before: Option<&str>, next: &str) -> Rotation {
+        let state = TokenState {
+            fingerprint: String::new(),
+            access_token: String::new(),
+            lifetime: Duration::ZERO,
+            refresh_token: next.to_owned(),
+        };
+        let holder = String::new();
+        let before = before.map_or(Before::Others, |before| Before::These(before.to_owned()));
+        let unsaved = Unsaved { holder, before, state, ends: Instant::now() };
+        Rotation { held: Some(next.to_owned()), unsaved: Some(unsaved) }
+    }
+
+    #[test]
+    fn the_stored_refresh_token_goes_before_the_remembered_one_and_that_before_the_seed() {
+        let remembers = Rotation { held: Some("held".into()), unsaved: None };
+        assert_eq!(Rotation::default().next(None, "seed"), "seed");
+        assert_eq!(remembers.next(None, "seed"), "held");
+        assert_eq!(remembers.next(Some("stored"), "seed"), "stored");
+    }
+
+    #[test]
+    fn what_could_not_be_stored_goes_before_what_it_was_to_replace_and_after_anything_newer() {
+        assert_eq!(unsaved(Some("old"), "next").next(Some("old"), "seed"), "next");
+        assert_eq!(unsaved(Some("old"), "next").next(Some("newer"), "seed"), "newer");
+        assert_eq!(unsaved(None, "next").next(None, "seed"), "next");
+        assert_eq!(unsaved(None, "next").next(Some("newer"), "seed"), "newer");
+    }
+}

@@ -1,0 +1,171 @@
+//! What is known of the tokens of one connector. No clock, no I/O.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::error::TokenError;
+
+/// How long a refusal stands before anybody asks again.
+const REFUSAL: Duration = Duration::from_secs(30);
+
+/// A token as calls show it. Not printable.
+#[derive(Clone, PartialEq, Eq)]
+pub struct AccessToken(String);
+
+impl AccessToken {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The token itself. Not for logs, messages or answers.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for AccessToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AccessToken")
+    }
+}
+
+/// What asking for a token came to.
+pub(crate) type Outcome = Result<Arc<AccessToken>, TokenError>;
+
+/// A token, and when its life is over.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) token: Arc<AccessToken>,
+    pub(crate) ends: Instant,
+}
+
+/// What is known at one instant.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    held: Option<Held>,
+    /// The last token that the API refused.
+    dropped: Option<Arc<AccessToken>>,
+    /// A refusal, and until when it stands.
+    refused: Option<(TokenError, Instant)>,
+    /// Fetches that have ended.
+    landings: u64,
+    /// What the last of them came to.
+    last: Option<Outcome>,
+}
+
+impl State {
+    /// How many fetches have ended.
+    pub(crate) fn landings(&self) -> u64 {
+        self.landings
+    }
+
+    /// What needs no fetch: a token with more than `margin` of its life left, or a refusal that still stands.
+    pub(crate) fn known(&self, now: Instant, margin: Duration) -> Option<Outcome> {
+        let fresh = self.held.as_ref().filter(|held| now + margin < held.ends);
+        let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
+        fresh.map(|held| Ok(Arc::clone(&held.token))).or_else(|| refused.map(|(error, _)| Err(error.clone())))
+    }
+
+    /// As [`known`](Self::known), for somebody who waited since so many fetches had ended: what the last one came to is
+    /// theirs, however long it lasts, unless the API has refused the token since.
+    pub(crate) fn settled(&self, now: Instant, margin: Duration, seen: u64) -> Option<Outcome> {
+        self.known(now, margin).or_else(|| {
+            let last = self.last.clone().filter(|_| self.landings > seen)?;
+            let dropped = last.as_ref().is_ok_and(|token| self.dropped.as_ref() == Some(token));
+            (!dropped).then_some(last)
+        })
+    }
+
+    /// A fetch has ended.
+    pub(crate) fn landed(&self, now: Instant, outcome: Result<Held, TokenError>) -> Self {
+        let last = outcome.as_ref().map(|held| Arc::clone(&held.token)).map_err(Clone::clone);
+        let refused = match &outcome {
+            Err(error) if error.is_final() => Some((error.clone(), now + REFUSAL)),
+            _ => None,
+        };
+        Self {
+            held: outcome.ok().or_else(|| self.held.clone()),
+            dropped: self.dropped.clone(),
+            refused,
+            landings: self.landings + 1,
+            last: Some(last),
+        }
+    }
+
+    /// The API has refused a token. Another one stays.
+    pub(crate) fn without(&self, sent: &Arc<AccessToken>) -> Self {
+        let held = self.held.clone().filter(|held| held.token != *sent);
+        Self { held, dropped: Some(Arc::clone(sent)), ..self.clone() }
+    }
+
+    /// Whether the API is not known to refuse a token.
+    pub(crate) fn admits(&self, token: &str) -> bool {
+        self.dropped.as_ref().is_none_or(|dropped| dropped.expose() != token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARGIN: Duration = Duration::from_secs(60);
+
+    fn held(text: &str, now: Instant, seconds: u64) -> Held {
+        Held { token: Arc::new(AccessToken::new(text)), ends: now + Duration::from_secs(seconds) }
+    }
+
+    fn text(outcome: Option<Outcome>) -> Option<String> {
+        outcome.map(|outcome| outcome.unwrap().expose().to_owned())
+    }
+
+    fn error(is_final: bool) -> TokenError {
+        let name = "c".into();
+        if is_final { TokenError::rejected(&name, "no") } else { TokenError::unavailable(&name, "away") }
+    }
+
+    #[test]
+    fn a_token_serves_until_the_margin_of_its_end() {
+        let now = Instant::now();
+        let state = State::default().landed(now, Ok(held("a", now, 100)));
+        let after = |seconds| text(state.known(now + Duration::from_secs(seconds), MARGIN));
+        assert_eq!((after(0), after(39), after(40)), (Some("a".into()), Some("a".into()), None));
+    }
+
+    #[test]
+    fn a_token_that_is_never_fresh_serves_those_who_waited_for_it() {
+        let now = Instant::now();
+        let state = State::default().landed(now, Ok(held("a", now, 30)));
+        assert_eq!(state.known(now, MARGIN), None);
+        assert_eq!(text(state.settled(now, MARGIN, 0)), Some("a".into()));
+        assert_eq!(state.settled(now, MARGIN, state.landings()), None);
+    }
+
+    #[test]
+    fn a_refusal_stands_for_half_a_minute_and_a_failure_for_those_who_waited() {
+        let now = Instant::now();
+        let refused = State::default().landed(now, Err(error(true)));
+        let after = |seconds| refused.known(now + Duration::from_secs(seconds), MARGIN);
+        assert_eq!((after(29), after(30)), (Some(Err(error(true))), None));
+        let failed = refused.landed(now, Err(error(false)));
+        assert_eq!(failed.known(now, MARGIN), None);
+        assert_eq!(failed.settled(now, MARGIN, 1), Some(Err(error(false))));
+        let healed = refused.landed(now, Ok(held("a", now, 100)));
+        assert_eq!(text(healed.known(now, MARGIN)), Some("a".into()));
+    }
+
+    #[test]
+    fn only_the_token_that_was_refused_is_dropped() {
+        let now = Instant::now();
+        let (one, two) = (held("one", now, 100), held("two", now, 100));
+        let state = State::default().landed(now, Ok(one.clone()));
+        let dropped = state.without(&one.token);
+        assert_eq!(dropped.known(now, MARGIN), None);
+        assert_eq!(dropped.settled(now, MARGIN, 0), None, "nobody is given it any more");
+        assert!(!dropped.admits("one") && dropped.admits("two"));
+        let next = dropped.landed(now, Ok(two)).without(&one.token);
+        assert_eq!(text(next.known(now, MARGIN)), Some("two".into()), "refused late, after it was replaced");
+    }
+}

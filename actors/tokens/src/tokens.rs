@@ -1,0 +1,105 @@
+//! The handle that hands out sources of tokens.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_supervision::{Address, ChildSpec, Placement, SpawnError, Tree};
+use slog::Logger;
+use svc_model::config::connector::OAuth2;
+use svc_outbound::{ClientOptions, Outbound, SetupError, Url};
+use svc_store::Store;
+
+use crate::fetcher::{Desk, Fetcher, REQUEST_LIMIT};
+use crate::metrics::TokenMetrics;
+use crate::slot::{Directory, Terms, TokenSource};
+
+/// Fetches that can be asked for at one time: a few for each connector.
+const MAILBOX: usize = 16_384;
+/// How long a fetch may go on at a restart: its request, and storing what came of it.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// How tokens are obtained.
+#[derive(Clone)]
+pub struct Settings {
+    /// Where refresh tokens are kept.
+    pub store: Store,
+    /// Path of the store's node.
+    pub needs: String,
+    /// Whose clients ask.
+    pub outbound: Outbound,
+    /// Who this process is to others on the same database.
+    pub holder: String,
+    /// Counts a failure, by one of the words of `svc_errors_total`.
+    pub errors: Arc<dyn Fn(&'static str) + Send + Sync>,
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("holder", &self.holder).finish_non_exhaustive()
+    }
+}
+
+/// Why there are no tokens.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A client cannot be set up.
+    #[error(transparent)]
+    Client(#[from] SetupError),
+    /// The actor could not be placed.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+}
+
+/// The tokens of all connectors. Cheap to clone; survives restarts of its actor.
+#[derive(Clone)]
+pub struct Tokens {
+    directory: Arc<Directory>,
+    fetcher: Address<Fetcher>,
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Tokens").field(&self.fetcher).finish()
+    }
+}
+
+impl Tokens {
+    /// Adds the actor to a tree, at `path`. `at` must be a place on a runtime that drives connections.
+    ///
+    /// # Errors
+    /// No client can be set up, the path is taken, or the place is gone.
+    pub async fn supervise(
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+        settings: Settings,
+        metrics: TokenMetrics,
+        log: Logger,
+    ) -> Result<Self, StartError> {
+        let Settings { store, needs, outbound, holder, errors } = settings;
+        let client = |allow_private| outbound.client(ClientOptions { allow_private, timeout: REQUEST_LIMIT });
+        let (public, private) = (client(false)?, client(true)?);
+        let states = store.token_states();
+        let desk = Arc::new(Desk { states, public, private, holder, metrics, errors, log });
+        let spec = ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).needs([needs]);
+        let factory = move |_| {
+            let fetcher = Fetcher::new(Arc::clone(&desk));
+            std::future::ready(Ok::<_, actix_supervision::StartError>(fetcher))
+        };
+        let fetcher = tree.spawn(path, spec, at, factory).await?;
+        Ok(Self { directory: Arc::default(), fetcher })
+    }
+
+    /// The source of a connector's tokens. `url` is its token endpoint, which may have a private address where `allow_private`.
+    /// Asks nobody.
+    pub fn source(&self, connector: &str, oauth: &OAuth2, url: &Url, allow_private: bool) -> TokenSource {
+        let terms = Terms { oauth: oauth.clone(), url: url.clone(), allow_private };
+        TokenSource { slot: self.directory.slot(connector, terms), fetcher: self.fetcher.clone() }
+    }
+
+    /// Lets a connector that comes by this name later begin anew.
+    pub fn forget(&self, connector: &str) {
+        self.directory.forget(connector);
+    }
+}

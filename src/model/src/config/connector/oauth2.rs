@@ -1,0 +1,307 @@
+//! `auth` of type `oauth2`: tokens that the service gets by itself.
+
+use serde_json::Value;
+
+use super::{fields, is_open};
+use crate::config::SecretText;
+use crate::config::block::Block;
+use crate::content_hash;
+use crate::field::FieldError;
+
+/// The longest refresh margin, in seconds.
+const MAX_MARGIN: u64 = 3600;
+/// The refresh margin when the block does not say, in seconds.
+const MARGIN: u64 = 60;
+/// Form parameters that only the service writes.
+const RESERVED: [&str; 8] = [
+    "grant_type",
+    "refresh_token",
+    "client_id",
+    "client_secret",
+    "scope",
+    "audience",
+    "resource",
+    "account_id",
+];
+
+/// How tokens for an API are had.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OAuth2 {
+    /// What is shown for a token.
+    pub grant: Grant,
+    /// Where tokens are asked for, http or https.
+    pub token_url: String,
+    /// Who asks.
+    pub client_id: String,
+    /// The credential.
+    pub client_secret: SecretText,
+    /// How the client shows who it is.
+    pub client_auth: ClientAuth,
+    /// What the token is to allow.
+    pub scopes: Vec<String>,
+    /// The parameter of that name.
+    pub audience: Option<String>,
+    /// The parameter of that name (RFC 8707).
+    pub resource: Option<String>,
+    /// Further form parameters.
+    pub extra_params: Vec<(String, SecretText)>,
+    /// Seconds before its end at which a token is replaced.
+    pub refresh_margin_secs: u64,
+    /// Changes with anything in the block. Never shown: it is made of secrets.
+    pub fingerprint: String,
+}
+
+/// What is shown for a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Grant {
+    /// The client's own credentials.
+    ClientCredentials,
+    /// A refresh token, which the answer may replace.
+    RefreshToken {
+        /// The first one.
+        seed: SecretText,
+    },
+    /// The client's credentials, and whose account it is.
+    AccountCredentials {
+        /// The tenant.
+        account_id: String,
+    },
+}
+
+/// How a client shows who it is (RFC 6749, 2.3.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientAuth {
+    /// In the header `Authorization`.
+    Basic,
+    /// In the form.
+    Body,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    ClientCredentials,
+    RefreshToken,
+    AccountCredentials,
+}
+
+const GRANTS: [(&str, Kind); 3] = [
+    ("client_credentials", Kind::ClientCredentials),
+    ("refresh_token", Kind::RefreshToken),
+    ("account_credentials", Kind::AccountCredentials),
+];
+
+const CLIENT_AUTHS: [(&str, ClientAuth); 2] = [("basic", ClientAuth::Basic), ("body", ClientAuth::Body)];
+
+/// The rest of a block whose type is known.
+pub(super) fn parse(block: &mut Block<'_>) -> Result<OAuth2, FieldError> {
+    let kind = chosen(block, "grant", &GRANTS)?;
+    let grant = block.string("grant")?.ok_or_else(|| block.missing("grant"))?;
+    let token_url = fields::url(block, "token_url", &["http", "https"])?;
+    let client_id = fields::filled(block, "client_id")?;
+    let client_secret = SecretText::new(block.required_string("client_secret")?);
+    let given_auth = chosen(block, "client_auth", &CLIENT_AUTHS)?;
+    let made = OAuth2 {
+        grant: read_grant(block, &grant, kind, given_auth)?,
+        token_url,
+        client_id,
+        client_secret,
+        client_auth: given_auth.unwrap_or(ClientAuth::Basic),
+        scopes: scopes(block)?,
+        audience: block.string("audience")?,
+        resource: block.string("resource")?,
+        extra_params: extra_params(block)?,
+        refresh_margin_secs: margin(block)?,
+        fingerprint: content_hash(&block.value()),
+    };
+    if kind == Some(Kind::AccountCredentials) {
+        for (name, given) in [("audience", &made.audience), ("resource", &made.resource)] {
+            if given.is_some() {
+                return Err(block.invalid(name, "the grant account_credentials has no such parameter"));
+            }
+        }
+    }
+    Ok(made)
+}
+
+/// One of a set of names; `None` where there is none, or it is still open.
+fn chosen<T: Copy>(
+    block: &mut Block<'_>,
+    name: &'static str,
+    choices: &[(&str, T)],
+) -> Result<Option<T>, FieldError> {
+    if block.string(name)?.is_some_and(|text| is_open(&text)) {
+        Ok(None)
+    } else {
+        block.choice(name, choices)
+    }
+}
+
+/// The grant with what belongs to it, and to no other. One that is still open stands for any.
+fn read_grant(
+    block: &mut Block<'_>,
+    name: &str,
+    kind: Option<Kind>,
+    auth: Option<ClientAuth>,
+) -> Result<Grant, FieldError> {
+    let seed = block.string("refresh_token")?;
+    let account_id = block.string("account_id")?;
+    let Some(kind) = kind else { return Ok(Grant::ClientCredentials) };
+    let foreign = |field: &str| block.invalid(field, format!("the grant {name} takes no {field}"));
+    if seed.is_some() && kind != Kind::RefreshToken {
+        return Err(foreign("refresh_token"));
+    }
+    if account_id.is_some() && kind != Kind::AccountCredentials {
+        return Err(foreign("account_id"));
+    }
+    match kind {
+        Kind::ClientCredentials => Ok(Grant::ClientCredentials),
+        Kind::RefreshToken => {
+            let seed = SecretText::new(fields::filled(block, "refresh_token")?);
+            Ok(Grant::RefreshToken { seed })
+        }
+        Kind::AccountCredentials if auth == Some(ClientAuth::Body) => {
+            Err(block.invalid("client_auth", "the grant account_credentials takes basic alone"))
+        }
+        Kind::AccountCredentials => {
+            Ok(Grant::AccountCredentials { account_id: fields::filled(block, "account_id")? })
+        }
+    }
+}
+
+fn scopes(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
+    let scopes = block.strings("scopes")?.unwrap_or_default();
+    match scopes.iter().position(|scope| scope.trim().is_empty()) {
+        Some(index) => Err(block.invalid(&format!("scopes[{index}]"), "must not be empty")),
+        None => Ok(scopes),
+    }
+}
+
+fn extra_params(block: &mut Block<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
+    let mut params = Vec::new();
+    for (name, value) in block.map("extra_params")?.into_iter().flatten() {
+        let field = format!("extra_params.{name}");
+        if RESERVED.contains(&name.as_str()) {
+            return Err(block.invalid(&field, "the service writes this parameter"));
+        }
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            other => return Err(FieldError::type_mismatch(block.field(&field), "scalar", other)),
+        };
+        params.push((name.clone(), SecretText::new(text)));
+    }
+    Ok(params)
+}
+
+fn margin(block: &mut Block<'_>) -> Result<u64, FieldError> {
+    let margin = block.unsigned("refresh_margin_secs")?.unwrap_or(MARGIN);
+    if margin > MAX_MARGIN {
+        return Err(block.invalid("refresh_margin_secs", format!("must be {MAX_MARGIN} or less")));
+    }
+    Ok(margin)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::ConnectorType;
+    use crate::config::connector::{ConnectorConfig, HttpAuth, Place};
+
+    fn config(more: Value) -> Value {
+        let mut auth = json!({"type": "oauth2", "grant": "client_credentials",
+            "token_url": "https://id.example/token", "client_id": "id", "client_secret": "swordfish"});
+        for (key, value) in more.as_object().unwrap() {
+            auth[key] = value.clone();
+        }
+        json!({"url": "https://api.example", "auth": auth})
+    }
+
+    fn parsed(more: Value) -> Result<OAuth2, String> {
+        match ConnectorConfig::parse(ConnectorType::Http, &config(more)) {
+            Ok(ConnectorConfig::Http(http)) => match http.auth {
+                Some(HttpAuth::OAuth2(oauth)) => Ok(*oauth),
+                other => panic!("{other:?}"),
+            },
+            Ok(other) => panic!("{other:?}"),
+            Err(errors) => Err(errors[0].path.trim_start_matches("connector.config.auth.").to_owned()),
+        }
+    }
+
+    #[test]
+    fn the_least_block_has_its_defaults_and_prints_no_secret() {
+        let oauth = parsed(json!({"extra_params": {"k": "swordfish", "n": 1}})).unwrap();
+        assert_eq!((&oauth.grant, oauth.client_auth), (&Grant::ClientCredentials, ClientAuth::Basic));
+        assert_eq!((oauth.refresh_margin_secs, oauth.scopes.len()), (60, 0));
+        assert_eq!(oauth.extra_params[1].1.expose(), "1");
+        assert!(!format!("{oauth:?}").contains("swordfish"));
+    }
+
+    #[test]
+    fn each_problem_has_its_place() {
+        for (more, place) in [
+            (json!({"grant": "password"}), "grant"),
+            (json!({"grant": null}), "grant"),
+            (json!({"token_url": "ftp://id.example"}), "token_url"),
+            (json!({"client_id": " "}), "client_id"),
+            (json!({"client_secret": null}), "client_secret"),
+            (json!({"client_auth": "jwt"}), "client_auth"),
+            (json!({"refresh_token": "r"}), "refresh_token"),
+            (json!({"account_id": "a"}), "account_id"),
+            (json!({"grant": "refresh_token"}), "refresh_token"),
+            (json!({"grant": "refresh_token", "refresh_token": ""}), "refresh_token"),
+            (json!({"grant": "refresh_token", "refresh_token": "r", "account_id": "a"}), "account_id"),
+            (json!({"grant": "account_credentials"}), "account_id"),
+            (
+                json!({"grant": "account_credentials", "account_id": "a", "client_auth": "body"}),
+                "client_auth",
+            ),
+            (json!({"grant": "account_credentials", "account_id": "a", "audience": "x"}), "audience"),
+            (json!({"grant": "account_credentials", "account_id": "a", "resource": "x"}), "resource"),
+            (json!({"scopes": "read"}), "scopes"),
+            (json!({"scopes": ["read", ""]}), "scopes[1]"),
+            (json!({"extra_params": {"client_id": "x"}}), "extra_params.client_id"),
+            (json!({"extra_params": {"k": []}}), "extra_params.k"),
+            (json!({"refresh_margin_secs": 3601}), "refresh_margin_secs"),
+            (json!({"refresh_margin_secs": -1}), "refresh_margin_secs"),
+            (json!({"scope": "read"}), "scope"),
+        ] {
+            assert_eq!(parsed(more.clone()).unwrap_err(), place, "{more}");
+        }
+    }
+
+    #[test]
+    fn what_is_still_open_is_not_judged() {
+        for more in [
+            json!({"grant": "${GRANT}", "account_id": "a", "client_auth": "env://HOW", "token_url": "env://URL"}),
+            json!({"grant": "refresh_token", "refresh_token": "env://SEED", "client_secret": "vault://kv#s"}),
+            json!({"grant": "account_credentials", "account_id": "a", "client_auth": "${HOW}"}),
+        ] {
+            assert!(parsed(more.clone()).is_ok(), "{more}");
+        }
+    }
+
+    #[test]
+    fn the_fingerprint_changes_with_anything_but_the_order_of_keys() {
+        let of = |more| parsed(more).unwrap().fingerprint;
+        assert_eq!(
+            of(json!({"audience": "a", "resource": "r"})),
+            of(json!({"resource": "r", "audience": "a"}))
+        );
+        for more in
+            [json!({"client_secret": "other"}), json!({"scopes": ["a"]}), json!({"refresh_margin_secs": 1})]
+        {
+            assert_ne!(of(more), of(json!({})));
+        }
+    }
+
+    #[test]
+    fn the_token_endpoint_is_a_place_connections_go_to() {
+        let config = ConnectorConfig::parse(ConnectorType::Http, &config(json!({}))).unwrap();
+        let places = config.places();
+        let token = ("connector.config.auth.token_url".to_owned(), Place::Url("https://id.example/token"));
+        assert_eq!(places.len(), 2);
+        assert_eq!(places[1], token);
+    }
+}
