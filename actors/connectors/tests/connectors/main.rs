@@ -20,7 +20,6 @@ mod redis;
 mod requests;
 mod retries;
 mod scripted;
-mod storage;
 mod search;
 mod sql;
 mod storage;

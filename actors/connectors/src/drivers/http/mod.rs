@@ -8,4 +8,4 @@ mod way;
 pub(crate) use actor::{Exchange, HttpActor, HttpDriver};
 pub(crate) use probe::probe;
 pub(crate) use settings::HttpSettings;
-pub(crate) use way::{Answered, Unanswered};
+pub(crate) use way::Unanswered;

@@ -4,14 +4,13 @@ use serde_json::{Value, json};
 use svc_dialect::es::{self, Call, Expects};
 use svc_dialect::{Change, Extent, Select, Write};
 use svc_engine::{ErrorCode, TaskError};
-use svc_model::config::connector::Gates;
 use svc_outbound::{Answer, Body, Method, Request, StatusCode, Url};
 
 use super::write::Written;
 use super::{Base, guard, refused};
 use crate::drivers::es::{EsDriver, EsSettings};
 use crate::drivers::http::Exchange;
-use crate::functions::call::{ask, kind};
+use crate::functions::call::{self, ask, kind};
 use crate::functions::response;
 
 /// Reads rows.
@@ -39,31 +38,23 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
 async fn exchange(base: &Base, extent: &Extent, gate: &str, call: &Call) -> Result<Answer, TaskError> {
     let connector = &base.connector;
     let message = |driver: &EsDriver| {
-        admit(&driver.settings.operations, gate, connector)?;
+        call::gate(&driver.settings.operations, gate, connector)?;
         guard(extent, &driver.settings.dialect, connector)?;
         Ok((driver.address.clone(), Exchange(request(base, &driver.settings, call)?)))
     };
     let (loaded, answer) = ask(&base.connectors, connector, message).await?;
-    let answer = answer.map_err(|error| response::unanswered(connector, &error))?;
+    let answer = answer.map_err(|error| response::unanswered(connector, &error))?.answer;
     if answer.status.is_success() || kept(call, &answer) {
         return Ok(answer);
     }
     let driver: &EsDriver = kind(connector, &loaded)?;
-    let message = response::refused(connector, &driver.settings.http, &answer).message;
+    let message = response::refused(connector, |text| driver.settings.http.redact(text, None), &answer).message;
     Err(TaskError::new(ErrorCode::Function, message))
 }
 
 /// Whether a document was there already and stays, as it was asked to.
 fn kept(call: &Call, answer: &Answer) -> bool {
     answer.status == StatusCode::CONFLICT && call.expects == Expects::One { keeps: true }
-}
-
-fn admit(operations: &Gates, operation: &str, connector: &str) -> Result<(), TaskError> {
-    if operations.allow(operation) {
-        return Ok(());
-    }
-    let detail = format!("connector '{connector}' does not allow {operation}");
-    Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
 }
 
 fn failed(base: &Base, why: &str) -> TaskError {
