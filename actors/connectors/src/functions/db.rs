@@ -6,9 +6,9 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
 
-use super::call::{channel_of, guarded};
+use super::call::{channel_of, gate, guarded};
 use super::input::{self, text};
-use super::sql::{admit, run};
+use super::sql::run;
 use crate::drivers::sql::{Run, Statement};
 use crate::handle::Connectors;
 
@@ -89,12 +89,12 @@ impl DbTask {
     }
 
     async fn outcome(&self, params: &[Value]) -> Result<Value, TaskError> {
-        let (gate, cap) = match self.operation {
+        let (operation, cap) = match self.operation {
             Operation::Read { cap } => ("read", Some(cap)),
             Operation::Write => ("raw_write", None),
         };
         let outcomes = run(&self.connectors, &self.connector, |settings| {
-            admit(settings, &self.connector, gate)?;
+            gate(&settings.gates, operation, &self.connector)?;
             let statement = Statement { sql: self.query.clone(), params: params.to_vec() };
             Ok(Run { statements: vec![statement], cap })
         });

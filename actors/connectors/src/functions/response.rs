@@ -53,20 +53,20 @@ pub(crate) fn refused(connector: &str, hide: impl FnOnce(String) -> String, answ
     TaskError { http_status: Some(status), ..TaskError::new(ErrorCode::Http, message) }
 }
 
-/// What a request without an answer is to a task.
+/// What a request without an answer is to a task, where it may lack a token as well.
 pub(crate) fn unanswered(connector: &str, error: &Unanswered) -> TaskError {
-    let error = match error {
-        Unanswered::Fetch(error) => error,
-        // Names the connector itself.
-        Unanswered::Token(error) => {
-            let code = match error {
-                TokenError::Rejected { .. } => ErrorCode::ConnectorDetail,
-                TokenError::Forbidden(_) => ErrorCode::Function,
-                TokenError::Unavailable { .. } => ErrorCode::Io,
-            };
-            return TaskError::new(code, error.to_string());
-        }
+    let code = match error {
+        Unanswered::Fetch(error) => return unfetched(connector, error),
+        Unanswered::Token(TokenError::Rejected { .. }) => ErrorCode::ConnectorDetail,
+        Unanswered::Token(TokenError::Forbidden(_)) => ErrorCode::Function,
+        Unanswered::Token(TokenError::Unavailable { .. }) => ErrorCode::Io,
     };
+    // Names the connector itself.
+    TaskError::new(code, error.to_string())
+}
+
+/// What a request without an answer is to a task.
+pub(crate) fn unfetched(connector: &str, error: &FetchError) -> TaskError {
     let code = match error {
         // Says itself what it protects from.
         FetchError::Address(AddressError::Unresolved { .. }) => ErrorCode::Io,

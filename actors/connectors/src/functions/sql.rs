@@ -26,18 +26,6 @@ pub(crate) async fn run(
     outcomes.map_err(|error| failed(connector, &error))
 }
 
-/// Refuses what the connector does not let tasks do.
-///
-/// # Errors
-/// `connector_detail`.
-pub(crate) fn admit(settings: &SqlSettings, connector: &str, operation: &str) -> Result<(), TaskError> {
-    if settings.gates.allow(operation) {
-        return Ok(());
-    }
-    let detail = format!("connector '{connector}' does not allow the operation {operation}");
-    Err(TaskError::new(ErrorCode::ConnectorDetail, detail))
-}
-
 fn failed(connector: &str, error: &SqlError) -> TaskError {
     let code = match error {
         SqlError::Input(_) | SqlError::TooManyRows(_) => return TaskError::validation(error.to_string()),

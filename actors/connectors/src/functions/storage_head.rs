@@ -81,7 +81,7 @@ impl StorageHeadTask {
             Ok((driver.address.clone(), Head(key.to_owned())))
         };
         let (_, answer) = ask(&self.connectors, &self.connector, head).await?;
-        let answer = answer.map_err(|error| response::unanswered(&self.connector, &error))?;
+        let answer = answer.map_err(|error| response::unfetched(&self.connector, &error))?;
         match answer.status {
             status if status.is_success() => Ok(object(&answer)),
             StatusCode::NOT_FOUND => Ok(json!({"exists": false})),

@@ -48,7 +48,8 @@ async fn exchange(base: &Base, extent: &Extent, gate: &str, call: &Call) -> Resu
         return Ok(answer);
     }
     let driver: &EsDriver = kind(connector, &loaded)?;
-    let message = response::refused(connector, |text| driver.settings.http.redact(text, None), &answer).message;
+    let message =
+        response::refused(connector, |text| driver.settings.http.redact(text, None), &answer).message;
     Err(TaskError::new(ErrorCode::Function, message))
 }
 

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use super::write::Written;
 use super::{Base, guard, refused};
 use crate::drivers::sql::{Outcome, Run, SqlDriver, SqlSettings, Statement};
-use crate::functions::call::kind;
-use crate::functions::sql::{admit, run};
+use crate::functions::call::{gate, kind};
+use crate::functions::sql::run;
 
 /// Most rows of one relation that come along.
 const MOST_INCLUDED: usize = 100_000;
@@ -40,7 +40,7 @@ pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Resu
 
 async fn rows(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
     let outcomes = run(&base.connectors, &base.connector, |settings| {
-        admit(settings, &base.connector, "read")?;
+        gate(&settings.gates, "read", &base.connector)?;
         guard(extent, &settings.dialect, &base.connector)?;
         let statement = sql::select(select, flavour(settings));
         let statement = statement.map_err(|refusal| refused(&refusal, &base.connector))?;
@@ -79,7 +79,7 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
         | Change::Delete { returning, .. } => returning.is_some(),
     };
     let outcomes = run(&base.connectors, &base.connector, |settings| {
-        admit(settings, &base.connector, operation.name())?;
+        gate(&settings.gates, operation.name(), &base.connector)?;
         guard(write.extent(), &settings.dialect, &base.connector)?;
         let statements = sql::change(change, flavour(settings));
         let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
