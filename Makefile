@@ -37,7 +37,7 @@ lint: ## rustfmt, clippy, rustdoc: all without a warning
 fmt: ## format the sources
 	$(CARGO) fmt --all
 
-bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|engine|cron|soak)
+bench: ## measure beside a bare actix-web handler, in one run (PART=traces|submissions|credentials|population|engine|connectors|cron|soak)
 	@bench/run $(PART)
 
 doc: ## the API documentation of every crate

@@ -57,7 +57,7 @@ fn task(id: &str, function: &str, input: Value) -> Value {
 }
 
 /// Creates and activates a workflow and the channel of its name.
-fn serve(client: &mut Client, name: &str, tasks: &[Value]) -> io::Result<()> {
+pub(crate) fn serve(client: &mut Client, name: &str, tasks: &[Value]) -> io::Result<()> {
     let workflow = json!({"workflow_id": name, "name": name, "tasks": tasks});
     let channel = json!({
         "channel_id": name, "name": name, "channel_type": "sync", "protocol": "rest", "methods": ["POST"],

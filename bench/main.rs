@@ -5,6 +5,7 @@
 //! names of parts as arguments only those are measured.
 
 mod calls;
+mod connectors;
 mod credentials;
 mod cron;
 mod engine;
@@ -39,12 +40,13 @@ const ORDERS: &str = "/api/v1/data/orders";
 type Part = fn(&Setting) -> io::Result<()>;
 
 /// What can be measured; a soak takes minutes and has to be asked for.
-const PARTS: [(&str, Part); 7] = [
+const PARTS: [(&str, Part); 8] = [
     ("engine", engine::measure),
     ("traces", traces::measure),
     ("submissions", submissions::measure),
     ("credentials", credentials::measure),
     ("population", population::measure),
+    ("connectors", connectors::measure),
     ("cron", cron::measure),
     ("soak", soak::measure),
 ];

@@ -1,9 +1,9 @@
 //! Processes under measurement: how long they take to start, how much memory they hold.
 
-use std::io;
+use std::io::{self, BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use svc_testkit::http::Client;
@@ -29,6 +29,34 @@ impl Bare {
 }
 
 impl Drop for Bare {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A child process that says something when it is ready, and ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Companion(Child, String);
+
+impl Companion {
+    /// Starts it and waits for its first line.
+    pub(crate) fn start(binary: &Path) -> io::Result<Self> {
+        let mut child = Command::new(binary).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut said = String::new();
+        if let Some(out) = child.stdout.take() {
+            BufReader::new(out).read_line(&mut said)?;
+        }
+        Ok(Self(child, said.trim().to_owned()))
+    }
+
+    /// What it said.
+    pub(crate) fn said(&self) -> &str {
+        &self.1
+    }
+}
+
+impl Drop for Companion {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

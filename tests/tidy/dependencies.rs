@@ -105,7 +105,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("libsqlite3-sys", &["actors/store"]),
     ("actix-web", &["src/server", "bench"]),
     ("datalogic-rs", &["src/engine"]),
-    ("reqwest", &["src/outbound"]),
+    ("reqwest", &["src/outbound", "bench"]),
     ("josekit", &["src/auth", "bench"]),
     ("cron", &["src/schedule"]),
     ("chrono-tz", &["src/schedule"]),

@@ -1,0 +1,19 @@
+//! A mock cluster of Kafka brokers as a process of its own: says where it is, and ends with its standard input.
+
+use std::error::Error;
+use std::io::{Read, Write};
+
+use rdkafka::client::DefaultClientContext;
+use rdkafka::mocking::MockCluster;
+
+const TOPIC: &str = "orders";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let cluster: MockCluster<'_, DefaultClientContext> = MockCluster::new(1)?;
+    cluster.create_topic(TOPIC, 1, 1)?;
+    let mut out = std::io::stdout();
+    writeln!(out, "{}", cluster.bootstrap_servers())?;
+    out.flush()?;
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
