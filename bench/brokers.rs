@@ -3,13 +3,13 @@
 use std::error::Error;
 use std::io::{Read, Write};
 
-use rdkafka::client::DefaultClientContext;
 use rdkafka::mocking::MockCluster;
+use rdkafka::producer::DefaultProducerContext;
 
 const TOPIC: &str = "orders";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let cluster: MockCluster<'_, DefaultClientContext> = MockCluster::new(1)?;
+    let cluster: MockCluster<'_, DefaultProducerContext> = MockCluster::new(1)?;
     cluster.create_topic(TOPIC, 1, 1)?;
     let mut out = std::io::stdout();
     writeln!(out, "{}", cluster.bootstrap_servers())?;
