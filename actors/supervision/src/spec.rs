@@ -45,8 +45,9 @@ impl ChildSpec {
         self
     }
 
-    /// Nodes that must run before the first start: siblings, or nodes of an outer group, or full paths. A needed
-    /// group runs when none of its actors is on the way up. They are drained after this node.
+    /// Nodes that must run before the first start: siblings, or nodes of an outer group. A path after a slash is one
+    /// from the root: the only safe way where siblings are named by others. A needed group runs when none of its actors
+    /// is on the way up. They are drained after this node.
     #[must_use]
     pub fn needs<I, S>(mut self, needs: I) -> Self
     where

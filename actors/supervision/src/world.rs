@@ -43,10 +43,15 @@ impl Directory {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// The node that `need` names for a node at `path`: the nearest one, looking outwards.
+    /// The node that `need` names for a node at `path`: from the root after a slash, else the nearest one, looking
+    /// outwards.
     pub(crate) fn resolve(&self, path: &NodePath, need: &str) -> Option<NodePath> {
         let nodes = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let mut above = path.parent();
+        if let Some(full) = need.strip_prefix('/') {
+            let root = std::iter::successors(above, NodePath::parent).last()?;
+            return Some(root.child(full)).filter(|candidate| nodes.contains_key(candidate));
+        }
         while let Some(group) = above {
             let candidate = group.child(need);
             if nodes.contains_key(&candidate) {

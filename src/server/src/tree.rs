@@ -75,9 +75,14 @@ fn channel_policy(schedules: bool) -> ChannelPolicy {
         backoff,
         exhausted: Exhausted::Quarantine,
     };
-    let needs = [STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER].map(str::to_owned).to_vec();
+    let needs = from_root([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
     let schedules = schedules.then(|| format!("{CRON}/{}", Cron::SCHEDULES));
     ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, schedules, needs }
+}
+
+/// Nodes as those need them whose siblings are named by users, who may name one like a node of ours.
+fn from_root<const N: usize>(nodes: [&str; N]) -> Vec<String> {
+    nodes.map(|node| format!("/{node}")).to_vec()
 }
 
 /// Where things are planted, and what they share.
@@ -196,7 +201,7 @@ impl Ground<'_> {
             settings,
             metrics,
             log: self.log.clone(),
-            needs: [STORE, REGISTRY, CHANNELS].map(str::to_owned).to_vec(),
+            needs: from_root([STORE, REGISTRY, CHANNELS]),
         };
         Ok(Cron::supervise(self.tree, CRON, self.io.clone(), parts).await?)
     }

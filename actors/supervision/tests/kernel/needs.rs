@@ -93,3 +93,20 @@ fn a_need_must_be_another_node_of_the_tree() {
         assert!(tree.snapshot().node("g/a").is_none());
     });
 }
+
+#[test]
+fn a_need_from_the_root_means_no_sibling_of_that_name() {
+    Universe::new(1).run(async |tree| {
+        let lab = Lab::new(&tree);
+        lab.running("store", ChildSpec::new()).await;
+        tree.group("g", GroupSpec::new()).await.unwrap();
+        for name in ["g/store", "g/other"] {
+            lab.running(name, ChildSpec::new().needs(["/store"])).await;
+            let needs = tree.snapshot().node(name).unwrap().needs.clone();
+            assert_eq!(needs.iter().map(|need| need.as_str()).collect::<Vec<_>>(), ["store"], "{name}");
+        }
+        let refused =
+            tree.spawn("g/a", ChildSpec::new().needs(["/other"]), Placement::Here, lab.factory()).await;
+        assert!(matches!(refused.map(drop), Err(SpawnError::UnknownNeed { .. })));
+    });
+}
