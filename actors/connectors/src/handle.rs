@@ -14,6 +14,7 @@ use svc_store::{Store, StoreError, StoredConnector};
 use svc_tokens::Tokens;
 
 use crate::breaker::{BreakerSettings, BreakerState, Breakers};
+use crate::drivers::Driver;
 use crate::load::Lookup;
 use crate::metrics::ConnectorMetrics;
 use crate::probe::{self, Probe, Unresolved};
@@ -170,6 +171,11 @@ impl Connectors {
     /// What the last load of a connector came to; `None` for one that no load has seen.
     pub fn status(&self, id: &str) -> Option<LoadStatus> {
         self.shared.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
+    }
+
+    /// Whether a connector is in use and leads to MongoDB.
+    pub fn is_mongodb(&self, name: &str) -> bool {
+        self.find(name).is_ok_and(|loaded| matches!(loaded.driver, Driver::Mongo(_)))
     }
 
     /// Tries a stored connector out, loaded afresh, whether it is in use or not.

@@ -29,6 +29,7 @@ mod tokens;
 
 pub use error::TokenError;
 pub use metrics::TokenMetrics;
+pub use order::secrets;
 pub use slot::TokenSource;
 pub use state::AccessToken;
 pub use tokens::{Settings, StartError, Tokens};

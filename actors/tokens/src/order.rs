@@ -55,12 +55,36 @@ impl Order {
     }
 }
 
+/// What of a request for a token nobody may be shown, in every spelling it is sent in.
+pub fn secrets(oauth: &OAuth2, refresh_token: Option<&str>) -> Vec<String> {
+    let (id, secret) = (oauth.client_id.as_str(), oauth.client_secret.expose());
+    let seed = match &oauth.grant {
+        Grant::RefreshToken { seed } => Some(seed.expose()),
+        Grant::ClientCredentials | Grant::AccountCredentials { .. } => None,
+    };
+    let further = oauth.extra_params.iter().map(|(_, value)| value.expose());
+    let plain: Vec<&str> = std::iter::once(secret).chain(seed).chain(refresh_token).chain(further).collect();
+    let blob = credentials(id, secret);
+    let unpadded = blob.trim_end_matches('=').to_owned();
+    let mut spellings: Vec<String> = plain.iter().map(|text| form_encoded(text)).collect();
+    spellings.extend(plain.into_iter().map(str::to_owned).chain([blob, unpadded]));
+    // The longest first: one may be a part of another.
+    spellings.sort_by_key(|text| std::cmp::Reverse(text.len()));
+    spellings
+}
+
+fn form_encoded(text: &str) -> String {
+    byte_serialize(text.as_bytes()).collect()
+}
+
+fn credentials(id: &str, secret: &str) -> String {
+    STANDARD.encode(format!("{}:{}", form_encoded(id), form_encoded(secret)))
+}
+
 /// Both parts are form-encoded before they are joined (RFC 6749, 2.3.1).
 fn basic(id: &str, secret: &str) -> HeaderValue {
-    let encode = |text: &str| byte_serialize(text.as_bytes()).collect::<String>();
-    let credentials = STANDARD.encode(format!("{}:{}", encode(id), encode(secret)));
     // Base64 can stand in any header.
-    let mut value = HeaderValue::try_from(format!("Basic {credentials}"))
+    let mut value = HeaderValue::try_from(format!("Basic {}", credentials(id, secret)))
         .unwrap_or_else(|_| HeaderValue::from_static("Basic"));
     value.set_sensitive(true);
     value
@@ -74,7 +98,7 @@ mod tests {
 
     use super::*;
 
-    fn order(more: Value, refresh_token: Option<&str>) -> (String, Option<String>) {
+    fn block(more: &Value) -> OAuth2 {
         let mut auth = json!({"type": "oauth2", "grant": "client_credentials", "token_url": "https://id.example",
             "client_id": "a b", "client_secret": "s:ü&%"});
         for (key, value) in more.as_object().unwrap() {
@@ -86,6 +110,11 @@ mod tests {
             panic!("not http")
         };
         let Some(HttpAuth::OAuth2(oauth)) = http.auth else { panic!("not oauth2") };
+        *oauth
+    }
+
+    fn order(more: Value, refresh_token: Option<&str>) -> (String, Option<String>) {
+        let oauth = block(&more);
         let Order { headers, form } = Order::new(&oauth, refresh_token);
         let authorization = headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap().to_owned());
         (form, authorization)
@@ -132,5 +161,16 @@ mod tests {
         let (form, authorization) = order(json!({"client_auth": "body"}), None);
         assert_eq!(form, "grant_type=client_credentials&client_id=a+b&client_secret=s%3A%C3%BC%26%25");
         assert_eq!(authorization, None);
+    }
+
+    #[test]
+    fn what_is_sent_in_confidence_is_known_in_every_spelling() {
+        let more = json!({"grant": "refresh_token", "refresh_token": "se ed", "extra_params": {"k": "v w"}});
+        let known = secrets(&block(&more), Some("later"));
+        for secret in ["s:ü&%", "s%3A%C3%BC%26%25", "se ed", "se+ed", "v w", "v+w", "later"] {
+            assert!(known.iter().any(|text| text == secret), "{secret}");
+        }
+        let blob = STANDARD.encode("a+b:s%3A%C3%BC%26%25");
+        assert!(known.contains(&blob) && known.iter().any(|text| *text == blob.trim_end_matches('=')));
     }
 }

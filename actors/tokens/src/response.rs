@@ -37,7 +37,9 @@ pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<Gra
     let number = status.as_u16();
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
     let code = document["error"].as_str().filter(|code| is_code(code));
-    if status.is_client_error() || (status.is_success() && code.is_some()) {
+    if status.is_client_error()
+        || (status.is_success() && code.is_some() && document["access_token"].is_null())
+    {
         let shown = code.map(|code| format!(": {code}")).unwrap_or_default();
         let remedy = match code {
             Some("invalid_grant") if rotates => "; update the connector with a fresh refresh_token",
@@ -126,6 +128,12 @@ mod tests {
             let granted = answer(200, json!({"access_token": "t", "expires_in": expires_in})).ok().unwrap();
             assert_eq!(granted.lifetime.as_secs(), seconds, "{expires_in}");
         }
+    }
+
+    #[test]
+    fn a_token_counts_whatever_stands_beside_it() {
+        let granted = answer(200, json!({"access_token": "t", "error": "none"})).ok().unwrap();
+        assert_eq!(granted.access_token, "t");
     }
 
     #[test]

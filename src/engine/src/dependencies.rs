@@ -16,6 +16,8 @@ pub struct ConnectorUse {
     pub function: String,
     /// Connector types the function works with.
     pub accepts: &'static [&'static str],
+    /// Whether the function speaks SQL to its database, and nothing else.
+    pub speaks_sql: bool,
     /// Whether the task names a `database`.
     pub names_database: bool,
 }
@@ -67,6 +69,7 @@ fn task(function: &str, input: &Value, path: &str, found: &mut Dependencies) {
             connector: connector.to_owned(),
             function: function.to_owned(),
             accepts: accepts(function),
+            speaks_sql: matches!(function, "db_read" | "db_write"),
             names_database: input["database"].is_string(),
         });
     }

@@ -35,6 +35,8 @@ pub struct Request {
     pub timeout: Duration,
     /// The longest body that is read of the answer, in bytes.
     pub cap: usize,
+    /// Whether redirects are followed; otherwise one is an answer like any other.
+    pub follow: bool,
 }
 
 /// What is sent.
@@ -95,7 +97,7 @@ impl Peer {
     }
 
     async fn follow(&self, request: Request) -> Result<Answer, FetchError> {
-        let Request { mut method, mut url, mut headers, params, mut body, cap, .. } = request;
+        let Request { mut method, mut url, mut headers, params, mut body, cap, follow, .. } = request;
         let trusted = url.origin();
         let mut at_home = true;
         let mut redirects = 0;
@@ -108,6 +110,9 @@ impl Peer {
             let sent = self.headers(at_home, &headers, body.as_ref());
             let bytes = body.as_ref().map(|body| body.bytes.clone());
             let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
+            if !follow {
+                return Ok(answer);
+            }
             let Some(next) = target(&answer, &url)? else { return Ok(answer) };
             if redirects == MAX_REDIRECTS {
                 return Err(redirect(&url, &format!("{MAX_REDIRECTS} came before")));

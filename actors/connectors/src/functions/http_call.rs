@@ -222,6 +222,7 @@ impl HttpCallTask {
             body: asked.body.clone(),
             timeout: limit,
             cap: settings.max_response_size,
+            follow: true,
         })
     }
 

@@ -21,8 +21,12 @@ pub struct ConnectorNeed {
     pub connector: String,
     /// Types the task's function accepts; empty for any.
     pub accepts: Vec<String>,
+    /// Whether the function speaks SQL, which MongoDB does not.
+    pub speaks_sql: bool,
     /// Whether the task names a `database`, which a MongoDB connector cannot do without.
     pub names_database: bool,
+    /// Whether the connector is in use, and is MongoDB: what is stored may be encrypted, or a reference.
+    pub is_mongodb: bool,
 }
 
 /// What the activation of a workflow depends on.
@@ -95,14 +99,24 @@ pub(super) async fn workflow(conn: &mut Conn, gates: &WorkflowGates) -> Result<V
                 let accepted = need.accepts.join(", ");
                 Some(format!("connector '{}' is of type '{kind}', accepted: {accepted}", need.connector))
             }
-            Some((_, config)) if !need.names_database && is_mongodb(&config) => {
-                Some(format!("connector '{}' is MongoDB, so the task must name a database", need.connector))
-            }
+            Some((_, config)) if need.is_mongodb || is_mongodb(&config) => mongodb_objection(need),
             Some(_) => None,
         };
         objections.extend(objection.map(|message| Objection::invalid(&need.field, message)));
     }
     Ok(objections)
+}
+
+fn mongodb_objection(need: &ConnectorNeed) -> Option<String> {
+    if need.speaks_sql {
+        let remedy = "use the mongo functions, or data_query and data_write";
+        return Some(format!(
+            "connector '{}' is MongoDB, which does not speak SQL: {remedy}",
+            need.connector
+        ));
+    }
+    let named = format!("connector '{}' is MongoDB, so the task must name a database", need.connector);
+    (!need.names_database).then_some(named)
 }
 
 fn is_mongodb(config: &str) -> bool {

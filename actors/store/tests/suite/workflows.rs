@@ -134,7 +134,9 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
         field: format!("tasks.{connector}"),
         connector: connector.into(),
         accepts: vec![accepts.into()],
+        speaks_sql: false,
         names_database: false,
+        is_mongodb: false,
     };
     let gates = |connectors| WorkflowGates { connectors };
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
@@ -145,6 +147,16 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     assert_eq!(fields, ["tasks.gone", "tasks.mongo", "tasks.api"]);
     let refused = refusal(workflows.set_status("w", Status::Active, None, wrong, any()).await);
     assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "tasks.gone"));
+    let named = ConnectorNeed { names_database: true, ..need("mongo", "db") };
+    let open = workflows.check_status("w", Status::Active, None, gates(vec![named.clone()])).await.unwrap();
+    assert_eq!(open.errors, []);
+    // What speaks SQL has no use for it, and what is stored does not always say what it is.
+    let speaks_sql = ConnectorNeed { speaks_sql: true, ..named };
+    let hidden = ConnectorNeed { is_mongodb: true, ..need("api", "http") };
+    let report =
+        workflows.check_status("w", Status::Active, None, gates(vec![speaks_sql, hidden])).await.unwrap();
+    let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
+    assert_eq!(fields, ["tasks.mongo", "tasks.api"]);
     let right = gates(vec![need("api", "http")]);
     workflows.set_status("w", Status::Active, None, right, any()).await.unwrap();
     let (connectors, total) = store.connectors().list(Filter::default(), Page::default()).await.unwrap();

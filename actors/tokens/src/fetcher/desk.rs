@@ -9,7 +9,7 @@ use svc_store::TokenStates;
 
 use crate::error::TokenError;
 use crate::metrics::{Outcome, TokenMetrics};
-use crate::order::Order;
+use crate::order::{Order, secrets};
 use crate::response::{self, Granted, Refusal};
 use crate::slot::Slot;
 
@@ -71,9 +71,8 @@ impl Desk {
             }
             Err(Refusal::Rejected { reason, description }) => {
                 self.metrics.requested(connector, Outcome::Rejected);
-                let hide = |text: String| {
-                    hidden(text, [terms.oauth.client_secret.expose(), refresh_token.unwrap_or_default()])
-                };
+                let sent = secrets(&terms.oauth, refresh_token);
+                let hide = |text: String| hidden(text, sent.iter().map(String::as_str));
                 let (reason, description) = (hide(reason), description.map(hide).unwrap_or_default());
                 let description: String = description.chars().take(SHOWN).collect();
                 warn!(self.log, "a token was refused"; "connector" => &**connector, "reason" => &reason,

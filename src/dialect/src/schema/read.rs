@@ -32,18 +32,15 @@ impl Schema {
         read.identity =
             reader.choice(members.get("unmapped"), &join(at, "unmapped"), &unmapped).unwrap_or(false);
         let at = join(at, "entities");
-        match members.get("entities") {
-            Some(entities) => {
-                for (name, entity) in reader.members(entities, &at).into_iter().flatten() {
-                    let at = join(&at, name);
-                    if reader.accept(&at, name::check(name)).is_some()
-                        && let Some(declared) = reader.declared(name, entity, &at)
-                    {
-                        read.entities.insert(name.clone(), declared);
-                    }
+        if let Some(entities) = members.get("entities") {
+            for (name, entity) in reader.members(entities, &at).into_iter().flatten() {
+                let at = join(&at, name);
+                if reader.accept(&at, name::check(name)).is_some()
+                    && let Some(declared) = reader.declared(name, entity, &at)
+                {
+                    read.entities.insert(name.clone(), declared);
                 }
             }
-            None => reader.errors.push(FieldError::required(at.clone())),
         }
         for (name, declared) in &read.entities {
             for (relation, to) in declared.relations.iter().map(|(name, relation)| (name, &relation.to)) {

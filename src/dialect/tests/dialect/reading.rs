@@ -165,9 +165,9 @@ fn a_schema_says_what_there_is() {
         |relation| schema(json!({"entities": {"t": {"columns": {"a": {}}, "relations": {"r": relation}}}}));
     let at = "in.schema.entities.t";
     assert_eq!(schema(shop()), [""; 0]);
-    assert_eq!(schema(json!({"unmapped": "identity", "entities": {}})), [""; 0]);
+    assert_eq!(schema(json!({"unmapped": "identity"})), [""; 0]);
     for (wrong, due) in [
-        (json!({}), vec!["in.schema.entities REQUIRED", "in.query.source INVALID"]),
+        (json!({}), vec!["in.query.source INVALID"]),
         (json!({"entities": {}, "x": 1}), vec!["in.schema.x UNKNOWN_FIELD", "in.query.source INVALID"]),
         (
             json!({"entities": {}, "unmapped": "maybe"}),

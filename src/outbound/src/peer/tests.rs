@@ -43,6 +43,7 @@ fn secret_request(method: Method, url: &str) -> Request {
         body: Some(body),
         timeout: Duration::from_secs(20),
         cap: 1024,
+        follow: true,
     }
 }
 

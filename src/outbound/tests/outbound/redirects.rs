@@ -27,6 +27,7 @@ fn request(url: &str) -> Request {
         body: None,
         timeout: PATIENCE,
         cap: 1024,
+        follow: true,
     }
 }
 
@@ -39,6 +40,18 @@ fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
         Reply::redirect(code, &location)
     });
     (server.unwrap(), told)
+}
+
+#[tokio::test]
+async fn a_redirect_that_nobody_asked_to_follow_is_the_answer() {
+    let (home, told) = pointing();
+    let (peer, other) = (peer(&home), Upstream::start(|_| Reply::new(200, "{}")).unwrap());
+    for code in CODES {
+        *told.lock().unwrap() = (code, other.url("/"));
+        let answer = peer.send(Request { follow: false, ..request(&home.url("/")) }).await.unwrap();
+        assert_eq!(answer.status.as_u16(), code);
+    }
+    assert_eq!(other.requests().len(), 0);
 }
 
 #[tokio::test]

@@ -45,9 +45,11 @@ impl Authored for Workflow {
         let uses =
             latest.map(|workflow| svc_engine::dependencies(&workflow.content).connectors).unwrap_or_default();
         let connectors = uses.into_iter().map(|one| ConnectorNeed {
+            is_mongodb: state.connectors.is_mongodb(&one.connector),
             field: one.path,
             connector: one.connector,
             accepts: one.accepts.iter().map(|kind| (*kind).to_owned()).collect(),
+            speaks_sql: one.speaks_sql,
             names_database: one.names_database,
         });
         Ok(WorkflowGates { connectors: connectors.collect() })

@@ -23,6 +23,7 @@ pub(crate) async fn probe(connector: &str, http: &HttpSettings, with: &Settings)
         body: None,
         timeout: LIMIT,
         cap: http.max_response_size,
+        follow: true,
     };
     match way.send(request).await.map(|answered| answered.answer) {
         Ok(answer) if answer.status.is_success() => {

@@ -93,7 +93,7 @@ impl HttpSettings {
         let url = check_url(&oauth.token_url, allow_private)
             .map_err(|error| format!("connector.config.auth.token_url: {error}"))?;
         self.headers.remove(AUTHORIZATION);
-        self.secrets.push(oauth.client_secret.expose().to_owned());
+        self.secrets.extend(svc_tokens::secrets(oauth, None));
         self.tokens = Some(TokenTerms { oauth: oauth.clone(), url });
         Ok(())
     }

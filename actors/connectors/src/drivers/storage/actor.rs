@@ -42,6 +42,7 @@ impl StorageSettings {
             body: None,
             timeout: self.timeout,
             cap: CAP,
+            follow: false,
         }
     }
 }

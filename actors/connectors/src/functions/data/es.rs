@@ -78,6 +78,8 @@ fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<Request, T
         body: Some(Body { content_type, bytes: text.into() }),
         timeout: settings.timeout.unwrap_or(base.http_timeout),
         cap: settings.http.max_response_size,
+        // Where a cluster has moved to is for its connector to say: a write must not become a read.
+        follow: false,
     })
 }
 
