@@ -14,7 +14,7 @@ use svc_testkit::postgres::Database;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
 
-use super::{KEY, Side};
+use super::{FEW_REQUESTS, KEY, REQUESTS, Side};
 
 const TOPIC: &str = "orders";
 const QUERY: &str = "SELECT id, name FROM people WHERE id = $1";
@@ -33,6 +33,8 @@ pub(super) fn http(address: SocketAddr) -> Side {
     let body = order.clone();
     let bare = move |calls| {
         runtime()?.block_on(async {
+            // Without it reqwest makes no client, though nothing here speaks TLS; a second call finds the first.
+            let _ = rustls::crypto::ring::default_provider().install_default();
             let client = reqwest::Client::new();
             let url = format!("http://{address}/api/v1/data/orders");
             for _ in 0..calls {
@@ -48,6 +50,7 @@ pub(super) fn http(address: SocketAddr) -> Side {
         function: "http_call",
         connector: json!({"type": "http", "url": format!("http://{address}"), "allow_private_urls": true}),
         input: json!({"method": "POST", "path": "/api/v1/data/orders", "body": order, "output": "data.r"}),
+        requests: REQUESTS,
         bare: Box::new(bare),
     }
 }
@@ -79,6 +82,7 @@ pub(super) fn postgres(database: &Database) -> io::Result<Side> {
         function: "db_read",
         connector,
         input: json!({"query": QUERY, "params": [7], "output": "data.r"}),
+        requests: REQUESTS,
         bare: Box::new(bare),
     })
 }
@@ -103,6 +107,7 @@ pub(super) fn redis(url: &str) -> io::Result<Side> {
         function: "cache_read",
         connector: json!({"type": "cache", "backend": "redis", "url": url, "allow_private_urls": true}),
         input: json!({"key": KEY, "output": "data.r"}),
+        requests: REQUESTS,
         bare: Box::new(bare),
     })
 }
@@ -115,6 +120,7 @@ pub(super) fn kafka(brokers: &str) -> Side {
     let bare = move |calls| {
         let mut config = ClientConfig::new();
         config.set("bootstrap.servers", &brokers).set("enable.idempotence", "true").set("acks", "all");
+        config.set("linger.ms", "5").set("compression.type", "lz4");
         runtime()?.block_on(async {
             let producer: FutureProducer = config.create().map_err(failed)?;
             for _ in 0..calls {
@@ -128,6 +134,8 @@ pub(super) fn kafka(brokers: &str) -> Side {
         function: "publish_kafka",
         connector,
         input: json!({"topic": TOPIC, "value_logic": {"preserve": {"a": 1}}}),
+        // A record waits for others that could go with it (`linger.ms`), here as there.
+        requests: FEW_REQUESTS,
         bare: Box::new(bare),
     }
 }

@@ -20,6 +20,12 @@ fn http(id: &str, config: Value) -> Value {
     json!({"id": id, "name": id, "connector_type": "http", "config": config})
 }
 
+/// Tokens from an endpoint.
+fn oauth(token_url: &str) -> Value {
+    json!({"type": "oauth2", "grant": "client_credentials", "token_url": token_url, "client_id": "id",
+        "client_secret": "s"})
+}
+
 fn create(client: &mut Client, connector: &Value) {
     let made = client.json("POST", &format!("{ADMIN}/connectors"), connector).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
@@ -64,6 +70,7 @@ fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out()
         let url = format!("http://{host}:{port}/");
         items.extend([
             of_type("http", json!({"url": url})),
+            of_type("http", json!({"url": "https://api.example", "auth": oauth(&url)})),
             of_type("es", json!({"url": url})),
             of_type("db", json!({"connection_string": format!("postgres://u:p@{host}:{port}/d")})),
             of_type("db", json!({"connection_string": format!("mongodb://1.1.1.1,{host}:{port}/d")})),
@@ -81,7 +88,7 @@ fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out()
     assert_eq!(taken, 0);
     assert_eq!(refusals.len(), items.len());
     let protected = refusals.iter().filter(|refusal| refusal.contains("SSRF protection:")).count();
-    assert!(protected >= 8 * 300, "{protected}");
+    assert!(protected >= 9 * 300, "{protected}");
     assert_eq!(trap.count(), 0);
 }
 
@@ -98,18 +105,24 @@ fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
     let server = launch.start().unwrap();
     let mut client = server.client().keep_alive();
     let url = |index: usize| format!("http://${{HOST_{index}}}:{}/", trap.port());
-    let items: Vec<_> =
-        (0..hosts.len()).map(|index| http(&format!("c{index}"), json!({"url": url(index)}))).collect();
-    assert_eq!(imported(&mut client, "connectors", &items).0, hosts.len() as u64);
+    let api = |index: usize| http(&format!("c{index}"), json!({"url": url(index)}));
+    let issuer = |index: usize| {
+        let config = json!({"url": "https://api.example", "auth": oauth(&url(index))});
+        http(&format!("t{index}"), config)
+    };
+    let items: Vec<_> = (0..hosts.len()).flat_map(|index| [api(index), issuer(index)]).collect();
+    assert_eq!(imported(&mut client, "connectors", &items).0, items.len() as u64);
     for (index, host) in hosts.iter().enumerate() {
-        let told = tried(&mut client, &format!("c{index}"));
-        assert_eq!(
-            (&told["reachable"], &told["probe"]),
-            (&json!(false), &json!("config parse")),
-            "{host}: {told}"
-        );
+        for kind in ["c", "t"] {
+            let told = tried(&mut client, &format!("{kind}{index}"));
+            assert_eq!(
+                (&told["reachable"], &told["probe"]),
+                (&json!(false), &json!("config parse")),
+                "{host}: {told}"
+            );
+        }
     }
-    for id in ["c0", "c100", "c200", "c300"] {
+    for id in ["c0", "c100", "c200", "c300", "t0", "t100", "t200", "t300"] {
         asking(&mut client, id);
         assert_eq!(client.json("POST", &format!("/api/v1/data/{id}"), &json!({})).unwrap().status, 500);
     }
@@ -175,6 +188,50 @@ fn no_redirect_of_a_peer_leads_inside() {
     *told.lock().unwrap() = (307, "/here".to_owned());
     assert_eq!(tried(&mut client, "home")["reachable"], true, "a redirect as such is followed");
     assert_eq!(client.json("POST", "/api/v1/data/home", &json!({})).unwrap().status, 200);
+}
+
+#[test]
+fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
+    let trap = Trap::set().unwrap();
+    let told = Arc::new(Mutex::new((302, String::new())));
+    let telling = Arc::clone(&told);
+    let issuer = Upstream::start(move |_| {
+        let (code, location) = telling.lock().unwrap().clone();
+        Reply::redirect(code, &location)
+    })
+    .unwrap();
+    let server = launch().start().unwrap();
+    let mut client = server.client().keep_alive();
+    let trapped = format!("http://localhost:{}/", trap.port());
+    create(&mut client, &http("guarded", json!({"url": "https://api.example", "auth": oauth(&trapped)})));
+    let said = tried(&mut client, "guarded");
+    assert!(said["error"].as_str().unwrap().contains("SSRF protection:"), "{said}");
+    asking(&mut client, "guarded");
+    assert_eq!(client.json("POST", "/api/v1/data/guarded", &json!({})).unwrap().status, 500);
+    let config = |n: usize| json!({"url": issuer.url("/api"), "auth": oauth(&issuer.url(&format!("/{n}"))), "allow_private_urls": true});
+    create(&mut client, &http("redirected", config(0)));
+    asking(&mut client, "redirected");
+    for (n, code) in CODES.into_iter().enumerate() {
+        *told.lock().unwrap() = (code, format!("http://127.0.0.1:{}/", trap.port()));
+        // Another block: what the last one was refused for is not remembered of it.
+        let changed =
+            client.json("PUT", &format!("{ADMIN}/connectors/redirected"), &json!({"config": config(n + 1)}));
+        assert_eq!(changed.unwrap().status, 200);
+        let said = tried(&mut client, "redirected");
+        assert!(said["error"].as_str().unwrap().contains(&code.to_string()), "{code}: {said}");
+        assert_eq!(client.json("POST", "/api/v1/data/redirected", &json!({})).unwrap().status, 400, "{code}");
+    }
+    assert_eq!(trap.count(), 0);
+    // The trap works: leave to reach it is all that was missing.
+    let free =
+        json!({"config": {"url": issuer.url("/api"), "auth": oauth(&trapped), "allow_private_urls": true}});
+    assert_eq!(client.json("PUT", &format!("{ADMIN}/connectors/guarded"), &free).unwrap().status, 200);
+    let mut waiting = server.client();
+    std::thread::scope(|scope| {
+        // The trap never answers; that somebody came is enough.
+        scope.spawn(|| tried(&mut waiting, "guarded"));
+        eventually(|| trap.count() > 0);
+    });
 }
 
 /// A channel whose tokens are judged by the keys at a URL.

@@ -42,9 +42,15 @@ impl Reader {
     }
 
     fn node(&mut self, node: &Value, at: &str, scope: &Scope<'_>) -> Option<Filter> {
-        if !node.is_object() {
-            self.mismatch(at, "object", node);
-            return None;
+        match node {
+            // What holds always, or never, as an empty conjunction or disjunction does.
+            Value::Bool(true) => return Some(Filter::And(Vec::new())),
+            Value::Bool(false) => return Some(Filter::Or(Vec::new())),
+            Value::Object(_) => {}
+            _ => {
+                self.mismatch(at, "object", node);
+                return None;
+            }
         }
         let Some((operator, argument)) = single(node) else {
             self.invalid(at, "a filter node has exactly one operator");

@@ -170,6 +170,7 @@ impl Reader {
         let limit = members.get("limit").map(|limit| self.whole(limit, 1, &join(at, "limit")));
         let skip = members.get("skip").map(|skip| self.whole(skip, 0, &join(at, "skip")));
         let include = self.includes(members.get("include"), &join(at, "include"), &scope);
+        self.hidden(fields.as_ref(), include.as_deref(), &join(at, "include"));
         Some(Query {
             source: scope.entity.clone(),
             filter: filter?,
@@ -251,6 +252,18 @@ impl Reader {
             read.extend(self.include(name, include, &join(at, name), scope));
         }
         (read.len() == relations.len()).then_some(read)
+    }
+
+    /// Related rows come under the name of their relation, where a column of that name would be lost.
+    fn hidden(&mut self, fields: Option<&Fields>, include: Option<&[Include]>, at: &str) {
+        let Some(Fields::Only(columns)) = fields else { return };
+        for include in include.into_iter().flatten() {
+            let name = &include.relation.name;
+            if columns.iter().any(|column| column.name == *name) {
+                let message = format!("the rows have a column \"{name}\" too; leave it out of fields");
+                self.invalid(&join(at, name), message);
+            }
+        }
     }
 
     fn include(&mut self, name: &str, include: &Value, at: &str, scope: &Scope<'_>) -> Option<Include> {

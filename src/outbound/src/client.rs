@@ -146,7 +146,7 @@ pub struct Answer {
 
 impl Client {
     /// `GET`, with a body of at most `cap` bytes. A longer one is given up where it passes the cap, whatever length it
-    /// had announced.
+    /// had announced; of an answer that is an error (4xx, 5xx) what came so far stays, for what counts is its status.
     ///
     /// # Errors
     /// Why there is no whole answer.
@@ -197,17 +197,23 @@ impl Client {
         *request.headers_mut() = headers;
         *request.body_mut() = body.map(Into::into);
         let mut response = self.inner.execute(request).await.map_err(|error| failed(&error))?;
-        if response.content_length().is_some_and(|announced| announced > cap as u64) {
+        let status = response.status();
+        let is_error = status.is_client_error() || status.is_server_error();
+        if !is_error && response.content_length().is_some_and(|announced| announced > cap as u64) {
             return Err(too_large());
         }
         let mut body = BytesMut::new();
         while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
-            if chunk.len() > cap - body.len() {
+            let room = cap - body.len();
+            if chunk.len() > room && !is_error {
                 return Err(too_large());
             }
-            body.extend_from_slice(&chunk);
+            body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            if chunk.len() > room {
+                break;
+            }
         }
         let headers = std::mem::take(response.headers_mut());
-        Ok(Answer { status: response.status(), headers, body: body.freeze() })
+        Ok(Answer { status, headers, body: body.freeze() })
     }
 }

@@ -13,6 +13,7 @@ use svc_connectors::{
     QuerySettings, Scope, Settings, WriteSettings,
 };
 use svc_engine::{Engine, Flow, Material, Message, RunOptions, RunOutcome, TaskError};
+use svc_model::WorkflowChecks as _;
 use svc_model::{ConnectorContent, Status, Timestamp, Workflow, WorkflowContent};
 use svc_outbound::{Outbound, Trust};
 use svc_secrets::{Environment, Keyring, Readings};
@@ -184,31 +185,22 @@ impl World {
 
     /// Runs one task of a function, by default with the connector `c`, over a payload.
     pub(crate) async fn task(&self, function: &str, input: Value, payload: Value) -> RunOutcome {
-        let mut input = input;
-        input.as_object_mut().unwrap().entry("connector").or_insert(json!("c"));
-        let tasks = json!([{"id": "t", "name": "T", "function": {"name": function, "input": input}}]);
-        let workflow = Workflow {
-            workflow_id: "w".into(),
-            version: 1,
-            content: WorkflowContent {
-                name: "w".into(),
-                description: None,
-                priority: 0,
-                condition: json!(true),
-                tasks: tasks.as_array().unwrap().clone(),
-                tags: Vec::new(),
-                loop_: None,
-                continue_on_error: false,
-            },
-            status: Status::Active,
-            rollout_percentage: 100,
-            created_at: Timestamp::now(),
-            updated_at: Timestamp::now(),
-        };
+        let workflow = workflow(function, input);
         let material = Material { references: &Readings::default(), declared: &self.engine.declared() };
         let flow = Flow::single(self.engine.compile(&workflow, material).unwrap());
         let metadata = Map::from_iter([("channel".to_owned(), json!("ch"))]);
         self.engine.run(&flow, Message::new(payload, metadata), RunOptions::default()).await
+    }
+
+    /// What an author is told of a task: the place inside its input, and the code.
+    pub(crate) fn problems(&self, function: &str, input: Value) -> Vec<String> {
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        self.engine.check(&workflow(function, input).content, &mut errors, &mut warnings);
+        let told = errors.iter().map(|error| {
+            let place = error.path.strip_prefix("tasks[0].function.input.").unwrap_or(&error.path);
+            format!("{place} {}", error.code.name())
+        });
+        told.collect()
     }
 
     /// What a call writes to `data.api`.
@@ -266,6 +258,30 @@ impl World {
         while self.actors() != due {
             let _ = events.recv().await;
         }
+    }
+}
+
+/// A workflow of one task, by default with the connector `c`.
+fn workflow(function: &str, mut input: Value) -> Workflow {
+    input.as_object_mut().unwrap().entry("connector").or_insert(json!("c"));
+    let tasks = json!([{"id": "t", "name": "T", "function": {"name": function, "input": input}}]);
+    Workflow {
+        workflow_id: "w".into(),
+        version: 1,
+        content: WorkflowContent {
+            name: "w".into(),
+            description: None,
+            priority: 0,
+            condition: json!(true),
+            tasks: tasks.as_array().unwrap().clone(),
+            tags: Vec::new(),
+            loop_: None,
+            continue_on_error: false,
+        },
+        status: Status::Active,
+        rollout_percentage: 100,
+        created_at: Timestamp::now(),
+        updated_at: Timestamp::now(),
     }
 }
 

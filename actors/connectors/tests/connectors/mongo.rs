@@ -107,11 +107,11 @@ fn reads_filter_project_sort_skip_and_page_through_cursors_by_wire_contract() {
         assert_eq!(most.as_array().unwrap().len(), 1000);
         for wrong in [
             json!({"limit": 1001}),
-            json!({"limit": 0}),
-            json!({"limit": -1}),
-            json!({"limit": 1.5}),
+            json!({"limit": {"var": ["payload.none", 0]}}),
+            json!({"limit": {"var": ["payload.none", -1]}}),
+            json!({"limit": {"var": ["payload.none", 1.5]}}),
             json!({"skip": 10_001}),
-            json!({"skip": -1}),
+            json!({"skip": {"var": ["payload.none", -1]}}),
             json!({"filter": {"var": "payload.none"}}),
             json!({"filter": {"_id": {"$oid": "no id"}}}),
             json!({"filter": {"n": u64::MAX}}),
@@ -219,18 +219,25 @@ fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract()
                 json!({"op": "update_one", "filter": {}, "update": {"var": "payload.object"}}),
                 "VALIDATION_ERROR",
             ),
-            (json!({"op": "update_one", "filter": {}, "update": {"a": 1}}), "VALIDATION_ERROR"),
             (
-                json!({"op": "update_one", "filter": {}, "update": {"$set": {"a.$[x]": 1}}}),
+                json!({"op": "update_one", "filter": {}, "update": {"var": "payload.plain"}}),
                 "VALIDATION_ERROR",
             ),
-            (json!({"op": "replace_one", "filter": {}, "document": set}), "VALIDATION_ERROR"),
+            (
+                json!({"op": "update_one", "filter": {}, "update": {"var": "payload.open"}}),
+                "VALIDATION_ERROR",
+            ),
+            (
+                json!({"op": "replace_one", "filter": {}, "document": {"var": "payload.set"}}),
+                "VALIDATION_ERROR",
+            ),
             (json!({"op": "delete_many"}), "VALIDATION_ERROR"),
             (json!({"op": "delete_many", "filter": {"var": "payload.object"}}), "VALIDATION_ERROR"),
             (json!({"op": "update_many", "filter": {}, "update": set}), "VALIDATION_ERROR"),
-            (json!({"op": "delete_many", "filter": {}, "all": true}), "connector_detail"),
+            (json!({"op": "delete_many", "filter": {}, "all": true}), "VALIDATION_ERROR"),
         ] {
-            let payload = json!({"empty": [], "many": vec![json!({}); 1001], "object": {}});
+            let payload = json!({"empty": [], "many": vec![json!({}); 1001], "object": {}, "plain": {"a": 1},
+                "open": {"$set": {"a.$[x]": 1}}, "set": set});
             let error = world.failed("mongo_write", over(&database, input.clone()), payload).await;
             assert_eq!(error.code.name(), code, "{input}: {}", error.message);
         }
@@ -254,6 +261,76 @@ fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract()
             done(world, "mongo_write", over(&database, update(false)), Value::Null).await["matched"],
             0
         );
+    });
+}
+
+#[test]
+fn authors_are_told_the_place_and_the_code() {
+    run(async |world| {
+        let (set, field) = (json!({"$set": {"a": 1}}), json!({"a": 1}));
+        for (input, due) in [
+            (json!({"op": "insert_one", "document": field}), vec![]),
+            (json!({"op": "insert_many", "documents": [{"var": "data.d"}], "ordered": false}), vec![]),
+            (json!({"op": "update_one", "filter": {}, "update": set, "upsert": true}), vec![]),
+            (json!({"op": "update_many", "update": {"var": "data.u"}, "all": true}), vec![]),
+            (
+                json!({"op": "update_one", "filter": {}, "update": {"$set": {"var": "data.s"}},
+                    "array_filters": [{"low": 1}]}),
+                vec![],
+            ),
+            (json!({"op": "delete_many", "all": true}), vec![]),
+            (json!({"op": "merge"}), vec!["op unknown_op"]),
+            (json!({}), vec!["op REQUIRED"]),
+            (json!({"op": "insert_one"}), vec!["document missing_required"]),
+            (
+                json!({"op": "insert_one", "document": field, "filter": {}, "upsert": false}),
+                vec!["filter field_not_applicable", "upsert field_not_applicable"],
+            ),
+            (json!({"op": "insert_many", "documents": []}), vec!["documents INVALID"]),
+            (json!({"op": "update_one", "update": set}), vec!["filter missing_required"]),
+            (
+                json!({"op": "update_one", "filter": {}, "update": set, "ordered": true, "all": true}),
+                vec!["ordered field_not_applicable", "all field_not_applicable"],
+            ),
+            (json!({"op": "update_one", "filter": {}, "update": {}}), vec!["update empty_update"]),
+            (
+                json!({"op": "update_one", "filter": {}, "update": {"a": {"var": "data.a"}}}),
+                vec!["update update_requires_operators"],
+            ),
+            (
+                json!({"op": "update_one", "filter": {}, "update": {"$set": {"a.$[x]": 1}}}),
+                vec!["array_filters unusable_array_filters"],
+            ),
+            (
+                json!({"op": "update_one", "filter": {}, "update": set, "array_filters": [{"x": 1}]}),
+                vec!["array_filters unusable_array_filters"],
+            ),
+            (
+                json!({"op": "replace_one", "filter": {}, "document": set}),
+                vec!["document replace_document_is_plain"],
+            ),
+            (
+                json!({"op": "update_one", "filter": {}, "update": set, "upsert": {"var": "data.u"}}),
+                vec!["upsert TYPE_MISMATCH"],
+            ),
+        ] {
+            assert_eq!(world.problems("mongo_write", over("d", input.clone())), due, "{input}");
+        }
+        for (function, input, due) in [
+            ("mongo_read", json!({"limit": 0, "skip": -1}), vec!["limit INVALID", "skip INVALID"]),
+            ("mongo_read", json!({"limit": 1, "skip": 0}), vec![]),
+            ("mongo_read", json!({"collection": ""}), vec!["collection INVALID"]),
+            (
+                "mongo_aggregate",
+                json!({"pipeline": [{"$currentOp": {}}]}),
+                vec!["pipeline[0] invalid_pipeline"],
+            ),
+        ] {
+            let mut whole = over("d", json!({}));
+            whole.as_object_mut().unwrap().extend(input.as_object().unwrap().clone());
+            assert_eq!(world.problems(function, whole), due, "{input}");
+        }
+        assert_eq!(world.problems("mongo_read", over("", json!({}))), ["database INVALID"], "an empty name");
     });
 }
 

@@ -201,6 +201,65 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
 }
 
 #[test]
+fn what_was_done_in_part_is_no_success_by_wire_contract() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| {
+            let hits = json!({"hits": []});
+            if asked.target.starts_with("/moved/") {
+                return Reply::redirect(307, "/fine/_search");
+            }
+            let answer = match asked.target.split('?').next().unwrap_or_default() {
+                "/late/_search" => json!({"timed_out": true, "hits": hits}),
+                "/lost/_search" => {
+                    json!({"timed_out": false, "_shards": {"total": 5, "failed": 1}, "hits": hits})
+                }
+                "/fine/_search" => {
+                    json!({"timed_out": false, "_shards": {"total": 5, "failed": 0}, "hits": hits})
+                }
+                "/late/_update_by_query" => {
+                    json!({"timed_out": true, "total": 3, "updated": 1, "failures": []})
+                }
+                "/lost/_update_by_query" => {
+                    json!({"total": 3, "updated": 2, "version_conflicts": 1, "failures": []})
+                }
+                "/mute/_update_by_query" => json!({"failures": []}),
+                "/lost/_delete_by_query" => json!({"total": 3, "deleted": 2, "failures": [{"status": 500}]}),
+                _ => json!({"total": 3, "failures": []}),
+            };
+            Reply::new(200, answer.to_string())
+        })
+        .unwrap();
+        connect(world, upstream.url(""), json!({})).await;
+        assert_eq!(done(world, "data_query", query(json!({"source": "fine"})), Value::Null).await, json!([]));
+        for (source, why) in [("late", "timed out"), ("lost", "1 of 5 shards failed")] {
+            let error = world.failed("data_query", query(json!({"source": source})), Value::Null).await;
+            assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
+            assert!(error.message.contains(why), "{}", error.message);
+        }
+        let error = world.failed("data_query", query(json!({"source": "moved"})), Value::Null).await;
+        assert!(error.message.contains("307"), "no redirect is followed: {}", error.message);
+        let last = upstream.requests().pop().unwrap();
+        assert_eq!(last.target, "/moved/_search");
+        let filter = json!({"==": [{"field": "a"}, 1]});
+        for (op, target, why) in [
+            ("update", "late", "1 of 3 documents were updated"),
+            ("update", "lost", "1 changed meanwhile"),
+            ("update", "mute", "does not say how many"),
+            ("delete", "lost", "1 failed"),
+            ("delete", "mute", "does not say how many"),
+        ] {
+            let mut document = json!({"op": op, "target": target, "filter": filter});
+            if op == "update" {
+                document["set"] = json!({"a": 2});
+            }
+            let error = world.failed("data_write", write(document), Value::Null).await;
+            assert_eq!(error.code.name(), "FUNCTION_ERROR", "{op} {target}");
+            assert!(error.message.contains(why), "{}", error.message);
+        }
+    });
+}
+
+#[test]
 fn refusals_limits_and_gates_are_told_apart_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {

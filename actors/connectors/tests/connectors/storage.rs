@@ -198,7 +198,8 @@ fn a_store_in_trouble_is_told_from_one_that_refuses() {
         "/bucket/cut" => Reply::Cut,
         "/bucket/broken" => Reply::new(500, ""),
         "/bucket/" => Reply::new(503, ""),
-        _ => Reply::new(301, ""),
+        "/bucket/here" => Reply::new(200, ""),
+        _ => Reply::redirect(301, "/bucket/here"),
     })
     .unwrap();
     run(async |world| {
@@ -215,7 +216,9 @@ fn a_store_in_trouble_is_told_from_one_that_refuses() {
         }
         let probe = world.probe("c").await;
         assert_eq!(probe.error.as_deref(), Some("it answered with status 503"));
-        assert!(store.requests().iter().all(|asked| asked.method == "HEAD"));
+        let asked = store.requests();
+        assert!(asked.iter().all(|asked| asked.method == "HEAD"));
+        assert!(!asked.iter().any(|asked| asked.target.contains("/here")), "no redirect is followed");
     });
 }
 

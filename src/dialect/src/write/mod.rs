@@ -195,11 +195,11 @@ impl Write {
                 Change::Insert { target, columns, rows, conflict: None, returning }
             }
             Body::Update(set, filter, all) => {
-                let predicate = chosen(filter, with, *all && limits.allow_unfiltered)?;
+                let predicate = chosen(filter, with, *all, limits)?;
                 Change::Update { target, set: set.bind(with)?, predicate, returning }
             }
             Body::Delete(filter, all) => {
-                let predicate = chosen(filter, with, *all && limits.allow_unfiltered)?;
+                let predicate = chosen(filter, with, *all, limits)?;
                 Change::Delete { target, predicate, returning }
             }
             Body::Upsert { rows, target: keys, nothing, set } => {
@@ -217,13 +217,21 @@ impl Write {
 }
 
 /// The rows of an update or delete; all of them only with leave.
-fn chosen(filter: &Filter, with: &Bindings<'_>, all: bool) -> Result<Predicate, Refusal> {
+fn chosen(filter: &Filter, with: &Bindings<'_>, all: All, limits: Limits) -> Result<Predicate, Refusal> {
     let predicate = filter.bind(with, false)?;
-    if predicate == Predicate::True && !all {
-        let why = "every row matches; that takes \"all\": true and the server's write.allow_unfiltered";
-        return Err(Refusal::at("write.filter", why));
+    if predicate != Predicate::True || (all && limits.allow_unfiltered) {
+        return Ok(predicate);
     }
-    Ok(predicate)
+    let why = match (all, limits.allow_unfiltered) {
+        (false, true) => "every row matches; set \"all\": true if that is meant",
+        (true, _) => {
+            "every row matches, which this server does not allow; its setting is write.allow_unfiltered"
+        }
+        (false, false) => {
+            "every row matches; that takes \"all\": true and the server's write.allow_unfiltered"
+        }
+    };
+    Err(Refusal::at("write.filter", why))
 }
 
 impl Rows {

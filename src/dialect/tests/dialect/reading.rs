@@ -60,6 +60,8 @@ fn every_operator_of_the_dialect_is_read() {
         json!({"all": [{"field": "parts"}, {"and": []}]}),
         json!({"==": [field, {"$oid": "5f"}]}),
         json!({"==": [field, {"$date": {"var": "data.d"}}]}),
+        json!({"and": [true, {"!": false}]}),
+        json!(true),
         json!({}),
         json!(null),
     ] {
@@ -100,7 +102,7 @@ fn what_is_no_filter_is_refused_at_its_place() {
         (json!({"missing": [{"field": "a"}]}), "missing[0] TYPE_MISMATCH"),
         (json!({"and": {"==": [field, 1]}}), "and TYPE_MISMATCH"),
         (json!({"and": [{"==": [field, 1]}, {"xor": []}]}), "and[1].xor unknown_op"),
-        (json!({"and": [true]}), "and[0] TYPE_MISMATCH"),
+        (json!({"and": [1]}), "and[0] TYPE_MISMATCH"),
         (json!({"var": "data.filter"}), "var unknown_op"),
         (json!({"param": "p"}), "param INVALID"),
         (json!({"!": [{"and": []}, {"and": []}]}), "! INVALID"),
@@ -152,6 +154,12 @@ fn a_query_has_its_members_and_no_others() {
     );
     assert_eq!(include(json!({"parts": {}})), ["in.query.include.parts.sort missing_required"]);
     assert_eq!(include(json!({"tags": {"sort": [{"name": "asc"}]}})), ["in.query.include.tags INVALID"]);
+    let mut hiding = shop();
+    hiding["entities"]["t"]["columns"]["parts"] = json!({});
+    let both = json!({"source": "t", "include": {"parts": {"sort": [{"size": "asc"}]}}});
+    assert_eq!(problems(both, hiding.clone()), ["in.query.include.parts INVALID"], "one name for two things");
+    let one = json!({"source": "t", "fields": ["a"], "include": {"parts": {"sort": [{"size": "asc"}]}}});
+    assert_eq!(problems(one, hiding), [""; 0]);
     let filtered = json!({"parts": {"sort": [{"size": "asc"}], "filter": {}}});
     assert_eq!(include(filtered), ["in.query.include.parts.filter UNKNOWN_FIELD"]);
     let several = json!({"source": "t", "limit": 0, "skip": -1, "filter": {"and": [{"x": 1}, {"y": 2}]}});

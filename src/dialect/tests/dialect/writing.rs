@@ -103,6 +103,7 @@ fn every_row_is_meant_only_with_both_switches() {
     for filter in [
         json!(null),
         json!({}),
+        json!(true),
         json!({"and": []}),
         json!({"!": {"or": []}}),
         json!({"!": {"in": [field, {"var": "data.none"}]}}),
@@ -116,8 +117,17 @@ fn every_row_is_meant_only_with_both_switches() {
                 write
             };
             let run = |all, limits| bound(write(all), Value::Null, json!([]), limits);
-            for (all, limits) in [(false, LIMITS), (true, LIMITS), (false, allowed)] {
-                assert!(run(all, limits).unwrap_err().starts_with("write.filter: "), "{filter}");
+            for (all, limits, named) in [
+                (false, LIMITS, vec!["\"all\"", "write.allow_unfiltered"]),
+                (true, LIMITS, vec!["write.allow_unfiltered"]),
+                (false, allowed, vec!["\"all\""]),
+            ] {
+                let why = run(all, limits).unwrap_err();
+                assert!(
+                    why.starts_with("write.filter: ") && named.iter().all(|name| why.contains(name)),
+                    "{why}"
+                );
+                assert_eq!(named.len(), why.matches("\"all\"").count() + why.matches("write.allow").count());
             }
             assert!(run(true, allowed).is_ok());
         }

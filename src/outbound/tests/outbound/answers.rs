@@ -54,6 +54,18 @@ async fn the_cap_holds_whatever_length_is_announced() {
 }
 
 #[tokio::test]
+async fn an_error_keeps_its_status_however_long_it_is() {
+    let server = HttpsServer::start(Behaviour::Down).unwrap();
+    for (status, announced) in [(400, true), (503, false), (404, true)] {
+        let framing = if announced { "content-length: 500000" } else { "connection: close" };
+        let head = format!("HTTP/1.1 {status} No\r\n{framing}\r\n\r\n");
+        server.behave(Behaviour::Raw([head.into_bytes(), vec![b'x'; 200_000]].concat()));
+        let answer = ask(&server, 100_000, PATIENCE).await.unwrap();
+        assert_eq!((answer.status.as_u16(), answer.body.len()), (status, 100_000));
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_is_an_answer_and_is_not_followed() {
     let (server, target) =
         (HttpsServer::start(Behaviour::Down).unwrap(), HttpsServer::start(body(1)).unwrap());

@@ -18,10 +18,23 @@ pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Resu
     let call = es::search(select).map_err(|refusal| refused(&refusal, &base.connector))?;
     let answer = exchange(base, extent, "read", &call).await?;
     let mut answer = parsed(base, &answer)?;
+    whole_search(&answer).map_err(|why| failed(base, &why))?;
     let Some(Value::Array(hits)) = answer.pointer_mut("/hits/hits").map(Value::take) else {
         return Err(failed(base, "the answer of Elasticsearch has no hits"));
     };
     Ok(hits.into_iter().map(|hit| es::row(&select.fields, hit)).collect())
+}
+
+/// Refuses what a search found of a part of the index: rows that are missing would look like rows that are not there.
+fn whole_search(answer: &Value) -> Result<(), String> {
+    let (failed, all) = (&answer["_shards"]["failed"], &answer["_shards"]["total"]);
+    if failed.as_u64().is_some_and(|failed| failed > 0) {
+        return Err(format!("the search is not whole: {failed} of {all} shards failed"));
+    }
+    if answer["timed_out"] == true {
+        return Err("the search is not whole: it timed out".to_owned());
+    }
+    Ok(())
 }
 
 /// Writes rows.
@@ -105,19 +118,15 @@ fn whole(output: Value) -> Written {
 
 /// What the answer to a write says.
 fn written(expects: Expects, answer: &Value) -> Result<Written, String> {
-    let count = |name: &str| answer[name].as_u64().unwrap_or(0);
     match expects {
         Expects::Items => items(answer),
-        Expects::Updated | Expects::Deleted => {
-            let failures = answer["failures"].as_array().map_or(0, Vec::len);
-            if failures > 0 || answer["timed_out"] == true {
-                let (done, all) = (count("updated") + count("deleted"), count("total"));
-                return Err(format!("{done} of {all} documents were written, {failures} failed"));
-            }
-            if expects == Expects::Deleted {
-                return Ok(whole(json!({"status": "ok", "deleted": count("deleted")})));
-            }
-            Ok(whole(json!({"status": "ok", "matched": count("total"), "modified": count("updated")})))
+        Expects::Updated => {
+            let (updated, matched) = counts(answer, "updated")?;
+            Ok(whole(json!({"status": "ok", "matched": matched, "modified": updated})))
+        }
+        Expects::Deleted => {
+            let (deleted, _) = counts(answer, "deleted")?;
+            Ok(whole(json!({"status": "ok", "deleted": deleted})))
         }
         Expects::One { .. } => match answer["result"].as_str() {
             Some("created") => {
@@ -130,6 +139,21 @@ fn written(expects: Expects, answer: &Value) -> Result<Written, String> {
         },
         Expects::Hits => Err("the answer of Elasticsearch is that of a search".to_owned()),
     }
+}
+
+/// How many documents a query wrote, and how many it matched.
+fn counts(answer: &Value, name: &str) -> Result<(u64, u64), String> {
+    let done = answer[name].as_u64();
+    let done =
+        done.ok_or_else(|| format!("the answer of Elasticsearch does not say how many were {name}"))?;
+    let all = answer["total"].as_u64().unwrap_or(done);
+    let conflicts = answer["version_conflicts"].as_u64().unwrap_or(0);
+    let failures = answer["failures"].as_array().map_or(0, Vec::len);
+    if conflicts > 0 || failures > 0 || answer["timed_out"] == true {
+        let what = format!("{done} of {all} documents were {name}");
+        return Err(format!("{what}; {conflicts} changed meanwhile, {failures} failed"));
+    }
+    Ok((done, all))
 }
 
 /// What became of each document of a bulk request.

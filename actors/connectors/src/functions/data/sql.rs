@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use svc_dialect::sql::{self, Flavour};
-use svc_dialect::{Change, Extent, Operation, Select, Write};
+use svc_dialect::{Change, Extent, Operation, Refusal, Select, Write};
 use svc_engine::{ErrorCode, TaskError};
 use svc_model::config::connector::Database;
 use tokio::time::timeout;
@@ -28,6 +28,12 @@ pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Resu
     let limit = kind::<SqlDriver>(&base.connector, &loaded)?.settings.query_timeout;
     let reading = async {
         let mut rows = rows(base, extent, select).await?;
+        if let Some(hidden) = select.include.iter().find(|one| holds(&rows, &one.relation.name)) {
+            let place = format!("query.include.{}", hidden.relation.name);
+            let refusal =
+                Refusal::at(&place, "the rows have a column of that name; name the fields you want");
+            return Err(refused(&refusal, &base.connector));
+        }
         let related = related(base, select, &rows).await?;
         sql::attach(&mut rows, select, related);
         Ok(rows)
@@ -36,6 +42,11 @@ pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Resu
         let message = format!("connector '{}': not done within {} ms", base.connector, limit.as_millis());
         Err(TaskError::new(ErrorCode::Timeout, message))
     })
+}
+
+/// Whether rows have a column of this name already.
+fn holds(rows: &[Value], name: &str) -> bool {
+    rows.first().is_some_and(|row| row.get(name).is_some())
 }
 
 async fn rows(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {

@@ -6,7 +6,7 @@ use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 
 use super::bound::{Bound, Place};
-use super::common::{Target, allowed, documents};
+use super::common::{Target, allowed, check_names, documents};
 use super::pipeline;
 use crate::drivers::mongo::{self, MongoSettings, Operation};
 use crate::functions::{QuerySettings, input};
@@ -26,6 +26,7 @@ impl MongoAggregate {
 
 impl Function for MongoAggregate {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        check_names(input, at, errors);
         let given = input.get("pipeline").filter(|value| value.is_array() || value.is_object());
         if let Some(pipeline) = given {
             pipeline::check(pipeline, &format!("{at}.pipeline"), errors);

@@ -97,9 +97,7 @@ impl Bound {
 impl Node {
     fn compile(source: &Value, template: &dyn Fn(&Value) -> Template) -> Self {
         match source {
-            Value::Object(map) if map.len() == 1 && map.contains_key("var") => {
-                Self::Brought(template(source))
-            }
+            source if is_var(source) => Self::Brought(template(source)),
             Value::Object(map) => {
                 let fields: Vec<_> =
                     map.iter().map(|(key, value)| (key.clone(), Self::compile(value, template))).collect();
@@ -170,6 +168,11 @@ impl Place {
             },
         }
     }
+}
+
+/// Whether an authored value is left to the message.
+pub(super) fn is_var(source: &Value) -> bool {
+    source.as_object().is_some_and(|map| map.len() == 1 && map.contains_key("var"))
 }
 
 fn refused(at: &str, operator: &str) -> TaskError {

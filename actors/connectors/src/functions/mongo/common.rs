@@ -1,11 +1,13 @@
 //! What the functions over collections have in common: where they go, and how JSON and documents turn into each other.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use bson::{Bson, Document};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svc_engine::catalogue::Entry;
 use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
+use svc_model::FieldError;
 
 use crate::drivers::mongo::{Item, MongoDriver, MongoSettings, Operation, Outcome, Run};
 use crate::functions::call::{ask, channel_of, guarded};
@@ -66,23 +68,44 @@ impl Target {
         TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", self.connector))
     }
 
-    /// A whole number of at most `most`.
+    /// A whole number within bounds.
     pub(super) fn number(
         &self,
         cx: &TaskCx<'_>,
         name: &str,
-        least: u64,
-        most: u64,
+        bounds: RangeInclusive<u64>,
     ) -> Result<Option<u64>, TaskError> {
         let Some(value) = self.inputs.get(cx, name)? else { return Ok(None) };
-        let whole = whole(&value).filter(|number| (least..=most).contains(number));
-        let wrong =
-            || TaskError::validation(format!("{name}: must be a whole number from {least} to {most}"));
+        let whole = whole(&value).filter(|number| bounds.contains(number));
+        let wrong = || {
+            let (least, most) = (bounds.start(), bounds.end());
+            TaskError::validation(format!("{name}: must be a whole number from {least} to {most}"))
+        };
         whole.map(Some).ok_or_else(wrong)
     }
+}
 
-    pub(super) fn flag(&self, cx: &TaskCx<'_>, name: &str) -> Result<bool, TaskError> {
-        Ok(self.inputs.get(cx, name)?.and_then(|value| value.as_bool()).unwrap_or(false))
+/// Adds what is wrong with the names of a database and a collection.
+pub(super) fn check_names(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    for name in ["database", "collection"] {
+        if input.get(name).is_some_and(|value| value == "") {
+            errors.push(FieldError::invalid(format!("{at}.{name}"), "this must not be empty"));
+        }
+    }
+}
+
+/// Adds what is wrong with a number that is written out; how large it may be is the server's to say when it runs.
+pub(super) fn check_number(
+    input: &Map<String, Value>,
+    at: &str,
+    name: &str,
+    least: u64,
+    errors: &mut Vec<FieldError>,
+) {
+    let written = input.get(name).filter(|value| value.is_number());
+    if written.is_some_and(|value| whole(value).is_none_or(|number| number < least)) {
+        let why = format!("must be a whole number of at least {least}");
+        errors.push(FieldError::invalid(format!("{at}.{name}"), why));
     }
 }
 

@@ -6,9 +6,9 @@
 mod aggregate;
 mod bound;
 mod common;
+mod content;
 mod pipeline;
 mod read;
-mod update;
 mod write;
 
 pub(crate) use aggregate::MongoAggregate;

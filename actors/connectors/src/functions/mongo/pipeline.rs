@@ -1,7 +1,7 @@
 //! Which stages a pipeline may have. Their names are literal, so all is known when a task is stored.
 
 use serde_json::{Map, Value};
-use svc_model::FieldError;
+use svc_model::{FieldCode, FieldError};
 
 /// Stages that read.
 const READS: [&str; 29] = [
@@ -98,7 +98,7 @@ fn nested(name: &str, body: &Value, at: &str, errors: &mut Vec<FieldError>) {
 }
 
 fn problem(at: &str, why: &str, errors: &mut Vec<FieldError>) {
-    errors.push(FieldError::invalid(at, format!("invalid_pipeline: {why}")));
+    errors.push(FieldError::new(at, FieldCode::InvalidPipeline, why));
 }
 
 #[cfg(test)]

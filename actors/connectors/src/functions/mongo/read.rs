@@ -1,11 +1,12 @@
 //! `mongo_read`: documents of a collection.
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_model::FieldError;
 
 use super::bound::{Bound, Place};
-use super::common::{Target, allowed, document};
+use super::common::{Target, allowed, check_names, check_number, document};
 use crate::drivers::mongo::{self, Find, Operation};
 use crate::functions::{QuerySettings, input};
 use crate::handle::Connectors;
@@ -23,6 +24,12 @@ impl MongoRead {
 }
 
 impl Function for MongoRead {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        check_names(input, at, errors);
+        check_number(input, at, "limit", 1, errors);
+        check_number(input, at, "skip", 0, errors);
+    }
+
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
         let table = input::table("mongo_read")?;
         Ok(Box::new(MongoReadTask {
@@ -53,8 +60,8 @@ impl MongoReadTask {
             filter: bound("filter", &self.filter)?.unwrap_or_default(),
             projection: bound("projection", &self.projection)?,
             sort: bound("sort", &self.sort)?,
-            limit: self.target.number(cx, "limit", 1, self.settings.max_limit)?,
-            skip: self.target.number(cx, "skip", 0, self.settings.max_skip)?.unwrap_or(0),
+            limit: self.target.number(cx, "limit", 1..=self.settings.max_limit)?,
+            skip: self.target.number(cx, "skip", 0..=self.settings.max_skip)?.unwrap_or(0),
         })
     }
 }

@@ -3,12 +3,12 @@
 use bson::Document;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::{CompileCx, ErrorCode, Function, Outcome, Task, TaskCx, TaskError};
-use svc_model::FieldError;
+use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_model::{FieldCode, FieldError};
 
-use super::bound::{Bound, Place};
-use super::common::{Target, allowed, document, documents, extended, inserted};
-use super::update;
+use super::bound::{Bound, Place, is_var};
+use super::common::{Target, allowed, check_names, document, documents, extended, inserted};
+use super::content;
 use crate::drivers::mongo::{self, Operation};
 use crate::functions::{WriteSettings, input};
 use crate::handle::Connectors;
@@ -23,6 +23,32 @@ impl MongoWrite {
     pub(crate) fn new(connectors: Connectors, settings: WriteSettings) -> Self {
         Self { connectors, settings }
     }
+
+    /// Checks what no message changes; how many documents are too many is the server's to say when it runs.
+    fn written_out(op: Op, input: &Map<String, Value>) -> Result<(), FieldError> {
+        let object = |name| input.get(name).filter(|value| !is_var(value)).and_then(Value::as_object);
+        match op {
+            Op::Update { .. } => {
+                object("update").map_or(Ok(()), content::operators)?;
+                let filters = match input.get("array_filters") {
+                    None | Some(Value::Null) => Some(Value::Array(Vec::new())),
+                    Some(_) => input::fixed(input, "array_filters"),
+                };
+                match (input::fixed(input, "update"), filters) {
+                    (Some(Value::Object(update)), Some(Value::Array(filters))) => {
+                        content::identifiers(&update, &filters)
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Op::Replace => object("document").map_or(Ok(()), content::plain),
+            Op::InsertMany => {
+                let documents = input.get("documents").and_then(Value::as_array);
+                documents.map_or(Ok(()), |documents| content::batch(documents, u64::MAX))
+            }
+            Op::InsertOne | Op::Delete { .. } => Ok(()),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,29 +61,30 @@ enum Op {
 }
 
 impl Op {
+    const ALL: [(&str, Self); 7] = [
+        ("insert_one", Self::InsertOne),
+        ("insert_many", Self::InsertMany),
+        ("update_one", Self::Update { many: false }),
+        ("update_many", Self::Update { many: true }),
+        ("replace_one", Self::Replace),
+        ("delete_one", Self::Delete { many: false }),
+        ("delete_many", Self::Delete { many: true }),
+    ];
+
     fn named(name: &str) -> Option<Self> {
-        Some(match name {
-            "insert_one" => Self::InsertOne,
-            "insert_many" => Self::InsertMany,
-            "update_one" => Self::Update { many: false },
-            "update_many" => Self::Update { many: true },
-            "replace_one" => Self::Replace,
-            "delete_one" => Self::Delete { many: false },
-            "delete_many" => Self::Delete { many: true },
-            _ => return None,
-        })
+        Self::ALL.iter().find(|(known, _)| *known == name).map(|(_, op)| *op)
     }
 
-    /// Inputs that must be there, and those that may be: but for these, what says what is written has no use.
+    /// Inputs that must be there, and those that may be; the others of [`OF_SOME`] have no use.
     const fn inputs(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Self::InsertOne => (&["document"], &[]),
-            Self::InsertMany => (&["documents"], &[]),
-            Self::Update { many: false } => (&["filter", "update"], &["array_filters"]),
-            Self::Update { many: true } => (&["update"], &["filter", "array_filters"]),
-            Self::Replace => (&["filter", "document"], &[]),
+            Self::InsertMany => (&["documents"], &["ordered"]),
+            Self::Update { many: false } => (&["filter", "update"], &["array_filters", "upsert"]),
+            Self::Update { many: true } => (&["update"], &["filter", "array_filters", "upsert", "all"]),
+            Self::Replace => (&["filter", "document"], &["upsert"]),
             Self::Delete { many: false } => (&["filter"], &[]),
-            Self::Delete { many: true } => (&[], &["filter"]),
+            Self::Delete { many: true } => (&[], &["filter", "all"]),
         }
     }
 
@@ -70,29 +97,34 @@ impl Op {
     }
 }
 
-/// Inputs that say what is written.
-const CONTENT: [&str; 5] = ["document", "documents", "filter", "update", "array_filters"];
+/// Inputs that belong to some operations.
+const OF_SOME: [&str; 8] =
+    ["document", "documents", "filter", "update", "array_filters", "upsert", "ordered", "all"];
 
 impl Function for MongoWrite {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let name = input.get("op").and_then(Value::as_str).unwrap_or_default();
-        let Some(op) = Op::named(name) else { return };
+        check_names(input, at, errors);
+        let Some(name) = input.get("op").and_then(Value::as_str) else { return };
+        let Some(op) = Op::named(name) else {
+            let known: Vec<_> = Op::ALL.iter().map(|(name, _)| *name).collect();
+            let message = format!("unknown op; known: {}", known.join(", "));
+            let unknown = FieldError::new(format!("{at}.op"), FieldCode::UnknownOp, message);
+            return errors.push(unknown.with_expected(known).with_got(name));
+        };
         let (required, optional) = op.inputs();
-        for input_name in CONTENT {
+        for input_name in OF_SOME {
             let given = input.get(input_name).is_some_and(|value| !value.is_null());
             let path = format!("{at}.{input_name}");
             if required.contains(&input_name) && !given {
-                errors.push(FieldError::required(path));
+                let message = format!("{name} needs {input_name}");
+                errors.push(FieldError::new(path, FieldCode::MissingRequired, message));
             } else if given && !required.contains(&input_name) && !optional.contains(&input_name) {
-                errors.push(FieldError::invalid(
-                    path,
-                    format!("{input_name} is no input of mongo_write {name}"),
-                ));
+                let message = format!("{input_name} is no input of {name}");
+                errors.push(FieldError::new(path, FieldCode::FieldNotApplicable, message));
             }
         }
-        if input.get("update").and_then(Value::as_object).is_some_and(Map::is_empty) {
-            let why = "empty_update: name at least one operator, such as $set";
-            errors.push(FieldError::invalid(format!("{at}.update"), why));
+        if let Err(problem) = Self::written_out(op, input) {
+            errors.push(FieldError { path: format!("{at}.{}", problem.path), ..problem });
         }
     }
 
@@ -106,6 +138,7 @@ impl Function for MongoWrite {
             filter: Bound::compile(input, "filter", Place::Query, cx),
             update: Bound::compile(input, "update", Place::Update, cx),
             array_filters: Bound::compile(input, "array_filters", Place::Query, cx),
+            upsert: flag("upsert").unwrap_or(false),
             ordered: flag("ordered").unwrap_or(true),
             all: flag("all").unwrap_or(false),
             settings: self.settings,
@@ -119,42 +152,44 @@ struct MongoWriteTask {
     filter: Option<Bound>,
     update: Option<Bound>,
     array_filters: Option<Bound>,
+    upsert: bool,
     ordered: bool,
     all: bool,
     settings: WriteSettings,
 }
 
 impl MongoWriteTask {
-    fn operation(&self, cx: &TaskCx<'_>, upsert: bool) -> Result<Operation, TaskError> {
+    fn operation(&self, cx: &TaskCx<'_>) -> Result<Operation, TaskError> {
+        let upsert = self.upsert;
         Ok(match self.op {
             Op::InsertOne => {
                 let inserted = document("document", self.target.inputs.require(cx, "document")?)?;
                 Operation::Insert { documents: vec![inserted], ordered: true }
             }
             Op::InsertMany => {
-                let documents = documents("documents", self.target.inputs.require(cx, "documents")?)?;
-                let most = self.settings.max_rows;
-                if documents.is_empty() || documents.len() as u64 > most {
-                    let why = format!("documents: {} of them, 1 to {most} can be inserted", documents.len());
-                    return Err(TaskError::validation(why));
-                }
-                Operation::Insert { documents, ordered: self.ordered }
+                let batch = self.target.inputs.require(cx, "documents")?;
+                held(batch.as_array(), |batch| content::batch(batch, self.settings.max_rows))?;
+                Operation::Insert { documents: documents("documents", batch)?, ordered: self.ordered }
             }
             Op::Update { many } => {
-                let update = bound(self.update.as_ref(), "update", cx)?;
-                let array_filters = match &self.array_filters {
-                    Some(filters) => documents("array_filters", filters.resolve(cx)?)?,
-                    None => Vec::new(),
-                };
-                update::check(&update, &array_filters)?;
-                Operation::Update { filter: self.filter(cx, many)?, update, array_filters, upsert, many }
+                let update = resolved(self.update.as_ref(), cx, Map::new().into())?;
+                let array_filters = resolved(self.array_filters.as_ref(), cx, Value::Array(Vec::new()))?;
+                held(update.as_object(), content::operators)?;
+                held(update.as_object().zip(array_filters.as_array()), |(update, filters)| {
+                    content::identifiers(update, filters)
+                })?;
+                Operation::Update {
+                    filter: self.filter(cx, many)?,
+                    update: document("update", update)?,
+                    array_filters: documents("array_filters", array_filters)?,
+                    upsert,
+                    many,
+                }
             }
             Op::Replace => {
-                let document = document("document", self.target.inputs.require(cx, "document")?)?;
-                if let Some(key) = document.keys().find(|key| key.starts_with('$')) {
-                    let why = format!("document: \"{key}\" is an operator; use update_one for those");
-                    return Err(TaskError::validation(why));
-                }
+                let replacement = self.target.inputs.require(cx, "document")?;
+                held(replacement.as_object(), content::plain)?;
+                let document = document("document", replacement)?;
                 Operation::Replace { filter: self.filter(cx, false)?, document, upsert }
             }
             Op::Delete { many } => Operation::Delete { filter: self.filter(cx, many)?, many },
@@ -163,7 +198,7 @@ impl MongoWriteTask {
 
     /// Which documents. An empty filter of several is a mistake unless two parties say that it is meant.
     fn filter(&self, cx: &TaskCx<'_>, many: bool) -> Result<Document, TaskError> {
-        let filter = bound(self.filter.as_ref(), "filter", cx)?;
+        let filter = document("filter", resolved(self.filter.as_ref(), cx, Map::new().into())?)?;
         if !many || !filter.is_empty() {
             return Ok(filter);
         }
@@ -171,9 +206,9 @@ impl MongoWriteTask {
             return Err(TaskError::validation("filter: it is empty; set all: true to write every document"));
         }
         if !self.settings.allow_unfiltered {
-            let why =
-                "this server does not allow writes of every document; its setting is write.allow_unfiltered";
-            return Err(TaskError::new(ErrorCode::ConnectorDetail, why));
+            let why = "filter: it is empty, and this server does not allow writes of every document; \
+                       its setting is write.allow_unfiltered";
+            return Err(TaskError::validation(why));
         }
         Ok(filter)
     }
@@ -200,19 +235,23 @@ impl MongoWriteTask {
     }
 }
 
-fn bound(bound: Option<&Bound>, name: &str, cx: &TaskCx<'_>) -> Result<Document, TaskError> {
-    let Some(bound) = bound else { return Ok(Document::new()) };
-    document(name, bound.resolve(cx)?)
+/// An input for one message, or what stands for one that is not given.
+fn resolved(bound: Option<&Bound>, cx: &TaskCx<'_>, absent: Value) -> Result<Value, TaskError> {
+    bound.map_or(Ok(absent), |bound| bound.resolve(cx))
+}
+
+/// Checks a value of the right type; one of another type is refused where it is turned into a document.
+fn held<T>(value: Option<T>, check: impl FnOnce(T) -> Result<(), FieldError>) -> Result<(), TaskError> {
+    value.map_or(Ok(()), check).map_err(content::at_run_time)
 }
 
 impl Task for MongoWriteTask {
     fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
         Box::pin(async move {
-            let upsert = self.target.flag(cx, "upsert")?;
-            let operation = self.operation(cx, upsert)?;
+            let operation = self.operation(cx)?;
             let answer = self.target.run(cx, operation, |settings| {
                 allowed(settings, self.op.gate())?;
-                if upsert { allowed(settings, "upsert") } else { Ok(()) }
+                if self.upsert { allowed(settings, "upsert") } else { Ok(()) }
             });
             let (result, outcome) = self.result(answer.await?)?;
             cx.write(&self.target.output, result)?;

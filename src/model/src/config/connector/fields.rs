@@ -157,10 +157,20 @@ pub(super) fn split_port(text: &str) -> (&str, Option<&str>) {
     }
 }
 
+/// What a URL has between its scheme and its path.
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
+}
+
+/// Whether a URL has a user or a password before its host.
+pub(super) fn has_credentials(url: &str) -> bool {
+    !is_open(url) && authority(url).contains('@')
+}
+
 /// The hosts a URL names: between credentials and path, apart by commas.
 pub(super) fn hosts(url: &str) -> impl Iterator<Item = &str> {
-    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
-    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority(url);
     let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
     hosts.split(',').map(|host| split_port(host).0).filter(|host| !host.is_empty())
 }

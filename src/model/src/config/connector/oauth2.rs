@@ -97,6 +97,9 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<OAuth2, FieldError> {
     let kind = chosen(block, "grant", &GRANTS)?;
     let grant = block.string("grant")?.ok_or_else(|| block.missing("grant"))?;
     let token_url = fields::url(block, "token_url", &["http", "https"])?;
+    if fields::has_credentials(&token_url) {
+        return Err(block.invalid("token_url", "credentials belong in client_id and client_secret"));
+    }
     let client_id = fields::filled(block, "client_id")?;
     let client_secret = SecretText::new(block.required_string("client_secret")?);
     let given_auth = chosen(block, "client_auth", &CLIENT_AUTHS)?;
@@ -244,6 +247,7 @@ mod tests {
             (json!({"grant": "password"}), "grant"),
             (json!({"grant": null}), "grant"),
             (json!({"token_url": "ftp://id.example"}), "token_url"),
+            (json!({"token_url": "https://id:swordfish@id.example/token"}), "token_url"),
             (json!({"client_id": " "}), "client_id"),
             (json!({"client_secret": null}), "client_secret"),
             (json!({"client_auth": "jwt"}), "client_auth"),
