@@ -1,4 +1,4 @@
-//! The runtime that drives every connection, and the actor threads over it.
+//! The runtime that drives connections, and the actor threads, over it or with a runtime of their own.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +9,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::service::StartError;
 
-/// One multi-thread runtime. A connection's driver task dies with the runtime that opened it, so every actor that owns
-/// one sits on an arbiter over this.
+/// One multi-thread runtime, and actor threads. A connection's driver task dies with the runtime that opened it, so every
+/// actor that owns one sits on an arbiter of these.
 #[derive(Debug)]
 pub(crate) struct Io {
     handle: Handle,
@@ -36,13 +36,23 @@ impl Io {
 
     /// One more actor thread.
     pub(crate) fn arbiter(&self) -> Result<Placement, StartError> {
+        let runtime = self.runtime.clone();
+        self.begin(|| {
+            Arbiter::try_with_tokio_rt(move || runtime.ok_or_else(|| io::Error::other("it has ended")))
+        })
+    }
+
+    /// One more actor thread, which drives the connections of its actors itself. An answer of a peer wakes that thread and
+    /// then the caller; over the shared runtime it would wake a thread of the runtime first.
+    pub(crate) fn driving_arbiter(&self) -> Result<Placement, StartError> {
+        self.begin(Arbiter::try_new)
+    }
+
+    fn begin(&self, arbiter: impl FnOnce() -> io::Result<Arbiter>) -> Result<Placement, StartError> {
         if System::try_current().is_none() {
             return Err(StartError::Tree("the service must be started within an actix system".to_owned()));
         }
-        let runtime = self.runtime.clone();
-        let arbiter =
-            Arbiter::try_with_tokio_rt(move || runtime.ok_or_else(|| io::Error::other("it has ended")))
-                .map_err(StartError::system("cannot start an actor thread"))?;
+        let arbiter = arbiter().map_err(StartError::system("cannot start an actor thread"))?;
         let handle = arbiter.handle();
         self.lock().push(arbiter);
         Ok(Placement::On(handle))

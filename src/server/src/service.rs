@@ -177,7 +177,7 @@ impl Service {
             memory_cache: settings::memory_cache(&config),
             kafka: settings::kafka(&config, &options.environment),
         };
-        let connectors = ground.connectors(reached, calls, io.arbiter()?).await?;
+        let connectors = ground.connectors(reached, calls, io.driving_arbiter()?).await?;
         settings::check_connectors(&config, &connectors)?;
         let engine = svc_functions::register(engine, Arc::clone(&key_sets));
         let engine = svc_connectors::register(engine, &connectors, settings::calls(&config));

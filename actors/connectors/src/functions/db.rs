@@ -9,7 +9,7 @@ use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskE
 use super::call::{channel_of, gate, guarded};
 use super::input::{self, text};
 use super::sql::run;
-use crate::drivers::sql::{Run, Statement};
+use crate::drivers::sql::{Run, Statement, Together};
 use crate::handle::Connectors;
 
 /// `db_read`.
@@ -96,7 +96,7 @@ impl DbTask {
         let outcomes = run(&self.connectors, &self.connector, |settings| {
             gate(&settings.gates, operation, &self.connector)?;
             let statement = Statement { sql: self.query.clone(), params: params.to_vec() };
-            Ok(Run { statements: vec![statement], cap })
+            Ok(Run { statements: vec![statement], cap, together: Together::default() })
         });
         let outcome = outcomes.await?.into_iter().next().unwrap_or_default();
         Ok(match self.operation {

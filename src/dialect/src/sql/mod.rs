@@ -12,7 +12,7 @@ mod writer;
 use serde_json::Value;
 
 pub use change::change;
-pub use include::{attach, include, keys};
+pub use include::{attach, include};
 pub use select::select;
 
 /// A way of writing SQL.

@@ -4,6 +4,7 @@ use super::writer::Writer;
 use super::{Flavour, Statement};
 use crate::query::{Fields, Select, Sort};
 use crate::refusal::Refusal;
+use crate::schema::Column;
 
 /// The statement that reads the rows, without what comes along. Each included relation adds a column with its key, which
 /// [`attach`](super::attach) takes out again.
@@ -16,19 +17,10 @@ pub fn select(select: &Select, flavour: Flavour) -> Result<Statement, Refusal> {
     writer.push("SELECT ");
     writer.fields(&table, &select.fields)?;
     for (nth, included) in select.include.iter().enumerate() {
-        writer.push(", ").column(&table, &included.relation.local);
+        writer.push(", ").key(&table, &included.relation.local);
         writer.push(" AS ").name(&key_column(select, nth));
     }
-    writer.push(" FROM ").name(&select.source.physical).push(" AS ").push(&table);
-    writer.filtered(&table, &select.predicate)?;
-    if !select.sort.is_empty() {
-        writer.push(" ORDER BY ");
-        writer.order(&table, &select.sort)?;
-    }
-    writer.push(" LIMIT ").number(select.limit);
-    if select.skip > 0 {
-        writer.push(" OFFSET ").number(select.skip);
-    }
+    writer.rows(&table, select)?;
     writer.finish()
 }
 
@@ -47,6 +39,39 @@ pub(super) fn unused(fields: &Fields, wanted: &str) -> String {
 }
 
 impl Writer {
+    /// Which rows of a read, from `FROM` to the end. Rows that the order leaves equal are told apart by the keys of what
+    /// comes along, so that two statements that cut them off at the limit agree on the keys.
+    pub(super) fn rows(&mut self, table: &str, select: &Select) -> Result<(), Refusal> {
+        self.push(" FROM ").name(&select.source.physical).push(" AS ").push(table);
+        self.filtered(table, &select.predicate)?;
+        let mut order: Vec<Sort> = select.sort.clone();
+        let descending = order.last().is_some_and(|last| last.descending);
+        for column in select.include.iter().map(|included| &included.relation.local) {
+            if order.iter().all(|sort| sort.column.physical != column.physical) {
+                order.push(Sort { column: column.clone(), descending });
+            }
+        }
+        if !order.is_empty() {
+            self.push(" ORDER BY ");
+            self.order(table, &order)?;
+        }
+        self.push(" LIMIT ").number(select.limit);
+        if select.skip > 0 {
+            self.push(" OFFSET ").number(select.skip);
+        }
+        Ok(())
+    }
+
+    /// A column as a text that only equal values of it share, whatever its type.
+    pub(super) fn key(&mut self, table: &str, column: &Column) -> &mut Self {
+        let (before, after) = match self.flavour {
+            Flavour::Postgres => ("CAST(", " AS text)"),
+            Flavour::MySql => ("HEX(CAST(", " AS BINARY))"),
+            Flavour::Sqlite => ("quote(", ")"),
+        };
+        self.push(before).column(table, column).push(after)
+    }
+
     pub(super) fn fields(&mut self, table: &str, fields: &Fields) -> Result<(), Refusal> {
         match fields {
             Fields::All => {

@@ -147,29 +147,44 @@ fn relations_are_asked_for_by_exists() {
 
 #[test]
 fn related_rows_come_in_a_second_statement_and_go_where_they_belong() {
-    let select = bound(json!({"source": "client", "fields": ["name"],
+    let select = bound(json!({"source": "client", "fields": ["name"], "sort": [{"name": "desc"}],
+                              "filter": {"==": [{"field": "name"}, "x"]},
                               "include": {"orders": {"fields": ["total"], "sort": [{"total": "desc"}], "limit": 2}}}));
     let read = sql::select(&select, Flavour::Sqlite).unwrap();
-    assert_eq!(read.sql, "SELECT t0.`name` AS `name`, t0.`id` AS `svc_key_0` FROM `clients` AS t0 LIMIT 100");
-    let mut rows = vec![
-        json!({"name": "a", "svc_key_0": 1}),
-        json!({"name": "b", "svc_key_0": null}),
-        json!({"name": "c", "svc_key_0": 2.0}),
-        json!({"name": "d", "svc_key_0": 1}),
-    ];
-    let keys = sql::keys(&rows, &select, 0);
-    assert_eq!(keys, [json!(1), json!(2.0)]);
-    let related = sql::include(&select.include[0], &keys, Flavour::Sqlite).unwrap();
+    let rows = |table: &str| {
+        format!(
+            "FROM `clients` AS {table} WHERE {table}.`name` = ? COLLATE BINARY \
+             ORDER BY {table}.`name` DESC, {table}.`id` DESC LIMIT 100"
+        )
+    };
+    assert_eq!(
+        read.sql,
+        format!("SELECT t0.`name` AS `name`, quote(t0.`id`) AS `svc_key_0` {}", rows("t0")),
+        "a second statement cuts equal rows off where the first did"
+    );
+    let related = sql::include(&select, 0, Flavour::Sqlite).unwrap();
     assert_eq!(
         related.sql,
-        "SELECT * FROM (SELECT t1.`total` AS `total`, t1.`client_id` AS `svc_key`, ROW_NUMBER() OVER \
-         (PARTITION BY t1.`client_id` ORDER BY t1.`total` DESC) AS `svc_rank` FROM `orders` AS t1 \
-         WHERE t1.`client_id` COLLATE BINARY IN (?, ?)) AS t0 WHERE t0.`svc_rank` <= 2 ORDER BY t0.`svc_rank`"
+        format!(
+            "SELECT * FROM (SELECT t1.`total` AS `total`, t2.`svc_key` AS `svc_key`, ROW_NUMBER() OVER \
+             (PARTITION BY t2.`svc_key` ORDER BY t1.`total` DESC) AS `svc_rank` FROM (SELECT DISTINCT t3.* FROM \
+             (SELECT t4.`id` AS `svc_local`, quote(t4.`id`) AS `svc_key` {}) AS t3) AS t2 \
+             JOIN `orders` AS t1 ON t1.`client_id` = t2.`svc_local`) AS t0 \
+             WHERE t0.`svc_rank` <= 2 ORDER BY t0.`svc_rank`",
+            rows("t4")
+        )
     );
+    assert_eq!((read.params, related.params), (vec![json!("x")], vec![json!("x")]));
+    let mut rows = vec![
+        json!({"name": "a", "svc_key_0": "1"}),
+        json!({"name": "b", "svc_key_0": null}),
+        json!({"name": "c", "svc_key_0": "'1'"}),
+        json!({"name": "d", "svc_key_0": "1"}),
+    ];
     let found = vec![
-        json!({"total": 9, "svc_key": 1, "svc_rank": 1}),
-        json!({"total": 8, "svc_key": 2, "svc_rank": 1}),
-        json!({"total": 7, "svc_key": 1, "svc_rank": 2}),
+        json!({"total": 9, "svc_key": "1", "svc_rank": 1}),
+        json!({"total": 8, "svc_key": "'1'", "svc_rank": 1}),
+        json!({"total": 7, "svc_key": "1", "svc_rank": 2}),
     ];
     sql::attach(&mut rows, &select, vec![found]);
     assert_eq!(

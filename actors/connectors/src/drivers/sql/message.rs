@@ -14,6 +14,18 @@ pub(crate) struct Run {
     pub(crate) statements: Vec<Statement>,
     /// Most rows of one statement; `None` where its rows are not wanted.
     pub(crate) cap: Option<usize>,
+    /// What several statements are to each other.
+    pub(crate) together: Together,
+}
+
+/// What the statements of one transaction are to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Together {
+    /// They write: all of them, or none.
+    #[default]
+    AllOrNothing,
+    /// They read, and see the same state of the database.
+    OneView,
 }
 
 /// One statement, with the placeholders of its database.
@@ -87,7 +99,11 @@ impl SqlError {
 impl Run {
     /// The smallest question.
     pub(super) fn ping() -> Self {
-        Self { statements: vec![Statement { sql: "SELECT 1".to_owned(), params: Vec::new() }], cap: Some(1) }
+        Self {
+            statements: vec![Statement { sql: "SELECT 1".to_owned(), params: Vec::new() }],
+            cap: Some(1),
+            together: Together::default(),
+        }
     }
 
     /// Refuses what would leave a connection changed for whoever uses it next.

@@ -18,6 +18,6 @@ mod sqlite;
 mod value;
 
 pub(crate) use actor::SqlDriver;
-pub(crate) use message::{Outcome, Run, SqlError, Statement};
+pub(crate) use message::{Outcome, Run, SqlError, Statement, Together};
 pub(crate) use probe::probe;
 pub(crate) use settings::SqlSettings;

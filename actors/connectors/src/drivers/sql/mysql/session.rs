@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, check_count};
+use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
 
 /// How long the server may take to hear of a cancellation.
 const CANCEL: Duration = Duration::from_secs(5);
@@ -54,7 +54,7 @@ impl Session {
             Cancel { armed: true, id: self.conn.id(), options: self.options.clone(), io: self.io.clone() };
         let outcome = match run.statements.as_slice() {
             [statement] => self.one(statement, run.cap).await.map(|outcome| vec![outcome]),
-            statements => self.together(statements, run.cap).await,
+            _ => self.together(run).await,
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         self.used = Instant::now();
@@ -62,16 +62,16 @@ impl Session {
         outcome
     }
 
-    async fn together(
-        &mut self,
-        statements: &[Statement],
-        cap: Option<usize>,
-    ) -> Result<Vec<Outcome>, SqlError> {
+    async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
         let plain = |error: Error| error::running(&error);
-        self.conn.query_drop("START TRANSACTION").await.map_err(plain)?;
-        let mut outcomes = Vec::with_capacity(statements.len());
-        for statement in statements {
-            match self.one(statement, cap).await {
+        let begin = match run.together {
+            Together::AllOrNothing => "START TRANSACTION",
+            Together::OneView => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
+        };
+        self.conn.query_drop(begin).await.map_err(plain)?;
+        let mut outcomes = Vec::with_capacity(run.statements.len());
+        for statement in &run.statements {
+            match self.one(statement, run.cap).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => {
                     if error.leaves_clean() {

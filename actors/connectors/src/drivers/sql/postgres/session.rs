@@ -11,7 +11,7 @@ use tokio_postgres::{CancelToken, Client, Error, Statement as Prepared};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, check_count};
+use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
 
 /// Statements kept prepared; one more, and all are forgotten.
 const PREPARED: usize = 200;
@@ -48,7 +48,7 @@ impl Session {
         };
         let outcome = match run.statements.as_slice() {
             [statement] => self.alone(statement, run.cap).await.map(|outcome| vec![outcome]),
-            statements => self.together(statements, run.cap).await,
+            _ => self.together(run).await,
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         cancel.end(self.busy);
@@ -67,16 +67,16 @@ impl Session {
         }
     }
 
-    async fn together(
-        &mut self,
-        statements: &[Statement],
-        cap: Option<usize>,
-    ) -> Result<Vec<Outcome>, SqlError> {
+    async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
         let plain = |error: Error| error::running(&error, &[]);
-        self.client.batch_execute("BEGIN").await.map_err(plain)?;
-        let mut outcomes = Vec::with_capacity(statements.len());
-        for statement in statements {
-            match self.one(statement, cap).await {
+        let begin = match run.together {
+            Together::AllOrNothing => "BEGIN",
+            Together::OneView => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
+        };
+        self.client.batch_execute(begin).await.map_err(plain)?;
+        let mut outcomes = Vec::with_capacity(run.statements.len());
+        for statement in &run.statements {
+            match self.one(statement, run.cap).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(failed) => {
                     if matches!(failed, Failed::Outdated(_)) {

@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::connect::Manager;
 use super::{error, read};
-use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, check_count};
+use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
 
 /// Steps of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 1000;
@@ -70,8 +70,13 @@ fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlEr
     if let [statement] = run.statements.as_slice() {
         return one(connection, statement, run.cap).map(|outcome| vec![outcome]);
     }
-    // One that reads first and writes later could not wait for another writer.
-    connection.execute_batch("BEGIN IMMEDIATE").map_err(failed)?;
+    connection
+        .execute_batch(match run.together {
+            // One that reads first and writes later could not wait for another writer.
+            Together::AllOrNothing => "BEGIN IMMEDIATE",
+            Together::OneView => "BEGIN",
+        })
+        .map_err(failed)?;
     let outcomes = run.statements.iter().map(|statement| one(connection, statement, run.cap));
     let outcomes = outcomes.collect::<Result<Vec<_>, _>>()?;
     connection.execute_batch("COMMIT").map_err(failed)?;

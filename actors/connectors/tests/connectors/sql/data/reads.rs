@@ -111,6 +111,78 @@ fn relations_choose_rows_and_come_along() {
 }
 
 #[test]
+fn rows_come_along_by_keys_of_every_type() {
+    kit::run(async |world| {
+        for mut base in Base::all() {
+            base.connect(world, json!({})).await;
+            let hex = |bytes: &str| match base.kind {
+                Kind::Postgres => format!("'\\x{bytes}'"),
+                Kind::MariaDb | Kind::Sqlite => format!("x'{bytes}'"),
+            };
+            // The type of both keys, two keys that are easily taken for one another, and one that no row has.
+            let (decimal, binary) = match base.kind {
+                Kind::Postgres => ("NUMERIC(30,0)", "BYTEA"),
+                Kind::MariaDb => ("DECIMAL(30)", "BINARY(16)"),
+                Kind::Sqlite => ("BIGINT", "BLOB"),
+            };
+            let mut types = vec![
+                (decimal, ["123456789012345901".into(), "123456789012345902".into()]),
+                ("BIGINT", ["9007199254740992".into(), "9007199254740993".into()]),
+                (binary, [hex("ff00ff00ff00ff00ff00ff00ff00ff00"), hex("ff00ff00ff00ff00ff00ff00ff00ff01")]),
+                ("VARCHAR(40)", ["'ff'".into(), "'FF'".into()]),
+            ];
+            if base.kind == Kind::Postgres {
+                types.extend([
+                    ("CHAR(5)", ["'a'".to_owned(), "'b'".to_owned()]),
+                    (
+                        "UUID",
+                        [
+                            "'00000000-0000-0000-0000-000000000001'".into(),
+                            "'00000000-0000-0000-0000-000000000002'".into(),
+                        ],
+                    ),
+                    (
+                        "TIMESTAMPTZ",
+                        ["'2024-01-01 00:00:00.000001Z'".into(), "'2024-01-01 00:00:00.000002Z'".into()],
+                    ),
+                ]);
+            }
+            for (n, (kind, [one, other])) in types.into_iter().enumerate() {
+                let collate = if base.kind == Kind::MariaDb && kind.starts_with("VARCHAR") {
+                    "COLLATE utf8mb4_bin"
+                } else {
+                    ""
+                };
+                for statement in [
+                    format!("CREATE TABLE parents{n} (id INT PRIMARY KEY, k {kind} {collate})"),
+                    format!("CREATE TABLE children{n} (id INT PRIMARY KEY, k {kind} {collate})"),
+                    format!("INSERT INTO parents{n} VALUES (1, {one}), (2, {other}), (3, NULL), (4, {one})"),
+                    format!(
+                        "INSERT INTO children{n} VALUES (11, {one}), (12, {other}), (13, NULL), (14, {other})"
+                    ),
+                ] {
+                    write(world, &statement, json!([])).await.unwrap();
+                }
+                let (parents, children) = (format!("parents{n}"), format!("children{n}"));
+                let schema = json!({"unmapped": "identity", "entities": {
+                    "p": {"physical": parents, "columns": {}, "relations": {"of": {"to": children, "local": "k", "foreign": "k"}}}}});
+                let document = json!({"source": "p", "fields": ["id"], "sort": [{"id": "asc"}],
+                    "include": {"of": {"fields": ["id"], "sort": [{"id": "asc"}]}}});
+                let input = json!({"query": document, "schema": schema});
+                let of = |ids: &[i64]| ids.iter().map(|id| json!({"id": id})).collect::<Vec<_>>();
+                assert_eq!(
+                    run(world, "data_query", input, Value::Null).await.unwrap(),
+                    json!([{"id": 1, "of": of(&[11])}, {"id": 2, "of": of(&[12, 14])}, {"id": 3, "of": []},
+                        {"id": 4, "of": of(&[11])}]),
+                    "{kind} of {:?}",
+                    base.kind
+                );
+            }
+        }
+    });
+}
+
+#[test]
 fn texts_are_compared_with_case_whatever_the_column_says() {
     kit::run(async |world| {
         for mut base in Base::all() {
