@@ -173,9 +173,13 @@ impl Connectors {
         self.shared.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
     }
 
-    /// Whether a connector is in use and leads to MongoDB.
-    pub fn is_mongodb(&self, name: &str) -> bool {
-        self.find(name).is_ok_and(|loaded| matches!(loaded.driver, Driver::Mongo(_)))
+    /// Whether a database connector leads to MongoDB; `None` for one that is not in use, or is no database.
+    pub fn is_mongodb(&self, name: &str) -> Option<bool> {
+        match self.find(name).ok()?.driver {
+            Driver::Mongo(_) => Some(true),
+            Driver::Sql(_) => Some(false),
+            _ => None,
+        }
     }
 
     /// Tries a stored connector out, loaded afresh, whether it is in use or not.

@@ -18,6 +18,8 @@ pub struct ConnectorUse {
     pub accepts: &'static [&'static str],
     /// Whether the function speaks SQL to its database, and nothing else.
     pub speaks_sql: bool,
+    /// Whether the function speaks to MongoDB, and to nothing else.
+    pub speaks_mongodb: bool,
     /// Whether the task names a `database`.
     pub names_database: bool,
 }
@@ -70,7 +72,8 @@ fn task(function: &str, input: &Value, path: &str, found: &mut Dependencies) {
             function: function.to_owned(),
             accepts: accepts(function),
             speaks_sql: matches!(function, "db_read" | "db_write"),
-            names_database: input["database"].is_string(),
+            speaks_mongodb: function.starts_with("mongo_"),
+            names_database: input["database"].as_str().is_some_and(|name| !name.is_empty()),
         });
     }
 }
@@ -128,7 +131,8 @@ mod tests {
                 ("tasks[1].tasks[0].function.input.connector", "docs", &["db"][..]),
             ]
         );
-        assert!(found.connectors[1].names_database);
+        let docs = &found.connectors[1];
+        assert!(docs.names_database && docs.speaks_mongodb && !docs.speaks_sql);
         assert_eq!((found.channels, found.has_dynamic_channel_calls), (vec!["audit".to_owned()], true));
     }
 }

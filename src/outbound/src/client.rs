@@ -146,7 +146,8 @@ pub struct Answer {
 
 impl Client {
     /// `GET`, with a body of at most `cap` bytes. A longer one is given up where it passes the cap, whatever length it
-    /// had announced; of an answer that is an error (4xx, 5xx) what came so far stays, for what counts is its status.
+    /// had announced. What counts of an answer that is no success is its status: of its body what came stays, whatever
+    /// becomes of the rest.
     ///
     /// # Errors
     /// Why there is no whole answer.
@@ -198,18 +199,24 @@ impl Client {
         *request.body_mut() = body.map(Into::into);
         let mut response = self.inner.execute(request).await.map_err(|error| failed(&error))?;
         let status = response.status();
-        let is_error = status.is_client_error() || status.is_server_error();
-        if !is_error && response.content_length().is_some_and(|announced| announced > cap as u64) {
+        let must_be_whole = status.is_success();
+        if must_be_whole && response.content_length().is_some_and(|announced| announced > cap as u64) {
             return Err(too_large());
         }
         let mut body = BytesMut::new();
-        while let Some(chunk) = response.chunk().await.map_err(|error| failed(&error))? {
+        loop {
+            let chunk = match response.chunk().await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => break,
+                Err(error) if must_be_whole => return Err(failed(&error)),
+                Err(_) => break,
+            };
             let room = cap - body.len();
-            if chunk.len() > room && !is_error {
-                return Err(too_large());
-            }
             body.extend_from_slice(&chunk[..chunk.len().min(room)]);
             if chunk.len() > room {
+                if must_be_whole {
+                    return Err(too_large());
+                }
                 break;
             }
         }

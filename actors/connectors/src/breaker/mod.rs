@@ -35,6 +35,8 @@ pub(crate) enum Verdict {
     Success,
     /// The backend is in trouble.
     Failure,
+    /// The backend is there and refuses: no failure that counts, and enough to trust it again.
+    Answered,
     /// It says nothing about the backend.
     Neutral,
 }

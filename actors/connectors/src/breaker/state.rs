@@ -87,7 +87,9 @@ impl Breaker {
             (Phase::Closed { failures }, Verdict::Failure) => {
                 (Phase::Closed { failures: failures + 1 }, false)
             }
-            (Phase::HalfOpen { .. }, Verdict::Success) if probe => (Phase::Closed { failures: 0 }, false),
+            (Phase::HalfOpen { .. }, Verdict::Success | Verdict::Answered) if probe => {
+                (Phase::Closed { failures: 0 }, false)
+            }
             (Phase::HalfOpen { .. }, Verdict::Failure) if probe => (Phase::Open { since: now }, true),
             (Phase::HalfOpen { .. }, Verdict::Neutral) if probe => {
                 (Phase::HalfOpen { probing: false }, false)

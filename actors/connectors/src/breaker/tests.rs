@@ -51,6 +51,19 @@ async fn after_the_recovery_time_one_call_decides() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_backend_that_answers_no_is_there() {
+    let breakers = breakers(2, 10);
+    for verdict in [Verdict::Failure, Verdict::Answered] {
+        assert!(!call(&breakers, verdict));
+    }
+    assert!(call(&breakers, Verdict::Failure), "only a success forgets failures");
+    advance(RECOVERY).await;
+    let probe = breakers.admit("ch", "c").unwrap();
+    assert!(!probe.settle(Verdict::Answered));
+    assert_eq!(state(&breakers), BreakerState::Closed);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_call_from_before_decides_nothing() {
     let breakers = breakers(1, 10);
     let early = [breakers.admit("ch", "c").unwrap(), breakers.admit("ch", "c").unwrap()];

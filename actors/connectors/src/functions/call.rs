@@ -46,6 +46,7 @@ pub(crate) async fn guarded<T>(
     let verdict = match &outcome {
         Ok(_) => Verdict::Success,
         Err(error) if error.retryable() => Verdict::Failure,
+        Err(error) if error.code == ErrorCode::Http => Verdict::Answered,
         Err(_) => Verdict::Neutral,
     };
     if pass.settle(verdict) {

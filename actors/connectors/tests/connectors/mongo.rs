@@ -233,11 +233,12 @@ fn what_may_not_be_written_is_refused_before_anything_is_sent_by_wire_contract()
             ),
             (json!({"op": "delete_many"}), "VALIDATION_ERROR"),
             (json!({"op": "delete_many", "filter": {"var": "payload.object"}}), "VALIDATION_ERROR"),
+            (json!({"op": "delete_many", "filter": {"var": "payload.every"}}), "VALIDATION_ERROR"),
             (json!({"op": "update_many", "filter": {}, "update": set}), "VALIDATION_ERROR"),
             (json!({"op": "delete_many", "filter": {}, "all": true}), "VALIDATION_ERROR"),
         ] {
             let payload = json!({"empty": [], "many": vec![json!({}); 1001], "object": {}, "plain": {"a": 1},
-                "open": {"$set": {"a.$[x]": 1}}, "set": set});
+                "open": {"$set": {"a.$[x]": 1}}, "set": set, "every": {"$or": [{"_id": {"$exists": true}}]}});
             let error = world.failed("mongo_write", over(&database, input.clone()), payload).await;
             assert_eq!(error.code.name(), code, "{input}: {}", error.message);
         }

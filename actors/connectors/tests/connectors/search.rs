@@ -216,6 +216,8 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
                 "/fine/_search" => {
                     json!({"timed_out": false, "_shards": {"total": 5, "failed": 0}, "hits": hits})
                 }
+                "/mute/_bulk" => json!({"errors": false, "items": []}),
+                "/index/_bulk" => json!({"errors": false, "items": [{"index": {"_id": "a", "status": 201}}]}),
                 "/late/_update_by_query" => {
                     json!({"timed_out": true, "total": 3, "updated": 1, "failures": []})
                 }
@@ -240,6 +242,10 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
         assert!(error.message.contains("307"), "no redirect is followed: {}", error.message);
         let last = upstream.requests().pop().unwrap();
         assert_eq!(last.target, "/moved/_search");
+        let insert = |target: &str| write(json!({"op": "insert", "target": target, "values": {"a": 1}}));
+        let error = world.failed("data_write", insert("mute"), Value::Null).await;
+        assert!(error.message.contains("does not say what became of 1 documents"), "{}", error.message);
+        assert_eq!(done(world, "data_write", insert("index"), Value::Null).await["ids"], json!(["a"]));
         let filter = json!({"==": [{"field": "a"}, 1]});
         for (op, target, why) in [
             ("update", "late", "1 of 3 documents were updated"),

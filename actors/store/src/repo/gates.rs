@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
+use svc_model::config::connector::Database;
 use svc_model::{ChannelContent, FieldError, Issue, Protocol, ServiceError};
 
 use crate::conn::{Conn, on};
@@ -23,10 +24,13 @@ pub struct ConnectorNeed {
     pub accepts: Vec<String>,
     /// Whether the function speaks SQL, which MongoDB does not.
     pub speaks_sql: bool,
+    /// Whether the function speaks to MongoDB alone.
+    pub speaks_mongodb: bool,
     /// Whether the task names a `database`, which a MongoDB connector cannot do without.
     pub names_database: bool,
-    /// Whether the connector is in use, and is MongoDB: what is stored may be encrypted, or a reference.
-    pub is_mongodb: bool,
+    /// Whether the connector leads to MongoDB, if that is known of one in use: what is stored may be encrypted, or a
+    /// reference.
+    pub is_mongodb: Option<bool>,
 }
 
 /// What the activation of a workflow depends on.
@@ -99,8 +103,11 @@ pub(super) async fn workflow(conn: &mut Conn, gates: &WorkflowGates) -> Result<V
                 let accepted = need.accepts.join(", ");
                 Some(format!("connector '{}' is of type '{kind}', accepted: {accepted}", need.connector))
             }
-            Some((_, config)) if need.is_mongodb || is_mongodb(&config) => mongodb_objection(need),
-            Some(_) => None,
+            Some((_, config)) => match need.is_mongodb.or_else(|| is_mongodb(&config)) {
+                Some(true) => mongodb_objection(need),
+                Some(false) => sql_objection(need),
+                None => None,
+            },
         };
         objections.extend(objection.map(|message| Objection::invalid(&need.field, message)));
     }
@@ -119,8 +126,15 @@ fn mongodb_objection(need: &ConnectorNeed) -> Option<String> {
     (!need.names_database).then_some(named)
 }
 
-fn is_mongodb(config: &str) -> bool {
-    json::value(config)["connection_string"].as_str().is_some_and(|target| target.starts_with("mongodb"))
+fn sql_objection(need: &ConnectorNeed) -> Option<String> {
+    let remedy = "use db_read and db_write, or data_query and data_write";
+    need.speaks_mongodb.then(|| format!("connector '{}' is a SQL database: {remedy}", need.connector))
+}
+
+/// Whether a stored config leads to MongoDB, if it says where it leads at all.
+fn is_mongodb(config: &str) -> Option<bool> {
+    Database::of(json::value(config)["connection_string"].as_str()?)
+        .map(|database| database == Database::Mongo)
 }
 
 pub(super) async fn channel(

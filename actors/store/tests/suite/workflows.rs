@@ -126,7 +126,9 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     let workflows = store.workflows();
     db.execute(
         "INSERT INTO connectors (id, name, connector_type, config_json) VALUES
-         ('1', 'api', 'http', '{}'), ('2', 'mongo', 'db', '{\"connection_string\": \"mongodb://h\"}')",
+         ('1', 'api', 'http', '{}'), ('2', 'mongo', 'db', '{\"connection_string\": \"mongodb://h\"}'),
+         ('3', 'sql', 'db', '{\"connection_string\": \"postgres://h/d\"}'),
+         ('4', 'open', 'db', '{\"connection_string\": \"env://URL\"}')",
     )
     .await
     .unwrap();
@@ -135,8 +137,9 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
         connector: connector.into(),
         accepts: vec![accepts.into()],
         speaks_sql: false,
+        speaks_mongodb: false,
         names_database: false,
-        is_mongodb: false,
+        is_mongodb: None,
     };
     let gates = |connectors| WorkflowGates { connectors };
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
@@ -152,15 +155,21 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     assert_eq!(open.errors, []);
     // What speaks SQL has no use for it, and what is stored does not always say what it is.
     let speaks_sql = ConnectorNeed { speaks_sql: true, ..named };
-    let hidden = ConnectorNeed { is_mongodb: true, ..need("api", "http") };
-    let report =
-        workflows.check_status("w", Status::Active, None, gates(vec![speaks_sql, hidden])).await.unwrap();
+    let hidden = ConnectorNeed { is_mongodb: Some(true), ..need("api", "http") };
+    let documents = |connector| ConnectorNeed { speaks_mongodb: true, ..need(connector, "db") };
+    let loaded = ConnectorNeed { is_mongodb: Some(false), ..documents("open") };
+    let wrong = gates(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
+    let report = workflows.check_status("w", Status::Active, None, wrong).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
-    assert_eq!(fields, ["tasks.mongo", "tasks.api"]);
+    assert_eq!(
+        fields,
+        ["tasks.mongo", "tasks.api", "tasks.sql", "tasks.open"],
+        "of the open one once: where it is loaded"
+    );
     let right = gates(vec![need("api", "http")]);
     workflows.set_status("w", Status::Active, None, right, any()).await.unwrap();
     let (connectors, total) = store.connectors().list(Filter::default(), Page::default()).await.unwrap();
-    assert_eq!((connectors[0].content.name.as_str(), connectors.len(), total), ("api", 2, 2));
+    assert_eq!((connectors[0].content.name.as_str(), connectors.len(), total), ("api", 4, 4));
     assert_eq!(store.connectors().get("2").await.unwrap().unwrap().content.connector_type, "db");
 }
 

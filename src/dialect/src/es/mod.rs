@@ -53,7 +53,10 @@ pub enum Expects {
     /// Hits.
     Hits,
     /// What became of each document.
-    Items,
+    Items {
+        /// How many were sent.
+        sent: usize,
+    },
     /// How many were changed.
     Updated,
     /// How many are gone.
@@ -142,7 +145,14 @@ pub fn request(change: &Change) -> Result<Call, Refusal> {
                 lines.push(json!({"create": id.map_or_else(|| json!({}), |id| json!({ID: id}))}));
                 lines.push(Value::Object(source));
             }
-            call("POST", target, &["_bulk"], "refresh=wait_for", Body::Lines(lines), Expects::Items)
+            call(
+                "POST",
+                target,
+                &["_bulk"],
+                "refresh=wait_for",
+                Body::Lines(lines),
+                Expects::Items { sent: rows.len() },
+            )
         }
         Change::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
             let [row] = rows.as_slice() else {

@@ -147,7 +147,7 @@ fn rows_are_inserted_in_bulk() {
         json!({"create": {"_id": "x"}}),
         json!({"total": {"$where": 1}}),
     ];
-    assert_eq!((call.body, call.expects), (Body::Lines(lines.to_vec()), Expects::Items));
+    assert_eq!((call.body, call.expects), (Body::Lines(lines.to_vec()), Expects::Items { sent: 2 }));
 }
 
 #[test]

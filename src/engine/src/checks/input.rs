@@ -9,6 +9,8 @@ use crate::path::Path;
 
 /// Inputs written in the portable dialect, whose nodes look like operators and are not.
 const DIALECT: [&str; 2] = ["query", "write"];
+/// What in them is stored as it is.
+const STORED: [&str; 2] = ["values", "set"];
 
 impl Check<'_, '_> {
     pub(super) fn input(&mut self, entry: &Entry, input: &Map<String, Value>, at: &str) {
@@ -121,7 +123,11 @@ impl Check<'_, '_> {
                 }
             }
         }
-        if field.resolvable && !DIALECT.contains(&field.name) && field.kind != Kind::String {
+        if DIALECT.contains(&field.name) {
+            for name in STORED {
+                value.get(name).into_iter().for_each(|stored| self.computed(&format!("{at}.{name}"), stored));
+            }
+        } else if field.resolvable && field.kind != Kind::String {
             self.computed(at, value);
         }
     }

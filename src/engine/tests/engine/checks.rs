@@ -150,6 +150,9 @@ fn an_operator_where_only_var_folds_is_warned_about() {
     let dialect =
         json!({"connector": "c", "query": {"filter": {"==": [{"field": "a"}, 1]}}, "output": "data.x"});
     assert!(!input("data_query", dialect).warnings.iter().any(|field| field.contains("input")));
+    let stored =
+        json!({"connector": "c", "write": {"op": "insert", "target": "t", "values": {"a": {"+": [1, 2]}}}});
+    assert_eq!(input("data_write", stored).warnings, ["tasks[0].function.input.write.values.a"]);
 }
 
 #[test]

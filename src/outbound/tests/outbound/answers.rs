@@ -54,9 +54,18 @@ async fn the_cap_holds_whatever_length_is_announced() {
 }
 
 #[tokio::test]
+async fn an_error_keeps_its_status_though_its_body_breaks_off() {
+    let server = HttpsServer::start(Behaviour::Down).unwrap();
+    let head = b"HTTP/1.1 401 No\r\ncontent-length: 500\r\n\r\n0123456789".to_vec();
+    server.behave(Behaviour::Raw(head));
+    let answer = ask(&server, 1000, PATIENCE).await.unwrap();
+    assert_eq!((answer.status.as_u16(), &answer.body[..]), (401, &b"0123456789"[..]));
+}
+
+#[tokio::test]
 async fn an_error_keeps_its_status_however_long_it_is() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
-    for (status, announced) in [(400, true), (503, false), (404, true)] {
+    for (status, announced) in [(400, true), (503, false), (302, true)] {
         let framing = if announced { "content-length: 500000" } else { "connection: close" };
         let head = format!("HTTP/1.1 {status} No\r\n{framing}\r\n\r\n");
         server.behave(Behaviour::Raw([head.into_bytes(), vec![b'x'; 200_000]].concat()));

@@ -50,6 +50,7 @@ impl Authored for Workflow {
             connector: one.connector,
             accepts: one.accepts.iter().map(|kind| (*kind).to_owned()).collect(),
             speaks_sql: one.speaks_sql,
+            speaks_mongodb: one.speaks_mongodb,
             names_database: one.names_database,
         });
         Ok(WorkflowGates { connectors: connectors.collect() })

@@ -119,7 +119,7 @@ fn whole(output: Value) -> Written {
 /// What the answer to a write says.
 fn written(expects: Expects, answer: &Value) -> Result<Written, String> {
     match expects {
-        Expects::Items => items(answer),
+        Expects::Items { sent } => items(sent, answer),
         Expects::Updated => {
             let (updated, matched) = counts(answer, "updated")?;
             Ok(whole(json!({"status": "ok", "matched": matched, "modified": updated})))
@@ -157,13 +157,14 @@ fn counts(answer: &Value, name: &str) -> Result<(u64, u64), String> {
 }
 
 /// What became of each document of a bulk request.
-fn items(answer: &Value) -> Result<Written, String> {
-    let Some(items) = answer["items"].as_array() else {
-        return Err("the answer of Elasticsearch has no items".to_owned());
+fn items(sent: usize, answer: &Value) -> Result<Written, String> {
+    let Some(items) = answer["items"].as_array().filter(|items| items.len() == sent) else {
+        return Err(format!("the answer of Elasticsearch does not say what became of {sent} documents"));
     };
     let (mut ids, mut report, mut failure) = (Vec::new(), Vec::new(), None);
     for (index, item) in items.iter().enumerate() {
-        let created = &item["create"];
+        // Under the name of what was done.
+        let created = item.as_object().and_then(|item| item.values().next()).unwrap_or(&Value::Null);
         if created["error"].is_null() && created["status"].as_u64().is_some_and(|status| status < 300) {
             ids.push(created["_id"].clone());
             report.push(json!({"index": index, "status": "ok", "id": created["_id"]}));

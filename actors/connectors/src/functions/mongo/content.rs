@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use bson::{Bson, Document, doc};
 use serde_json::{Map, Value};
 use svc_engine::TaskError;
 use svc_model::{FieldCode, FieldError};
@@ -84,6 +85,34 @@ pub(super) fn batch(documents: &[Value], most: u64) -> Result<(), FieldError> {
     }
 }
 
+/// Whether every document matches a filter, whatever is in it, as far as its shape tells.
+pub(super) fn matches_all(filter: &Document) -> bool {
+    filter.iter().all(|(key, condition)| match key.as_str() {
+        "$and" => parts(condition).all(matches_all),
+        "$or" => parts(condition).any(matches_all),
+        "$nor" => parts(condition).all(matches_none),
+        "$expr" => *condition == Bson::Boolean(true),
+        // No document is without one.
+        "_id" => *condition == doc! {"$exists": true}.into() || *condition == doc! {"$ne": null}.into(),
+        "$comment" => true,
+        _ => false,
+    })
+}
+
+fn matches_none(filter: &Document) -> bool {
+    filter.iter().any(|(key, condition)| match key.as_str() {
+        "$and" => parts(condition).any(matches_none),
+        "$or" => parts(condition).all(matches_none),
+        "$nor" => parts(condition).any(matches_all),
+        "$expr" => *condition == Bson::Boolean(false),
+        _ => false,
+    })
+}
+
+fn parts(condition: &Bson) -> impl Iterator<Item = &Document> {
+    condition.as_array().into_iter().flatten().filter_map(Bson::as_document)
+}
+
 /// The identifiers in the paths of an update: `a.$[this].b`.
 fn named(update: &Map<String, Value>) -> BTreeSet<&str> {
     let bodies = update.values().filter_map(Value::as_object);
@@ -150,6 +179,33 @@ mod tests {
         assert_eq!(code(plain(&map(json!({"a": 1, "$set": {}})))), Some("replace_document_is_plain"));
         let of = |count| code(batch(&vec![json!({}); count], 2));
         assert_eq!([of(0), of(1), of(2), of(3)], [Some("INVALID"), None, None, Some("INVALID")]);
+    }
+
+    #[test]
+    fn a_filter_that_leaves_nothing_out_is_known_in_any_dress() {
+        for all in [
+            doc! {},
+            doc! {"$and": [{}]},
+            doc! {"$and": [{}, {"$or": [{"a": 1}, {}]}]},
+            doc! {"$nor": [{"$nor": [{}]}]},
+            doc! {"$nor": [{"$and": [{"a": 1}, {"$expr": false}]}]},
+            doc! {"_id": {"$exists": true}},
+            doc! {"_id": {"$ne": null}, "$comment": "all"},
+            doc! {"$expr": true},
+        ] {
+            assert!(matches_all(&all), "{all}");
+        }
+        for some in [
+            doc! {"a": 1},
+            doc! {"$or": [{"a": 1}]},
+            doc! {"$and": [{}, {"a": 1}]},
+            doc! {"$nor": [{"a": 1}]},
+            doc! {"$nor": [{}]},
+            doc! {"_id": {"$exists": false}},
+            doc! {"_id": 1},
+        ] {
+            assert!(!matches_all(&some), "{some}");
+        }
     }
 
     #[test]

@@ -196,17 +196,18 @@ impl MongoWriteTask {
         })
     }
 
-    /// Which documents. An empty filter of several is a mistake unless two parties say that it is meant.
+    /// Which documents. A filter of several that every document matches is a mistake unless two parties say that it is meant.
     fn filter(&self, cx: &TaskCx<'_>, many: bool) -> Result<Document, TaskError> {
         let filter = document("filter", resolved(self.filter.as_ref(), cx, Map::new().into())?)?;
-        if !many || !filter.is_empty() {
+        if !many || !content::matches_all(&filter) {
             return Ok(filter);
         }
         if !self.all {
-            return Err(TaskError::validation("filter: it is empty; set all: true to write every document"));
+            let why = "filter: every document matches; set all: true if that is meant";
+            return Err(TaskError::validation(why));
         }
         if !self.settings.allow_unfiltered {
-            let why = "filter: it is empty, and this server does not allow writes of every document; \
+            let why = "filter: every document matches, and this server does not allow writes of every document; \
                        its setting is write.allow_unfiltered";
             return Err(TaskError::validation(why));
         }
