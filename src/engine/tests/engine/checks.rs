@@ -152,7 +152,8 @@ fn an_operator_where_only_var_folds_is_warned_about() {
     assert!(!input("data_query", dialect).warnings.iter().any(|field| field.contains("input")));
     let stored =
         json!({"connector": "c", "write": {"op": "insert", "target": "t", "values": {"a": {"+": [1, 2]}}}});
-    assert_eq!(input("data_write", stored).warnings, ["tasks[0].function.input.write.values.a"]);
+    let warned = input("data_write", stored).warnings;
+    assert!(warned.contains(&"tasks[0].function.input.write.values.a".to_owned()), "{warned:?}");
 }
 
 #[test]

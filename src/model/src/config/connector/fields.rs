@@ -121,7 +121,7 @@ pub(super) fn url(block: &mut Block<'_>, name: &'static str, schemes: &[&str]) -
     if is_open(&url) || scheme.is_some_and(|scheme| schemes.contains(&scheme.as_str())) {
         return Ok(url);
     }
-    Err(block.invalid(name, format!("use an {} URL", schemes.join(" or "))))
+    Err(block.invalid(name, format!("use a URL of the scheme {}", schemes.join(" or "))))
 }
 
 /// A text that says something.
