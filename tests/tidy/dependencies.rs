@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("actors/supervision", &[]),
     ("actors/store", &["actix-supervision", "svc-ledger", "svc-model", "svc-secrets"]),
     ("actors/keysets", &["actix-supervision", "svc-auth", "svc-outbound"]),
-    ("actors/tokens", &["actix-supervision", "svc-model", "svc-outbound", "svc-store"]),
+    ("actors/tokens", &["actix-supervision", "svc-model", "svc-outbound", "svc-secrets", "svc-store"]),
     (
         "actors/connectors",
         &[

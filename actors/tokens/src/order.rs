@@ -55,7 +55,7 @@ impl Order {
     }
 }
 
-/// What of a request for a token nobody may be shown, in every spelling it is sent in.
+/// What of a request for a token nobody may be shown.
 pub fn secrets(oauth: &OAuth2, refresh_token: Option<&str>) -> Vec<String> {
     let (id, secret) = (oauth.client_id.as_str(), oauth.client_secret.expose());
     let seed = match &oauth.grant {
@@ -63,14 +63,10 @@ pub fn secrets(oauth: &OAuth2, refresh_token: Option<&str>) -> Vec<String> {
         Grant::ClientCredentials | Grant::AccountCredentials { .. } => None,
     };
     let further = oauth.extra_params.iter().map(|(_, value)| value.expose());
-    let plain: Vec<&str> = std::iter::once(secret).chain(seed).chain(refresh_token).chain(further).collect();
-    let blob = credentials(id, secret);
-    let unpadded = blob.trim_end_matches('=').to_owned();
-    let mut spellings: Vec<String> = plain.iter().map(|text| form_encoded(text)).collect();
-    spellings.extend(plain.into_iter().map(str::to_owned).chain([blob, unpadded]));
-    // The longest first: one may be a part of another.
-    spellings.sort_by_key(|text| std::cmp::Reverse(text.len()));
-    spellings
+    let plain = std::iter::once(secret).chain(seed).chain(refresh_token).chain(further);
+    // Without its padding, which not everybody writes.
+    let blob = credentials(id, secret).trim_end_matches('=').to_owned();
+    plain.map(str::to_owned).chain([blob]).collect()
 }
 
 fn form_encoded(text: &str) -> String {
@@ -164,13 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_in_confidence_is_known_in_every_spelling() {
+    fn what_is_sent_in_confidence_is_known() {
         let more = json!({"grant": "refresh_token", "refresh_token": "se ed", "extra_params": {"k": "v w"}});
         let known = secrets(&block(&more), Some("later"));
-        for secret in ["s:ü&%", "s%3A%C3%BC%26%25", "se ed", "se+ed", "v w", "v+w", "later"] {
+        let blob = STANDARD.encode("a+b:s%3A%C3%BC%26%25");
+        for secret in ["s:ü&%", "se ed", "v w", "later", blob.trim_end_matches('=')] {
             assert!(known.iter().any(|text| text == secret), "{secret}");
         }
-        let blob = STANDARD.encode("a+b:s%3A%C3%BC%26%25");
-        assert!(known.contains(&blob) && known.iter().any(|text| *text == blob.trim_end_matches('=')));
     }
 }

@@ -5,12 +5,14 @@
 //! - [`Secret`]: a value that cannot be printed.
 //! - [`EnvelopeKeys`]: a text encrypted at rest.
 //! - [`mask`]: what a configuration may show of itself.
+//! - [`redact()`]: a text of somebody else without the secrets it may repeat.
 //!
 //! Nothing here reads the environment, a file or the network: the caller hands in what there is to look up. Nothing is
 //! cached, so a rotated value is seen by the next load.
 
 mod envelope;
 pub mod mask;
+mod redact;
 mod reference;
 mod resolve;
 mod secret;
@@ -18,6 +20,7 @@ mod source;
 mod substitute;
 
 pub use envelope::{EnvelopeError, EnvelopeKeys, NONCE, is_sealed};
+pub use redact::redact;
 pub use reference::{Reference, ReferenceError, collect, is_reference, parse};
 pub use resolve::{Environment, ResolveError, Resolver};
 pub use secret::Secret;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use slog::{Logger, info, warn};
 use svc_outbound::{AddressError, Client, FetchError};
+use svc_secrets::redact;
 use svc_store::TokenStates;
 
 use crate::error::TokenError;
@@ -17,8 +18,6 @@ use crate::slot::Slot;
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// The longest answer that is read, in bytes.
 const CAP: usize = 64 * 1024;
-/// What stands for a secret in the log.
-const MASK: &str = "******";
 /// Characters of a description that the log shows.
 const SHOWN: usize = 256;
 
@@ -72,7 +71,8 @@ impl Desk {
             Err(Refusal::Rejected { reason, description }) => {
                 self.metrics.requested(connector, Outcome::Rejected);
                 let sent = secrets(&terms.oauth, refresh_token);
-                let hide = |text: String| hidden(text, sent.iter().map(String::as_str));
+                // An endpoint may repeat what it was sent.
+                let hide = |text: String| redact(text, sent.iter().map(String::as_str));
                 let (reason, description) = (hide(reason), description.map(hide).unwrap_or_default());
                 let description: String = description.chars().take(SHOWN).collect();
                 warn!(self.log, "a token was refused"; "connector" => &**connector, "reason" => &reason,
@@ -85,27 +85,5 @@ impl Desk {
                 Err(TokenError::unavailable(connector, reason))
             }
         }
-    }
-}
-
-/// A text without secrets: an endpoint may repeat what it was sent.
-fn hidden<'s>(text: String, secrets: impl IntoIterator<Item = &'s str>) -> String {
-    secrets
-        .into_iter()
-        .filter(|secret| secret.len() > 3)
-        .fold(text, |text, secret| text.replace(secret, MASK))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_an_endpoint_repeats_is_hidden() {
-        let text = "token swordfish of client trout is unknown".to_owned();
-        assert_eq!(
-            hidden(text, ["swordfish", "trout", "is", ""]),
-            "token ****** of client ****** is unknown"
-        );
     }
 }

@@ -5,12 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use svc_model::config::connector::{HttpAuth, HttpConfig, OAuth2};
 use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Target, Url, check_target, check_url};
+use svc_secrets::redact;
 use svc_tokens::{TokenSource, Tokens};
-
-/// What stands for a value that is not shown.
-const MASK: &str = "******";
-/// A shorter value is not looked for in texts: it would be found everywhere.
-const SHORTEST_SECRET: usize = 4;
 
 /// How tokens for an API are had.
 struct TokenTerms {
@@ -81,11 +77,8 @@ impl HttpSettings {
             }
             (Some(HttpAuth::ApiKey { header, key }), _) => made.header(header, key.expose())?,
         }
-        let params = made.params.iter().map(|(_, value)| value.clone());
-        made.secrets.extend(params);
-        made.secrets.retain(|secret| secret.len() >= SHORTEST_SECRET);
-        // The longest first: one may be a part of another.
-        made.secrets.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        made.secrets.extend(made.params.iter().map(|(_, value)| value.clone()));
+        made.secrets.extend(values_of_query(&made.base));
         Ok(made)
     }
 
@@ -100,9 +93,10 @@ impl HttpSettings {
 
     fn basic(&mut self, user: &str, password: &str) -> Result<(), String> {
         let credentials = STANDARD.encode(format!("{user}:{password}"));
-        let value = format!("Basic {credentials}");
-        self.secrets.extend([password.to_owned(), credentials]);
-        self.header(AUTHORIZATION.as_str(), &value)
+        // Where there is no password, the user is the secret. The padding is not always repeated.
+        let secret = if password.is_empty() { user } else { password };
+        self.secrets.extend([secret.to_owned(), credentials.trim_end_matches('=').to_owned()]);
+        self.header(AUTHORIZATION.as_str(), &format!("Basic {credentials}"))
     }
 
     fn header(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -121,14 +115,15 @@ impl HttpSettings {
         Some(tokens.source(connector, oauth, url, self.allow_private))
     }
 
-    /// A text without the values that are not shown, and without the token that was sent.
-    pub(crate) fn redact(&self, mut text: String, token: Option<&str>) -> String {
-        let token = token.filter(|token| token.len() >= SHORTEST_SECRET);
-        for secret in token.into_iter().chain(self.secrets.iter().map(String::as_str)) {
-            if text.contains(secret) {
-                text = text.replace(secret, MASK);
-            }
-        }
-        text
+    /// A text without the values that are not shown, and without the token that was sent, however it spells them.
+    pub(crate) fn redact(&self, text: String, token: Option<&str>) -> String {
+        redact(text, token.into_iter().chain(self.secrets.iter().map(String::as_str)))
     }
+}
+
+/// The values of a URL's query, as they are written and as they are meant.
+fn values_of_query(url: &Url) -> impl Iterator<Item = String> {
+    let written = url.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let meant = url.query_pairs().map(|(_, value)| value.into_owned());
+    written.map(|(_, value)| value.to_owned()).chain(meant)
 }

@@ -1,0 +1,143 @@
+//! What the beginning of a text may stand for: more than one thing, as nobody says which encoding it is in.
+
+/// What an escape may begin with, or what is not what it looks like.
+pub(super) const SIGNS: [u8; 6] = [b'%', b'+', b'\\', b'&', 0xc2, 0xc3];
+
+/// Times that something may have been encoded over again.
+const LAYERS: usize = 3;
+/// Digits of a numeric entity, leading zeros included.
+const DIGITS: usize = 8;
+
+const ESCAPES: [(u8, char); 8] = [
+    (b'"', '"'),
+    (b'\'', '\''),
+    (b'/', '/'),
+    (b'b', '\u{8}'),
+    (b'f', '\u{c}'),
+    (b'n', '\n'),
+    (b'r', '\r'),
+    (b't', '\t'),
+];
+const ENTITIES: [(&[u8], char); 5] =
+    [(b"amp;", '&'), (b"lt;", '<'), (b"gt;", '>'), (b"quot;", '"'), (b"apos;", '\'')];
+
+/// Something that stands for a byte or a character.
+pub(super) struct Unit {
+    means: Means,
+    /// In bytes of the text.
+    pub(super) length: usize,
+}
+
+enum Means {
+    Byte(u8),
+    Char(char),
+}
+
+impl Unit {
+    fn byte(byte: u8, length: usize) -> Self {
+        Self { means: Means::Byte(byte), length }
+    }
+
+    fn char(char: char, length: usize) -> Self {
+        Self { means: Means::Char(char), length }
+    }
+
+    /// How many bytes it stands for of those that are due next; more than one answer, or none.
+    pub(super) fn covers(&self, due: &[u8]) -> impl Iterator<Item = usize> + use<> {
+        let (whole, single) = match self.means {
+            Means::Byte(byte) => (None, due.first() == Some(&byte)),
+            Means::Char(char) => {
+                let mut buffer = [0; 4];
+                let bytes = char.encode_utf8(&mut buffer).as_bytes();
+                // A byte that was taken for a character, as headers often are.
+                let misread = u8::try_from(char).is_ok_and(|byte| due.first() == Some(&byte));
+                (due.starts_with(bytes).then_some(bytes.len()), misread)
+            }
+        };
+        whole.into_iter().chain(single.then_some(1))
+    }
+}
+
+/// What the beginning of a text may stand for.
+pub(super) fn units(text: &[u8]) -> Vec<Unit> {
+    let Some((&first, rest)) = text.split_first() else { return Vec::new() };
+    let mut units = vec![Unit::byte(first, 1)];
+    match first {
+        b'%' => percent(rest, &mut units),
+        b'+' => units.push(Unit::byte(b' ', 1)),
+        b'\\' => escape(text, &mut units),
+        b'&' => entity(rest, &mut units),
+        0xc2 | 0xc3 => {
+            let low = rest.first().map(|second| char::from(second & 0x3f | first << 6));
+            units.extend(low.map(|char| Unit::char(char, 2)));
+        }
+        _ => {}
+    }
+    units
+}
+
+/// `%41`, `%2541`, …, without the first sign.
+fn percent(rest: &[u8], units: &mut Vec<Unit>) {
+    let mut text = rest;
+    for layer in 0..LAYERS {
+        let byte = text.get(..2).and_then(hex).and_then(|code| u8::try_from(code).ok());
+        units.extend(byte.map(|byte| Unit::byte(byte, 3 + 2 * layer)));
+        let Some(further) = text.strip_prefix(b"25") else { return };
+        text = further;
+    }
+}
+
+/// `\"`, `\u0041`, and the same where a JSON text stands in another, with more backslashes.
+fn escape(text: &[u8], units: &mut Vec<Unit>) {
+    let slashes = text.iter().take(1 << LAYERS).take_while(|byte| **byte == b'\\').count();
+    units.extend([2, 4, 8].into_iter().filter(|run| *run <= slashes).map(|run| Unit::char('\\', run)));
+    let after = text.get(slashes..).unwrap_or_default();
+    let Some((sign, code)) = after.split_first() else { return };
+    let simple = ESCAPES.iter().find(|(escape, _)| escape == sign);
+    units.extend(simple.map(|(_, char)| Unit::char(*char, slashes + 1)));
+    if *sign == b'u' {
+        let Some(high) = code.get(..4).and_then(hex) else { return };
+        if let Some(char) = char::from_u32(high) {
+            units.push(Unit::char(char, slashes + 5));
+            return;
+        }
+        let second = code.get(4..).unwrap_or_default();
+        let again = second.iter().take_while(|byte| **byte == b'\\').count();
+        let low = second.get(again..).and_then(|text| text.strip_prefix(b"u")).and_then(|text| text.get(..4));
+        let pair = low.and_then(hex).filter(|low| (0xdc00..0xe000).contains(low) && high < 0xdc00);
+        let char = pair.and_then(|low| char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
+        units.extend(char.map(|char| Unit::char(char, slashes + 5 + again + 5)));
+    }
+}
+
+/// `&amp;`, `&#38;`, `&#x26;`, `&amp;amp;`, …, without the first sign.
+fn entity(rest: &[u8], units: &mut Vec<Unit>) {
+    let (mut text, mut before) = (rest, 1);
+    for _ in 0..LAYERS {
+        let named = ENTITIES.iter().find(|(name, _)| text.starts_with(name));
+        let found = named.map(|(name, char)| (*char, name.len())).or_else(|| numbered(text));
+        units.extend(found.map(|(char, length)| Unit::char(char, before + length)));
+        let Some(further) = text.strip_prefix(b"amp;") else { return };
+        (text, before) = (further, before + 4);
+    }
+}
+
+/// `#38;`, `#x26;`.
+fn numbered(text: &[u8]) -> Option<(char, usize)> {
+    let number = text.strip_prefix(b"#")?;
+    let hexadecimal = number.strip_prefix(b"x").or_else(|| number.strip_prefix(b"X"));
+    let (digits, radix) = hexadecimal.map_or((number, 10), |digits| (digits, 16));
+    let length = digits.iter().take(DIGITS + 1).position(|byte| *byte == b';')?;
+    let code = number_of(digits.get(..length)?, radix)?;
+    char::from_u32(code).map(|char| (char, text.len() - digits.len() + length + 1))
+}
+
+fn hex(digits: &[u8]) -> Option<u32> {
+    number_of(digits, 16)
+}
+
+fn number_of(digits: &[u8], radix: u32) -> Option<u32> {
+    let value =
+        |sum: u32, digit: &u8| sum.checked_mul(radix)?.checked_add(char::from(*digit).to_digit(radix)?);
+    if digits.is_empty() { None } else { digits.iter().try_fold(0, value) }
+}

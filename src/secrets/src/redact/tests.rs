@@ -1,0 +1,112 @@
+use super::*;
+
+fn shown(text: &str, secrets: &[&str]) -> String {
+    redact(text.to_owned(), secrets.iter().copied())
+}
+
+#[test]
+fn a_secret_is_hidden_however_its_characters_are_spelled() {
+    let spelled = |secret: &str, spellings: &[&str]| {
+        for spelling in spellings {
+            let text = format!("ä?k={spelling}&x ü");
+            assert_eq!(shown(&text, &[secret]), "ä?k=******&x ü", "{secret} as {spelling}");
+        }
+    };
+    spelled(
+        "swordfish",
+        &["swordfish", "%73wordfis%68", "sword\\u0066ish", "&#115;word&#x66;ish", "%2573wordfish"],
+    );
+    spelled(
+        "se kret+ä",
+        &["se kret+ä", "se+kret%2B%C3%A4", "se%20kret%2b%c3%a4", "se kret+\\u00e4", "se kret+\\u00C3\\u00A4"],
+    );
+    spelled("se kret+ä", &["se kret+Ã¤", "se kret+&#228;", "se kret+&#xE4;", "se%2520kret%252B%25C3%25A4"]);
+    spelled(
+        "quo\"te",
+        &["quo\"te", "quo\\\"te", "quo\\u0022te", "quo%22te", "quo&quot;te", "quo&#34;te", "quo\\\\\\\"te"],
+    );
+    spelled("ba\\ck/", &["ba\\ck/", "ba\\\\ck\\/", "ba\\\\\\\\ck/", "ba%5Cck%2F", "ba\\u005cck/"]);
+    spelled(
+        "a<b>&'c",
+        &[
+            "a<b>&'c",
+            "a&lt;b&gt;&amp;&#39;c",
+            "a&lt;b&gt;&amp;&#x27;c",
+            "a\\u003cb\\u003e\\u0026'c",
+            "a&#060;b>&'c",
+        ],
+    );
+    spelled("a<b>&'c", &["a&amp;lt;b&amp;gt;&amp;amp;&amp;apos;c", "a%3Cb%3e%26%27c"]);
+    spelled(
+        "line\none\t",
+        &["line\none\t", "line\\none\\t", "line%0Aone%09", "line\\\\none\\\\t", "line\\u000aone\\u0009"],
+    );
+    spelled(
+        "gr😀n",
+        &[
+            "gr😀n",
+            "gr\\ud83d\\ude00n",
+            "gr%F0%9F%98%80n",
+            "gr&#128512;n",
+            "gr&#x1F600;n",
+            "gr\\\\ud83d\\\\ude00n",
+        ],
+    );
+}
+
+#[test]
+fn a_secret_that_looks_like_an_escape_is_found_as_it_is_and_escaped() {
+    for (secret, text) in [
+        ("50%25off", "50%25off"),
+        ("50%25off", "50%2525off"),
+        ("a\\nb\\\\", "a\\nb\\\\"),
+        ("a\\nb\\\\", "a\\\\nb\\\\\\\\"),
+        ("a&amp;b", "a&amp;b"),
+        ("a&amp;b", "a&amp;amp;b"),
+        ("%%%%", "%%%%"),
+        ("%%%%", "%25%25%25%25"),
+        ("\\\\\\\\", "\\\\\\\\"),
+    ] {
+        assert_eq!(shown(text, &[secret]), "******", "{secret} as {text}");
+    }
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    for text in [
+        "",
+        "swordfis",
+        "%7",
+        "%zzab",
+        "\\u00",
+        "\\ud83dx",
+        "&#;",
+        "&#xD800;",
+        "&#99999999999;",
+        "\\",
+        "ÃÂ",
+        "é%C3",
+    ] {
+        assert_eq!(shown(text, &["swordfish", "ä😀xx"]), text);
+    }
+}
+
+#[test]
+fn a_value_of_three_bytes_or_less_is_left() {
+    assert_eq!(shown("a 1 key abc", &["", "1", "abc", "key "]), "a 1 ******abc");
+}
+
+#[test]
+fn secrets_that_contain_or_overlap_each_other_leave_no_rest() {
+    assert_eq!(shown("Bearer swordfish.", &["swordfish", "Bearer swordfish"]), "******.");
+    assert_eq!(shown("xabcdef", &["xabc", "abcdef"]), "******");
+    assert_eq!(shown("abcdef abcdef", &["abcd", "cdef"]), "****** ******");
+    assert_eq!(shown("swordfishswordfish", &["swordfish"]), "************");
+}
+
+#[test]
+fn a_long_text_is_read_once() {
+    let text = format!("{}{}", "\\%&+".repeat(200_000), "swor%64fish".repeat(1000));
+    let hidden = shown(&text, &["swordfish", "%%%%%%%%", "\\\\\\\\\\\\\\\\", "++++++++"]);
+    assert!(hidden.ends_with(MASK) && !hidden.contains("swor"));
+}
