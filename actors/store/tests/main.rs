@@ -38,6 +38,7 @@ on_both! {
     token_states::of_many_at_once_one_has_the_turn,
     token_states::who_was_overtaken_keeps_nothing,
     token_states::tokens_follow_the_name_of_their_connector_and_go_with_it,
+    token_states::a_turn_and_what_comes_of_it_follow_the_name_of_the_connector,
     token_states::tokens_are_encrypted_and_move_to_another_key,
     workflows::an_activation_names_every_connector_that_is_missing,
     workflows::lists_filter_sort_and_page,

@@ -41,6 +41,8 @@ pub(crate) struct Rotation {
 /// Tokens that could not be stored.
 #[derive(Clone)]
 struct Unsaved {
+    /// Id of the connector, whose name may have changed since.
+    connector: String,
     /// Whose turn it was to obtain them.
     holder: String,
     /// What they are to replace.
@@ -69,6 +71,8 @@ impl Rotation {
 
 /// What it is the turn of this process for.
 struct Taken {
+    /// Id of the connector.
+    connector: String,
     holder: String,
     since: Instant,
     stored: Option<TokenState>,
@@ -128,7 +132,8 @@ pub(crate) async fn refresh(
         refresh_token: granted.refresh_token.unwrap_or(shown),
     };
     rotation.held = Some(state.refresh_token.clone());
-    rotation.unsaved = Some(Unsaved { holder: taken.holder, before, state, ends });
+    rotation.unsaved =
+        Some(Unsaved { connector: taken.connector, holder: taken.holder, before, state, ends });
     if let Err(why) = save(desk, slot, rotation).await {
         error!(desk.log, "refreshed tokens could not be stored, they are kept in memory";
             "connector" => &*slot.connector, "reason" => why);
@@ -146,7 +151,12 @@ async fn find(desk: &Desk, slot: &Slot, rotation: &Rotation) -> Result<Found, To
             sleep(BETWEEN_LOOKS).await;
         }
         let since = Instant::now();
-        let Look { turn, abandoned, state } = look(desk, slot, &holder).await?;
+        let Look { connector, turn, abandoned, state } = look(desk, slot, &holder).await?;
+        let Some(connector) = connector else {
+            // Its tokens are kept by another name: a refresh from here would use the seed again.
+            let reason = "it was renamed or deleted, its token is not refreshed under this name";
+            return Err(TokenError::unavailable(&slot.connector, reason));
+        };
         let stored = match state {
             Ok(stored) => stored,
             Err(why) => {
@@ -175,7 +185,7 @@ async fn find(desk: &Desk, slot: &Slot, rotation: &Rotation) -> Result<Found, To
                 warn!(desk.log, "a refresh was begun and never ended, its refresh token may be lost";
                     "connector" => &*slot.connector);
             }
-            return Ok(Found::Turn(Taken { holder, since, stored }));
+            return Ok(Found::Turn(Taken { connector, holder, since, stored }));
         }
         first.get_or_insert(shown);
     }
@@ -202,7 +212,7 @@ async fn look(desk: &Desk, slot: &Slot, holder: &str) -> Result<Look, TokenError
 }
 
 async fn release(desk: &Desk, slot: &Slot, holder: &str) {
-    if let Err(why) = desk.states.release(&slot.connector, holder).await {
+    if let Err(why) = desk.states.release(holder).await {
         warn!(desk.log, "the turn to refresh a token could not be given back, it ends by itself";
             "connector" => &*slot.connector, "reason" => %why);
     }
@@ -213,11 +223,19 @@ async fn release(desk: &Desk, slot: &Slot, holder: &str) {
 /// # Errors
 /// Why it is still not.
 async fn save(desk: &Desk, slot: &Slot, rotation: &mut Rotation) -> Result<(), String> {
-    let Some(Unsaved { holder, before, state, ends }) = rotation.unsaved.clone() else { return Ok(()) };
+    let Some(Unsaved { connector, holder, before, state, ends }) = rotation.unsaved.clone() else {
+        return Ok(());
+    };
     let state = TokenState { lifetime: ends.saturating_duration_since(Instant::now()), ..state };
-    let kept = desk.states.save(&slot.connector, &holder, before, state).await;
+    let kept = desk.states.save(&connector, &holder, before, state).await;
     match kept.map_err(|why| why.to_string())? {
-        Kept::Saved | Kept::Gone => {
+        Kept::Saved => {
+            rotation.unsaved = None;
+            Ok(())
+        }
+        Kept::Gone => {
+            info!(desk.log, "refreshed tokens are not stored, their connector was deleted meanwhile";
+                "connector" => &*slot.connector);
             rotation.unsaved = None;
             Ok(())
         }
@@ -256,7 +274,8 @@ mod tests {
         };
         let holder = String::new();
         let before = before.map_or(Before::Others, |before| Before::These(before.to_owned()));
-        let unsaved = Unsaved { holder, before, state, ends: Instant::now() };
+        let connector = String::new();
+        let unsaved = Unsaved { connector, holder, before, state, ends: Instant::now() };
         Rotation { held: Some(next.to_owned()), unsaved: Some(unsaved) }
     }
 

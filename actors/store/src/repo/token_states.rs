@@ -1,8 +1,9 @@
 //! Tokens of connectors whose refresh token changes with each use, and whose turn it is to use it.
 //!
 //! One row for a connector, by its name, in an envelope where there is a key. The lease of its refresh is a row of
-//! `job_leases`; the clock is the database's. A row is replaced only while it holds what its writer has read: a writer that
-//! was overtaken writes nothing.
+//! `job_leases`; the clock is the database's. Both follow the connector to another name, and whoever has the turn knows it by
+//! its id: a rename meanwhile loses nothing. A row is replaced only while it holds what its writer has read: a writer that was
+//! overtaken writes nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -62,6 +63,8 @@ impl fmt::Debug for TokenState {
 /// What a look at the tokens of a connector came to.
 #[derive(Clone, Debug)]
 pub struct Look {
+    /// Id of the connector; `None` where none has this name (any more), and there is nothing to take turns at.
+    pub connector: Option<String>,
     /// Whether it is the caller's turn to refresh them.
     pub turn: bool,
     /// Whether whoever had the turn before never ended it.
@@ -103,32 +106,40 @@ pub enum Kept {
     Gone,
 }
 
+/// The first row of a query for a connector, which is not deleted, or renamed, while the transaction goes on.
+macro_rules! held {
+    ($conn:ident, $query:expr) => {
+        match $conn {
+            Conn::Sqlite(c) => $query.first(c).await.optional(),
+            Conn::Postgres(c) => $query.for_share().first(&mut **c).await.optional(),
+        }
+    };
+}
+
 const fn operation(method: &'static str) -> Operation {
     Operation::new("token_states", method)
 }
 
-#[derive(Clone)]
-struct Asked {
+struct Begin {
+    /// Name of the connector.
     connector: String,
     holder: String,
-}
-
-struct Begin {
-    asked: Asked,
     fingerprint: String,
     lease: Duration,
     keys: Arc<EnvelopeKeys>,
 }
 
 struct Save {
-    asked: Asked,
+    /// Id of the connector.
+    connector: String,
+    holder: String,
     before: Before,
     state: TokenState,
     keys: Arc<EnvelopeKeys>,
 }
 
 impl TokenStates {
-    /// Takes the turn to refresh the tokens of a connector for as long as `lease`, if nobody has it, and reads them.
+    /// Takes the turn to refresh the tokens of the connector of a name for as long as `lease`, if nobody has it, and reads them.
     /// `holder` must be another one each time.
     ///
     /// # Errors
@@ -140,14 +151,15 @@ impl TokenStates {
         holder: &str,
         lease: Duration,
     ) -> Result<Look, StoreError> {
-        let asked = Asked { connector: connector.to_owned(), holder: holder.to_owned() };
+        let (connector, holder) = (connector.to_owned(), holder.to_owned());
         let fingerprint = fingerprint.to_owned();
-        let begin = Begin { asked, fingerprint, lease, keys: Arc::clone(&self.keys) };
+        let begin = Begin { connector, holder, fingerprint, lease, keys: Arc::clone(&self.keys) };
         let step: Step<_, _> = |conn, begin| Box::pin(take(conn, begin));
         self.store.transact(operation("begin"), begin, step).await
     }
 
-    /// Keeps tokens in the place of what was there `before`, and gives the turn back.
+    /// Keeps tokens of the connector of an id, under the name it has by now, in the place of what was there `before`, and gives the
+    /// turn back.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -158,8 +170,8 @@ impl TokenStates {
         before: Before,
         state: TokenState,
     ) -> Result<Kept, StoreError> {
-        let asked = Asked { connector: connector.to_owned(), holder: holder.to_owned() };
-        let save = Save { asked, before, state, keys: Arc::clone(&self.keys) };
+        let (connector, holder) = (connector.to_owned(), holder.to_owned());
+        let save = Save { connector, holder, before, state, keys: Arc::clone(&self.keys) };
         let step: Step<_, _> = |conn, save| Box::pin(keep(conn, save));
         self.store.transact(operation("save"), save, step).await
     }
@@ -168,43 +180,42 @@ impl TokenStates {
     ///
     /// # Errors
     /// When the database does not answer; the turn ends with the lease then.
-    pub async fn release(&self, connector: &str, holder: &str) -> Result<(), StoreError> {
-        let asked = Asked { connector: connector.to_owned(), holder: holder.to_owned() };
-        let step: Step<_, _> = |conn, asked| Box::pin(release(conn, asked));
-        self.store.transact(operation("release"), asked, step).await
+    pub async fn release(&self, holder: &str) -> Result<(), StoreError> {
+        let step: Step<_, _> = |conn, holder: &String| Box::pin(release(conn, holder));
+        self.store.transact(operation("release"), holder.to_owned(), step).await
     }
 }
 
 async fn take(conn: &mut Conn, begin: &Begin) -> Result<Look, StoreError> {
-    let job = job(&begin.asked.connector);
+    let named = connectors::table.filter(connectors::name.eq(&begin.connector)).select(connectors::id);
+    let connector: Option<String> = held!(conn, named)?;
+    if connector.is_none() {
+        return Ok(Look { connector, turn: false, abandoned: false, state: Ok(None) });
+    }
+    let job = job(&begin.connector);
     let ended = job_leases::table.find(&job).filter(job_leases::expires_at.le(Now));
     let abandoned = on!(conn, c => diesel::delete(ended).execute(c).await)? > 0;
     let lease = (
         job_leases::job_name.eq(&job),
-        job_leases::holder.eq(&begin.asked.holder),
+        job_leases::holder.eq(&begin.holder),
         job_leases::expires_at.eq(FromNow::seconds(begin.lease.as_secs_f64())),
     );
     let take = diesel::insert_into(job_leases::table).values(lease).on_conflict_do_nothing();
-    let taken = on!(conn, c => take.execute(c).await)? > 0;
+    let turn = on!(conn, c => take.execute(c).await)? > 0;
     let now = clock::now(conn).await?;
-    let kept = find(conn, &begin.asked.connector).await?.filter(|kept| kept.0 == begin.fingerprint);
+    let kept = find(conn, &begin.connector).await?.filter(|kept| kept.0 == begin.fingerprint);
     let state = kept.map(|(fingerprint, text)| opened(fingerprint, &text, now, &begin.keys)).transpose();
-    Ok(Look { turn: taken, abandoned: taken && abandoned, state: state.map(Option::flatten) })
+    Ok(Look { connector, turn, abandoned: turn && abandoned, state: state.map(Option::flatten) })
 }
 
 async fn keep(conn: &mut Conn, save: &Save) -> Result<Kept, StoreError> {
-    let Asked { connector, .. } = &save.asked;
-    let known = connectors::table.filter(connectors::name.eq(connector)).select(connectors::id);
-    let known: Option<String> = match conn {
-        Conn::Sqlite(c) => known.first(c).await.optional()?,
-        // It is not deleted, or renamed, while this goes on.
-        Conn::Postgres(c) => known.for_share().first(&mut **c).await.optional()?,
-    };
-    let kept = match known {
+    let named = connectors::table.find(&save.connector).select(connectors::name);
+    let name: Option<String> = held!(conn, named)?;
+    let kept = match name {
         None => Kept::Gone,
-        Some(_) => put(conn, save).await?,
+        Some(name) => put(conn, &name, save).await?,
     };
-    release(conn, &save.asked).await?;
+    release(conn, &save.holder).await?;
     Ok(kept)
 }
 
@@ -215,10 +226,10 @@ enum Present {
     Own(TokenState),
 }
 
-async fn put(conn: &mut Conn, save: &Save) -> Result<Kept, StoreError> {
-    let Save { asked, before, state, keys } = save;
+async fn put(conn: &mut Conn, name: &str, save: &Save) -> Result<Kept, StoreError> {
+    let Save { before, state, keys, .. } = save;
     let now = clock::now(conn).await?;
-    let present = match find(conn, &asked.connector).await? {
+    let present = match find(conn, name).await? {
         None => Present::None,
         Some((fingerprint, _)) if fingerprint != state.fingerprint => Present::Foreign,
         Some((fingerprint, text)) => {
@@ -243,7 +254,7 @@ async fn put(conn: &mut Conn, save: &Save) -> Result<Kept, StoreError> {
     let row =
         (states::fingerprint.eq(&state.fingerprint), states::state_json.eq(seal(&text.to_string(), keys)?));
     let upsert = diesel::insert_into(states::table)
-        .values((states::connector_name.eq(&asked.connector), row.clone()))
+        .values((states::connector_name.eq(name), row.clone()))
         .on_conflict(states::connector_name)
         .do_update()
         .set(row);
@@ -251,8 +262,10 @@ async fn put(conn: &mut Conn, save: &Save) -> Result<Kept, StoreError> {
     Ok(Kept::Saved)
 }
 
-async fn release(conn: &mut Conn, asked: &Asked) -> Result<(), StoreError> {
-    let own = job_leases::table.find(job(&asked.connector)).filter(job_leases::holder.eq(&asked.holder));
+/// By whatever name the connector goes.
+async fn release(conn: &mut Conn, holder: &str) -> Result<(), StoreError> {
+    let refreshes = job_leases::table.filter(job_leases::job_name.like(format!("{LEASE}%")));
+    let own = refreshes.filter(job_leases::holder.eq(holder));
     on!(conn, c => diesel::delete(own).execute(c).await)?;
     Ok(())
 }
@@ -295,10 +308,12 @@ pub(super) async fn forget(conn: &mut Conn, connector: &str) -> Result<(), Store
     Ok(())
 }
 
-/// Lets the tokens of a connector follow its name.
+/// Lets the tokens of a connector, and the turn to refresh them, follow its name.
 pub(super) async fn rename(conn: &mut Conn, from: &str, to: &str) -> Result<(), StoreError> {
     forget(conn, to).await?;
     let change = diesel::update(states::table.find(from)).set(states::connector_name.eq(to));
     on!(conn, c => change.execute(c).await)?;
+    let turn = diesel::update(job_leases::table.find(job(from))).set(job_leases::job_name.eq(job(to)));
+    on!(conn, c => turn.execute(c).await)?;
     Ok(())
 }

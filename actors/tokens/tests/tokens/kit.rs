@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -18,6 +19,7 @@ use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
 use svc_testkit::upstream::{Asked, Reply, Upstream};
 use svc_tokens::{Settings, TokenMetrics, TokenSource, Tokens};
 use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
 /// How long a test waits for a state before it fails.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -158,7 +160,18 @@ pub(crate) fn row(database: &Path) -> Option<Value> {
 
 /// A provider of refresh tokens that are good once: one that comes twice ends the whole family.
 #[derive(Clone, Default)]
-pub(crate) struct Provider(Arc<Mutex<Family>>);
+pub(crate) struct Provider {
+    family: Arc<Mutex<Family>>,
+    held: Arc<Mutex<Option<Held>>>,
+}
+
+/// A request that is to be held.
+struct Held {
+    /// Told when it is there.
+    tell: UnboundedSender<()>,
+    /// Ends when it may go on.
+    gate: Receiver<()>,
+}
 
 #[derive(Default)]
 pub(crate) struct Family {
@@ -178,10 +191,22 @@ impl Provider {
     }
 
     pub(crate) fn family(&self) -> MutexGuard<'_, Family> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.family.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Holds the next request until the sender is dropped; the receiver hears of it.
+    pub(crate) fn hold(&self) -> (UnboundedReceiver<()>, Sender<()>) {
+        let ((tell, told), (open, gate)) = (unbounded_channel(), channel());
+        *self.held.lock().unwrap() = Some(Held { tell, gate });
+        (told, open)
     }
 
     fn answer(&self, asked: &Asked, seconds: u64) -> Reply {
+        let held = self.held.lock().unwrap().take();
+        if let Some(Held { tell, gate }) = held {
+            let _told = tell.send(());
+            let _open = gate.recv();
+        }
         let form = asked.text();
         let shown = form.split('&').find_map(|pair| pair.strip_prefix("refresh_token=")).unwrap_or_default();
         let mut family = self.family();

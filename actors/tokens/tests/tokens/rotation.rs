@@ -108,6 +108,37 @@ fn tokens_follow_a_connector_to_its_new_name_and_go_with_it() {
     });
 }
 
+#[test]
+fn a_rename_during_the_request_loses_no_refresh_token() {
+    run(async |world| {
+        let (provider, upstream) = Provider::start(3600);
+        let node = world.node().await;
+        let block = rotating(&upstream, 60);
+        let rename =
+            Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { name: "d".into(), ..stored.clone() }));
+        let source = node.source(&block);
+        let former = source.clone();
+        let (mut asked, gate) = provider.hold();
+        let call = actix_rt::spawn(async move { former.token().await });
+        asked.recv().await.unwrap();
+        node.store.connectors().update("c", rename, Arc::new(|_, _| false), mutation()).await.unwrap();
+        drop(gate);
+        assert_eq!(call.await.unwrap().unwrap().expose(), "access-1");
+        let url = block.token_url.parse().unwrap();
+        let renamed = node.tokens.source("d", &block, &url, true);
+        let token = renamed.token().await.unwrap();
+        assert_eq!(token.expose(), "access-1", "found where it was stored");
+        renamed.reject(&token);
+        assert_eq!(renamed.token().await.unwrap().expose(), "access-2");
+        // By the former name nothing is refreshed, and nothing used twice.
+        source.reject(&source.token().await.unwrap());
+        let error = source.token().await.unwrap_err();
+        assert!(!error.is_final() && error.to_string().contains("was renamed"), "{error}");
+        let family = provider.family();
+        assert_eq!((family.grants, family.reused), (2, 0));
+    });
+}
+
 async fn want(source: &TokenSource) -> usize {
     let mut had = 0;
     for _ in 0..EACH {
