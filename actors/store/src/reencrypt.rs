@@ -27,8 +27,10 @@ const PASSES: usize = 5;
 /// What became of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reencrypted {
-    /// Rows that were rewritten.
-    pub rewritten: usize,
+    /// Connectors whose settings were rewritten.
+    pub connectors: usize,
+    /// Connectors whose tokens were rewritten.
+    pub tokens: usize,
     /// Names of the connectors whose rows could not be, each with the reason.
     pub failed: Vec<(String, EnvelopeError)>,
 }
@@ -61,7 +63,7 @@ async fn pass(conn: &mut Conn, config: &StoreConfig, done: &mut Reencrypted) -> 
     for (id, name, kept) in rows {
         let Some(sealed) = resealed(&name, &kept, keys, done)? else { continue };
         match replaced(conn, &id, &kept, &sealed).await? {
-            true => done.rewritten += 1,
+            true => done.connectors += 1,
             false => overtaken = true,
         }
     }
@@ -74,7 +76,7 @@ async fn pass(conn: &mut Conn, config: &StoreConfig, done: &mut Reencrypted) -> 
         let change = diesel::update(unchanged).set(states::state_json.eq(sealed));
         let changed = on!(conn, c => change.execute(c).await)?;
         overtaken |= changed == 0;
-        done.rewritten += changed;
+        done.tokens += changed;
     }
     Ok(overtaken)
 }

@@ -100,7 +100,8 @@ fn reencrypt(path: Option<&Path>, environment: &[(String, String)], err: &mut dy
             for (name, why) in &done.failed {
                 writeln!(err, "warning: connector '{name}' was left as it is: {why}")?;
             }
-            writeln!(err, "note: {} connectors rewritten", done.rewritten)?;
+            let (connectors, tokens) = (done.connectors, done.tokens);
+            writeln!(err, "note: connectors rewritten: {connectors}, stored tokens rewritten: {tokens}")?;
             Ok(if done.failed.is_empty() { EXIT_OK } else { EXIT_FAILURE })
         }
         Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),

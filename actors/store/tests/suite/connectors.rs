@@ -135,10 +135,10 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
     // A new key writes, the former one reads, and rewriting ends the need for it.
     db.config.connector_keys = keys(Some(&two), &[]);
     let failed = reencrypt(&db.config).await.unwrap();
-    assert_eq!((failed.rewritten, failed.failed.len()), (1, 1), "{failed:?}");
+    assert_eq!((failed.connectors, failed.failed.len()), (1, 1), "{failed:?}");
     db.config.connector_keys = keys(Some(&two), &[&one]);
-    assert_eq!(reencrypt(&db.config).await.unwrap().rewritten, 1);
-    assert_eq!(reencrypt(&db.config).await.unwrap().rewritten, 0);
+    assert_eq!(reencrypt(&db.config).await.unwrap().connectors, 1);
+    assert_eq!(reencrypt(&db.config).await.unwrap().connectors, 0);
     let filter = AuditFilter { action: Some("reencrypt".into()), ..AuditFilter::default() };
     let (records, _) = db.store().await.audit().list(filter, Page::default()).await.unwrap();
     let records: Vec<_> = records

@@ -33,6 +33,13 @@ async fn connect(store: &Store, id: &str, name: &str) {
     store.connectors().create(Some(id.into()), content, any()).await.unwrap();
 }
 
+async fn rename(store: &Store, id: &str, name: &'static str) {
+    let merge = Box::new(move |stored: &ConnectorContent| {
+        Ok(ConnectorContent { name: name.into(), ..stored.clone() })
+    });
+    store.connectors().update(id, merge, Arc::new(|_, _| false), any()).await.unwrap();
+}
+
 fn these(refresh_token: &str) -> Before {
     Before::These(refresh_token.to_owned())
 }
@@ -41,7 +48,7 @@ fn these(refresh_token: &str) -> Before {
 async fn kept(store: &Store, name: &str, fingerprint: &str) -> Option<TokenState> {
     let states = store.token_states();
     let look = states.begin(name, fingerprint, "reader", LEASE).await.unwrap();
-    states.release(name, "reader").await.unwrap();
+    states.release("reader").await.unwrap();
     look.state.unwrap()
 }
 
@@ -49,20 +56,24 @@ pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
+    connect(&store, "o", "other").await;
     let first = states.begin("api", "f", "a", LEASE).await.unwrap();
     assert!(first.turn && !first.abandoned && first.state.unwrap().is_none());
+    assert_eq!(first.connector.as_deref(), Some("c"));
+    let none = states.begin("none", "f", "a", LEASE).await.unwrap();
+    assert!(!none.turn && none.connector.is_none(), "there is nothing to refresh");
     assert!(!states.begin("api", "f", "b", LEASE).await.unwrap().turn);
     assert!(states.begin("other", "f", "b", LEASE).await.unwrap().turn, "of another connector");
-    assert_eq!(states.save("api", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
     let next = states.begin("api", "f", "b", LEASE).await.unwrap();
     let found = next.state.unwrap().unwrap();
     assert!(
         next.turn && found.lifetime <= Duration::from_secs(60) && found.lifetime > Duration::from_secs(30)
     );
     assert_eq!((found.access_token.as_str(), found.refresh_token.as_str()), ("access-1", "refresh-1"));
-    states.release("api", "somebody else").await.unwrap();
+    states.release("somebody else").await.unwrap();
     assert!(!states.begin("api", "f", "c", LEASE).await.unwrap().turn);
-    states.release("api", "b").await.unwrap();
+    states.release("b").await.unwrap();
     let lost = states.begin("api", "f", "c", Duration::ZERO).await.unwrap();
     assert!(lost.turn && !lost.abandoned);
     let after = states.begin("api", "f", "d", LEASE).await.unwrap();
@@ -72,6 +83,7 @@ pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(
 pub(crate) async fn of_many_at_once_one_has_the_turn(db: Database) {
     let store = db.store().await;
     let states = store.token_states();
+    connect(&store, "c", "api").await;
     let holders: Vec<_> = (0..16).map(|number| number.to_string()).collect();
     for _ in 0..5 {
         let looks = holders.iter().map(|holder| states.begin("api", "f", holder, LEASE));
@@ -79,7 +91,7 @@ pub(crate) async fn of_many_at_once_one_has_the_turn(db: Database) {
         let turns: Vec<_> =
             looks.into_iter().zip(&holders).filter(|(look, _)| look.as_ref().unwrap().turn).collect();
         assert_eq!(turns.len(), 1);
-        states.release("api", turns[0].1).await.unwrap();
+        states.release(turns[0].1).await.unwrap();
     }
 }
 
@@ -87,18 +99,18 @@ pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
-    assert_eq!(states.save("api", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
-    assert_eq!(states.save("api", "a", Before::Others, tokens(2)).await.unwrap(), Kept::Overtaken);
-    assert_eq!(states.save("api", "a", these("refresh-0"), tokens(2)).await.unwrap(), Kept::Overtaken);
-    assert_eq!(states.save("api", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved);
-    assert_eq!(states.save("api", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved, "again");
+    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("c", "a", Before::Others, tokens(2)).await.unwrap(), Kept::Overtaken);
+    assert_eq!(states.save("c", "a", these("refresh-0"), tokens(2)).await.unwrap(), Kept::Overtaken);
+    assert_eq!(states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved, "again");
     assert_eq!(kept(&store, "api", "f").await.unwrap().access_token, "access-2");
     // Another fingerprint finds nothing, and takes the place.
     assert!(kept(&store, "api", "other").await.is_none());
     let other = TokenState { fingerprint: "other".into(), ..tokens(3) };
-    assert_eq!(states.save("api", "a", Before::Others, other).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("c", "a", Before::Others, other).await.unwrap(), Kept::Saved);
     for before in [these("refresh-2"), Before::Nothing] {
-        assert_eq!(states.save("api", "a", before, tokens(4)).await.unwrap(), Kept::Overtaken);
+        assert_eq!(states.save("c", "a", before, tokens(4)).await.unwrap(), Kept::Overtaken);
     }
     assert_eq!(kept(&store, "api", "other").await.unwrap().access_token, "access-3");
 }
@@ -106,20 +118,43 @@ pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
 pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db: Database) {
     let store = db.store().await;
     let states = store.token_states();
-    assert_eq!(states.save("api", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Gone);
+    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Gone);
     connect(&store, "c", "api").await;
-    states.save("api", "a", Before::Others, tokens(1)).await.unwrap();
-    let merge =
-        Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { name: "new".into(), ..stored.clone() }));
-    store.connectors().update("c", merge, Arc::new(|_, _| false), any()).await.unwrap();
+    states.save("c", "a", Before::Others, tokens(1)).await.unwrap();
+    rename(&store, "c", "new").await;
     assert!(kept(&store, "api", "f").await.is_none());
     assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
     states.begin("new", "f", "a", LEASE).await.unwrap();
     store.connectors().delete("c", any()).await.unwrap();
     connect(&store, "d", "new").await;
     assert!(states.begin("new", "f", "b", LEASE).await.unwrap().turn);
-    states.release("new", "b").await.unwrap();
+    states.release("b").await.unwrap();
     assert!(kept(&store, "new", "f").await.is_none());
+}
+
+pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector(db: Database) {
+    let store = db.store().await;
+    let states = store.token_states();
+    connect(&store, "c", "api").await;
+    assert!(states.begin("api", "f", "a", LEASE).await.unwrap().turn);
+    rename(&store, "c", "new").await;
+    assert!(!states.begin("new", "f", "b", LEASE).await.unwrap().turn, "a refresh goes on");
+    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
+    assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
+    // Another takes the former name: what is due to the one is not the other's.
+    assert!(states.begin("new", "f", "c", LEASE).await.unwrap().turn);
+    rename(&store, "c", "newer").await;
+    connect(&store, "d", "new").await;
+    assert!(states.begin("new", "f", "d", LEASE).await.unwrap().turn);
+    assert_eq!(states.save("c", "c", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved);
+    states.release("d").await.unwrap();
+    assert!(kept(&store, "new", "f").await.is_none());
+    assert_eq!(kept(&store, "newer", "f").await.unwrap().refresh_token, "refresh-2");
+    // The turn is given back by the name it has by then.
+    assert!(states.begin("newer", "f", "e", LEASE).await.unwrap().turn);
+    rename(&store, "c", "newest").await;
+    states.release("e").await.unwrap();
+    assert!(states.begin("newest", "f", "f", LEASE).await.unwrap().turn);
 }
 
 pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Database) {
@@ -130,15 +165,15 @@ pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Databas
     db.config.connector_keys = keys(&one, &[]);
     let store = db.store().await;
     connect(&store, "c", "api").await;
-    store.token_states().save("api", "a", Before::Others, tokens(1)).await.unwrap();
+    store.token_states().save("c", "a", Before::Others, tokens(1)).await.unwrap();
     db.config.connector_keys = keys(&two, &[]);
     let blind = db.store().await.token_states();
     assert!(blind.begin("api", "f", "a", LEASE).await.unwrap().state.is_err());
     assert!(blind.begin("api", "other", "a", LEASE).await.unwrap().state.unwrap().is_none());
-    blind.release("api", "a").await.unwrap();
+    blind.release("a").await.unwrap();
     db.config.connector_keys = keys(&two, &[&one]);
     let done = reencrypt(&db.config).await.unwrap();
-    assert_eq!((done.rewritten, done.failed.len()), (2, 0), "the connector and its tokens");
+    assert_eq!((done.connectors, done.tokens, done.failed.len()), (1, 1, 0));
     db.config.connector_keys = keys(&two, &[]);
     let found = kept(&db.store().await, "api", "f").await.unwrap();
     assert_eq!(found.refresh_token, "refresh-1");
