@@ -23,7 +23,7 @@ mod trust;
 pub use address::{AddressError, Target, check_host, check_target, check_url};
 pub use client::{Answer, Client, ClientOptions, Outbound};
 pub use error::{FetchError, SetupError};
-pub use peer::{Body, Peer, Request};
+pub use peer::{Arrived, Body, Peer, Request};
 pub use ranges::is_public;
 pub use reqwest::header;
 pub use reqwest::{Method, StatusCode};

@@ -58,6 +58,15 @@ impl fmt::Debug for Request {
     }
 }
 
+/// A whole answer: of the peer, or of whoever it sent us to.
+#[derive(Clone, Debug)]
+pub struct Arrived {
+    /// What came.
+    pub answer: Answer,
+    /// Whether whoever it comes from was shown the headers of the request.
+    pub at_home: bool,
+}
+
 /// The client of one peer. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
 pub struct Peer {
@@ -91,12 +100,20 @@ impl Peer {
     /// # Errors
     /// Why there is no whole answer.
     pub async fn send(&self, request: Request) -> Result<Answer, FetchError> {
+        self.ask(request).await.map(|arrived| arrived.answer)
+    }
+
+    /// As [`send`](Self::send), and says who answered.
+    ///
+    /// # Errors
+    /// Why there is no whole answer.
+    pub async fn ask(&self, request: Request) -> Result<Arrived, FetchError> {
         let (host, limit) = (host_of(&request.url), request.timeout);
         let late = |_| FetchError::Timeout { host, limit };
         tokio::time::timeout(limit, self.follow(request)).await.map_err(late)?
     }
 
-    async fn follow(&self, request: Request) -> Result<Answer, FetchError> {
+    async fn follow(&self, request: Request) -> Result<Arrived, FetchError> {
         let Request { mut method, mut url, mut headers, params, mut body, cap, follow, .. } = request;
         let trusted = url.origin();
         let mut at_home = true;
@@ -110,10 +127,8 @@ impl Peer {
             let sent = self.headers(at_home, &headers, body.as_ref());
             let bytes = body.as_ref().map(|body| body.bytes.clone());
             let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
-            if !follow {
-                return Ok(answer);
-            }
-            let Some(next) = target(&answer, &url)? else { return Ok(answer) };
+            let next = if follow { target(&answer, &url)? } else { None };
+            let Some(next) = next else { return Ok(Arrived { answer, at_home }) };
             if redirects == MAX_REDIRECTS {
                 return Err(redirect(&url, &format!("{MAX_REDIRECTS} came before")));
             }

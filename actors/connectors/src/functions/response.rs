@@ -10,6 +10,9 @@ use crate::drivers::http::Unanswered;
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;
 
+/// May stand before a JSON text, and is no part of it (RFC 8259, 8.1).
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// How an answer is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResponseFormat {
@@ -29,11 +32,15 @@ impl ResponseFormat {
     pub(crate) fn read(self, connector: &str, answer: &Answer) -> Result<Value, TaskError> {
         match self {
             Self::Text => Ok(String::from_utf8_lossy(&answer.body).into_owned().into()),
-            Self::Json => serde_json::from_slice(&answer.body).map_err(|error| {
-                let what =
-                    if answer.body.is_empty() { "empty".to_owned() } else { format!("no JSON ({error})") };
-                TaskError::new(ErrorCode::Function, format!("connector '{connector}': the answer is {what}"))
-            }),
+            Self::Json => {
+                let body = answer.body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&answer.body);
+                serde_json::from_slice(body).map_err(|error| {
+                    let what =
+                        if body.is_empty() { "empty".to_owned() } else { format!("no JSON ({error})") };
+                    let why = format!("connector '{connector}': the answer is {what}");
+                    TaskError::new(ErrorCode::Function, why)
+                })
+            }
         }
     }
 }
@@ -57,12 +64,20 @@ pub(crate) fn refused(connector: &str, hide: impl FnOnce(String) -> String, answ
 pub(crate) fn unanswered(connector: &str, error: &Unanswered) -> TaskError {
     let code = match error {
         Unanswered::Fetch(error) => return unfetched(connector, error),
+        Unanswered::Forbidden { refused, place } => return forbidden(connector, refused, place),
         Unanswered::Token(TokenError::Rejected { .. }) => ErrorCode::ConnectorDetail,
-        Unanswered::Token(TokenError::Forbidden(_)) => ErrorCode::Function,
+        Unanswered::Token(TokenError::Forbidden(refused)) => {
+            return forbidden(connector, refused, "auth.token_url; allow_private_urls lets it");
+        }
         Unanswered::Token(TokenError::Unavailable { .. }) => ErrorCode::Io,
     };
     // Names the connector itself.
     TaskError::new(code, error.to_string())
+}
+
+/// Says first what it protects from, then where the address stands, and what lets it be asked.
+fn forbidden(connector: &str, refused: &AddressError, place: &str) -> TaskError {
+    TaskError::new(ErrorCode::Function, format!("{refused} (connector '{connector}': {place})"))
 }
 
 /// What a request without an answer is to a task.

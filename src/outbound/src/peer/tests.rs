@@ -88,6 +88,22 @@ async fn what_came_back_from_elsewhere_gets_no_credentials() {
 }
 
 #[tokio::test]
+async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials() {
+    let other = Upstream::start(|_| Reply::new(401, "who are you?")).unwrap();
+    let away = other.url("/");
+    let home = Upstream::start(move |asked| match asked.target.split('?').next() {
+        Some("/near") => Reply::redirect(302, "/here"),
+        Some("/far") => Reply::redirect(302, &away),
+        _ => Reply::new(401, "not you"),
+    })
+    .unwrap();
+    for (path, at_home) in [("/here", true), ("/near", true), ("/far", false)] {
+        let arrived = wanderer(&home).ask(secret_request(Method::GET, &home.url(path))).await.unwrap();
+        assert_eq!((arrived.at_home, arrived.answer.status.as_u16()), (at_home, 401), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn a_redirect_keeps_or_drops_method_and_body_as_its_code_says() {
     let home = Upstream::start(|asked| {
         let code = asked.target.trim_start_matches('/').split('?').next().and_then(|code| code.parse().ok());

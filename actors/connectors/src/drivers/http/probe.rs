@@ -33,6 +33,9 @@ pub(crate) async fn probe(connector: &str, http: &HttpSettings, with: &Settings)
             Probe::failed(true, what, format!("it answered with status {}", answer.status.as_u16()))
         }
         Err(Unanswered::Token(error)) => Probe::failed(true, "token", error.to_string()),
+        Err(Unanswered::Forbidden { refused, place }) => {
+            Probe::failed(true, what, format!("{refused} (connector '{connector}': {place})"))
+        }
         Err(Unanswered::Fetch(error)) => Probe::failed(true, what, http.redact(error.to_string(), None)),
     }
 }

@@ -3,14 +3,21 @@
 use std::sync::Arc;
 
 use svc_outbound::header::{AUTHORIZATION, HeaderValue};
-use svc_outbound::{Answer, FetchError, Outbound, Peer, Request, SetupError, StatusCode, Url};
+use svc_outbound::{
+    AddressError, Answer, Arrived, FetchError, Outbound, Peer, Request, SetupError, StatusCode, Url,
+};
 use svc_tokens::{AccessToken, TokenError, TokenSource};
 use tokio::time::{Instant, timeout};
+
+const OWN_URL: &str = "url; allow_private_urls lets it";
+const REDIRECT: &str = "a redirect leads there";
 
 /// The way to an API.
 #[derive(Clone)]
 pub(crate) struct Way {
     peer: Peer,
+    /// The API's host, where it may not be private.
+    public: Option<String>,
     tokens: Option<TokenSource>,
 }
 
@@ -26,7 +33,15 @@ pub(crate) struct Answered {
 pub(crate) enum Unanswered {
     /// The API did not give one.
     #[error(transparent)]
-    Fetch(#[from] FetchError),
+    Fetch(FetchError),
+    /// The API, or whoever it sent us to, may not be asked.
+    #[error("{refused} ({place})")]
+    Forbidden {
+        /// Why not.
+        refused: AddressError,
+        /// Where the address stands, and what lets it be asked.
+        place: &'static str,
+    },
     /// There was no token to show; the API was not asked.
     #[error(transparent)]
     Token(#[from] TokenError),
@@ -39,7 +54,8 @@ impl Way {
         allow_private: bool,
         tokens: Option<TokenSource>,
     ) -> Result<Self, SetupError> {
-        Ok(Self { peer: outbound.peer(home, allow_private)?, tokens })
+        let public = if allow_private { None } else { home.host_str().map(str::to_owned) };
+        Ok(Self { peer: outbound.peer(home, allow_private)?, public, tokens })
     }
 
     /// Asks once. The time of a request is for its token too. A request that has credentials of its own needs none.
@@ -49,7 +65,8 @@ impl Way {
             None => None,
             Some(source) => {
                 let (begun, limit) = (Instant::now(), request.timeout);
-                let late = |_| FetchError::Timeout { host: source.host().to_owned(), limit };
+                let late =
+                    |_| Unanswered::Fetch(FetchError::Timeout { host: source.host().to_owned(), limit });
                 let token = timeout(limit, source.token()).await.map_err(late)??;
                 request.timeout = limit.saturating_sub(begun.elapsed());
                 Some(token)
@@ -59,11 +76,27 @@ impl Way {
             value.set_sensitive(true);
             request.headers.insert(AUTHORIZATION, value);
         }
-        let answer = self.peer.send(request).await?;
-        if let (StatusCode::UNAUTHORIZED, Some(source), Some(token)) = (answer.status, source, &token) {
+        let Arrived { answer, at_home } =
+            self.peer.ask(request).await.map_err(|error| self.unanswered(error))?;
+        // Whoever a redirect led to has not seen the token, and can say nothing of it.
+        let refused = at_home && answer.status == StatusCode::UNAUTHORIZED;
+        if let (true, Some(source), Some(token)) = (refused, source, &token) {
             source.reject(token);
         }
         Ok(Answered { answer, token })
+    }
+
+    fn unanswered(&self, error: FetchError) -> Unanswered {
+        match error {
+            FetchError::Address(refused @ AddressError::Forbidden { .. }) => {
+                let own = matches!(&refused, AddressError::Forbidden { host, .. } if self.public.as_ref() == Some(host));
+                Unanswered::Forbidden { refused, place: if own { OWN_URL } else { REDIRECT } }
+            }
+            FetchError::Address(refused @ (AddressError::Scheme(_) | AddressError::Credentials)) => {
+                Unanswered::Forbidden { refused, place: REDIRECT }
+            }
+            error => Unanswered::Fetch(error),
+        }
     }
 }
 
