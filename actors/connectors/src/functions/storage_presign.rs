@@ -36,9 +36,8 @@ impl StoragePresign {
 impl Function for StoragePresign {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_fixed_key(input, at, errors);
-        if input::fixed(input, "expires_in").is_some_and(|value| lifetime(&value).is_none()) {
-            errors.push(FieldError::invalid(format!("{at}.expires_in"), LIFETIME));
-        }
+        let expires_in = input::fixed(input, "expires_in");
+        errors.extend(expires_in.and_then(|value| lifetime(&format!("{at}.expires_in"), &value).err()));
         let (others, method) =
             if puts(input.get("method")) { (&GET_ONLY[..], "GET") } else { (&PUT_ONLY[..], "PUT") };
         for field in others.iter().filter(|field| input.get(**field).is_some_and(|value| !value.is_null())) {
@@ -68,23 +67,30 @@ fn puts(method: Option<&Value>) -> bool {
 }
 
 /// Seconds, or a number with a unit.
-fn lifetime(value: &Value) -> Option<Duration> {
+///
+/// # Errors
+/// The problem, at the place of the value.
+fn lifetime(at: &str, value: &Value) -> Result<Duration, FieldError> {
     let seconds = match value {
-        Value::String(text) => {
-            let unit = match text.chars().next_back()? {
-                's' => 1,
-                'm' => 60,
-                'h' => 3_600,
-                'd' => 86_400,
-                _ => return None,
-            };
-            let number = &text[..text.len() - 1];
-            let digits = number.bytes().all(|byte| byte.is_ascii_digit());
-            number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(unit)?
-        }
-        value => value.as_u64()?,
+        Value::String(text) => seconds(text),
+        Value::Number(number) => number.as_u64(),
+        other => return Err(FieldError::type_mismatch(at, "integer or a duration like 15m", other)),
     };
-    (1..=LONGEST).contains(&seconds).then(|| Duration::from_secs(seconds))
+    let seconds = seconds.filter(|seconds| (1..=LONGEST).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| FieldError::invalid(at, LIFETIME))
+}
+
+fn seconds(text: &str) -> Option<u64> {
+    let unit = match text.chars().next_back()? {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return None,
+    };
+    let number = &text[..text.len() - 1];
+    let digits = number.bytes().all(|byte| byte.is_ascii_digit());
+    number.parse::<u64>().ok().filter(|_| digits)?.checked_mul(unit)
 }
 
 fn header_value(text: &str) -> Result<(), &'static str> {
@@ -116,9 +122,8 @@ impl Task for StoragePresignTask {
 impl StoragePresignTask {
     fn grant(&self, cx: &TaskCx<'_>) -> Result<Grant, TaskError> {
         let key = key(&self.inputs, cx)?;
-        let expires_in = lifetime(&self.inputs.require(cx, "expires_in")?);
-        let expires_in =
-            expires_in.ok_or_else(|| TaskError::validation(format!("expires_in: {LIFETIME}")))?;
+        let expires_in = lifetime("expires_in", &self.inputs.require(cx, "expires_in")?)
+            .map_err(|error| TaskError::validation(format!("{}: {}", error.path, error.message)))?;
         let to = if self.put {
             Use::Put { content_type: self.header(cx, "content_type")? }
         } else {
@@ -145,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_lifetime_is_a_second_to_a_week() {
-        let seconds = |value| lifetime(&value).map(|time| time.as_secs());
+        let seconds = |value: Value| lifetime("at", &value).map(|time| time.as_secs());
         for (value, due) in [
             (json!(1), 1),
             (json!(604_800), 604_800),
@@ -154,7 +159,7 @@ mod tests {
             (json!("2h"), 7_200),
             (json!("7d"), 604_800),
         ] {
-            assert_eq!(seconds(value.clone()), Some(due), "{value}");
+            assert_eq!(seconds(value.clone()), Ok(due), "{value}");
         }
         for value in [
             json!(0),
@@ -172,10 +177,11 @@ mod tests {
             json!("1é"),
             json!("99999999999999999999d"),
             json!("18446744073709551615d"),
-            json!(null),
-            json!([1]),
         ] {
-            assert_eq!(seconds(value.clone()), None, "{value}");
+            assert_eq!(seconds(value.clone()).unwrap_err().code.name(), "INVALID", "{value}");
+        }
+        for value in [json!(null), json!(true), json!([1]), json!({"a": 1})] {
+            assert_eq!(seconds(value.clone()).unwrap_err().code.name(), "TYPE_MISMATCH", "{value}");
         }
     }
 }

@@ -82,6 +82,66 @@ fn a_mail_arrives_as_it_was_written() {
 }
 
 #[test]
+fn a_body_is_one_mail_whatever_its_line_breaks() {
+    let Some(server) = MailServer::start(Protection::None, None) else { return };
+    run(async |world| {
+        world.put("c", "smtp", true, at(server.port(), json!({}))).await;
+        let end = "MAIL FROM:<evil@example.com>";
+        for (count, dot) in
+            ["\r.\r", "\n.\n", "\r\n.\r", "\r.\r\n", "\n.\r", "\r\r.\r\r"].into_iter().enumerate()
+        {
+            for field in ["text", "html"] {
+                let body = format!("a{dot}{end}\r");
+                let input = json!({"to": "ann@example.com", "subject": "Hello", field: body});
+                let mail = server.mail(&written(world, "send_email", input).await["message_id"]);
+                let source = mail.at("source").as_str().unwrap();
+                let body = source.split_once("\r\n\r\n").unwrap().1;
+                let lines: Vec<_> = body.split("\r\n").filter(|line| !line.is_empty()).collect();
+                assert_eq!(lines, ["a", ".", end], "{dot:?} {source:?}");
+                let bare = source.replace("\r\n", "");
+                assert!(!bare.contains(['\r', '\n']), "{dot:?} {source:?}");
+            }
+            assert_eq!(server.mails().len(), 2 * (count + 1));
+        }
+        let before = server.mails().len();
+        for field in ["text", "html"] {
+            let error =
+                world.failed("send_email", short(json!({field: {"var": "payload"}})), json!("a\0b")).await;
+            assert_eq!(
+                (error.code.name(), error.message.split(':').next()),
+                ("VALIDATION_ERROR", Some(field))
+            );
+            let problems = world.problems("send_email", short(json!({field: "a\0b"})));
+            assert_eq!(problems, [format!("{field} INVALID")]);
+        }
+        assert_eq!(server.mails().len(), before);
+    });
+}
+
+#[test]
+fn recipients_of_another_type_are_told_from_those_that_are_no_mailbox() {
+    run(async |world| {
+        for field in ["to", "cc", "bcc"] {
+            for (value, due) in [
+                (json!(1), "TYPE_MISMATCH"),
+                (json!(true), "TYPE_MISMATCH"),
+                (json!({"a": 1}), "TYPE_MISMATCH"),
+                (json!("nobody"), "INVALID"),
+            ] {
+                let problems = world.problems("send_email", short(json!({field: value})));
+                assert_eq!(problems, [format!("{field} {due}")], "{value}");
+            }
+            for (value, due) in
+                [(json!(5), "TYPE_MISMATCH"), (json!([]), "TYPE_MISMATCH"), (json!("b"), "INVALID")]
+            {
+                let problems = world.problems("send_email", short(json!({field: ["a@b.c", value]})));
+                assert_eq!(problems, [format!("{field}[1] {due}")], "{value}");
+            }
+        }
+    });
+}
+
+#[test]
 fn each_way_of_protection_is_spoken_and_the_server_must_be_who_it_says() {
     for (protection, tls) in
         [(Protection::None, "none"), (Protection::StartTls, "starttls"), (Protection::Implicit, "implicit")]

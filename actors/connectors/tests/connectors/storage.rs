@@ -242,3 +242,19 @@ fn a_private_store_is_refused_where_it_stands_and_where_it_is_dialled() {
         assert!(trap.accept().is_err());
     });
 }
+
+#[test]
+fn a_lifetime_of_another_type_is_told_from_one_that_is_too_long() {
+    run(async |world| {
+        for (value, due) in [
+            (json!(true), "TYPE_MISMATCH"),
+            (json!([]), "TYPE_MISMATCH"),
+            (json!({"a": 1}), "TYPE_MISMATCH"),
+            (json!(0), "INVALID"),
+            (json!("8d"), "INVALID"),
+        ] {
+            let problems = world.problems("storage_presign", json!({"key": "k", "expires_in": value}));
+            assert_eq!(problems, [format!("expires_in {due}")], "{value}");
+        }
+    });
+}

@@ -8,6 +8,7 @@ use lettre::message::header::{Cc, HeaderName, HeaderValue, To};
 use lettre::message::{Mailbox, Mailboxes, MultiPart, SinglePart};
 use serde_json::Value;
 use svc_engine::TaskError;
+use svc_model::FieldError;
 
 use crate::drivers::smtp::{Letter, mailbox};
 
@@ -102,20 +103,33 @@ fn refused(error: lettre::error::Error) -> TaskError {
     TaskError::validation(format!("the mail cannot be written: {error}"))
 }
 
-/// Mailboxes from one text, or from an array of texts, each of which is one; null is none. Problems come with the place
-/// below the field.
-pub(super) fn mailboxes(value: &Value) -> Result<Vec<Mailbox>, (String, &'static str)> {
-    let one = |place: String, value: &Value| match value {
-        Value::String(text) => mailbox(text).map_err(|why| (place, why)),
-        _ => Err((place, "use a mailbox or an array of mailboxes")),
-    };
+/// Mailboxes from one text, or from an array of texts, each of which is one; null is none.
+///
+/// # Errors
+/// The problem, at its place in the field `at`.
+pub(super) fn mailboxes(at: &str, value: &Value) -> Result<Vec<Mailbox>, FieldError> {
+    let one = |at: String, text: &str| mailbox(text).map_err(|why| FieldError::invalid(at, why));
     match value {
         Value::Null => Ok(Vec::new()),
+        Value::String(text) => one(at.to_owned(), text).map(|mailbox| vec![mailbox]),
         Value::Array(items) => {
-            items.iter().enumerate().map(|(index, item)| one(format!("[{index}]"), item)).collect()
+            let item = |(index, item): (usize, &Value)| match item {
+                Value::String(text) => one(format!("{at}[{index}]"), text),
+                other => Err(FieldError::type_mismatch(format!("{at}[{index}]"), "string", other)),
+            };
+            items.iter().enumerate().map(item).collect()
         }
-        value => one(String::new(), value).map(|mailbox| vec![mailbox]),
+        other => Err(FieldError::type_mismatch(at, "string or an array of strings", other)),
     }
+}
+
+/// A part of a body, each line ended by CRLF alone: to some servers a CR or an LF by itself ends a line as well, and with it the
+/// mail.
+pub(super) fn lines(text: &str) -> Result<String, &'static str> {
+    if text.contains('\0') {
+        return Err("no NUL characters");
+    }
+    Ok(text.replace("\r\n", "\n").replace('\r', "\n").replace('\n', "\r\n"))
 }
 
 /// A header of the author's own.

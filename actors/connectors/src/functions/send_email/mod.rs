@@ -17,10 +17,12 @@ use super::call::{ask, channel_of, guarded, kind};
 use super::input;
 use crate::drivers::smtp::{Hand, MailError, SmtpDriver, SmtpSettings, mailbox};
 use crate::handle::Connectors;
-use letter::{Body, Draft, header, line, mailboxes};
+use letter::{Body, Draft, header, line, lines, mailboxes};
 
 /// The fields that hold recipients.
 const RECIPIENTS: [&str; 3] = ["to", "cc", "bcc"];
+/// The fields that hold a body.
+const BODIES: [&str; 2] = ["text", "html"];
 const NO_BODY: &str = "give text, html, or both";
 
 /// The function.
@@ -38,13 +40,11 @@ impl Function for SendEmail {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let fixed = |field: &str| input::fixed(input, field);
         for field in RECIPIENTS {
-            match fixed(field).map(|value| mailboxes(&value)) {
+            match fixed(field).map(|value| mailboxes(&format!("{at}.{field}"), &value)) {
                 Some(Ok(none)) if none.is_empty() && field == "to" => {
                     errors.push(FieldError::invalid(format!("{at}.to"), "at least one mailbox"));
                 }
-                Some(Err((place, why))) => {
-                    errors.push(FieldError::invalid(format!("{at}.{field}{place}"), why))
-                }
+                Some(Err(error)) => errors.push(error),
                 _ => {}
             }
         }
@@ -56,6 +56,9 @@ impl Function for SendEmail {
             text(field, &|text| mailbox(text).err());
         }
         text("subject", &|text| line(text).err());
+        for field in BODIES {
+            text(field, &|text| lines(text).err());
+        }
         if !input.contains_key("text") && !input.contains_key("html") {
             errors.push(FieldError::invalid(format!("{at}.text"), NO_BODY));
         }
@@ -111,8 +114,8 @@ impl Task for SendEmailTask {
 impl SendEmailTask {
     fn draft(&self, cx: &TaskCx<'_>) -> Result<Draft<'_>, TaskError> {
         let [to, cc, bcc] = RECIPIENTS.map(|field| {
-            mailboxes(&self.inputs.fold(cx, field))
-                .map_err(|(place, why)| refused(&format!("{field}{place}"), why))
+            mailboxes(field, &self.inputs.fold(cx, field))
+                .map_err(|error| refused(&error.path, &error.message))
         });
         let to = to?;
         if to.is_empty() {
@@ -120,7 +123,8 @@ impl SendEmailTask {
         }
         let subject = self.inputs.require_text(cx, "subject")?;
         line(&subject).map_err(|why| refused("subject", why))?;
-        let body = Body::of(self.text(cx, "text")?, self.text(cx, "html")?);
+        let [text, html] = BODIES.map(|field| self.body(cx, field));
+        let body = Body::of(text?, html?);
         let reply_to = self.text(cx, "reply_to")?;
         Ok(Draft {
             to,
@@ -137,6 +141,10 @@ impl SendEmailTask {
 
     fn text(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<String>, TaskError> {
         Ok(self.inputs.get(cx, field)?.and_then(|value| value.as_str().map(str::to_owned)))
+    }
+
+    fn body(&self, cx: &TaskCx<'_>, field: &str) -> Result<Option<String>, TaskError> {
+        self.text(cx, field)?.map(|text| lines(&text).map_err(|why| refused(field, why))).transpose()
     }
 
     async fn send(&self, draft: &Draft<'_>, from: Option<&Mailbox>) -> Result<Value, TaskError> {

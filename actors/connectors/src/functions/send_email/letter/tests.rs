@@ -6,7 +6,7 @@ use super::*;
 const ID: &str = "<1@example.com>";
 
 fn boxes(value: Value) -> Vec<Mailbox> {
-    mailboxes(&value).unwrap()
+    mailboxes("to", &value).unwrap()
 }
 
 fn draft(body: Body) -> Draft<'static> {
@@ -27,7 +27,7 @@ fn written(draft: &Draft<'_>) -> (Vec<String>, String) {
     (to, String::from_utf8(letter.content.to_vec()).unwrap())
 }
 
-fn lines(mail: &str) -> Vec<&str> {
+fn headers(mail: &str) -> Vec<&str> {
     mail.split("\r\n\r\n").next().unwrap().split("\r\n").collect()
 }
 
@@ -35,7 +35,7 @@ fn lines(mail: &str) -> Vec<&str> {
 fn a_mail_has_its_headers_and_one_body() {
     let (to, mail) = written(&draft(Body::Text("one\ntwo".into())));
     assert_eq!(to, ["a@example.com", "b@example.com"]);
-    let lines = lines(&mail);
+    let lines = headers(&mail);
     for line in [
         "Message-ID: <1@example.com>",
         "From: Svc <svc@example.com>",
@@ -101,11 +101,31 @@ fn headers_of_the_author_cannot_stand_in_for_the_mails_own() {
 
 #[test]
 fn problems_say_where_below_the_field_they_are() {
-    let place = |value: Value| mailboxes(&value).unwrap_err().0;
-    assert_eq!(place(json!(["a@example.com", "b"])), "[1]");
-    assert_eq!(place(json!(["a@example.com", 7])), "[1]");
-    assert_eq!((place(json!("b")), place(json!({}))), (String::new(), String::new()));
+    for (value, path, code) in [
+        (json!(["a@example.com", "b"]), "to[1]", "INVALID"),
+        (json!(["a@example.com", 7]), "to[1]", "TYPE_MISMATCH"),
+        (json!("b"), "to", "INVALID"),
+        (json!({}), "to", "TYPE_MISMATCH"),
+        (json!(1), "to", "TYPE_MISMATCH"),
+    ] {
+        let error = mailboxes("to", &value).unwrap_err();
+        assert_eq!((error.path.as_str(), error.code.name()), (path, code), "{value}");
+    }
     assert!(boxes(json!(null)).is_empty() && boxes(json!([])).is_empty());
+}
+
+#[test]
+fn every_line_of_a_body_ends_in_crlf_alone() {
+    for (text, due) in [
+        ("", ""),
+        ("a\r\nb", "a\r\nb"),
+        ("a\nb\n", "a\r\nb\r\n"),
+        ("a\r.\r", "a\r\n.\r\n"),
+        ("\r\r\n\n", "\r\n\r\n\r\n"),
+    ] {
+        assert_eq!(lines(text).unwrap(), due, "{text:?}");
+    }
+    assert!(lines("a\0b").is_err());
 }
 
 proptest! {
@@ -124,7 +144,7 @@ proptest! {
         let draft = Draft { to, subject, headers: &headers, reply_to, ..draft(Body::Text("body".into())) };
         let letter = draft.write(&mailbox("svc@example.com").unwrap(), ID).unwrap();
         let mail = String::from_utf8(letter.content.to_vec()).unwrap();
-        let starts = lines(&mail).into_iter().filter(|line| !line.starts_with([' ', '\t'])).count();
+        let starts = self::headers(&mail).into_iter().filter(|line| !line.starts_with([' ', '\t'])).count();
         prop_assert_eq!(starts, 9 + own, "{}", mail);
         prop_assert!(mail.ends_with("\r\n\r\nbody\r\n"), "{}", mail);
     }
