@@ -35,6 +35,8 @@ impl HttpCall {
 impl Function for HttpCall {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_timeout(input, "timeout_ms", at, errors);
+        let path = input.get("path").and_then(Value::as_str).and_then(|path| request::check_path(path).err());
+        errors.extend(path.map(|why| FieldError::invalid(format!("{at}.path"), why)));
         for (name, value) in input.get("headers").and_then(Value::as_object).into_iter().flatten() {
             let path = format!("{at}.headers.{name}");
             match value {
@@ -128,8 +130,8 @@ impl HttpCallTask {
     fn asked(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<Asked, TaskError> {
         let path = match &self.path {
             None => String::new(),
-            Some(Either::Literal(path)) => request::plain_text(path.clone()),
-            Some(Either::Logic(logic)) => request::plain_text(cx.confide(logic, concealed)?),
+            Some(Either::Literal(path)) => request::path("path", path.clone())?,
+            Some(Either::Logic(logic)) => request::path("path_logic", cx.confide(logic, concealed)?)?,
         };
         let body = match &self.body {
             None => None,

@@ -88,13 +88,23 @@ pub(crate) fn url(base: &Url, path: &str) -> Result<Url, TaskError> {
     Ok(url)
 }
 
-/// The text an expression for a path came to.
-pub(crate) fn plain_text(value: Value) -> String {
-    match value {
+/// The text that a field for a path came to.
+///
+/// # Errors
+/// `VALIDATION_ERROR` naming the field when it cannot be asked for.
+pub(crate) fn path(field: &str, value: Value) -> Result<String, TaskError> {
+    let text = match value {
         Value::Null => String::new(),
         Value::String(text) => text,
         other => other.to_string(),
-    }
+    };
+    check_path(&text).map_err(|why| TaskError::validation(format!("{field}: {why}")))?;
+    Ok(text)
+}
+
+/// Refuses what a URL would lose, or hide from its reader.
+pub(crate) fn check_path(text: &str) -> Result<(), &'static str> {
+    if text.contains(char::is_control) { Err("no control characters; percent-encode them") } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -34,6 +34,42 @@ fn a_refused_answer_is_shown_in_part_and_without_secrets() {
     });
 }
 
+/// What is sent is repeated as it came, form-encoded, as JSON, as a page would show it.
+#[test]
+fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| {
+            let headers: Vec<&str> = asked.headers.iter().map(|(_, value)| value.as_str()).collect();
+            let headers = headers.join(" ");
+            let encoded: String = headers.bytes().map(|byte| format!("%{byte:02x}")).collect();
+            let page = headers.replace('&', "&amp;").replace('"', "&quot;");
+            Reply::new(422, format!("{} {encoded} {page} {}", asked.target, json!(headers)))
+        })
+        .unwrap();
+        let url =
+            upstream.url("/?token=sword%46ish%20url&sig=swordfish%2Fb").replace("//", "//bob:sword%40fish@");
+        let key = json!({"type": "apikey", "header": "X-Key", "key": "swordfish \"quoted\" <&>"});
+        for (more, shown) in [
+            (json!({"url": url}), "/?token=******&sig=****** "),
+            (json!({"query_params": {"k": "swordfish se kret+ä"}}), "/?k=****** "),
+            (json!({"auth": key}), "/ "),
+            (json!({"auth": {"type": "bearer", "token": "swordfish/+=token"}}), "/ "),
+            (json!({"headers": {"X-Own": "sword\\fish/ä"}}), "/ "),
+        ] {
+            world.connect(at(&upstream, more.clone())).await;
+            let said = world.fail(json!({})).await.message;
+            assert!(said.contains(&format!("422: {shown}")), "{more}: {said}");
+            let plain = said.to_lowercase();
+            for part in
+                ["swordfish", "sword%", "sword\\", "%73%77%6f%72%64", "sword@", "quoted", "kret", "token="]
+            {
+                let own = part == "token=" && shown.contains(part);
+                assert!(own || !plain.contains(part), "{more}: {part} in {said}");
+            }
+        }
+    });
+}
+
 #[test]
 fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
     run(async |world| {
@@ -81,6 +117,16 @@ fn a_name_of_the_machine_is_refused_for_good_where_it_is_dialled() {
             ("FUNCTION_ERROR", false, None)
         );
         assert!(error.message.starts_with("SSRF protection: 'localhost'"), "{}", error.message);
+        let remedy = "(connector 'c': url; allow_private_urls lets it)";
+        assert!(error.message.ends_with(remedy), "{}", error.message);
+        assert!(world.probe("c").await.error.unwrap().ends_with(remedy));
+        // Nothing lets a redirect go where the connector itself may.
+        let url = format!("http://localhost:{}", trap.local_addr().unwrap().port());
+        let upstream = Upstream::start(move |_| Reply::redirect(302, &url)).unwrap();
+        world.connect(at(&upstream, json!({}))).await;
+        let error = world.fail(json!({})).await;
+        assert!(error.message.starts_with("SSRF protection: 'localhost'"), "{}", error.message);
+        assert!(error.message.ends_with("(connector 'c': a redirect leads there)"), "{}", error.message);
         assert!(trap.accept().is_err());
     });
 }
@@ -116,5 +162,13 @@ fn what_cannot_be_reached_or_read_is_told_apart() {
         }
         world.connect(at(&upstream, json!({"url": upstream.url("/api")}))).await;
         assert_eq!(world.fail(json!({"path": "../x"})).await.code.name(), "VALIDATION_ERROR");
+        // A URL would lose them, and ask for something else.
+        for sign in ["\t", "\n", "\r", "\0", "\u{7f}"] {
+            let path = format!("/u/a{sign}b");
+            let error = world.fail(json!({"path_logic": path})).await;
+            assert_eq!(error.code.name(), "VALIDATION_ERROR");
+            assert!(error.message.starts_with("path_logic: "), "{}", error.message);
+            assert_eq!(world.problems("http_call", json!({"path": path})), ["path INVALID"]);
+        }
     });
 }

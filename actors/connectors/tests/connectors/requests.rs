@@ -107,12 +107,20 @@ fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
             "/latin" => Reply::Answer { status: 200, headers: Vec::new(), body: b"caf\xe9".to_vec() },
             "/empty" => Reply::new(204, ""),
+            "/marked" => Reply::new(200, "\u{feff}{\"a\": 1}"),
+            "/mark" => Reply::new(200, "\u{feff}"),
             _ => Reply::new(200, "no json"),
         })
         .unwrap();
         world.connect(at(&upstream, json!({}))).await;
         assert_eq!(world.call(json!({"path": "latin", "response_format": "text"})).await, "caf\u{FFFD}");
-        for path in ["latin", "empty", "x"] {
+        assert_eq!(
+            world.call(json!({"path": "marked"})).await,
+            json!({"a": 1}),
+            "a byte order mark is no text"
+        );
+        assert_eq!(world.call(json!({"path": "mark", "response_format": "text"})).await, "\u{feff}");
+        for path in ["latin", "empty", "mark", "x"] {
             let error = world.fail(json!({"path": path, "output": "data.api"})).await;
             assert_eq!(error.code.name(), "FUNCTION_ERROR", "{path}: {}", error.message);
             let outcome = world.run(json!({"path": path}), json!(null)).await;
