@@ -1,9 +1,9 @@
 //! `auth` of an http connector.
 
 use super::oauth2::{self, OAuth2};
-use crate::config::SecretText;
 use crate::config::block::Block;
 use crate::config::guards::is_token;
+use crate::config::{SecretText, kept};
 use crate::field::FieldError;
 
 /// Who a connector says it is.
@@ -47,9 +47,15 @@ const SCHEMES: [(&str, Scheme); 4] = [
     ("oauth2", Scheme::OAuth2),
 ];
 
-/// The block `auth`, unless it is still open which it is.
-pub(super) fn read(block: &mut Block<'_>) -> Result<Option<HttpAuth>, FieldError> {
-    if is_open(block) { Ok(None) } else { block.block("auth", parse) }
+/// The block `auth`, unless it is still open which it is; every problem with the credentials is among the `errors`.
+pub(super) fn read(block: &mut Block<'_>, errors: &mut Vec<FieldError>) -> Option<HttpAuth> {
+    if is_open(block) {
+        return None;
+    }
+    let mut problems = Vec::new();
+    let made = kept(block.block("auth", |block| parse(block, &mut problems)), errors).flatten();
+    errors.append(&mut problems);
+    made
 }
 
 /// Whether the `type` of the block `auth` is not yet what will be used.
@@ -58,27 +64,39 @@ pub(super) fn is_open(block: &mut Block<'_>) -> bool {
     auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(super::is_open)
 }
 
-fn parse(block: &mut Block<'_>) -> Result<HttpAuth, FieldError> {
+fn parse(block: &mut Block<'_>, problems: &mut Vec<FieldError>) -> Result<Option<HttpAuth>, FieldError> {
     let scheme = block.choice("type", &SCHEMES)?.ok_or_else(|| block.missing("type"))?;
+    let mut text = |read: Result<String, FieldError>| kept(read.map(Some), problems);
     Ok(match scheme {
-        Scheme::Bearer => HttpAuth::Bearer { token: credential(block, "token")? },
-        Scheme::Basic => HttpAuth::Basic {
-            username: SecretText::new(block.required_string("username")?),
-            password: SecretText::new(block.required_string("password")?),
-        },
-        Scheme::ApiKey => {
-            let header = block.required_string("header")?;
-            if !super::is_open(&header) && !is_token(&header) {
-                return Err(block.invalid("header", "this is no header name"));
-            }
-            HttpAuth::ApiKey { header, key: credential(block, "key")? }
+        Scheme::Bearer => {
+            text(credential(block, "token")).map(|token| HttpAuth::Bearer { token: SecretText::new(token) })
         }
-        Scheme::OAuth2 => HttpAuth::OAuth2(Box::new(oauth2::parse(block)?)),
+        Scheme::Basic => {
+            let (username, password) =
+                (text(block.required_string("username")), text(block.required_string("password")));
+            username.zip(password).map(|(username, password)| HttpAuth::Basic {
+                username: SecretText::new(username),
+                password: SecretText::new(password),
+            })
+        }
+        Scheme::ApiKey => {
+            let (header, key) = (text(header(block)), text(credential(block, "key")));
+            header.zip(key).map(|(header, key)| HttpAuth::ApiKey { header, key: SecretText::new(key) })
+        }
+        Scheme::OAuth2 => Some(HttpAuth::OAuth2(Box::new(oauth2::parse(block)?))),
     })
 }
 
+fn header(block: &mut Block<'_>) -> Result<String, FieldError> {
+    let header = block.required_string("header")?;
+    if !super::is_open(&header) && !is_token(&header) {
+        return Err(block.invalid("header", "this is no header name"));
+    }
+    Ok(header)
+}
+
 /// A text that can stand in a header.
-fn credential(block: &mut Block<'_>, name: &'static str) -> Result<SecretText, FieldError> {
+fn credential(block: &mut Block<'_>, name: &'static str) -> Result<String, FieldError> {
     let text = block.required_string(name)?;
     if text.is_empty() {
         return Err(block.invalid(name, "must not be empty"));
@@ -86,5 +104,5 @@ fn credential(block: &mut Block<'_>, name: &'static str) -> Result<SecretText, F
     if text.bytes().any(|byte| byte < b' ' && byte != b'\t' || byte == 0x7f) {
         return Err(block.invalid(name, "a header cannot hold control characters"));
     }
-    Ok(SecretText::new(text))
+    Ok(text)
 }

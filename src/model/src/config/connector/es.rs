@@ -30,7 +30,7 @@ pub struct EsConfig {
 pub(super) fn parse(block: &mut Block<'_>) -> Result<EsConfig, Vec<FieldError>> {
     let mut fields = Fields::of(block);
     let url = fields.require(|block| url(block, "url", &["http", "https"]));
-    let auth = fields.read(auth::read);
+    let auth = auth::read(fields.block, &mut fields.errors);
     if matches!(auth, Some(HttpAuth::OAuth2(_))) {
         let error = fields.block.invalid("auth.type", "use one of bearer, basic, apikey");
         fields.refuse(error);

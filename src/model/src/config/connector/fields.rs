@@ -11,7 +11,7 @@ const MAX_PORT: u64 = 65_535;
 /// A block being read, with the problems found so far.
 pub(super) struct Fields<'b, 'a> {
     pub(super) block: &'b mut Block<'a>,
-    errors: Vec<FieldError>,
+    pub(super) errors: Vec<FieldError>,
 }
 
 impl<'b, 'a> Fields<'b, 'a> {

@@ -65,7 +65,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<HttpConfig, Vec<FieldError>
     kept(block.string("method"), &mut errors);
     let parsed = HttpConfig {
         headers: kept(headers(block).map(Some), &mut errors).unwrap_or_default(),
-        auth: kept(auth::read(block), &mut errors),
+        auth: auth::read(block, &mut errors),
         max_retries: u32::try_from(max_retries).unwrap_or_default(),
         retry_delay_ms: delay_ms,
         retry_non_idempotent: kept(block.boolean("retry_non_idempotent"), &mut errors).unwrap_or(false),

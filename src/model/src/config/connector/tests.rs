@@ -50,6 +50,24 @@ fn what_is_wrong_is_named_by_its_field() {
 }
 
 #[test]
+fn all_that_credentials_lack_is_named_at_once() {
+    for (auth, due) in [
+        (json!({"type": "basic"}), &["username", "password"][..]),
+        (json!({"type": "basic", "username": 1, "password": []}), &["username", "password"]),
+        (json!({"type": "basic", "password": "p"}), &["username"]),
+        (json!({"type": "apikey"}), &["header", "key"]),
+        (json!({"type": "apikey", "header": "a b", "key": ""}), &["header", "key"]),
+        (json!({"type": "basic", "user": "u"}), &["user", "username", "password"]),
+    ] {
+        for kind in [ConnectorType::Http, ConnectorType::Es] {
+            let found = problems(kind, &json!({"url": "http://a.example", "auth": auth}));
+            let due: Vec<_> = due.iter().map(|field| format!("connector.config.auth.{field}")).collect();
+            assert_eq!(found, due, "{auth}");
+        }
+    }
+}
+
+#[test]
 fn the_form_of_what_is_still_open_is_not_judged() {
     for url in ["${HOST}", "https://${HOST}/x", "env://URL", "vault://a#b"] {
         assert!(
