@@ -39,16 +39,20 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
         }
         Predicate::OneOf { column, values, negated } => {
             let values: Vec<_> = values.iter().map(value).collect::<Result<_, _>>()?;
-            unless(*negated, json!({"terms": {path(&column.physical): values}}))
+            let field = path(&column.physical);
+            let query = json!({"terms": {field.clone(): values}});
+            if *negated { other(&field, query) } else { query }
         }
         Predicate::Text { column, place, text, negated } => {
             let field = path(&column.physical);
             let query = match place {
-                Place::Start => json!({"prefix": {field: {"value": text}}}),
-                Place::End => json!({"wildcard": {field: {"value": format!("*{}", escaped(text))}}}),
-                Place::Anywhere => json!({"wildcard": {field: {"value": format!("*{}*", escaped(text))}}}),
+                Place::Start => json!({"prefix": {field.clone(): {"value": text}}}),
+                Place::End => json!({"wildcard": {field.clone(): {"value": format!("*{}", escaped(text))}}}),
+                Place::Anywhere => {
+                    json!({"wildcard": {field.clone(): {"value": format!("*{}*", escaped(text))}}})
+                }
             };
-            unless(*negated, query)
+            if *negated { other(&field, query) } else { query }
         }
         Predicate::Related { relation, quantifier, predicate } => {
             let negated = match quantifier {
@@ -69,6 +73,11 @@ fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, Refusal> {
 
 fn not(query: Value) -> Value {
     json!({"bool": {"must_not": [query]}})
+}
+
+/// There is a value, and it is another one.
+fn other(field: &str, query: Value) -> Value {
+    json!({"bool": {"filter": [{"exists": {"field": field}}], "must_not": [query]}})
 }
 
 fn unless(negated: bool, query: Value) -> Value {

@@ -46,6 +46,8 @@ fn written(write: Value) -> Result<Call, String> {
 fn predicates_are_queries_over_physical_names() {
     let city = json!({"field": "city"});
     let not = |query: Value| json!({"bool": {"must_not": [query]}});
+    let other =
+        |query: Value| json!({"bool": {"filter": [{"exists": {"field": "town"}}], "must_not": [query]}});
     for (filter, due) in [
         (json!({"==": [city, "Ulm"]}), json!({"term": {"town": {"value": "Ulm"}}})),
         (json!({"!=": [city, "Ulm"]}), not(json!({"term": {"town": {"value": "Ulm"}}}))),
@@ -54,7 +56,8 @@ fn predicates_are_queries_over_physical_names() {
         (json!({"==": [city, null]}), not(json!({"exists": {"field": "town"}}))),
         (json!({"!=": [city, null]}), json!({"exists": {"field": "town"}})),
         (json!({"in": [city, ["a", "b"]]}), json!({"terms": {"town": ["a", "b"]}})),
-        (json!({"!": {"in": [city, ["a", "b"]]}}), not(json!({"terms": {"town": ["a", "b"]}}))),
+        (json!({"!": {"in": [city, ["a", "b"]]}}), other(json!({"terms": {"town": ["a", "b"]}}))),
+        (json!({"!": {"starts_with": [city, "a"]}}), other(json!({"prefix": {"town": {"value": "a"}}}))),
         (json!({"starts_with": [city, "a*"]}), json!({"prefix": {"town": {"value": "a*"}}})),
         (json!({"ends_with": [city, "a*?\\b"]}), json!({"wildcard": {"town": {"value": "*a\\*\\?\\\\b"}}})),
         (json!({"in": ["*", city]}), json!({"wildcard": {"town": {"value": "*\\**"}}})),

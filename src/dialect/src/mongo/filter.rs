@@ -30,12 +30,14 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
             named(&column.physical, json!({if *negated { "$ne" } else { "$eq" }: null}))
         }
         Predicate::OneOf { column, values, negated } => {
-            let values: Vec<_> = values.iter().map(value).collect();
+            // Null stands for fields that are not there as well, which are none of them no more than they are one.
+            let null = negated.then_some(Value::Null);
+            let values: Vec<_> = values.iter().map(value).chain(null).collect();
             named(&column.physical, json!({if *negated { "$nin" } else { "$in" }: values}))
         }
         Predicate::Text { column, place, text, negated } => {
             let pattern = json!({"$regex": pattern(*place, text)});
-            named(&column.physical, if *negated { json!({"$not": pattern}) } else { pattern })
+            named(&column.physical, if *negated { json!({"$not": pattern, "$ne": null}) } else { pattern })
         }
         Predicate::Related { relation, quantifier, predicate } => {
             related(prefix, relation, *quantifier, predicate)?

@@ -28,7 +28,7 @@ pub fn change(change: &Change, flavour: Flavour) -> Result<Vec<Statement>, Refus
         }
         Change::Update { target, set, predicate, returning } => {
             check_returning(returning.as_ref(), flavour)?;
-            let mut writer = Writer::new(flavour);
+            let mut writer = Writer::of_change(flavour, &target.physical);
             let table = writer.table();
             writer.push("UPDATE ").name(&target.physical).push(" AS ").push(&table).push(" SET ");
             writer.assignments(set)?;
@@ -38,7 +38,7 @@ pub fn change(change: &Change, flavour: Flavour) -> Result<Vec<Statement>, Refus
         }
         Change::Delete { target, predicate, returning } => {
             check_returning(returning.as_ref(), flavour)?;
-            let mut writer = Writer::new(flavour);
+            let mut writer = Writer::of_change(flavour, &target.physical);
             let table = writer.table();
             writer.push("DELETE ");
             if flavour == Flavour::MySql {

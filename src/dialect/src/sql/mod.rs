@@ -5,6 +5,8 @@
 
 mod change;
 mod include;
+mod join;
+mod mysql;
 mod predicate;
 mod select;
 mod writer;

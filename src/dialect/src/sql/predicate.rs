@@ -1,7 +1,8 @@
 //! Conditions.
 
-use super::Flavour;
+use super::join::joined;
 use super::writer::Writer;
+use super::{Flavour, mysql};
 use crate::constant::Constant;
 use crate::predicate::{Comparison, Place, Predicate, Quantifier};
 use crate::refusal::Refusal;
@@ -25,8 +26,8 @@ impl Writer {
             Predicate::False => {
                 self.push("1 = 0");
             }
-            Predicate::And(parts) => self.joined(table, " AND ", parts)?,
-            Predicate::Or(parts) => self.joined(table, " OR ", parts)?,
+            Predicate::And(parts) => self.chain(table, " AND ", parts)?,
+            Predicate::Or(parts) => self.chain(table, " OR ", parts)?,
             Predicate::Compare(column, comparison, value) => {
                 self.comparison(table, column, *comparison, value)?;
             }
@@ -45,15 +46,15 @@ impl Writer {
     }
 
     /// Joined in halves: some databases bound how deep a condition may nest, and read a chain as nested.
-    fn joined(&mut self, table: &str, between: &str, parts: &[Predicate]) -> Result<(), Refusal> {
+    fn chain(&mut self, table: &str, between: &str, parts: &[Predicate]) -> Result<(), Refusal> {
         if let [only] = parts {
             return self.predicate(table, only);
         }
         let (first, second) = parts.split_at(parts.len() / 2);
         self.push("(");
-        self.joined(table, between, first)?;
+        self.chain(table, between, first)?;
         self.push(between);
-        self.joined(table, between, second)?;
+        self.chain(table, between, second)?;
         self.push(")");
         Ok(())
     }
@@ -65,6 +66,9 @@ impl Writer {
         comparison: Comparison,
         value: &Constant,
     ) -> Result<(), Refusal> {
+        if self.flavour == Flavour::MySql {
+            return self.mysql_comparison(table, column, comparison, value);
+        }
         let sign = match comparison {
             Comparison::Equal => " = ",
             Comparison::NotEqual => " <> ",
@@ -73,24 +77,8 @@ impl Writer {
             Comparison::Greater => " > ",
             Comparison::GreaterOrEqual => " >= ",
         };
-        let exact = comparison == Comparison::Equal && self.is_inexact(std::slice::from_ref(value));
-        if exact {
-            self.push("(").column(table, column).push(sign);
-            self.inexact(value)?;
-            self.push(" AND ");
-        }
         self.column(table, column).push(sign);
-        self.constant(value)?;
-        if exact {
-            self.push(")");
-        }
-        Ok(())
-    }
-
-    /// Whether an index of a column compares these values otherwise than they are to be compared, so that it takes a
-    /// condition of its own to be of use.
-    fn is_inexact(&self, values: &[Constant]) -> bool {
-        self.flavour == Flavour::MySql && values.iter().any(|value| matches!(value, Constant::Text(_)))
+        self.constant(value)
     }
 
     fn one_of(
@@ -100,11 +88,8 @@ impl Writer {
         values: &[Constant],
         negated: bool,
     ) -> Result<(), Refusal> {
-        let exact = !negated && self.is_inexact(values);
-        if exact {
-            self.push("(").column(table, column).push(" IN (");
-            self.list(", ", values, Self::inexact)?;
-            self.push(") AND ");
+        if self.flavour == Flavour::MySql {
+            return self.mysql_one_of(table, column, values, negated);
         }
         self.column(table, column);
         if self.flavour == Flavour::Sqlite {
@@ -113,7 +98,7 @@ impl Writer {
         }
         self.push(if negated { " NOT IN (" } else { " IN (" });
         self.list(", ", values, Self::constant)?;
-        self.push(if exact { "))" } else { ")" });
+        self.push(")");
         Ok(())
     }
 
@@ -192,21 +177,29 @@ impl Writer {
     ) -> Result<(), Refusal> {
         let inner = self.table();
         self.push("EXISTS (SELECT 1 FROM ");
+        let flavour = self.flavour;
+        let (local, foreign) = (
+            self.reference(outer, &relation.local.physical),
+            self.reference(&inner, &relation.foreign.physical),
+        );
         match &relation.through {
             None => {
-                self.name(&relation.target.physical).push(" AS ").push(&inner).push(" WHERE ");
-                self.column(&inner, &relation.foreign);
+                self.source(&relation.target.physical).push(" AS ").push(&inner);
+                self.push(" WHERE ").push(&joined(flavour, &foreign, &local));
             }
             Some(through) => {
                 let pairs = self.table();
-                self.name(&through.table).push(" AS ").push(&pairs).push(" JOIN ");
-                self.name(&relation.target.physical).push(" AS ").push(&inner).push(" ON ");
-                self.column(&inner, &relation.foreign).push(" = ");
-                self.push(&pairs).push(".").name(&through.foreign).push(" WHERE ");
-                self.push(&pairs).push(".").name(&through.local);
+                let (from, to) =
+                    (self.reference(&pairs, &through.local), self.reference(&pairs, &through.foreign));
+                self.source(&through.table).push(" AS ").push(&pairs).push(" JOIN ");
+                self.source(&relation.target.physical).push(" AS ").push(&inner);
+                self.push(" ON ").push(&joined(flavour, &foreign, &to));
+                self.push(" WHERE ").push(&joined(flavour, &from, &local));
             }
         }
-        self.push(" = ").column(outer, &relation.local);
+        if self.flavour == Flavour::MySql {
+            self.push(mysql::NO_CACHE);
+        }
         if *predicate != Predicate::True || !holds {
             self.push(" AND (");
             self.predicate(&inner, predicate)?;

@@ -1,10 +1,11 @@
 //! Writing one statement.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Flavour, Statement};
+use super::{Flavour, Statement, mysql};
 use crate::constant::Constant;
 use crate::refusal::Refusal;
 use crate::schema::Column;
@@ -15,11 +16,18 @@ pub(super) struct Writer {
     sql: String,
     params: Vec<Value>,
     tables: usize,
+    /// The table that the statement changes.
+    changed: Option<Arc<str>>,
 }
 
 impl Writer {
     pub(super) fn new(flavour: Flavour) -> Self {
-        Self { flavour, sql: String::new(), params: Vec::new(), tables: 0 }
+        Self { flavour, sql: String::new(), params: Vec::new(), tables: 0, changed: None }
+    }
+
+    /// A statement that changes a table.
+    pub(super) fn of_change(flavour: Flavour, table: &Arc<str>) -> Self {
+        Self { changed: Some(Arc::clone(table)), ..Self::new(flavour) }
     }
 
     pub(super) fn push(&mut self, text: &str) -> &mut Self {
@@ -33,23 +41,29 @@ impl Writer {
         self
     }
 
-    /// A name, quoted. SQLite takes a name in double quotes that it does not know for a text; in backticks it does not.
     pub(super) fn name(&mut self, name: &str) -> &mut Self {
-        let quote = if self.flavour == Flavour::Postgres { '"' } else { '`' };
-        self.sql.push(quote);
-        // Names hold no quotes; if one did, it would not end the name.
-        for at in name.chars() {
-            self.sql.push(at);
-            if at == quote {
-                self.sql.push(quote);
-            }
+        let quoted = quoted(self.flavour, name);
+        self.push(&quoted)
+    }
+
+    /// A table that is read. MySQL reads none that the statement changes, but what it has read of one before; the limit, the
+    /// largest there is, makes it do so.
+    pub(super) fn source(&mut self, table: &str) -> &mut Self {
+        let changed = self.changed.as_ref().is_some_and(|changed| changed.eq_ignore_ascii_case(table));
+        if changed && self.flavour == Flavour::MySql {
+            return self.push("(SELECT * FROM ").name(table).push(" LIMIT 18446744073709551615)");
         }
-        self.sql.push(quote);
-        self
+        self.name(table)
     }
 
     pub(super) fn column(&mut self, table: &str, column: &Column) -> &mut Self {
-        self.push(table).push(".").name(&column.physical)
+        let reference = self.reference(table, &column.physical);
+        self.push(&reference)
+    }
+
+    /// A column as it stands in the statement.
+    pub(super) fn reference(&self, table: &str, column: &str) -> String {
+        format!("{table}.{}", quoted(self.flavour, column))
     }
 
     /// What is between `parts`, each written by `write`.
@@ -87,44 +101,28 @@ impl Writer {
         Ok(())
     }
 
-    /// A value that is compared with a column.
+    /// A value that is compared with a column of PostgreSQL or SQLite.
     pub(super) fn constant(&mut self, constant: &Constant) -> Result<(), Refusal> {
-        let plain = self.plain(constant)?;
+        let plain = match constant {
+            Constant::Text(text) => {
+                check_text(text)?;
+                Value::String(text.clone())
+            }
+            Constant::Number(number) => Value::Number(number.clone()),
+            Constant::Bool(flag) if self.flavour == Flavour::Sqlite => u8::from(*flag).into(),
+            Constant::Bool(flag) => Value::Bool(*flag),
+            Constant::Oid(_) | Constant::Date(_) => return Err(typed()),
+        };
         self.placeholder(plain);
         self.push(match (self.flavour, constant) {
             // The type of the column must not decide how a number is read: 1.5 is no integer.
             (Flavour::Postgres, Constant::Number(number)) if number.is_i64() => "::bigint",
             (Flavour::Postgres, Constant::Number(_)) => "::double precision",
             (Flavour::Postgres, Constant::Bool(_)) => "::boolean",
-            (Flavour::MySql, Constant::Text(_)) => MYSQL_EXACT,
             (Flavour::Sqlite, Constant::Text(_)) => " COLLATE BINARY",
             _ => "",
         });
         Ok(())
-    }
-
-    /// The same as the column's own collation compares it, which an index of the column may answer.
-    pub(super) fn inexact(&mut self, constant: &Constant) -> Result<(), Refusal> {
-        let plain = self.plain(constant)?;
-        self.placeholder(plain);
-        Ok(())
-    }
-
-    fn plain(&self, constant: &Constant) -> Result<Value, Refusal> {
-        Ok(match (self.flavour, constant) {
-            (_, Constant::Text(text)) => {
-                check_text(text)?;
-                Value::String(text.clone())
-            }
-            // MySQL would read a text column as numbers to compare it with one: every text without digits is 0 there. A
-            // number column reads a text that holds a number as that number.
-            (Flavour::MySql, Constant::Number(number)) => Value::String(number.to_string()),
-            (Flavour::MySql, Constant::Bool(flag)) => Value::String(u8::from(*flag).to_string()),
-            (Flavour::Sqlite, Constant::Bool(flag)) => u8::from(*flag).into(),
-            (_, Constant::Number(number)) => Value::Number(number.clone()),
-            (_, Constant::Bool(flag)) => Value::Bool(*flag),
-            (_, Constant::Oid(_) | Constant::Date(_)) => return Err(typed()),
-        })
     }
 
     /// A text that is a pattern already.
@@ -132,12 +130,12 @@ impl Writer {
         check_text(&pattern)?;
         self.placeholder(Value::String(pattern));
         if self.flavour == Flavour::MySql {
-            self.push(MYSQL_EXACT);
+            self.push(mysql::EXACT);
         }
         Ok(())
     }
 
-    fn placeholder(&mut self, value: Value) {
+    pub(super) fn placeholder(&mut self, value: Value) {
         self.params.push(value);
         if self.flavour == Flavour::Postgres {
             let _ = write!(self.sql, "${}", self.params.len());
@@ -155,17 +153,29 @@ impl Writer {
     }
 }
 
-/// Compares character by character, case, accents and blanks at the end included. MySQL and MariaDB call that collation
-/// differently; each reads its own comment.
-const MYSQL_EXACT: &str = " /*!80017 COLLATE utf8mb4_0900_bin */ /*M!100202 COLLATE utf8mb4_nopad_bin */";
+/// A name, quoted. SQLite takes a name in double quotes that it does not know for a text; in backticks it does not.
+fn quoted(flavour: Flavour, name: &str) -> String {
+    let quote = if flavour == Flavour::Postgres { '"' } else { '`' };
+    let mut quoted = String::with_capacity(name.len() + 2);
+    quoted.push(quote);
+    // Names hold no quotes; if one did, it would not end the name.
+    for at in name.chars() {
+        quoted.push(at);
+        if at == quote {
+            quoted.push(quote);
+        }
+    }
+    quoted.push(quote);
+    quoted
+}
 
-fn check_text(text: &str) -> Result<(), Refusal> {
+pub(super) fn check_text(text: &str) -> Result<(), Refusal> {
     if text.contains('\0') {
         return Err(Refusal::Invalid("a text holds U+0000, which not every database can hold".to_owned()));
     }
     Ok(())
 }
 
-fn typed() -> Refusal {
+pub(super) fn typed() -> Refusal {
     Refusal::Invalid("$oid and $date are values of MongoDB; SQL takes plain ones".to_owned())
 }

@@ -31,7 +31,20 @@ fn condition(filter: Value, flavour: Flavour) -> (String, Vec<Value>) {
     let select = bound(json!({"source": "client", "fields": ["id"], "filter": filter}));
     let Statement { sql, params } = sql::select(&select, flavour).unwrap();
     let condition = sql.split_once(" WHERE ").unwrap().1.strip_suffix(" LIMIT 100").unwrap().to_owned();
-    (condition.replace(EXACT, "†"), params)
+    (in_short(&condition, &["t0.`name`", "t0.`id`"]), params)
+}
+
+/// Whether a column of MySQL holds numbers.
+fn number(column: &str) -> String {
+    format!("HEX({column}) <> HEX(CONCAT({column})) AND CAST({column} AS CHAR) NOT REGEXP '.-.*-|:|[.].*[.]'")
+}
+
+/// The conditions that MySQL gets for a column, in short.
+fn in_short(sql: &str, columns: &[&str]) -> String {
+    columns.iter().fold(sql.replace(EXACT, "†"), |sql, column| {
+        sql.replace(&number(column), &format!("number({column})"))
+            .replace(&format!("COERCIBILITY({column}) = 5"), &format!("typed({column})"))
+    })
 }
 
 fn change(write: Value, flavour: Flavour) -> Vec<Statement> {
@@ -67,27 +80,53 @@ fn values_are_parameters_of_their_type() {
             json!({"==": [name, "o'x"]}),
             [
                 ("t0.\"name\" = $1", json!(["o'x"])),
-                ("(t0.`name` = ? AND t0.`name` = ?†)", json!(["o'x", "o'x"])),
+                (
+                    "(t0.`name` IN (?) AND CASE WHEN number(t0.`name`) THEN FALSE ELSE t0.`name` IN (?†) END)",
+                    json!(["o'x", "o'x"]),
+                ),
                 ("t0.`name` = ? COLLATE BINARY", json!(["o'x"])),
             ],
         ),
         (
-            json!({"and": [{">": [id, 1]}, {"<": [id, 2.5]}, {"!=": [id, true]}]}),
+            json!({"and": [{">": [id, 1]}, {"<": [id, 2.5e-7]}, {"!=": [id, true]}]}),
             [
                 (
                     "(t0.\"id\" > $1::bigint AND (t0.\"id\" < $2::double precision AND t0.\"id\" <> $3::boolean))",
-                    json!([1, 2.5, true]),
+                    json!([1, 2.5e-7, true]),
                 ),
-                ("(t0.`id` > ? AND (t0.`id` < ? AND t0.`id` <> ?))", json!(["1", "2.5", "1"])),
-                ("(t0.`id` > ? AND (t0.`id` < ? AND t0.`id` <> ?))", json!([1, 2.5, 1])),
+                (
+                    "((t0.`id` >= ?† AND CASE WHEN number(t0.`id`) THEN t0.`id` > CAST(? AS DECIMAL(65,30)) \
+                     ELSE t0.`id` > ?† END) AND \
+                     ((t0.`id` <= ?† AND CASE WHEN number(t0.`id`) THEN t0.`id` < ? ELSE t0.`id` < ?† END) AND \
+                     (CASE WHEN number(t0.`id`) THEN t0.`id` NOT IN (CAST(? AS DECIMAL(65,30))) \
+                     ELSE t0.`id` NOT IN (?†) END)))",
+                    json!(["1", "1", "1", "2.5e-7", "2.5e-7", "2.5e-7", "1", "1"]),
+                ),
+                ("(t0.`id` > ? AND (t0.`id` < ? AND t0.`id` <> ?))", json!([1, 2.5e-7, 1])),
             ],
         ),
         (
             json!({"in": [name, ["a", 1]]}),
             [
                 ("t0.\"name\" IN ($1, $2::bigint)", json!(["a", 1])),
-                ("(t0.`name` IN (?, ?) AND t0.`name` IN (?†, ?))", json!(["a", "1", "a", "1"])),
+                (
+                    "(t0.`name` IN (?, ?) AND CASE WHEN number(t0.`name`) THEN t0.`name` IN (CAST(? AS DECIMAL(65,30))) \
+                     ELSE t0.`name` IN (?†, ?†) END)",
+                    json!(["a", "1", "1", "a", "1"]),
+                ),
                 ("t0.`name` COLLATE BINARY IN (? COLLATE BINARY, ?)", json!(["a", 1])),
+            ],
+        ),
+        (
+            json!({"<": [name, "2024-02-29T03:02:03+02:00"]}),
+            [
+                ("t0.\"name\" < $1", json!(["2024-02-29T03:02:03+02:00"])),
+                (
+                    "((NOT typed(t0.`name`) OR t0.`name` <= ?) AND CASE WHEN number(t0.`name`) THEN FALSE \
+                     WHEN typed(t0.`name`) THEN t0.`name` < ? ELSE t0.`name` < ?† END)",
+                    json!(["2024-02-29T01:02:03", "2024-02-29T01:02:03", "2024-02-29T03:02:03+02:00"]),
+                ),
+                ("t0.`name` < ? COLLATE BINARY", json!(["2024-02-29T03:02:03+02:00"])),
             ],
         ),
         (
@@ -130,7 +169,7 @@ fn relations_are_asked_for_by_exists() {
     let over = |quantifier: &str, relation: &str, filter: Value| {
         condition(json!({ quantifier: [{"field": relation}, filter] }), Flavour::Sqlite).0
     };
-    let rows = "EXISTS (SELECT 1 FROM `orders` AS t1 WHERE t1.`client_id` = t0.`id`";
+    let rows = "EXISTS (SELECT 1 FROM `orders` AS t1 WHERE (t1.`client_id` = t0.`id` AND t1.`client_id` = t0.`id` COLLATE BINARY)";
     assert_eq!(over("some", "orders", total.clone()), format!("{rows} AND (t1.`total` > ?))"));
     assert_eq!(over("none", "orders", total.clone()), format!("NOT {rows} AND (t1.`total` > ?))"));
     let second = rows.replace("t1", "t2");
@@ -140,9 +179,12 @@ fn relations_are_asked_for_by_exists() {
     );
     assert_eq!(
         over("some", "tags", json!({"==": [{"field": "key"}, 1]})),
-        "EXISTS (SELECT 1 FROM `client_tags` AS t2 JOIN `tags` AS t1 ON t1.`tag_id` = t2.`tag` \
-         WHERE t2.`client` = t0.`id` AND (t1.`tag_id` = ?))"
+        "EXISTS (SELECT 1 FROM `client_tags` AS t2 JOIN `tags` AS t1 ON \
+         (t1.`tag_id` = t2.`tag` AND t1.`tag_id` = t2.`tag` COLLATE BINARY) WHERE \
+         (t2.`client` = t0.`id` AND t2.`client` = t0.`id` COLLATE BINARY) AND (t1.`tag_id` = ?))"
     );
+    let plain = condition(json!({"some": [{"field": "orders"}, {"and": []}]}), Flavour::Postgres).0;
+    assert_eq!(plain, "EXISTS (SELECT 1 FROM \"orders\" AS t1 WHERE t1.\"client_id\" = t0.\"id\")");
 }
 
 #[test]
@@ -248,7 +290,8 @@ fn writes_are_plain_statements() {
             update,
             [
                 "UPDATE \"clients\" AS t0 SET \"created_at\" = $1 WHERE t0.\"id\" = $2::bigint",
-                "UPDATE `clients` AS t0 SET `created_at` = ? WHERE t0.`id` = ?",
+                "UPDATE `clients` AS t0 SET `created_at` = ? WHERE (t0.`id` IN (?) AND CASE WHEN number(t0.`id`) \
+                 THEN t0.`id` IN (CAST(? AS DECIMAL(65,30))) ELSE t0.`id` IN (?†) END)",
                 "UPDATE `clients` AS t0 SET `created_at` = ? WHERE t0.`id` = ?",
             ],
         ),
@@ -256,13 +299,14 @@ fn writes_are_plain_statements() {
             delete,
             [
                 "DELETE FROM \"clients\" AS t0 WHERE t0.\"id\" = $1::bigint",
-                "DELETE t0 FROM `clients` AS t0 WHERE t0.`id` = ?",
+                "DELETE t0 FROM `clients` AS t0 WHERE (t0.`id` IN (?) AND CASE WHEN number(t0.`id`) \
+                 THEN t0.`id` IN (CAST(? AS DECIMAL(65,30))) ELSE t0.`id` IN (?†) END)",
                 "DELETE FROM `clients` AS t0 WHERE t0.`id` = ?",
             ],
         ),
     ] {
         for (flavour, sql) in FLAVOURS.into_iter().zip(due) {
-            assert_eq!(change(write.clone(), flavour)[0].sql, sql);
+            assert_eq!(in_short(&change(write.clone(), flavour)[0].sql, &["t0.`id`"]), sql);
         }
     }
 }

@@ -71,14 +71,19 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
     if returning {
         outcomes.pop();
     }
-    Ok(Written { output: answer(operation, returning, outcomes), partial: false })
+    let most = match change {
+        Change::Insert { rows, .. } => rows.len(),
+        Change::Update { .. } | Change::Delete { .. } => usize::MAX,
+    };
+    Ok(Written { output: answer(operation, most, returning, outcomes), partial: false })
 }
 
-fn answer(operation: Operation, returning: bool, outcomes: Vec<Outcome>) -> Value {
+/// What a write of at most so many rows answers; MySQL counts a row twice that an upsert changes.
+fn answer(operation: Operation, most: usize, returning: bool, outcomes: Vec<Outcome>) -> Value {
     let mut answer = Map::new();
     answer.insert("status".to_owned(), "ok".into());
     let affected: u64 = outcomes.iter().map(|outcome| outcome.affected).sum();
-    answer.insert("rows_affected".to_owned(), affected.into());
+    answer.insert("rows_affected".to_owned(), affected.min(most as u64).into());
     let inserts = matches!(operation, Operation::Insert | Operation::Upsert);
     let last = outcomes.iter().rev().find_map(|outcome| outcome.last_insert_id);
     if let Some(id) = last.filter(|_| inserts) {

@@ -111,10 +111,10 @@ fn agree(kind: Kind) {
     kit::run_in(setup, async |world| {
         let Some(mut base) = Base::new(kind) else { return };
         fill(&mut base, world, &rows).await;
-        // The same filters on every database and in every run.
+        // The same filters in every run. PostgreSQL refuses a text beside a number, for SQLite it is the larger one.
         let seed = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
         let mut runner = TestRunner::new_with_rng(Config::default(), seed);
-        let strategy = random::filter();
+        let strategy = random::filter(kind == Kind::MariaDb);
         for _ in 0..filters().div_ceil(AT_ONCE) {
             let batch: Vec<_> =
                 (0..AT_ONCE).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect();

@@ -75,6 +75,10 @@ fn compared(comparison: &str, left: &Value, right: &Value, constant_null: bool) 
         "==" | "===" if constant_null => return Some(left == right),
         "!=" | "!==" if constant_null => return Some(left != right),
         _ if left.is_null() || right.is_null() => return None,
+        // A text is no number: another value than each of them, and without a place among them.
+        "==" | "===" if left.is_string() != right.is_string() => return Some(false),
+        "!=" | "!==" if left.is_string() != right.is_string() => return Some(true),
+        _ if left.is_string() != right.is_string() => return None,
         _ => {}
     }
     let order = match (left, right) {

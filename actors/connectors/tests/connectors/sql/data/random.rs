@@ -44,27 +44,33 @@ pub(super) fn rows() -> Vec<Row> {
         .collect()
 }
 
-/// A constant that fits a column, and now and then null.
-fn constant(column: &'static str) -> BoxedStrategy<Value> {
+/// A constant that fits a column, and now and then null, or a text, where texts may stand beside numbers.
+fn constant(column: &'static str, texts: bool) -> BoxedStrategy<Value> {
     let fitting = select(if column == "n" { numbers() } else { values(column) });
-    prop_oneof![9 => fitting, 1 => Just(Value::Null)].boxed()
+    let text = select(TEXTS.map(Value::from).to_vec());
+    prop_oneof![9 => fitting, 1 => Just(Value::Null), u32::from(texts) => text].boxed()
 }
 
-fn leaf() -> BoxedStrategy<Value> {
+fn leaf(texts: bool) -> BoxedStrategy<Value> {
+    let constant = move |column| constant(column, texts);
     let column = select(vec!["n", "x", "s", "b"]);
     let equal = (column.clone(), select(vec!["==", "===", "!=", "!=="]))
-        .prop_flat_map(|(column, operator)| (Just(column), Just(operator), constant(column), any::<bool>()))
+        .prop_flat_map(move |(column, operator)| {
+            (Just(column), Just(operator), constant(column), any::<bool>())
+        })
         .prop_map(|(column, operator, value, swapped)| compared(column, operator, value, swapped));
     let ordered = (select(vec!["n", "x", "s"]), select(vec!["<", "<=", ">", ">="]))
-        .prop_flat_map(|(column, operator)| (Just(column), Just(operator), constant(column), any::<bool>()))
+        .prop_flat_map(move |(column, operator)| {
+            (Just(column), Just(operator), constant(column), any::<bool>())
+        })
         .prop_map(|(column, operator, value, swapped)| compared(column, operator, value, swapped));
     let between = (select(vec!["n", "x", "s"]), select(vec!["<", "<="]))
-        .prop_flat_map(|(column, operator)| {
+        .prop_flat_map(move |(column, operator)| {
             (Just(column), Just(operator), constant(column), constant(column))
         })
         .prop_map(|(column, operator, low, high)| json!({ operator: [low, {"field": column}, high] }));
     let listed = column
-        .prop_flat_map(|column| (Just(column), prop::collection::vec(constant(column), 0..4)))
+        .prop_flat_map(move |column| (Just(column), prop::collection::vec(constant(column), 0..4)))
         .prop_map(|(column, list)| json!({"in": [{"field": column}, list]}));
     let text = (select(TEXTS.to_vec()), 0..3).prop_map(|(text, operator)| match operator {
         0 => json!({"in": [text, {"field": "s"}]}),
@@ -93,9 +99,9 @@ fn joined(leaf: BoxedStrategy<Value>) -> BoxedStrategy<Value> {
     .boxed()
 }
 
-/// Any filter over the rows.
-pub(super) fn filter() -> BoxedStrategy<Value> {
-    let related = (select(vec!["some", "all", "none"]), joined(leaf()))
+/// Any filter over the rows; with texts beside numbers, where they may stand there.
+pub(super) fn filter(texts: bool) -> BoxedStrategy<Value> {
+    let related = (select(vec!["some", "all", "none"]), joined(leaf(texts)))
         .prop_map(|(quantifier, filter)| json!({ quantifier: [{"field": "parts"}, filter] }));
-    joined(prop_oneof![8 => leaf(), 1 => related].boxed())
+    joined(prop_oneof![8 => leaf(texts), 1 => related].boxed())
 }

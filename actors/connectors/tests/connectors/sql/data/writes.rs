@@ -43,8 +43,8 @@ fn an_upsert_adds_or_changes() {
                 write.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
                 write
             };
-            change(world, upsert(json!([{"id": 1, "name": "one"}, {"id": 4, "name": "four"}]), json!({})))
-                .await;
+            let rows = json!([{"id": 1, "name": "one"}, {"id": 4, "name": "four"}]);
+            assert_eq!(change(world, upsert(rows, json!({}))).await["rows_affected"], 2);
             assert_eq!(names(world).await, [json!("one"), json!("bob"), json!(null), json!("four")]);
             change(world, upsert(json!({"id": 2, "name": "two"}), json!({"set": {"secret": "k"}}))).await;
             let nothing = json!({"on_conflict": {"target": ["id"], "action": "nothing"}});

@@ -1,0 +1,40 @@
+//! Which rows a relation brings together.
+
+use super::Flavour;
+use super::mysql::{DECIMAL, EXACT, is_number, is_typed};
+
+/// A condition: two columns, as they stand in a statement, hold the same key. Texts are compared as in filters, whatever the
+/// collations of the columns. What the columns' own collations say goes first: an index of either may answer it.
+pub(super) fn joined(flavour: Flavour, left: &str, right: &str) -> String {
+    match flavour {
+        Flavour::Postgres => format!("{left} = {right}"),
+        Flavour::Sqlite => format!("({left} = {right} AND {left} = {right} COLLATE BINARY)"),
+        Flavour::MySql => {
+            let (left_typed, right_typed) = (is_typed(left), is_typed(right));
+            // Where only one is a text.
+            let (left_text, right_text) = (text_and_typed(left, right), text_and_typed(right, left));
+            let exact = texts(left, right);
+            format!(
+                "({left} = {right} AND CASE WHEN {left_typed} AND {right_typed} THEN TRUE \
+                 WHEN {right_typed} THEN {left_text} WHEN {left_typed} THEN {right_text} ELSE {exact} END)"
+            )
+        }
+    }
+}
+
+/// Columns may have different character sets, in which the same text has other bytes; and bytes need not be a text.
+fn texts(left: &str, right: &str) -> String {
+    format!(
+        "CAST({left} AS BINARY) = CAST({right} AS BINARY) \
+         OR CONVERT({left} USING utf8mb4){EXACT} = CONVERT({right} USING utf8mb4){EXACT}"
+    )
+}
+
+/// A text is the number that it reads as, and no other.
+fn text_and_typed(text: &str, typed: &str) -> String {
+    let number = is_number(typed);
+    format!(
+        "NOT ({number}) OR CASE WHEN CAST({text} AS CHAR) REGEXP '^[-+]{{0,1}}[0-9]{{1,35}}([.][0-9]{{0,30}}){{0,1}}$' \
+         THEN CAST(CAST({typed} AS CHAR) AS {DECIMAL}) = CAST(CAST({text} AS CHAR) AS {DECIMAL}) ELSE FALSE END"
+    )
+}

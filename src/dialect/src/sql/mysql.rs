@@ -1,0 +1,223 @@
+//! What columns are compared with on MySQL and MariaDB.
+//!
+//! They compare a text with a number as two floating-point numbers, a text without digits as 0; they pass over the offset
+//! of an instant; they compare texts as the column's collation says. What types the columns have only the server knows, so
+//! the statement asks for it, and the value is written as each of them takes it.
+
+use svc_model::Timestamp;
+
+use super::writer::{Writer, check_text, typed};
+use crate::constant::Constant;
+use crate::predicate::Comparison;
+use crate::refusal::Refusal;
+use crate::schema::Column;
+
+/// Compares character by character, case, accents and blanks at the end included. MySQL and MariaDB call that collation
+/// differently; each reads its own comment.
+pub(super) const EXACT: &str =
+    " /*!80017 COLLATE utf8mb4_0900_bin */ /*M!100202 COLLATE utf8mb4_nopad_bin */";
+
+/// Keeps MariaDB from answering a subquery for one key with what it found for another that the collation takes for the same:
+/// nothing that has a random part is kept.
+pub(super) const NO_CACHE: &str = " /*M!100202 AND RAND() >= 0 */";
+
+/// The widest exact numbers: how they are called, and how many digits stand before and after the point.
+pub(super) const DECIMAL: &str = "DECIMAL(65,30)";
+const WHOLE_DIGITS: usize = 35;
+const MORE_DIGITS: usize = 30;
+
+/// A condition: the column holds numbers. Of a number HEX tells the digits, of anything else the bytes; MariaDB's UUIDs and
+/// addresses of networks are told by what separates their parts.
+pub(super) fn is_number(column: &str) -> String {
+    format!("HEX({column}) <> HEX(CONCAT({column})) AND CAST({column} AS CHAR) NOT REGEXP '.-.*-|:|[.].*[.]'")
+}
+
+/// A condition: the column holds neither texts nor bytes.
+pub(super) fn is_typed(column: &str) -> String {
+    format!("COERCIBILITY({column}) = 5")
+}
+
+/// How a column is compared with values.
+#[derive(Clone, Copy)]
+enum Test {
+    /// It is one of them.
+    In,
+    /// It is none of them.
+    NotIn,
+    /// It stands like this to the only one, and like that to it where an index may tell more.
+    Order(&'static str, &'static str),
+}
+
+/// A value as columns of each type take it.
+struct Literal {
+    text: String,
+    /// The number it reads as, and whether that is compared with every digit.
+    number: Option<(String, bool)>,
+    /// The instant it names by an offset, in UTC.
+    instant: Option<String>,
+}
+
+impl Literal {
+    fn of(constant: &Constant) -> Result<Self, Refusal> {
+        let text = match constant {
+            Constant::Text(text) => {
+                check_text(text)?;
+                text.clone()
+            }
+            // As a text, so that a column of texts is not read as numbers.
+            Constant::Number(number) => number.to_string(),
+            Constant::Bool(flag) => u8::from(*flag).to_string(),
+            Constant::Oid(_) | Constant::Date(_) => return Err(typed()),
+        };
+        let (number, instant) = (number(&text), instant(&text));
+        Ok(Self { text, number, instant })
+    }
+}
+
+/// The number a text reads as, and whether a decimal holds all of it.
+fn number(text: &str) -> Option<(String, bool)> {
+    let text = text.trim_ascii();
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let (mantissa, exponent) =
+        unsigned.split_once(['e', 'E']).map_or((unsigned, None), |(m, e)| (m, Some(e)));
+    let (whole, more) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = |text: &str| text.bytes().all(|at| at.is_ascii_digit());
+    let scaled = exponent.is_none_or(|exponent| {
+        let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !exponent.is_empty() && digits(exponent)
+    });
+    let reads = digits(whole) && digits(more) && !(whole.is_empty() && more.is_empty()) && scaled;
+    let exact = exponent.is_none() && whole.len() <= WHOLE_DIGITS && more.len() <= MORE_DIGITS;
+    reads.then(|| (text.to_owned(), exact))
+}
+
+/// The instant of a text with an offset, as a date and time in UTC, in which sessions are.
+fn instant(text: &str) -> Option<String> {
+    let time = text.get("0000-00-00T".len()..)?;
+    let utc = time.contains(['Z', 'z', '+', '-']).then(|| Timestamp::parse(text)).flatten()?;
+    Some(utc.to_string())
+}
+
+impl Writer {
+    pub(super) fn mysql_comparison(
+        &mut self,
+        table: &str,
+        column: &Column,
+        comparison: Comparison,
+        value: &Constant,
+    ) -> Result<(), Refusal> {
+        let test = match comparison {
+            Comparison::Equal => Test::In,
+            Comparison::NotEqual => Test::NotIn,
+            Comparison::Less => Test::Order(" < ", " <= "),
+            Comparison::LessOrEqual => Test::Order(" <= ", " <= "),
+            Comparison::Greater => Test::Order(" > ", " >= "),
+            Comparison::GreaterOrEqual => Test::Order(" >= ", " >= "),
+        };
+        self.by_type(&self.reference(table, &column.physical), test, &[Literal::of(value)?])
+    }
+
+    pub(super) fn mysql_one_of(
+        &mut self,
+        table: &str,
+        column: &Column,
+        values: &[Constant],
+        negated: bool,
+    ) -> Result<(), Refusal> {
+        let literals: Result<Vec<_>, _> = values.iter().map(Literal::of).collect();
+        let test = if negated { Test::NotIn } else { Test::In };
+        self.by_type(&self.reference(table, &column.physical), test, &literals?)
+    }
+
+    fn by_type(&mut self, column: &str, test: Test, literals: &[Literal]) -> Result<(), Refusal> {
+        let instants = literals.iter().any(|literal| literal.instant.is_some());
+        self.push("(");
+        self.candidates(column, test, literals, instants)?;
+        self.push("CASE WHEN ").push(&is_number(column)).push(" THEN ");
+        let numbers: Vec<_> = literals.iter().filter_map(|literal| literal.number.as_ref()).collect();
+        if numbers.is_empty() {
+            self.push(if matches!(test, Test::NotIn) { "TRUE" } else { "FALSE" });
+        } else {
+            self.test(column, test, numbers, |writer, (number, exact)| {
+                if *exact {
+                    writer.push("CAST(").value(number);
+                    writer.push(" AS ").push(DECIMAL).push(")");
+                } else {
+                    writer.value(number);
+                }
+            })?;
+        }
+        if instants {
+            self.push(" WHEN ").push(&is_typed(column)).push(" THEN ");
+            self.test(column, test, literals, Self::moment)?;
+        }
+        self.push(" ELSE ");
+        self.test(column, test, literals, Self::exact)?;
+        self.push(" END)");
+        Ok(())
+    }
+
+    /// A wider condition that an index of the column can answer. MariaDB settles what the type of the column is before it
+    /// looks for an index; MySQL does not, and takes none for an instant.
+    fn candidates(
+        &mut self,
+        column: &str,
+        test: Test,
+        literals: &[Literal],
+        instants: bool,
+    ) -> Result<(), Refusal> {
+        match test {
+            Test::NotIn => return Ok(()),
+            Test::In if instants => {
+                self.push("(").push(&is_typed(column)).push(" OR ");
+                self.test(column, test, literals, |writer, literal| writer.value(&literal.text))?;
+                self.push(") AND (NOT ").push(&is_typed(column)).push(" OR ");
+                self.test(column, test, literals, Self::moment)?;
+                self.push(")");
+            }
+            Test::In => self.test(column, test, literals, |writer, literal| writer.value(&literal.text))?,
+            Test::Order(_, wide) if instants => {
+                self.push("(NOT ").push(&is_typed(column)).push(" OR ");
+                self.test(column, Test::Order(wide, wide), literals, Self::moment)?;
+                self.push(")");
+            }
+            Test::Order(_, wide) => self.test(column, Test::Order(wide, wide), literals, Self::exact)?,
+        }
+        self.push(" AND ");
+        Ok(())
+    }
+
+    fn moment(&mut self, literal: &Literal) {
+        self.value(literal.instant.as_ref().unwrap_or(&literal.text));
+    }
+
+    fn exact(&mut self, literal: &Literal) {
+        self.value(&literal.text);
+        self.push(EXACT);
+    }
+
+    fn value(&mut self, text: &str) {
+        self.placeholder(text.into());
+    }
+
+    fn test<T>(
+        &mut self,
+        column: &str,
+        test: Test,
+        values: impl IntoIterator<Item = T>,
+        write: impl Fn(&mut Self, T),
+    ) -> Result<(), Refusal> {
+        let (sign, end) = match test {
+            Test::In => (" IN (", ")"),
+            Test::NotIn => (" NOT IN (", ")"),
+            Test::Order(sign, _) => (sign, ""),
+        };
+        self.push(column).push(sign);
+        self.list(", ", values, |writer, value| {
+            write(writer, value);
+            Ok(())
+        })?;
+        self.push(end);
+        Ok(())
+    }
+}
