@@ -7,6 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::join::joined;
 use super::select::{key_column, unused};
 use super::writer::Writer;
 use super::{Flavour, Statement};
@@ -43,8 +44,10 @@ pub fn include(select: &Select, nth: usize, flavour: Flavour) -> Result<Statemen
     writer.key(&table, &relation.local).push(" AS ").name(KEY);
     writer.rows(&table, select)?;
     writer.push(") AS ").push(&chosen).push(") AS ").push(&keys).push(" JOIN ");
-    writer.name(&relation.target.physical).push(" AS ").push(&related).push(" ON ");
-    writer.column(&related, &relation.foreign).push(" = ").push(&keys).push(".").name(LOCAL);
+    let (foreign, local) =
+        (writer.reference(&related, &relation.foreign.physical), writer.reference(&keys, LOCAL));
+    writer.name(&relation.target.physical).push(" AS ").push(&related);
+    writer.push(" ON ").push(&joined(flavour, &foreign, &local));
     writer.push(") AS ").push(&ranked).push(" WHERE ").push(&ranked).push(".").name(&rank);
     writer.push(" <= ").number(included.limit);
     writer.push(" ORDER BY ").push(&ranked).push(".").name(&rank);

@@ -211,7 +211,8 @@ fn related_rows_come_in_a_second_statement_and_go_where_they_belong() {
             "SELECT * FROM (SELECT t1.`total` AS `total`, t2.`svc_key` AS `svc_key`, ROW_NUMBER() OVER \
              (PARTITION BY t2.`svc_key` ORDER BY t1.`total` DESC) AS `svc_rank` FROM (SELECT DISTINCT t3.* FROM \
              (SELECT t4.`id` AS `svc_local`, quote(t4.`id`) AS `svc_key` {}) AS t3) AS t2 \
-             JOIN `orders` AS t1 ON t1.`client_id` = t2.`svc_local`) AS t0 \
+             JOIN `orders` AS t1 ON (t1.`client_id` = t2.`svc_local` AND \
+             t1.`client_id` = t2.`svc_local` COLLATE BINARY)) AS t0 \
              WHERE t0.`svc_rank` <= 2 ORDER BY t0.`svc_rank`",
             rows("t4")
         )
