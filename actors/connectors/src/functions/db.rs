@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_model::FieldError;
 
 use super::call::{channel_of, gate, guarded};
 use super::input::{self, text};
 use super::sql::run;
-use crate::drivers::sql::{Run, Statement, Together};
+use crate::drivers::sql::{Origin, Run, Statement, Together, is_blank};
 use crate::handle::Connectors;
 
 /// `db_read`.
@@ -26,6 +27,10 @@ impl DbRead {
 }
 
 impl Function for DbRead {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        check(input, at, errors);
+    }
+
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
         compile("db_read", input, &self.connectors, Operation::Read { cap: self.cap })
     }
@@ -43,6 +48,10 @@ impl DbWrite {
 }
 
 impl Function for DbWrite {
+    fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+        check(input, at, errors);
+    }
+
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
         compile("db_write", input, &self.connectors, Operation::Write)
     }
@@ -52,6 +61,12 @@ impl Function for DbWrite {
 enum Operation {
     Read { cap: usize },
     Write,
+}
+
+fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
+    if input.get("query").and_then(Value::as_str).is_some_and(is_blank) {
+        errors.push(FieldError::invalid(format!("{at}.query"), "there is no statement in it"));
+    }
 }
 
 fn compile(
@@ -95,7 +110,8 @@ impl DbTask {
         };
         let outcomes = run(&self.connectors, &self.connector, |settings| {
             gate(&settings.gates, operation, &self.connector)?;
-            let statement = Statement { sql: self.query.clone(), params: params.to_vec() };
+            let (sql, params) = (self.query.clone(), params.to_vec());
+            let statement = Statement { sql, params, origin: Origin::Author };
             Ok(Run { statements: vec![statement], cap, together: Together::default() })
         });
         let outcome = outcomes.await?.into_iter().next().unwrap_or_default();

@@ -28,7 +28,7 @@ pub(crate) async fn run(
 
 fn failed(connector: &str, error: &SqlError) -> TaskError {
     let code = match error {
-        SqlError::Input(_) | SqlError::TooManyRows(_) => return TaskError::validation(error.to_string()),
+        SqlError::Input(_) | SqlError::TooManyRows(_) => ErrorCode::Validation,
         // A refusal begins with what it protects from.
         SqlError::Address(refused) if error.is_refusal() => {
             return TaskError::new(ErrorCode::Function, refused.to_string());

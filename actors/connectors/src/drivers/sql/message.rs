@@ -1,10 +1,14 @@
 //! What is asked of a database, and what it answers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Message;
 use serde_json::Value;
+use svc_model::config::connector::Database;
 use svc_outbound::AddressError;
+
+use super::effect::{Effect, effect};
 
 /// Run statements, several as one transaction. The deadline is the connector's, for all of them and for the wait for a
 /// connection.
@@ -35,6 +39,25 @@ pub(crate) struct Statement {
     /// For the placeholders, in order. Objects and arrays are sent as JSON text, but for an array where PostgreSQL wants one
     /// of its own.
     pub(crate) params: Vec<Value>,
+    pub(crate) origin: Origin,
+}
+
+/// Where the text of a statement comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// Its author wrote it, placeholders and all.
+    Author,
+    /// It was made here, of a portable document: nobody outside knows its placeholders.
+    Document {
+        /// The table that rows are inserted into, where the key of a new one is wanted.
+        inserts: Option<Arc<str>>,
+    },
+}
+
+impl Origin {
+    pub(super) fn is_document(&self) -> bool {
+        matches!(self, Self::Document { .. })
+    }
 }
 
 /// What came of a statement.
@@ -43,7 +66,7 @@ pub(crate) struct Outcome {
     /// Objects by the names of their columns, in the order of these.
     pub(crate) rows: Vec<Value>,
     pub(crate) affected: u64,
-    /// The key the database gave an inserted row, where it tells (not PostgreSQL).
+    /// The key of the row that was inserted last, where the database tells (not PostgreSQL).
     pub(crate) last_insert_id: Option<i64>,
 }
 
@@ -99,21 +122,41 @@ impl SqlError {
 impl Run {
     /// The smallest question.
     pub(super) fn ping() -> Self {
-        Self {
-            statements: vec![Statement { sql: "SELECT 1".to_owned(), params: Vec::new() }],
-            cap: Some(1),
-            together: Together::default(),
-        }
+        let origin = Origin::Document { inserts: None };
+        let statement = Statement { sql: "SELECT 1".to_owned(), params: Vec::new(), origin };
+        Self { statements: vec![statement], cap: Some(1), together: Together::default() }
     }
 
-    /// Refuses what would leave a connection changed for whoever uses it next.
-    pub(super) fn check(&self) -> Result<(), SqlError> {
-        match self.statements.iter().find(|statement| controls_transaction(&statement.sql)) {
-            Some(_) => Err(SqlError::Input(
-                "query: a task cannot open or end a transaction, each statement is one of its own".to_owned(),
-            )),
-            None => Ok(()),
+    /// Whether something may stay behind in the session, which must then serve nobody else.
+    ///
+    /// # Errors
+    /// A statement that cannot be run as one of its own.
+    pub(super) fn spends_session(&self, database: Database) -> Result<bool, SqlError> {
+        let mut spends = false;
+        let written = self.statements.iter().filter(|statement| !statement.origin.is_document());
+        for statement in written {
+            match effect(&statement.sql, database) {
+                Effect::Rows => {}
+                Effect::Session => spends = true,
+                Effect::Transaction => {
+                    return Err(SqlError::Input(
+                        "query: a task cannot open or end a transaction, each statement is one of its own"
+                            .to_owned(),
+                    ));
+                }
+                Effect::Stream => {
+                    return Err(SqlError::Refused(
+                        "query: rows come and go as parameters and results only, not by COPY … STDIN, COPY … STDOUT \
+                         or LOAD DATA LOCAL"
+                            .to_owned(),
+                    ));
+                }
+                Effect::Nothing => {
+                    return Err(SqlError::Input("query: there is no statement in it".to_owned()));
+                }
+            }
         }
+        Ok(spends)
     }
 }
 
@@ -127,66 +170,9 @@ pub(super) fn check_count(placeholders: usize, params: usize) -> Result<(), SqlE
     )))
 }
 
-fn controls_transaction(sql: &str) -> bool {
-    let mut words = sql_words(sql);
-    let word = words.next().unwrap_or_default().to_ascii_uppercase();
-    match word.as_str() {
-        "BEGIN" | "COMMIT" | "ROLLBACK" | "SAVEPOINT" | "RELEASE" | "END" | "ABORT" => true,
-        "START" => words.next().is_some_and(|next| next.eq_ignore_ascii_case("TRANSACTION")),
-        _ => false,
-    }
-}
-
-/// The words a text begins with, without comments.
-fn sql_words(sql: &str) -> impl Iterator<Item = &str> {
-    let mut rest = sql;
-    std::iter::from_fn(move || {
-        loop {
-            rest = rest.trim_start();
-            let comment = match rest.get(..2) {
-                Some("--") => rest.find('\n'),
-                Some("/*") => rest.find("*/").map(|end| end + 1),
-                _ => break,
-            };
-            rest = rest.get(comment? + 1..)?;
-        }
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end);
-        rest = after;
-        (!word.is_empty()).then_some(word)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn transactions_are_not_for_tasks_to_open() {
-        for sql in [
-            "BEGIN",
-            " begin;",
-            "-- a comment\nCOMMIT",
-            "/* a */ /* b */rollback to x",
-            "start transaction read only",
-            "START /* x */ TRANSACTION",
-            "SAVEPOINT a",
-        ] {
-            assert!(controls_transaction(sql), "{sql}");
-        }
-        for sql in [
-            "",
-            "--",
-            "/* open",
-            "SELECT 'BEGIN'",
-            "beginning",
-            "START REPLICA",
-            "INSERT INTO commit VALUES (1)",
-            "é",
-        ] {
-            assert!(!controls_transaction(sql), "{sql}");
-        }
-    }
 
     #[test]
     fn what_was_refused_before_it_was_done_leaves_a_connection_as_it_was() {

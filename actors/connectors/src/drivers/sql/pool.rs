@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use bb8::{ErrorSink, ManageConnection, PooledConnection, RunError};
+use svc_model::config::connector::Database;
 use svc_outbound::Outbound;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -23,6 +24,7 @@ const LIFETIME: Duration = Duration::from_secs(1800);
 #[derive(Clone)]
 pub(crate) struct Pool {
     connections: Connections,
+    database: Database,
     limit: Duration,
 }
 
@@ -52,7 +54,7 @@ impl Pool {
                 Connections::Sqlite(Bounded::new(sqlite::Manager::new(target), bounds))
             }
         };
-        Ok(Self { connections, limit: settings.query_timeout })
+        Ok(Self { connections, database: settings.database(), limit: settings.query_timeout })
     }
 
     /// Runs statements within the time of the connector.
@@ -61,21 +63,26 @@ impl Pool {
     }
 
     pub(super) async fn run_within(&self, run: Run, limit: Duration) -> Result<Vec<Outcome>, SqlError> {
-        run.check()?;
+        let spends = run.spends_session(self.database)?;
         let deadline = Instant::now() + limit;
         let overdue = |_| SqlError::overdue(limit);
         match &self.connections {
             Connections::Postgres(pool) => {
                 let mut session = pool.get(deadline, limit).await?;
-                timeout_at(deadline, session.run(&run)).await.map_err(overdue)?
+                let outcome = timeout_at(deadline, session.run(&run)).await.map_err(overdue)?;
+                session.spent |= spends;
+                outcome
             }
             Connections::MySql(pool) => {
                 let mut session = pool.get(deadline, limit).await?;
-                timeout_at(deadline, session.run(&run)).await.map_err(overdue)?
+                let outcome = timeout_at(deadline, session.run(&run)).await.map_err(overdue)?;
+                session.spent |= spends;
+                outcome
             }
             Connections::Sqlite(pool) => {
-                let connection = pool.get(deadline, limit).await?;
-                sqlite::run(connection, run, deadline, limit).await
+                let mut session = pool.get(deadline, limit).await?;
+                session.spent |= spends;
+                sqlite::run(session, run, deadline, limit).await
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Documents over SQL databases.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 use svc_dialect::sql::{self, Flavour};
 use svc_dialect::{Change, Extent, Operation, Refusal, Select, Write};
@@ -8,7 +10,7 @@ use svc_model::config::connector::Database;
 
 use super::write::Written;
 use super::{Base, guard, refused};
-use crate::drivers::sql::{Outcome, Run, SqlSettings, Statement, Together};
+use crate::drivers::sql::{Origin, Outcome, Run, SqlSettings, Statement, Together};
 use crate::functions::call::gate;
 use crate::functions::sql::run;
 
@@ -60,10 +62,19 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
         guard(write.extent(), &settings.dialect, &base.connector)?;
         let statements = sql::change(change, flavour(settings));
         let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
-        let mut statements: Vec<_> = statements.into_iter().map(sent).collect();
+        let inserts = match change {
+            Change::Insert { target, .. } => Some(Arc::clone(&target.physical)),
+            Change::Update { .. } | Change::Delete { .. } => None,
+        };
+        let made = |sql::Statement { sql, params }| {
+            let origin = Origin::Document { inserts: inserts.clone() };
+            Statement { sql, params, origin }
+        };
+        let mut statements: Vec<_> = statements.into_iter().map(made).collect();
         if returning {
             // A second statement makes a transaction of it, which is undone where there are too many rows.
-            statements.push(Statement { sql: "SELECT 1".to_owned(), params: Vec::new() });
+            let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
+            statements.push(sent(sql::Statement { sql, params }));
         }
         Ok(Run { statements, cap: returning.then_some(MOST_RETURNED), together: Together::AllOrNothing })
     });
@@ -106,5 +117,6 @@ fn flavour(settings: &SqlSettings) -> Flavour {
 }
 
 fn sent(statement: sql::Statement) -> Statement {
-    Statement { sql: statement.sql, params: statement.params }
+    let origin = Origin::Document { inserts: None };
+    Statement { sql: statement.sql, params: statement.params, origin }
 }

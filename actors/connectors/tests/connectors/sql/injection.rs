@@ -73,7 +73,7 @@ fn a_value_where_a_number_is_due_is_refused_or_meets_nothing() {
                     Ok(rows) => assert_eq!(rows, json!([]), "{:?} {value}", base.kind),
                     Err(error) => {
                         assert_eq!(error.code.name(), "VALIDATION_ERROR", "{:?} {error:?}", base.kind);
-                        assert!(error.message.starts_with("params[0]: "), "{}", error.message);
+                        assert!(error.message.starts_with("connector 'c': params[0]: "), "{}", error.message);
                         assert!(!error.message.contains(value) || value.len() < 3, "{}", error.message);
                     }
                 }

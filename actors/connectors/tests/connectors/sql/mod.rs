@@ -6,6 +6,7 @@ mod data;
 mod encryption;
 mod heal;
 mod injection;
+mod sessions;
 mod types;
 
 use serde_json::{Value, json};

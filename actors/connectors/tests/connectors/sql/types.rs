@@ -112,7 +112,8 @@ fn what_postgres_cannot_tell_in_json_is_named() {
         ] {
             let error = read(world, query, json!([])).await.unwrap_err();
             let named = format!("column '{column}' of type {kind} ");
-            assert!(error.message.contains(&named), "{query}: {}", error.message);
+            let named = format!("connector 'c': {named}");
+            assert!(error.message.starts_with(&named), "{query}: {}", error.message);
             assert!(!error.retryable());
         }
         assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));
@@ -137,7 +138,7 @@ fn a_parameter_that_does_not_fit_is_named_with_the_type_that_is_due() {
             let query = format!("SELECT $1::text AS a, $2::{kind} AS b");
             let error = read(world, &query, json!(["fine", value])).await.unwrap_err();
             assert_eq!(error.code.name(), "VALIDATION_ERROR", "{kind} {error:?}");
-            assert!(error.message.starts_with("params[1]: "), "{}", error.message);
+            assert!(error.message.starts_with("connector 'c': params[1]: "), "{}", error.message);
             assert!(!error.message.contains("swordfish"), "{}", error.message);
         }
         assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));
@@ -152,7 +153,10 @@ fn a_parameter_follows_the_type_of_its_column_when_that_changes() {
         write(world, "CREATE TABLE t (v boolean)", json!([])).await.unwrap();
         let insert = "INSERT INTO t VALUES ($1)";
         assert_eq!(write(world, insert, json!([true])).await.unwrap(), 1);
-        write(world, "ALTER TABLE t ALTER v TYPE integer USING v::integer", json!([])).await.unwrap();
+        let alter =
+            json!({"connector": "other", "query": "ALTER TABLE t ALTER v TYPE integer USING v::integer"});
+        world.put("other", "db", true, super::config(&base.url, json!({}))).await;
+        assert!(world.task("db_write", alter, Value::Null).await.failure.is_none());
         assert_eq!(write(world, insert, json!([5])).await.unwrap(), 1);
     });
 }

@@ -28,7 +28,9 @@ pub(super) fn running(error: &Error) -> SqlError {
             return SqlError::Input(text);
         }
         Error::Driver(DriverError::PacketTooLarge) => {
-            return SqlError::Input("params: larger than the database takes (max_allowed_packet)".to_owned());
+            return SqlError::Input(
+                "the values are larger than the database takes (max_allowed_packet)".to_owned(),
+            );
         }
         _ => {
             let text = format!("the connection to the database broke off ({})", cause(error));

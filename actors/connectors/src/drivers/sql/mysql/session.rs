@@ -25,15 +25,17 @@ pub(crate) struct Session {
     used: Instant,
     /// What runs, or ran and was left half way: nobody may use it again.
     busy: bool,
+    /// Something may be left in it: nobody else may use it.
+    pub(crate) spent: bool,
 }
 
 impl Session {
     pub(super) fn new(conn: Conn, options: Opts) -> Self {
-        Self { conn, options, io: Handle::current(), used: Instant::now(), busy: false }
+        Self { conn, options, io: Handle::current(), used: Instant::now(), busy: false, spent: false }
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.busy || self.conn.is_disconnected()
+        self.busy || self.spent || self.conn.is_disconnected()
     }
 
     /// Whether the server still knows it: nothing is heard of a connection that nobody uses.

@@ -7,19 +7,25 @@ use bytes::BytesMut;
 use serde_json::Value;
 use tokio_postgres::types::{Format, IsNull, Kind, ToSql, Type, to_sql_checked};
 
+use crate::drivers::sql::message::Origin;
+
 /// A value on its way: its text, or NULL.
 #[derive(Debug, PartialEq)]
 pub(super) struct Param(Option<String>);
 
-/// What a value is for a placeholder of this type.
-pub(super) fn param(value: &Value, kind: &Type) -> Param {
-    Param(text(value, kind))
+/// What a value is for a placeholder of this type. A text for a place of JSON is JSON where its author wrote the statement,
+/// who may have it ready; a document stores values, and a text is one.
+pub(super) fn param(value: &Value, kind: &Type, origin: &Origin) -> Param {
+    Param(text(value, kind, origin))
 }
 
-fn text(value: &Value, kind: &Type) -> Option<String> {
+fn text(value: &Value, kind: &Type, origin: &Origin) -> Option<String> {
     match (base(kind), value) {
         (_, Value::Null) => None,
-        (kind, Value::Array(items)) if let Kind::Array(member) = kind.kind() => Some(array(items, member)),
+        (kind, Value::Array(items)) if let Kind::Array(member) = kind.kind() => {
+            Some(array(items, member, origin))
+        }
+        (&Type::JSON | &Type::JSONB, Value::String(_)) if origin.is_document() => Some(value.to_string()),
         // An array of SQL has no members of JSON.
         (_, Value::Array(_) | Value::Object(_)) => Some(value.to_string()),
         (&Type::BYTEA, Value::String(text)) => Some(format!("\\x{}", hex::encode(text))),
@@ -42,7 +48,7 @@ fn base(kind: &Type) -> &Type {
 }
 
 /// `{"a",NULL,{"b"}}`: quotes and backslashes have a backslash before them.
-fn array(items: &[Value], member: &Type) -> String {
+fn array(items: &[Value], member: &Type, origin: &Origin) -> String {
     let mut literal = String::from("{");
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
@@ -51,9 +57,9 @@ fn array(items: &[Value], member: &Type) -> String {
         match item {
             // A dimension more of the same type, but where the members are JSON themselves.
             Value::Array(items) if !matches!(*base(member), Type::JSON | Type::JSONB) => {
-                literal.push_str(&array(items, member));
+                literal.push_str(&array(items, member, origin));
             }
-            item => match text(item, member) {
+            item => match text(item, member, origin) {
                 None => literal.push_str("NULL"),
                 Some(text) => {
                     let text = text.replace('\\', "\\\\").replace('"', "\\\"");
@@ -96,7 +102,7 @@ mod tests {
     use super::*;
 
     fn sent(value: Value, kind: &Type) -> Option<String> {
-        param(&value, kind).0
+        param(&value, kind, &Origin::Author).0
     }
 
     #[test]
@@ -117,6 +123,19 @@ mod tests {
             (json!([1, "x"]), Type::TEXT, Some(r#"[1,"x"]"#)),
         ] {
             assert_eq!(sent(value.clone(), &kind).as_deref(), due, "{value} as {kind}");
+        }
+    }
+
+    #[test]
+    fn a_text_of_a_document_is_a_text_in_json_too() {
+        let document = Origin::Document { inserts: None };
+        for (kind, origin, due) in [
+            (Type::JSONB, &document, r#""5""#),
+            (Type::JSON, &document, r#""5""#),
+            (Type::TEXT, &document, "5"),
+            (Type::JSONB, &Origin::Author, "5"),
+        ] {
+            assert_eq!(param(&json!("5"), &kind, origin).0.as_deref(), Some(due), "{kind} {origin:?}");
         }
     }
 

@@ -5,8 +5,9 @@ use std::io;
 
 use tokio_postgres::Error;
 use tokio_postgres::error::DbError;
+use tokio_postgres::types::Type;
 
-use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::message::{Origin, SqlError};
 
 /// Why there is no connection.
 pub(super) fn connecting(error: &Error) -> SqlError {
@@ -24,7 +25,7 @@ pub(super) fn connecting(error: &Error) -> SqlError {
 }
 
 /// Why a statement was not carried out.
-pub(super) fn running(error: &Error, params: &[tokio_postgres::types::Type]) -> SqlError {
+pub(super) fn running(error: &Error, params: &[Type], origin: &Origin) -> SqlError {
     let Some(told) = error.as_db_error() else {
         return SqlError::Unreachable(format!("the connection to the database broke off ({})", cause(error)));
     };
@@ -40,13 +41,22 @@ pub(super) fn running(error: &Error, params: &[tokio_postgres::types::Type]) -> 
         Some(number) => {
             let index = number.saturating_sub(1);
             let kind = params.get(index).map_or("unknown", |kind| kind.name());
-            SqlError::Input(format!(
-                "params[{index}]: the value does not fit the type {kind} of its placeholder"
-            ))
+            SqlError::Input(if origin.is_document() {
+                format!("a value of the document does not fit the type {kind} of its column")
+            } else {
+                format!("params[{index}]: the value does not fit the type {kind} of its placeholder")
+            })
+        }
+        None if origin.is_document() && MISMATCHED.contains(&code) => {
+            SqlError::Input(format!("a value of the document does not fit its column: {}", told.message()))
         }
         None => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message())),
     }
 }
+
+/// Codes of an operator that does not exist for these types, and of a type that is not the one due. In a statement made of a
+/// document, the values alone decide that.
+const MISMATCHED: [&str; 2] = ["42883", "42804"];
 
 /// Whether a statement that was prepared earlier may no longer be right, and one prepared anew may be: it is gone, or a table
 /// has changed since. None of it was carried out.

@@ -11,7 +11,7 @@ use tokio_postgres::{CancelToken, Client, Error, Statement as Prepared};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::message::{Origin, Outcome, Run, SqlError, Statement, Together, check_count};
 
 /// Statements kept prepared; one more, and all are forgotten.
 const PREPARED: usize = 200;
@@ -26,15 +26,17 @@ pub(crate) struct Session {
     prepared: HashMap<String, Prepared>,
     /// What runs, or ran and was left half way: nobody may use it again.
     busy: bool,
+    /// Something may be left in it: nobody else may use it.
+    pub(crate) spent: bool,
 }
 
 impl Session {
     pub(super) fn new(client: Client, tls: MakeRustlsConnect) -> Self {
-        Self { client, tls, io: Handle::current(), prepared: HashMap::new(), busy: false }
+        Self { client, tls, io: Handle::current(), prepared: HashMap::new(), busy: false, spent: false }
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.busy || self.client.is_closed()
+        self.busy || self.spent || self.client.is_closed()
     }
 
     /// Runs statements. Dropped before its end, it is cancelled at the server.
@@ -68,7 +70,7 @@ impl Session {
     }
 
     async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
-        let plain = |error: Error| error::running(&error, &[]);
+        let plain = |error: Error| error::running(&error, &[], &Origin::Author);
         let begin = match run.together {
             Together::AllOrNothing => "BEGIN",
             Together::OneView => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
@@ -95,12 +97,16 @@ impl Session {
     }
 
     async fn one(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, Failed> {
-        let prepared = self.prepared(&statement.sql).await?;
+        let origin = &statement.origin;
+        let prepared = self.prepared(statement).await?;
         check_count(prepared.params().len(), statement.params.len())?;
-        let params =
-            statement.params.iter().zip(prepared.params()).map(|(value, kind)| bind::param(value, kind));
+        let params = statement
+            .params
+            .iter()
+            .zip(prepared.params())
+            .map(|(value, kind)| bind::param(value, kind, origin));
         let failed = |error: Error| {
-            let told = error::running(&error, prepared.params());
+            let told = error::running(&error, prepared.params(), origin);
             if error::outdated(&error) { Failed::Outdated(told) } else { Failed::Error(told) }
         };
         if cap.is_some() {
@@ -119,15 +125,16 @@ impl Session {
         Ok(Outcome { rows, affected: stream.rows_affected().unwrap_or(0), last_insert_id: None })
     }
 
-    async fn prepared(&mut self, sql: &str) -> Result<Prepared, SqlError> {
+    async fn prepared(&mut self, statement: &Statement) -> Result<Prepared, SqlError> {
+        let Statement { sql, origin, .. } = statement;
         if let Some(prepared) = self.prepared.get(sql) {
             return Ok(prepared.clone());
         }
-        let prepared = self.client.prepare(sql).await.map_err(|error| error::running(&error, &[]))?;
+        let prepared = self.client.prepare(sql).await.map_err(|error| error::running(&error, &[], origin))?;
         if self.prepared.len() >= PREPARED {
             self.prepared.clear();
         }
-        self.prepared.insert(sql.to_owned(), prepared.clone());
+        self.prepared.insert(sql.clone(), prepared.clone());
         Ok(prepared)
     }
 }

@@ -1,10 +1,12 @@
 //! New connections to a SQLite.
 
 use bb8::ManageConnection;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
+use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::task::spawn_blocking;
 
 use super::error;
+use super::session::Session;
 use super::target::{Access, SqliteTarget};
 use crate::drivers::sql::message::SqlError;
 use crate::drivers::sql::pool::Trouble;
@@ -24,23 +26,24 @@ impl Manager {
 }
 
 impl ManageConnection for Manager {
-    type Connection = Connection;
+    type Connection = Session;
     type Error = Trouble;
 
-    async fn connect(&self) -> Result<Connection, Trouble> {
+    async fn connect(&self) -> Result<Session, Trouble> {
         let target = self.target.clone();
         let opened = spawn_blocking(move || open(&target)).await;
         let opened = opened.map_err(|_| SqlError::Unreachable("the database was not opened".to_owned()))?;
-        opened.map_err(|error| Trouble::Failed(error::opening(&error)))
+        let connection = opened.map_err(|error| Trouble::Failed(error::opening(&error)))?;
+        Ok(Session { connection, spent: false })
     }
 
-    async fn is_valid(&self, _: &mut Connection) -> Result<(), Trouble> {
+    async fn is_valid(&self, _: &mut Session) -> Result<(), Trouble> {
         Ok(())
     }
 
-    fn has_broken(&self, _: &mut Connection) -> bool {
-        // Its own thread gives it back, when all is done or undone.
-        false
+    fn has_broken(&self, session: &mut Session) -> bool {
+        // Its own thread gives it back, when all is done or undone. A database in memory would be gone with it.
+        session.spent && !self.target.in_memory()
     }
 }
 
@@ -57,6 +60,7 @@ fn open(target: &SqliteTarget) -> rusqlite::Result<Connection> {
         Some(file) => Connection::open_with_flags(file, flags)?,
     };
     connection.set_prepared_statement_cache_capacity(PREPARED);
+    connection.authorizer(Some(authorize))?;
     // Opens the file; until then a wrong one is not noticed.
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.query_row("SELECT count(*) FROM sqlite_schema", (), |_| Ok(()))?;
@@ -65,4 +69,16 @@ fn open(target: &SqliteTarget) -> rusqlite::Result<Connection> {
         let _ = connection.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()));
     }
     Ok(connection)
+}
+
+/// A connection is for its own file: another one, the service's own among them, is not for tasks to name.
+fn authorize(asked: AuthContext<'_>) -> Authorization {
+    match asked.action {
+        // `VACUUM` works in a temporary file that has no name.
+        AuthAction::Attach { filename: "" } => Authorization::Allow,
+        AuthAction::Attach { .. } | AuthAction::Detach { .. } => Authorization::Deny,
+        // A name that is computed.
+        AuthAction::Unknown { code: ffi::SQLITE_ATTACH | ffi::SQLITE_DETACH, .. } => Authorization::Deny,
+        _ => Authorization::Allow,
+    }
 }

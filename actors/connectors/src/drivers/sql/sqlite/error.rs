@@ -26,6 +26,9 @@ pub(super) fn running(error: &Error) -> SqlError {
         (_, Some(ErrorCode::CannotOpen | ErrorCode::SystemIoFailure)) => {
             SqlError::Unreachable("the database file cannot be used".to_owned())
         }
+        (_, Some(ErrorCode::AuthorizationForStatementDenied)) => SqlError::Refused(
+            "query: a task works in the file of its connector, no other is attached or written".to_owned(),
+        ),
         _ => SqlError::Refused(format!("the database refuses the statement: {error}")),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bb8::PooledConnection;
+use rusqlite::hooks::Action;
 use rusqlite::types::{ToSqlOutput, Value as Bound};
 use rusqlite::{CachedStatement, Connection};
 use serde_json::Value;
@@ -15,21 +16,28 @@ use tokio::time::{Instant, timeout_at};
 
 use super::connect::Manager;
 use super::{error, read};
-use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::message::{Origin, Outcome, Run, SqlError, Statement, Together, check_count};
 
 /// Steps of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 1000;
 
+/// A connection.
+pub(crate) struct Session {
+    pub(super) connection: Connection,
+    /// Something may be left in it: nobody else may use it.
+    pub(crate) spent: bool,
+}
+
 /// Runs statements. Dropped before its end, they are stopped and undone.
 pub(crate) async fn run(
-    connection: PooledConnection<'static, Manager>,
+    session: PooledConnection<'static, Manager>,
     run: Run,
     deadline: Instant,
     limit: Duration,
 ) -> Result<Vec<Outcome>, SqlError> {
     let stop = Stop(Arc::default());
     let stopped = Arc::clone(&stop.0);
-    let work = spawn_blocking(move || work(&connection, &run, deadline, stopped));
+    let work = spawn_blocking(move || work(&session.connection, &run, deadline, stopped));
     match timeout_at(deadline, work).await {
         Ok(Ok(Err(SqlError::Timeout(_)))) | Err(_) => Err(SqlError::overdue(limit)),
         Ok(Ok(outcome)) => outcome,
@@ -88,8 +96,9 @@ fn one(connection: &Connection, statement: &Statement, cap: Option<usize>) -> Re
     let mut prepared = connection.prepare_cached(&statement.sql).map_err(failed)?;
     check_count(prepared.parameter_count(), statement.params.len())?;
     for (index, value) in statement.params.iter().enumerate() {
-        bind(&mut prepared, index, value)?;
+        bind(&mut prepared, index, value, &statement.origin)?;
     }
+    let inserted = watch_inserts(connection, &statement.origin).map_err(failed)?;
     let before = connection.total_changes();
     let (mut rows, mut columns) = (Vec::new(), None);
     let mut cursor = prepared.raw_query();
@@ -105,17 +114,45 @@ fn one(connection: &Connection, statement: &Statement, cap: Option<usize>) -> Re
     // What is not a change leaves the count of the last one.
     let changed = connection.total_changes() != before;
     let affected = if changed { connection.changes() } else { 0 };
-    let last_insert_id = Some(connection.last_insert_rowid()).filter(|id| changed && *id != 0);
+    let last_insert_id = inserted.load(Ordering::Relaxed).then(|| connection.last_insert_rowid());
     Ok(Outcome { rows, affected, last_insert_id })
 }
 
-fn bind(prepared: &mut CachedStatement<'_>, index: usize, value: &Value) -> Result<(), SqlError> {
+/// Whether a row is inserted into the table of a statement from now on. The connection tells the key of the last insert ever,
+/// be it somebody else's, and a table without row ids has none to tell.
+fn watch_inserts(connection: &Connection, origin: &Origin) -> rusqlite::Result<Arc<AtomicBool>> {
+    let inserted = Arc::new(AtomicBool::new(false));
+    let hook = match origin {
+        Origin::Document { inserts: Some(table) } => {
+            let (table, inserted) = (Arc::clone(table), Arc::clone(&inserted));
+            Some(move |action: Action, _: &str, into: &str, _: i64| {
+                if action == Action::SQLITE_INSERT && into.eq_ignore_ascii_case(&table) {
+                    inserted.store(true, Ordering::Relaxed);
+                }
+            })
+        }
+        Origin::Author | Origin::Document { inserts: None } => None,
+    };
+    connection.update_hook(hook)?;
+    Ok(inserted)
+}
+
+fn bind(
+    prepared: &mut CachedStatement<'_>,
+    index: usize,
+    value: &Value,
+    origin: &Origin,
+) -> Result<(), SqlError> {
     let bound = match value {
         Value::Null => Bound::Null,
         Value::Bool(is) => Bound::Integer((*is).into()),
         Value::Number(number) => match (number.as_i64(), number.is_u64(), number.as_f64()) {
             (Some(int), ..) => Bound::Integer(int),
             (None, false, Some(double)) => Bound::Real(double),
+            _ if origin.is_document() => {
+                let text = "a number of the document is too large for SQLite";
+                return Err(SqlError::Input(text.to_owned()));
+            }
             _ => return Err(SqlError::Input(format!("params[{index}]: the number is too large for SQLite"))),
         },
         Value::String(text) => Bound::Text(text.clone()),

@@ -2,6 +2,7 @@
 
 mod agreement;
 mod guards;
+mod misfits;
 mod mismatch;
 mod oracle;
 mod random;

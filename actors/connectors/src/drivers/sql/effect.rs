@@ -1,0 +1,287 @@
+//! What a statement does besides reading and writing rows, told by how it begins and by the words in it.
+//!
+//! In doubt it leaves something behind: that costs a connection, not a wrong answer.
+
+use svc_model::config::connector::Database;
+
+/// What a statement does to the session it runs in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Rows are read or written; the session is as before.
+    Rows,
+    /// Something may stay behind in the session: a setting, a lock, a temporary table, a variable.
+    Session,
+    /// A transaction would be opened or ended.
+    Transaction,
+    /// Rows would come or go outside of a result.
+    Stream,
+    /// There is no statement.
+    Nothing,
+}
+
+/// The first words of statements about rows.
+const ROWS: [&str; 14] = [
+    "SELECT", "INSERT", "UPDATE", "DELETE", "REPLACE", "MERGE", "TRUNCATE", "WITH", "VALUES", "TABLE",
+    "SHOW", "EXPLAIN", "DESCRIBE", "DESC",
+];
+/// The first words of statements about transactions. `START` is one of many.
+const TRANSACTION: [&str; 8] = ["BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "END", "ABORT", "XA"];
+/// Parts of the names of functions and tables through which a statement about rows changes its session.
+const TRACES: [&str; 10] = [
+    "SET_CONFIG",
+    "PG_SETTINGS",
+    "PG_TEMP",
+    "SETSEED",
+    "SET_LIMIT",
+    "ADVISORY_LOCK",
+    "GET_LOCK",
+    "DBLINK",
+    "REPLICATION_",
+    "LAST_INSERT_ID",
+];
+
+/// Reads a statement as its database does.
+pub(crate) fn effect(sql: &str, database: Database) -> Effect {
+    let Beginning { rest, conditional } = beginning(sql, database);
+    let sql = sql.to_ascii_uppercase();
+    let has = |wanted: &str| words(&sql).any(|word| word == wanted);
+    let first = rest.split(|c| !in_word(c)).next().unwrap_or_default().to_ascii_uppercase();
+    match first.as_str() {
+        _ if rest.is_empty() => Effect::Nothing,
+        first if TRANSACTION.contains(&first) => Effect::Transaction,
+        "START" if has("TRANSACTION") => Effect::Transaction,
+        "COPY" if streams(&sql) => Effect::Stream,
+        "LOAD" if has("LOCAL") => Effect::Stream,
+        first if conditional || !ROWS.contains(&first) || leaves_traces(&sql, database) => Effect::Session,
+        _ => Effect::Rows,
+    }
+}
+
+/// Whether a text holds no statement, whatever the database.
+pub(crate) fn is_blank(sql: &str) -> bool {
+    // MySQL knows the most kinds of comments; for PostgreSQL they end at either end of a line.
+    effect(&sql.replace('\r', "\n"), Database::MySql) == Effect::Nothing
+}
+
+fn leaves_traces(sql: &str, database: Database) -> bool {
+    let spelt_out = match database {
+        // A name may be written in the codes of its characters.
+        Database::Postgres => sql.contains("U&"),
+        // A variable.
+        Database::MySql => sql.contains('@'),
+        Database::Sqlite | Database::Mongo => false,
+    };
+    let trace =
+        |word: &str| matches!(word, "TEMP" | "TEMPORARY") || TRACES.iter().any(|trace| word.contains(trace));
+    spelt_out || words(sql).any(trace)
+}
+
+/// Whether rows of a `COPY` come from its client or go there, rather than from or to a file.
+fn streams(sql: &str) -> bool {
+    let unquoted = sql.split('\'').step_by(2);
+    unquoted.flat_map(words).any(|word| matches!(word, "STDIN" | "STDOUT"))
+}
+
+fn words(sql: &str) -> impl Iterator<Item = &str> {
+    sql.split(|c| !in_word(c)).filter(|word| !word.is_empty())
+}
+
+fn in_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Where a statement begins.
+struct Beginning<'s> {
+    rest: &'s str,
+    /// Behind a comment that some servers carry out and others pass over.
+    conditional: bool,
+}
+
+/// Passes over what stands before the first word: white space, comments, empty statements, parentheses.
+fn beginning(sql: &str, database: Database) -> Beginning<'_> {
+    let (postgres, mysql) = (database == Database::Postgres, database == Database::MySql);
+    let line_ends: &[char] = if postgres { &['\n', '\r'] } else { &['\n'] };
+    let (mut rest, mut conditional) = (sql, false);
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c', ';', '(']);
+        let executed = rest.strip_prefix("/*!").or_else(|| rest.strip_prefix("/*M!")).filter(|_| mysql);
+        if rest.starts_with("--") || mysql && rest.starts_with('#') {
+            rest = rest.split_once(line_ends).map_or("", |(_, after)| after);
+        } else if let Some(inside) = executed {
+            conditional = true;
+            rest = inside.trim_start_matches(|c: char| c.is_ascii_digit());
+        } else if let Some(after) = rest.strip_prefix("*/").filter(|_| conditional) {
+            rest = after;
+        } else if rest.starts_with("/*") {
+            rest = behind_comment(rest, postgres);
+        } else {
+            return Beginning { rest, conditional };
+        }
+    }
+}
+
+/// What follows the comment that a text begins with.
+fn behind_comment(text: &str, nests: bool) -> &str {
+    let (mut rest, mut depth) = (text, 0_u32);
+    loop {
+        if let Some(inside) = rest.strip_prefix("/*").filter(|_| nests || depth == 0) {
+            (rest, depth) = (inside, depth.saturating_add(1));
+        } else if let Some(after) = rest.strip_prefix("*/") {
+            (rest, depth) = (after, depth.saturating_sub(1));
+            if depth == 0 {
+                return rest;
+            }
+        } else {
+            let mut chars = rest.chars();
+            if chars.next().is_none() {
+                return "";
+            }
+            rest = chars.as_str();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [Database; 3] = [Database::Postgres, Database::MySql, Database::Sqlite];
+
+    fn check(databases: &[Database], due: Effect, statements: &[&str]) {
+        for (database, sql) in databases.iter().flat_map(|one| statements.iter().map(move |sql| (one, sql))) {
+            assert_eq!(effect(sql, *database), due, "{database:?}: {sql}");
+        }
+    }
+
+    #[test]
+    fn transactions_are_told_behind_whatever_precedes_them() {
+        check(
+            &ALL,
+            Effect::Transaction,
+            &[
+                "BEGIN",
+                " begin;",
+                ";\t; begin",
+                "-- a comment\nCOMMIT",
+                "/* a */ /* b */rollback to x",
+                "/*/ */ end",
+                "/***/abort",
+                "start transaction read only",
+                "START /* x */ TRANSACTION",
+                "SAVEPOINT a",
+                "xa start 'x1'",
+            ],
+        );
+        check(
+            &[Database::Postgres],
+            Effect::Transaction,
+            &["/* /* */ */ begin", "-- x\rbegin", "/*/**/*/begin"],
+        );
+        check(
+            &[Database::MySql],
+            Effect::Transaction,
+            &[
+                "# x\nstart transaction",
+                "/*! start transaction */",
+                "/*!50000begin*/",
+                "/*M!100100 */ begin",
+                "/*!99999*/ commit",
+                "#\r\n/* # */-- x\nbegin",
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_about_rows_leaves_the_session_as_it_was() {
+        check(
+            &ALL,
+            Effect::Rows,
+            &[
+                "SELECT 'BEGIN'",
+                "(select 1) union (select 2)",
+                "INSERT INTO commit VALUES (1)",
+                "with x as (select 1) update t set a = 1",
+                "SELECT * FROM jobs FOR UPDATE SKIP LOCKED",
+                "update t set temperature = 1",
+                "explain select 1",
+            ],
+        );
+        check(&[Database::Postgres], Effect::Rows, &["select a @> b from t", "/* # */ select 1"]);
+        check(
+            &[Database::MySql],
+            Effect::Rows,
+            &["# x\nselect 1", "select a /*!80017 collate utf8mb4_bin */ from t"],
+        );
+    }
+
+    #[test]
+    fn whatever_else_may_leave_something_in_the_session() {
+        check(
+            &ALL,
+            Effect::Session,
+            &[
+                "set autocommit = 0",
+                "create temporary table t (a int)",
+                "create table t (a int)",
+                "call p()",
+                "pragma foreign_keys = off",
+                "attach 'x' as y",
+                "beginning",
+                "START REPLICA",
+                "é",
+                "\"select\" 1",
+                "\u{a0}begin",
+            ],
+        );
+        check(
+            &[Database::Postgres],
+            Effect::Session,
+            &[
+                "select set_config('search_path', 'x', false)",
+                "select \"set_config\"('search_path', 'x', false)",
+                "select U&\"set\\005fconfig\"('search_path', 'x', false)",
+                "update pg_settings set setting = 'x'",
+                "select pg_try_advisory_lock(1)",
+                "select 1 as a into temp t",
+                "select 1 as a into pg_temp.t",
+                "listen x",
+                "copy t from '/tmp/stdin'",
+                "/*! begin */ set a = 1",
+            ],
+        );
+        check(
+            &[Database::MySql],
+            Effect::Session,
+            &[
+                "use other",
+                "lock tables t write",
+                "select get_lock('a', 1)",
+                "select @a := 1",
+                "select 1 into @a",
+                "/*!99999 select */ begin",
+                "load data infile 'x' into table t",
+            ],
+        );
+    }
+
+    #[test]
+    fn rows_that_come_or_go_outside_of_a_result_are_told() {
+        check(
+            &[Database::Postgres],
+            Effect::Stream,
+            &["copy t to stdout", "COPY t FROM STDIN", "copy (select 'a') to stdout csv"],
+        );
+        check(&[Database::MySql], Effect::Stream, &["load data local infile 'x' into table t"]);
+    }
+
+    #[test]
+    fn a_text_without_a_statement_is_none() {
+        check(&ALL, Effect::Nothing, &["", " \n\t", "--", "-- x", "/* open", "/* a */ ;;"]);
+        for blank in ["", " ", "# x", "-- x\n;", "/*! */"] {
+            assert!(is_blank(blank), "{blank}");
+        }
+        for statement in ["select 1", "/*! select 1 */", "-- x\nselect 1", "-- x\rselect 1"] {
+            assert!(!is_blank(statement), "{statement}");
+        }
+    }
+}

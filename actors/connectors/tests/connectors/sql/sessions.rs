@@ -1,0 +1,231 @@
+//! What a statement does to its session ends with the task.
+
+use serde_json::{Value, json};
+
+use super::{Base, Kind, config, read, write};
+use crate::kit::{World, run};
+
+/// Asks over a connector, and answers the column `v` of the first row.
+async fn told(world: &World, connector: &str, query: &str) -> Value {
+    let input = json!({"connector": connector, "query": query, "output": "data.rows"});
+    let outcome = world.task("db_read", input, Value::Null).await;
+    assert!(outcome.failure.is_none(), "{query}: {:?}", outcome.failure);
+    outcome.message.data["rows"][0]["v"].clone()
+}
+
+/// Each statement, what asks whether it left something, and the answer where it did not.
+fn traces(kind: Kind) -> Vec<(&'static str, &'static str, Value)> {
+    match kind {
+        Kind::Postgres => {
+            let path = "SELECT current_setting('search_path') AS v";
+            let usual = json!("\"$user\", public");
+            vec![
+                ("SET search_path TO pg_catalog", path, usual.clone()),
+                ("SELECT set_config('search_path', 'pg_catalog', false)", path, usual.clone()),
+                ("UPDATE pg_settings SET setting = 'pg_catalog' WHERE name = 'search_path'", path, usual),
+                (
+                    "SET default_transaction_read_only = on",
+                    "SELECT current_setting('transaction_read_only') AS v",
+                    json!("off"),
+                ),
+                ("CREATE TEMP TABLE x (a int)", "SELECT to_regclass('pg_temp.x')::text AS v", json!(null)),
+                ("SELECT 1 AS a INTO TEMPORARY x", "SELECT to_regclass('pg_temp.x')::text AS v", json!(null)),
+                ("LISTEN x", "SELECT count(*) AS v FROM pg_listening_channels()", json!(0)),
+                (
+                    "PREPARE p AS SELECT 1",
+                    "SELECT count(*) AS v FROM pg_prepared_statements WHERE from_sql",
+                    json!(0),
+                ),
+            ]
+        }
+        Kind::MariaDb => vec![
+            ("SET autocommit = 0", "SELECT @@autocommit AS v", json!(1)),
+            ("/*! SET autocommit = 0 */", "SELECT @@autocommit AS v", json!(1)),
+            ("SET time_zone = '+05:00'", "SELECT @@time_zone AS v", json!("+00:00")),
+            ("SET SESSION TRANSACTION READ ONLY", "SELECT @@tx_read_only AS v", json!(0)),
+            ("SET @v = 5", "SELECT @v AS v", json!(null)),
+            ("SELECT 5 INTO @v", "SELECT @v AS v", json!(null)),
+            ("USE mysql", "SELECT database() = 'mysql' AS v", json!(0)),
+        ],
+        Kind::Sqlite => vec![
+            ("PRAGMA foreign_keys = off", "SELECT foreign_keys AS v FROM pragma_foreign_keys", json!(1)),
+            ("CREATE TEMP TABLE x (a)", "SELECT count(*) AS v FROM sqlite_temp_schema", json!(0)),
+        ],
+    }
+}
+
+#[test]
+fn nothing_stays_behind_in_a_session() {
+    run(async |world| {
+        for mut base in Base::all() {
+            base.connect(world, json!({"max_connections": 1})).await;
+            for (statement, question, due) in traces(base.kind) {
+                told(world, "c", "SELECT 1 AS v").await;
+                write(world, statement, json!([])).await.unwrap();
+                assert_eq!(told(world, "c", question).await, due, "{:?}: {statement}", base.kind);
+            }
+        }
+    });
+}
+
+#[test]
+fn locks_end_with_the_task_that_took_them() {
+    run(async |world| {
+        for mut base in Base::all() {
+            base.connect(world, json!({"max_connections": 1})).await;
+            write(world, "CREATE TABLE t (a INTEGER)", json!([])).await.unwrap();
+            world.put("other", "db", true, config(&base.url, json!({}))).await;
+            let locks = match base.kind {
+                Kind::Postgres => vec![(
+                    "SELECT pg_advisory_lock(7)",
+                    "SELECT count(*) AS v FROM pg_locks JOIN pg_database d ON d.oid = database
+                     WHERE locktype = 'advisory' AND datname = current_database()",
+                )],
+                Kind::MariaDb => vec![
+                    (
+                        "SELECT GET_LOCK('svc_sessions', 1)",
+                        "SELECT IS_USED_LOCK('svc_sessions') IS NOT NULL AS v",
+                    ),
+                    ("LOCK TABLES t WRITE", "SELECT count(*) AS v FROM t"),
+                ],
+                Kind::Sqlite => Vec::new(),
+            };
+            for (lock, held) in locks {
+                write(world, lock, json!([])).await.unwrap();
+                // The server takes a moment to see that the session is over.
+                while told(world, "other", held).await != json!(0) {
+                    tokio::task::yield_now().await;
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn what_one_task_sets_loses_no_write_of_another() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::MariaDb) else { return };
+        base.connect(world, json!({"max_connections": 1})).await;
+        world.put("other", "db", true, config(&base.url, json!({}))).await;
+        write(world, "CREATE TABLE t (a INTEGER)", json!([])).await.unwrap();
+        write(world, "SET autocommit = 0", json!([])).await.unwrap();
+        assert_eq!(write(world, "INSERT INTO t VALUES (1)", json!([])).await.unwrap(), 1);
+        assert_eq!(told(world, "other", "SELECT count(*) AS v FROM t").await, json!(1));
+    });
+}
+
+#[test]
+fn a_connection_is_used_again_after_statements_about_rows_alone() {
+    run(async |world| {
+        for mut base in Base::all().filter(|base| base.kind != Kind::Sqlite) {
+            base.connect(world, json!({"max_connections": 1})).await;
+            write(world, "CREATE TABLE t (a INTEGER)", json!([])).await.unwrap();
+            let who = match base.kind {
+                Kind::Postgres => "SELECT pg_backend_pid() AS v",
+                _ => "SELECT connection_id() AS v",
+            };
+            let first = told(world, "c", who).await;
+            for statement in [
+                "INSERT INTO t VALUES (1)",
+                "-- a comment\n UPDATE t SET a = 2",
+                "(SELECT a FROM t) UNION SELECT 5",
+                "WITH x AS (SELECT 1 AS a) SELECT a FROM x",
+                "DELETE FROM t",
+                "TRUNCATE TABLE t",
+            ] {
+                write(world, statement, json!([])).await.unwrap();
+                assert_eq!(told(world, "c", who).await, first, "{:?}: {statement}", base.kind);
+            }
+            write(world, "ALTER TABLE t ADD b INTEGER", json!([])).await.unwrap();
+            assert_ne!(told(world, "c", who).await, first, "{:?}", base.kind);
+        }
+    });
+}
+
+#[test]
+fn a_transaction_is_refused_however_it_is_written() {
+    run(async |world| {
+        for mut base in Base::all() {
+            base.connect(world, json!({"max_connections": 1})).await;
+            let spellings: &[&str] = match base.kind {
+                Kind::Postgres => &["/* /* */ */ begin", "; begin", "-- x\rbegin"],
+                Kind::MariaDb => {
+                    &["# x\nstart transaction", "/*! start transaction */", "xa start 'x1'", "/*M! begin */"]
+                }
+                Kind::Sqlite => &[";begin", "/* x */ savepoint a"],
+            };
+            for query in spellings {
+                let error = write(world, query, json!([])).await.unwrap_err();
+                assert_eq!(error.code.name(), "VALIDATION_ERROR", "{:?} {query}: {error:?}", base.kind);
+                assert!(error.message.contains("transaction"), "{}", error.message);
+            }
+            assert_eq!(told(world, "c", "SELECT 1 AS v").await, json!(1));
+        }
+    });
+}
+
+#[test]
+fn what_is_no_statement_is_refused() {
+    run(async |world| {
+        for blank in ["", " \n", "-- x", "/* x */;", "# x"] {
+            let input = json!({"connector": "c", "query": blank});
+            assert_eq!(world.problems("db_read", input.clone()), ["query INVALID"], "{blank}");
+            assert_eq!(world.problems("db_write", input), ["query INVALID"], "{blank}");
+        }
+        assert_eq!(world.problems("db_read", json!({"connector": "c", "query": "SELECT 1"})), [""; 0]);
+        // Where comments nest, this is one.
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({})).await;
+        let error = read(world, "/* /* */ SELECT 1 */", json!([])).await.unwrap_err();
+        assert_eq!(error.code.name(), "VALIDATION_ERROR", "{error:?}");
+        assert!(error.message.starts_with("connector 'c': query: "), "{}", error.message);
+    });
+}
+
+#[test]
+fn a_copy_to_the_client_is_refused_and_not_taken_for_a_broken_connection() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({})).await;
+        write(world, "CREATE TABLE t (a INTEGER)", json!([])).await.unwrap();
+        for query in ["copy t to stdout", "COPY t FROM STDIN", "/* x */ copy (select 1) to stdout csv"] {
+            let error = write(world, query, json!([])).await.unwrap_err();
+            assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false), "{error:?}");
+            assert!(error.message.contains("COPY"), "{}", error.message);
+        }
+    });
+}
+
+#[test]
+fn a_task_stays_in_the_file_of_its_connector() {
+    run(async |world| {
+        let mut base = Base::new(Kind::Sqlite).unwrap();
+        let beside = base.url.strip_prefix("sqlite:").unwrap().replace("app.db", "beside.db");
+        world.put("other", "db", true, config(&format!("sqlite:{beside}"), json!({}))).await;
+        assert_eq!(told(world, "other", "SELECT 1 AS v").await, json!(1));
+        base.connect(world, json!({"max_connections": 1})).await;
+        for (query, params) in [
+            (format!("ATTACH '{beside}' AS x"), json!([])),
+            (format!("/* x */ attach database \"{beside}\" as x"), json!([])),
+            ("ATTACH ? AS x".to_owned(), json!([beside])),
+            ("ATTACH ':memory:' AS x".to_owned(), json!([])),
+            ("DETACH main".to_owned(), json!([])),
+            (format!("VACUUM INTO '{beside}.copy'"), json!([])),
+        ] {
+            for outcome in [
+                read(world, &query, params.clone()).await.map(|_| 0),
+                write(world, &query, params.clone()).await,
+            ] {
+                let error = outcome.unwrap_err();
+                assert_eq!(
+                    (error.code.name(), error.retryable()),
+                    ("FUNCTION_ERROR", false),
+                    "{query}: {error:?}"
+                );
+                assert!(error.message.contains("the file of its connector"), "{query}: {}", error.message);
+            }
+        }
+        assert!(!std::path::Path::new(&format!("{beside}.copy")).exists());
+        write(world, "VACUUM", json!([])).await.unwrap();
+    });
+}
