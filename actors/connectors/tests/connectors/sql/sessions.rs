@@ -143,6 +143,23 @@ fn a_connection_is_used_again_after_statements_about_rows_alone() {
 }
 
 #[test]
+fn who_waits_for_a_connection_is_served_when_that_is_closed() {
+    run(async |world| {
+        for mut base in Base::all() {
+            base.connect(world, json!({"max_connections": 1})).await;
+            let change = match base.kind {
+                Kind::Postgres => "SET application_name = 'x'",
+                Kind::MariaDb => "SET @x = 1",
+                Kind::Sqlite => "PRAGMA cache_size = 10",
+            };
+            let all = futures_util::future::join_all((0..12).map(|_| write(world, change, json!([]))));
+            let all = all.await;
+            assert!(all.iter().all(Result::is_ok), "{:?} {all:?}", base.kind);
+        }
+    });
+}
+
+#[test]
 fn a_transaction_is_refused_however_it_is_written() {
     run(async |world| {
         for mut base in Base::all() {
@@ -211,6 +228,8 @@ fn a_task_stays_in_the_file_of_its_connector() {
             ("ATTACH ':memory:' AS x".to_owned(), json!([])),
             ("DETACH main".to_owned(), json!([])),
             (format!("VACUUM INTO '{beside}.copy'"), json!([])),
+            ("PRAGMA Soft_Heap_Limit = 1000000000".to_owned(), json!([])),
+            ("PRAGMA temp_store_directory = '/'".to_owned(), json!([])),
         ] {
             for outcome in [
                 read(world, &query, params.clone()).await.map(|_| 0),
@@ -226,6 +245,8 @@ fn a_task_stays_in_the_file_of_its_connector() {
             }
         }
         assert!(!std::path::Path::new(&format!("{beside}.copy")).exists());
-        write(world, "VACUUM", json!([])).await.unwrap();
+        for fine in ["VACUUM", "PRAGMA soft_heap_limit"] {
+            write(world, fine, json!([])).await.unwrap();
+        }
     });
 }

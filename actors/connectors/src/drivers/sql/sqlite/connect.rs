@@ -71,14 +71,22 @@ fn open(target: &SqliteTarget) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
+/// Settings of SQLite that hold for the whole process, whatever the connection they are made over.
+const OF_THE_PROCESS: [&str; 3] = ["soft_heap_limit", "hard_heap_limit", "temp_store_directory"];
+
 /// A connection is for its own file: another one, the service's own among them, is not for tasks to name.
 fn authorize(asked: AuthContext<'_>) -> Authorization {
-    match asked.action {
-        // `VACUUM` works in a temporary file that has no name.
-        AuthAction::Attach { filename: "" } => Authorization::Allow,
-        AuthAction::Attach { .. } | AuthAction::Detach { .. } => Authorization::Deny,
+    let refused = match asked.action {
+        // `VACUUM` works in a temporary file, which has no name.
+        AuthAction::Attach { filename } => !filename.is_empty(),
+        AuthAction::Detach { .. } => true,
         // A name that is computed.
-        AuthAction::Unknown { code: ffi::SQLITE_ATTACH | ffi::SQLITE_DETACH, .. } => Authorization::Deny,
-        _ => Authorization::Allow,
-    }
+        AuthAction::Unknown { code, .. } => matches!(code, ffi::SQLITE_ATTACH | ffi::SQLITE_DETACH),
+        AuthAction::Pragma { pragma_name, pragma_value } => {
+            let named = |setting: &&str| pragma_name.eq_ignore_ascii_case(setting);
+            pragma_value.is_some() && OF_THE_PROCESS.iter().any(named)
+        }
+        _ => false,
+    };
+    if refused { Authorization::Deny } else { Authorization::Allow }
 }

@@ -27,7 +27,9 @@ pub(super) fn running(error: &Error) -> SqlError {
             SqlError::Unreachable("the database file cannot be used".to_owned())
         }
         (_, Some(ErrorCode::AuthorizationForStatementDenied)) => SqlError::Refused(
-            "query: a task works in the file of its connector, no other is attached or written".to_owned(),
+            "query: a task works in the file of its connector: it attaches and writes no other, and sets nothing for \
+             the whole process"
+                .to_owned(),
         ),
         _ => SqlError::Refused(format!("the database refuses the statement: {error}")),
     }
