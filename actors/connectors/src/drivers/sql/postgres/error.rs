@@ -4,10 +4,10 @@ use std::error::Error as _;
 use std::io;
 
 use tokio_postgres::Error;
-use tokio_postgres::error::DbError;
+use tokio_postgres::error::{DbError, ErrorPosition};
 use tokio_postgres::types::Type;
 
-use crate::drivers::sql::message::{Origin, SqlError};
+use crate::drivers::sql::message::{SqlError, Statement};
 
 /// Why there is no connection.
 pub(super) fn connecting(error: &Error) -> SqlError {
@@ -24,8 +24,8 @@ pub(super) fn connecting(error: &Error) -> SqlError {
     }
 }
 
-/// Why a statement was not carried out.
-pub(super) fn running(error: &Error, params: &[Type], origin: &Origin) -> SqlError {
+/// Why a statement was not carried out; `None` for one that is not of a task.
+pub(super) fn running(error: &Error, params: &[Type], statement: Option<&Statement>) -> SqlError {
     let Some(told) = error.as_db_error() else {
         return SqlError::Unreachable(format!("the connection to the database broke off ({})", cause(error)));
     };
@@ -36,27 +36,45 @@ pub(super) fn running(error: &Error, params: &[Type], origin: &Origin) -> SqlErr
     if away(code) {
         return SqlError::Unreachable(format!("the database is going away ({code})"));
     }
-    match misfit(told) {
+    let document = statement.filter(|statement| statement.origin.is_document());
+    if let Some(number) = misfit(told) {
         // Its words repeat the value.
-        Some(number) => {
-            let index = number.saturating_sub(1);
-            let kind = params.get(index).map_or("unknown", |kind| kind.name());
-            SqlError::Input(if origin.is_document() {
-                format!("a value of the document does not fit the type {kind} of its column")
-            } else {
-                format!("params[{index}]: the value does not fit the type {kind} of its placeholder")
-            })
-        }
-        None if origin.is_document() && MISMATCHED.contains(&code) => {
-            SqlError::Input(format!("a value of the document does not fit its column: {}", told.message()))
-        }
+        let index = number.saturating_sub(1);
+        let kind = params.get(index).map_or("unknown", |kind| kind.name());
+        return SqlError::Input(match document {
+            Some(_) => format!("a value of the document does not fit the type {kind} of its column"),
+            None => format!("params[{index}]: the value does not fit the type {kind} of its placeholder"),
+        });
+    }
+    match document.and_then(|document| mismatched(told, &document.sql)) {
+        Some(column) => SqlError::Input(format!(
+            "a value of the document does not fit the column '{column}': {}",
+            told.message()
+        )),
         None => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message())),
     }
 }
 
-/// Codes of an operator that does not exist for these types, and of a type that is not the one due. In a statement made of a
-/// document, the values alone decide that.
-const MISMATCHED: [&str; 2] = ["42883", "42804"];
+/// The column that cannot be compared with a value, as the types of the two have no such operator. In a statement made of a
+/// document the value is to blame; where two columns meet, its author.
+fn mismatched<'s>(told: &DbError, sql: &'s str) -> Option<&'s str> {
+    if !matches!(told.code().code(), "42883" | "42804") {
+        return None;
+    }
+    // Where the operator stands, counted in characters from 1.
+    let ErrorPosition::Original(position) = told.position()? else { return None };
+    compared(sql, usize::try_from(*position).ok()?.checked_sub(1)?)
+}
+
+/// The column before an operator behind which a value stands.
+fn compared(sql: &str, operator: usize) -> Option<&str> {
+    let (at, _) = sql.char_indices().nth(operator)?;
+    let (before, behind) = sql.split_at_checked(at)?;
+    if !behind.get(behind.find(['$', '"'])?..)?.starts_with('$') {
+        return None;
+    }
+    before.trim_end().trim_end_matches(" NOT").strip_suffix('"')?.rsplit('"').next()
+}
 
 /// Whether a statement that was prepared earlier may no longer be right, and one prepared anew may be: it is gone, or a table
 /// has changed since. None of it was carried out.
@@ -93,5 +111,28 @@ fn cause(error: &Error) -> String {
     match innermost {
         Some(cause) if cause.is::<io::Error>() || cause.is::<rustls::Error>() => format!("{error}: {cause}"),
         _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_column_that_a_value_is_compared_with_is_the_one_before_the_operator() {
+        let due = |sql: &str, operator: &str| {
+            let at = sql.find(operator).map(|at| sql[..at].chars().count()).unwrap();
+            compared(sql, at).map(str::to_owned)
+        };
+        for (sql, operator, column) in [
+            (r#"SELECT "é" FROM "t" AS t0 WHERE t0."größe" = $1::bigint"#, "= $1", Some("größe")),
+            (r#"SELECT 1 FROM "t" AS t0 WHERE t0."a" IN ($1, $2)"#, "IN", Some("a")),
+            (r#"SELECT 1 FROM "t" AS t0 WHERE t0."a" NOT IN ($1, $2)"#, "IN", Some("a")),
+            (r#"SELECT 1 WHERE t1."a" = t0."b" AND t0."c" = $1"#, "= t0", None),
+            (r#"SELECT 1 WHERE t0."a" = $1 ORDER BY t0."j" ASC"#, r#"t0."j""#, None),
+        ] {
+            assert_eq!(due(sql, operator).as_deref(), column, "{sql}");
+        }
+        assert_eq!(compared("SELECT 1", 99), None);
     }
 }

@@ -11,7 +11,7 @@ use tokio_postgres::{CancelToken, Client, Error, Statement as Prepared};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Origin, Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
 
 /// Statements kept prepared; one more, and all are forgotten.
 const PREPARED: usize = 200;
@@ -70,7 +70,7 @@ impl Session {
     }
 
     async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
-        let plain = |error: Error| error::running(&error, &[], &Origin::Author);
+        let plain = |error: Error| error::running(&error, &[], None);
         let begin = match run.together {
             Together::AllOrNothing => "BEGIN",
             Together::OneView => "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY",
@@ -106,7 +106,7 @@ impl Session {
             .zip(prepared.params())
             .map(|(value, kind)| bind::param(value, kind, origin));
         let failed = |error: Error| {
-            let told = error::running(&error, prepared.params(), origin);
+            let told = error::running(&error, prepared.params(), Some(statement));
             if error::outdated(&error) { Failed::Outdated(told) } else { Failed::Error(told) }
         };
         if cap.is_some() {
@@ -126,11 +126,12 @@ impl Session {
     }
 
     async fn prepared(&mut self, statement: &Statement) -> Result<Prepared, SqlError> {
-        let Statement { sql, origin, .. } = statement;
+        let sql = &statement.sql;
         if let Some(prepared) = self.prepared.get(sql) {
             return Ok(prepared.clone());
         }
-        let prepared = self.client.prepare(sql).await.map_err(|error| error::running(&error, &[], origin))?;
+        let prepared =
+            self.client.prepare(sql).await.map_err(|error| error::running(&error, &[], Some(statement)))?;
         if self.prepared.len() >= PREPARED {
             self.prepared.clear();
         }

@@ -49,6 +49,19 @@ fn a_value_of_the_wrong_type_is_the_callers_mistake() {
             assert!(error.message.contains("a value of the document"), "{}", error.message);
             assert!(!error.message.contains("params"), "{}", error.message);
         }
+        let named = json!({"query": {"source": "t", "filter": filtered("name")}});
+        let error = run(world, "data_query", named, json!({"x": 5})).await.unwrap_err();
+        assert!(error.message.contains("does not fit the column 'name'"), "{}", error.message);
+        // Who writes the document, says what is sorted and related.
+        let sorted = json!({"query": {"source": "t", "sort": [{"j": "asc"}]}});
+        let schema = json!({"entities": {"t": {"columns": {"id": {}, "name": {}},
+            "relations": {"own": {"to": "t", "kind": "many", "local": "id", "foreign": "name"}}}}});
+        let own = json!({"some": [{"field": "own"}, {"==": [{"field": "id"}, 1]}]});
+        let related = json!({"schema": schema, "query": {"source": "t", "filter": own}});
+        for input in [sorted, related] {
+            let error = run(world, "data_query", input, Value::Null).await.unwrap_err();
+            assert_eq!(error.code, ErrorCode::Function, "{error:?}");
+        }
         // Who writes the SQL, writes its types.
         let error =
             read(world, "SELECT 1 AS a FROM t WHERE name = $1::bigint", json!([5])).await.unwrap_err();
