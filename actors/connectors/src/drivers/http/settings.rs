@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use svc_model::config::connector::{HttpAuth, HttpConfig, OAuth2};
-use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use svc_outbound::{Target, Url, check_target, check_url};
 use svc_secrets::redact;
 use svc_tokens::{TokenSource, Tokens};
@@ -72,7 +72,6 @@ impl HttpSettings {
                 made.basic(username.expose(), password.expose())?;
             }
             (Some(HttpAuth::Bearer { token }), _) => {
-                made.secrets.push(token.expose().to_owned());
                 made.header(AUTHORIZATION.as_str(), &format!("Bearer {}", token.expose()))?;
             }
             (Some(HttpAuth::ApiKey { header, key }), _) => made.header(header, key.expose())?,
@@ -104,6 +103,10 @@ impl HttpSettings {
         let header = HeaderName::from_bytes(name.as_bytes()).map_err(|_| unusable())?;
         let mut sent = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unusable())?;
         sent.set_sensitive(true);
+        if header == AUTHORIZATION || header == PROXY_AUTHORIZATION {
+            // It may be repeated without its scheme.
+            self.secrets.extend(value.split_once(' ').map(|(_, credential)| credential.trim().to_owned()));
+        }
         self.headers.insert(header, sent);
         self.secrets.push(value.to_owned());
         Ok(())
