@@ -99,7 +99,7 @@ fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
         let upstream = Upstream::start(|asked| {
             let created = |id: &str| json!({"create": {"_index": "clients", "_id": id, "status": 201, "result": "created"}});
             let conflict = json!({"create": {"_id": "b", "status": 409, "error":
-                {"type": "version_conflict_engine_exception", "reason": "[b]: version conflict, document already exists"}}});
+                {"type": "version_conflict_engine_exception", "reason": "[b]: version conflict, key swordfish"}}});
             let lines = asked.text().lines().count();
             let (errors, items) = match lines {
                 2 if asked.text().contains("\"b\"") => (true, json!([conflict])),
@@ -109,7 +109,8 @@ fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
             Reply::new(200, json!({"took": 3, "errors": errors, "items": items}).to_string())
         })
         .unwrap();
-        connect(world, upstream.url(""), json!({})).await;
+        let auth = json!({"type": "bearer", "token": "swordfish"});
+        connect(world, upstream.url(""), json!({"auth": auth})).await;
         let one = write(json!({"op": "insert", "target": "client", "values": {"name": {"var": "payload"}}}));
         let result = done(world, "data_write", one, json!("a\nb")).await;
         assert_eq!(result, json!({"status": "ok", "inserted": 1, "ids": ["made"]}));
@@ -127,10 +128,12 @@ fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
         let out = &outcome.message.data["out"];
         assert_eq!((&out["status"], &out["ids"]), (&json!("partial"), &json!(["a"])));
         assert_eq!(out["items"][1]["status"], "error");
+        assert!(!out.to_string().contains("swordfish"), "{out}");
         let failing = write(json!({"op": "insert", "target": "client", "values": {"id": "b"}}));
         let error = world.failed("data_write", failing, Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
         assert!(error.message.contains("version_conflict_engine_exception"), "{}", error.message);
+        assert!(!error.message.contains("swordfish"), "{}", error.message);
     });
 }
 

@@ -1,5 +1,7 @@
 //! Documents over Elasticsearch.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use svc_dialect::es::{self, Call, Expects};
 use svc_dialect::{Change, Extent, Select, Write};
@@ -12,11 +14,12 @@ use crate::drivers::es::{EsDriver, EsSettings};
 use crate::drivers::http::Exchange;
 use crate::functions::call::{self, ask, kind};
 use crate::functions::response;
+use crate::table::Loaded;
 
 /// Reads rows.
 pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
     let call = es::search(select).map_err(|refusal| refused(&refusal, &base.connector))?;
-    let answer = exchange(base, extent, "read", &call).await?;
+    let (_, answer) = exchange(base, extent, "read", &call).await?;
     let mut answer = parsed(base, &answer)?;
     whole_search(&answer).map_err(|why| failed(base, &why))?;
     let Some(Value::Array(hits)) = answer.pointer_mut("/hits/hits").map(Value::take) else {
@@ -40,15 +43,22 @@ fn whole_search(answer: &Value) -> Result<(), String> {
 /// Writes rows.
 pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result<Written, TaskError> {
     let call = es::request(change).map_err(|refusal| refused(&refusal, &base.connector))?;
-    let answer = exchange(base, write.extent(), write.operation().name(), &call).await?;
+    let (loaded, answer) = exchange(base, write.extent(), write.operation().name(), &call).await?;
     if kept(&call, &answer) {
         return Ok(whole(json!({"status": "ok", "matched": 1, "modified": 0})));
     }
-    written(call.expects, &parsed(base, &answer)?).map_err(|why| failed(base, &why))
+    let driver: &EsDriver = kind(&base.connector, &loaded)?;
+    let redact = |text: String| driver.settings.http.redact(text, None);
+    written(call.expects, &parsed(base, &answer)?, &redact).map_err(|why| failed(base, &redact(why)))
 }
 
-/// Asks once.
-async fn exchange(base: &Base, extent: &Extent, gate: &str, call: &Call) -> Result<Answer, TaskError> {
+/// Asks once; answers who was asked as well.
+async fn exchange(
+    base: &Base,
+    extent: &Extent,
+    gate: &str,
+    call: &Call,
+) -> Result<(Arc<Loaded>, Answer), TaskError> {
     let connector = &base.connector;
     let message = |driver: &EsDriver| {
         call::gate(&driver.settings.operations, gate, connector)?;
@@ -58,7 +68,7 @@ async fn exchange(base: &Base, extent: &Extent, gate: &str, call: &Call) -> Resu
     let (loaded, answer) = ask(&base.connectors, connector, message).await?;
     let answer = answer.map_err(|error| response::unanswered(connector, &error))?.answer;
     if answer.status.is_success() || kept(call, &answer) {
-        return Ok(answer);
+        return Ok((loaded, answer));
     }
     let driver: &EsDriver = kind(connector, &loaded)?;
     let message =
@@ -116,10 +126,10 @@ fn whole(output: Value) -> Written {
     Written { output, partial: false }
 }
 
-/// What the answer to a write says.
-fn written(expects: Expects, answer: &Value) -> Result<Written, String> {
+/// What the answer to a write says; `redact` hides what nobody may be shown of the reasons in it.
+fn written(expects: Expects, answer: &Value, redact: &dyn Fn(String) -> String) -> Result<Written, String> {
     match expects {
-        Expects::Items { sent } => items(sent, answer),
+        Expects::Items { sent } => items(sent, answer, redact),
         Expects::Updated => {
             let (updated, matched) = counts(answer, "updated")?;
             Ok(whole(json!({"status": "ok", "matched": matched, "modified": updated})))
@@ -157,7 +167,7 @@ fn counts(answer: &Value, name: &str) -> Result<(u64, u64), String> {
 }
 
 /// What became of each document of a bulk request.
-fn items(sent: usize, answer: &Value) -> Result<Written, String> {
+fn items(sent: usize, answer: &Value, redact: &dyn Fn(String) -> String) -> Result<Written, String> {
     let Some(items) = answer["items"].as_array().filter(|items| items.len() == sent) else {
         return Err(format!("the answer of Elasticsearch does not say what became of {sent} documents"));
     };
@@ -170,7 +180,7 @@ fn items(sent: usize, answer: &Value) -> Result<Written, String> {
             report.push(json!({"index": index, "status": "ok", "id": created["_id"]}));
         } else {
             let text = |name: &str| created["error"][name].as_str().unwrap_or_default();
-            let why = format!("{}: {}", text("type"), text("reason"));
+            let why = redact(format!("{}: {}", text("type"), text("reason")));
             report.push(json!({"index": index, "status": "error", "error": why}));
             failure.get_or_insert(why);
         }
