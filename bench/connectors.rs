@@ -6,6 +6,7 @@
 
 mod bare;
 
+use std::fs;
 use std::io;
 use std::time::Duration;
 
@@ -21,10 +22,10 @@ use crate::process::{Companion, processor_time};
 
 /// Calls of one request.
 const TASKS: usize = 20;
-/// Requests of one round, of calls that are answered at once.
+/// Requests of one round.
 const REQUESTS: usize = 1000;
-/// Requests of one round, of calls that wait for company.
-const FEW_REQUESTS: usize = 150;
+/// Records go alone, here as in the bare driver: while one waits for others, a process costs what it costs when idle.
+const CONFIG: &str = "[kafka.extra_config]\n\"linger.ms\" = \"0\"\n";
 /// Rounds of each side; the fastest counts, as what else the machine does only adds.
 const ROUNDS: usize = 3;
 /// The key that is read.
@@ -35,7 +36,6 @@ struct Side {
     function: &'static str,
     connector: Value,
     input: Value,
-    requests: usize,
     bare: Box<dyn Fn(usize) -> io::Result<()>>,
 }
 
@@ -45,8 +45,11 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
     let api = setting.bare()?;
     let brokers = Companion::start(&setting.binaries.join("brokers"))?;
     let (postgres, redis) = (Postgres::own(), Redis::own());
-    let server = setting
-        .launch()?
+    let launch = setting.launch()?;
+    let config = launch.directory().join("bench.toml");
+    fs::write(&config, CONFIG)?;
+    let server = launch
+        .args(&["-c", &config.to_string_lossy()])
         .env("SVC_TRACE_STORAGE__MODE", "off")
         .env("SVC_KAFKA__ENABLED", "true")
         .env("SVC_KAFKA__BROKERS", brokers.said())
@@ -70,16 +73,18 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
         let mut input = side.input.clone();
         input["connector"] = side.function.into();
         serve(&mut client, side.function, &[json!({"name": side.function, "input": input})])?;
-        let calls = side.requests * TASKS;
-        let called = |client: &mut Client, channel| called(&server, client, channel, side.requests);
-        let nothing = fastest(|| called(&mut client, "nothing"))?;
-        let service = fastest(|| called(&mut client, side.function))?.saturating_sub(nothing);
-        let bare = fastest(|| own_time(|| (side.bare)(calls)))?;
-        let micros = |whole: Duration| format!("{:>9.1} µs", whole.as_secs_f64() * 1e6 / calls as f64);
+        let nothing = fastest(|| called(&server, &mut client, "nothing"))?;
+        let service = fastest(|| called(&server, &mut client, side.function))?.saturating_sub(nothing);
+        let bare = fastest(|| own_time(|| (side.bare)(REQUESTS * TASKS)))?;
         let own = service.saturating_sub(bare);
         println!("  {:<16} {} {} {}", side.function, micros(service), micros(bare), micros(own));
     }
     Ok(())
+}
+
+/// The processor time of one call.
+fn micros(whole: Duration) -> String {
+    format!("{:>9.1} µs", whole.as_secs_f64() * 1e6 / (REQUESTS * TASKS) as f64)
 }
 
 fn fastest(mut round: impl FnMut() -> io::Result<Duration>) -> io::Result<Duration> {
@@ -91,9 +96,9 @@ fn fastest(mut round: impl FnMut() -> io::Result<Duration>) -> io::Result<Durati
 }
 
 /// What the requests of a round cost the service.
-fn called(server: &Server, client: &mut Client, channel: &str, requests: usize) -> io::Result<Duration> {
+fn called(server: &Server, client: &mut Client, channel: &str) -> io::Result<Duration> {
     let before = processor_time(server.pid())?;
-    for _ in 0..requests {
+    for _ in 0..REQUESTS {
         expect(client.json("POST", &format!("/api/v1/data/{channel}"), &json!({}))?, 200)?;
     }
     Ok(processor_time(server.pid())?.saturating_sub(before))

@@ -14,7 +14,7 @@ use svc_testkit::postgres::Database;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
 
-use super::{FEW_REQUESTS, KEY, REQUESTS, Side};
+use super::{KEY, Side};
 
 const TOPIC: &str = "orders";
 const QUERY: &str = "SELECT id, name FROM people WHERE id = $1";
@@ -50,7 +50,6 @@ pub(super) fn http(address: SocketAddr) -> Side {
         function: "http_call",
         connector: json!({"type": "http", "url": format!("http://{address}"), "allow_private_urls": true}),
         input: json!({"method": "POST", "path": "/api/v1/data/orders", "body": order, "output": "data.r"}),
-        requests: REQUESTS,
         bare: Box::new(bare),
     }
 }
@@ -82,7 +81,6 @@ pub(super) fn postgres(database: &Database) -> io::Result<Side> {
         function: "db_read",
         connector,
         input: json!({"query": QUERY, "params": [7], "output": "data.r"}),
-        requests: REQUESTS,
         bare: Box::new(bare),
     })
 }
@@ -107,7 +105,6 @@ pub(super) fn redis(url: &str) -> io::Result<Side> {
         function: "cache_read",
         connector: json!({"type": "cache", "backend": "redis", "url": url, "allow_private_urls": true}),
         input: json!({"key": KEY, "output": "data.r"}),
-        requests: REQUESTS,
         bare: Box::new(bare),
     })
 }
@@ -120,7 +117,7 @@ pub(super) fn kafka(brokers: &str) -> Side {
     let bare = move |calls| {
         let mut config = ClientConfig::new();
         config.set("bootstrap.servers", &brokers).set("enable.idempotence", "true").set("acks", "all");
-        config.set("linger.ms", "5").set("compression.type", "lz4");
+        config.set("linger.ms", "0").set("compression.type", "lz4");
         runtime()?.block_on(async {
             let producer: FutureProducer = config.create().map_err(failed)?;
             for _ in 0..calls {
@@ -134,8 +131,6 @@ pub(super) fn kafka(brokers: &str) -> Side {
         function: "publish_kafka",
         connector,
         input: json!({"topic": TOPIC, "value_logic": {"preserve": {"a": 1}}}),
-        // A record waits for others that could go with it (`linger.ms`), here as there.
-        requests: FEW_REQUESTS,
         bare: Box::new(bare),
     }
 }
