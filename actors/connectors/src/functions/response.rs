@@ -48,7 +48,7 @@ impl ResponseFormat {
 /// An answer that is no success, without what `hide` takes out of it.
 pub(crate) fn refused(connector: &str, hide: impl FnOnce(String) -> String, answer: &Answer) -> TaskError {
     let status = answer.status.as_u16();
-    // Cut after hiding: a secret across the edge would be hidden in part only.
+    // Cut after hiding, which reads no more of it than it has to: a secret across the edge would be hidden in part only.
     let body = hide(String::from_utf8_lossy(&answer.body).into_owned());
     let mut end = body.len().min(SHOWN);
     while !body.is_char_boundary(end) {

@@ -1,10 +1,12 @@
 //! When a token is obtained, and by how many requests.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use futures_util::poll;
 use serde_json::json;
 use svc_testkit::upstream::Upstream;
 
@@ -53,9 +55,20 @@ fn a_fetch_goes_on_when_its_caller_leaves() {
 #[test]
 fn a_token_that_is_never_fresh_is_shared_by_those_who_wait_and_obtained_again_by_the_next() {
     run(async |world| {
-        let (upstream, node) = (numbering(30), world.node().await);
+        let (open, gate) = mpsc::channel::<()>();
+        let (gate, asked) = (Mutex::new(gate), AtomicUsize::new(0));
+        let upstream = Upstream::start(move |_| {
+            let _ = gate.lock().unwrap().recv();
+            granting(&format!("t{}", asked.fetch_add(1, Ordering::SeqCst) + 1), 30)
+        })
+        .unwrap();
+        let node = world.node().await;
         let source = node.source(&oauth(&upstream, json!({"refresh_margin_secs": 60})));
-        let tokens = join_all((0..50).map(|_| source.token())).await;
+        // Few enough for one look to begin them all; nobody is answered before.
+        let mut waiting = pin!(join_all((0..30).map(|_| source.token())));
+        assert!(poll!(&mut waiting).is_pending());
+        drop(open);
+        let tokens = waiting.await;
         assert!(tokens.iter().all(|token| token.as_ref().unwrap().expose() == "t1"));
         for number in 2..5 {
             assert_eq!(source.token().await.unwrap().expose(), format!("t{number}"));

@@ -3,6 +3,9 @@
 /// What an escape may begin with, or what is not what it looks like.
 pub(super) const SIGNS: [u8; 6] = [b'%', b'+', b'\\', b'&', 0xc2, 0xc3];
 
+/// Bytes of the longest entity after its sign: `#128512;`.
+pub(super) const LONGEST_NAME: usize = 8;
+
 /// Times that something may have been encoded over again.
 const LAYERS: usize = 3;
 /// Digits of a numeric entity, leading zeros included.

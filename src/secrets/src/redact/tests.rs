@@ -75,7 +75,8 @@ fn a_secret_that_looks_like_an_escape_is_found_as_it_is_and_escaped() {
 fn what_is_no_secret_stays() {
     for text in [
         "",
-        "swordfis",
+        "swordfis.",
+        "swo",
         "%7",
         "%zzab",
         "\\u00",
@@ -105,8 +106,32 @@ fn secrets_that_contain_or_overlap_each_other_leave_no_rest() {
 }
 
 #[test]
-fn a_long_text_is_read_once() {
-    let text = format!("{}{}", "\\%&+".repeat(200_000), "swor%64fish".repeat(1000));
-    let hidden = shown(&text, &["swordfish", "%%%%%%%%", "\\\\\\\\\\\\\\\\", "++++++++"]);
-    assert!(hidden.ends_with(MASK) && !hidden.contains("swor"));
+fn what_the_end_cuts_off_is_hidden_too() {
+    for text in ["swor", "swordfis", "%73word", "swordfis%", "swordfis%6", "sword\\u00", "swordfis&#10"] {
+        assert_eq!(shown(&format!("k={text}"), &["swordfish"]), "k=******", "{text}");
+    }
+}
+
+#[test]
+fn of_a_long_text_the_beginning_is_read() {
+    let text = format!("{}{}", "swor%64fish ".repeat(1000), "ä".repeat(100_000));
+    let hidden = shown(&text, &["swordfish"]);
+    assert!(hidden.starts_with("****** ******") && !hidden.contains("swor"), "{hidden}");
+    assert!(hidden.len() < LONGEST);
+}
+
+#[test]
+fn nobody_makes_it_try_for_ever() {
+    for (text, secret) in [
+        ("\\".repeat(60_000), "\\".repeat(10_000)),
+        ("%25".repeat(20_000), "%".repeat(10_000)),
+        ("a".repeat(60_000), "a".repeat(10_000)),
+    ] {
+        assert_eq!(shown(&text, &[&secret]), MASK, "it would take more steps than there are");
+        let mut steps = STEPS;
+        while steps > 0 {
+            spelled(text.as_bytes(), secret.as_bytes(), &mut steps);
+        }
+        assert_eq!(spelled(text.as_bytes(), secret.as_bytes(), &mut steps), None);
+    }
 }

@@ -64,22 +64,30 @@ pub(crate) fn is_blank(sql: &str) -> bool {
 }
 
 fn leaves_traces(sql: &str, database: Database) -> bool {
-    let spelt_out = match database {
-        // A name may be written in the codes of its characters.
-        Database::Postgres => sql.contains("U&"),
+    let told = match database {
+        // A name may be written in the codes of its characters; a table may be made of what is selected.
+        Database::Postgres => sql.contains("U&") || makes_temporary(sql),
         // A variable.
-        Database::MySql => sql.contains('@'),
+        Database::MySql => unquoted(sql).any(|part| part.contains('@')),
         Database::Sqlite | Database::Mongo => false,
     };
-    let trace =
-        |word: &str| matches!(word, "TEMP" | "TEMPORARY") || TRACES.iter().any(|trace| word.contains(trace));
-    spelt_out || words(sql).any(trace)
+    told || words(sql).any(|word| TRACES.iter().any(|trace| word.contains(trace)))
+}
+
+/// Whether a temporary table may be made: `INTO TEMP`, `CREATE LOCAL TEMPORARY`.
+fn makes_temporary(sql: &str) -> bool {
+    let makes = words(sql).any(|word| matches!(word, "INTO" | "CREATE"));
+    makes && words(sql).any(|word| matches!(word, "TEMP" | "TEMPORARY"))
 }
 
 /// Whether rows of a `COPY` come from its client or go there, rather than from or to a file.
 fn streams(sql: &str) -> bool {
-    let unquoted = sql.split('\'').step_by(2);
-    unquoted.flat_map(words).any(|word| matches!(word, "STDIN" | "STDOUT"))
+    unquoted(sql).flat_map(words).any(|word| matches!(word, "STDIN" | "STDOUT"))
+}
+
+/// What stands outside of texts, where each of them ends at the next quote.
+fn unquoted(sql: &str) -> impl Iterator<Item = &str> {
+    sql.split('\'').step_by(2)
 }
 
 fn words(sql: &str) -> impl Iterator<Item = &str> {
@@ -203,7 +211,9 @@ mod tests {
                 "with x as (select 1) update t set a = 1",
                 "SELECT * FROM jobs FOR UPDATE SKIP LOCKED",
                 "update t set temperature = 1",
+                "select temp from weather",
                 "explain select 1",
+                "select 1 where mail = 'a@b.example'",
             ],
         );
         check(&[Database::Postgres], Effect::Rows, &["select a @> b from t", "/* # */ select 1"]);

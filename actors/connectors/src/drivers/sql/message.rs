@@ -66,7 +66,8 @@ pub(crate) struct Outcome {
     /// Objects by the names of their columns, in the order of these.
     pub(crate) rows: Vec<Value>,
     pub(crate) affected: u64,
-    /// The key of the row that was inserted last, where the database tells (not PostgreSQL).
+    /// The key of a row that was inserted, where the database tells (not PostgreSQL): of several the last on SQLite, the first on
+    /// MySQL.
     pub(crate) last_insert_id: Option<i64>,
 }
 

@@ -16,6 +16,9 @@ use crate::functions::call::{self, ask, kind};
 use crate::functions::response;
 use crate::table::Loaded;
 
+/// Characters of a reason that Elasticsearch gives.
+const MOST_OF_A_REASON: usize = 1000;
+
 /// Reads rows.
 pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
     let call = es::search(select).map_err(|refusal| refused(&refusal, &base.connector))?;
@@ -180,7 +183,8 @@ fn items(sent: usize, answer: &Value, redact: &dyn Fn(String) -> String) -> Resu
             report.push(json!({"index": index, "status": "ok", "id": created["_id"]}));
         } else {
             let text = |name: &str| created["error"][name].as_str().unwrap_or_default();
-            let why = redact(format!("{}: {}", text("type"), text("reason")));
+            let why = format!("{}: {}", text("type"), text("reason"));
+            let why = redact(why.chars().take(MOST_OF_A_REASON).collect());
             report.push(json!({"index": index, "status": "error", "error": why}));
             failure.get_or_insert(why);
         }

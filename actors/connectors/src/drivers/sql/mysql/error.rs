@@ -2,7 +2,7 @@
 
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
-use crate::drivers::sql::message::SqlError;
+use crate::drivers::sql::message::{SqlError, Statement};
 
 /// Why there is no connection.
 pub(super) fn connecting(error: &Error) -> SqlError {
@@ -19,8 +19,8 @@ pub(super) fn connecting(error: &Error) -> SqlError {
     }
 }
 
-/// Why a statement was not carried out.
-pub(super) fn running(error: &Error) -> SqlError {
+/// Why a statement was not carried out. Of one that was made of a document, what its values do not fit is their column.
+pub(super) fn running(error: &Error, statement: Option<&Statement>) -> SqlError {
     let told = match error {
         Error::Server(told) => told,
         Error::Driver(DriverError::StmtParamsMismatch { required, supplied }) => {
@@ -46,9 +46,15 @@ pub(super) fn running(error: &Error) -> SqlError {
         1142..=1143 | 1227 | 1370 => {
             SqlError::Refused(format!("the user of the connection may not do this ({code})"))
         }
+        _ if MISFITS.contains(&code) && statement.is_some_and(|made| made.origin.is_document()) => {
+            SqlError::Input(format!("a value of the document does not fit its column ({code})"))
+        }
         _ => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message)),
     }
 }
+
+/// Codes of a value that is out of range, of another type, or too long.
+const MISFITS: [u16; 4] = [1264, 1292, 1366, 1406];
 
 /// A server that ends, or has no room.
 fn away(told: &ServerError) -> bool {

@@ -65,7 +65,12 @@ impl Session {
     }
 
     async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
-        let plain = |error: Error| error::running(&error);
+        let plain = |error: Error| error::running(&error, None);
+        if run.together == Together::OneView {
+            // Of the next transaction alone; on another level than this there is no snapshot.
+            let isolation = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ";
+            self.conn.query_drop(isolation).await.map_err(plain)?;
+        }
         let begin = match run.together {
             Together::AllOrNothing => "START TRANSACTION",
             Together::OneView => "START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY",
@@ -88,7 +93,7 @@ impl Session {
     }
 
     async fn one(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, SqlError> {
-        let failed = |error: Error| error::running(&error);
+        let failed = |error: Error| error::running(&error, Some(statement));
         let prepared = self.conn.prep(&statement.sql).await.map_err(failed)?;
         check_count(usize::from(prepared.num_params()), statement.params.len())?;
         if cap.is_some() {

@@ -50,7 +50,12 @@ impl Session {
         };
         let outcome = match run.statements.as_slice() {
             [statement] => self.alone(statement, run.cap).await.map(|outcome| vec![outcome]),
-            _ => self.together(run).await,
+            _ => match self.together(run).await {
+                // Reads that met a table as it was before are read again, prepared anew.
+                Err(Failed::Outdated(_)) if run.together == Together::OneView => self.together(run).await,
+                outcome => outcome,
+            }
+            .map_err(Failed::into_error),
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         cancel.end(self.busy);
@@ -69,7 +74,7 @@ impl Session {
         }
     }
 
-    async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
+    async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, Failed> {
         let plain = |error: Error| error::running(&error, &[], None);
         let begin = match run.together {
             Together::AllOrNothing => "BEGIN",
@@ -82,13 +87,13 @@ impl Session {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(failed) => {
                     if matches!(failed, Failed::Outdated(_)) {
-                        self.prepared.remove(&statement.sql);
+                        // The others may be about the same table.
+                        self.prepared.clear();
                     }
-                    let error = failed.into_error();
-                    if error.leaves_clean() {
+                    if failed.leaves_clean() {
                         self.client.batch_execute("ROLLBACK").await.map_err(plain)?;
                     }
-                    return Err(error);
+                    return Err(failed);
                 }
             }
         }
@@ -148,6 +153,12 @@ enum Failed {
 }
 
 impl Failed {
+    fn leaves_clean(&self) -> bool {
+        match self {
+            Self::Outdated(error) | Self::Error(error) => error.leaves_clean(),
+        }
+    }
+
     fn into_error(self) -> SqlError {
         match self {
             Self::Outdated(error) | Self::Error(error) => error,

@@ -39,15 +39,17 @@ fn a_text_that_is_no_number_meets_no_number() {
                         json!({"in": [field, [text, "other"]]}),
                         json!({"!": {"!=": [field, text]}}),
                     ] {
-                        assert_eq!(
-                            found(world, "t", &filter).await.unwrap_or_default(),
-                            [0; 0],
-                            "{:?} {filter}",
-                            base.kind
-                        );
+                        let rows = found(world, "t", &filter).await;
+                        let due = (base.kind != Kind::Postgres).then(Vec::new);
+                        assert_eq!(rows, due, "{:?} {filter}", base.kind);
                         let delete = json!({"write": {"op": "delete", "target": "t", "filter": filter}});
-                        if let Ok(gone) = run(world, "data_write", delete, Value::Null).await {
-                            assert_eq!(gone["rows_affected"], 0, "{:?} {filter}", base.kind);
+                        match run(world, "data_write", delete, Value::Null).await {
+                            Ok(gone) => assert_eq!(gone["rows_affected"], 0, "{:?} {filter}", base.kind),
+                            // A strict MariaDB changes nothing by what it cannot read as a number.
+                            Err(error) => {
+                                assert_ne!(base.kind, Kind::Sqlite, "{filter}");
+                                assert_eq!(error.code.name(), "VALIDATION_ERROR", "{:?} {filter}", base.kind);
+                            }
                         }
                     }
                     if base.kind != Kind::MariaDb {
