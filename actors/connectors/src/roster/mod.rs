@@ -19,9 +19,9 @@ pub(crate) use work::{ROSTER, Shared};
 /// Which connectors to look at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// All of them.
+    /// All of them; whose settings are what they were goes on.
     All,
-    /// The one of this id.
+    /// The one of this id, which somebody has written: begins anew, even with the settings it had.
     One(String),
 }
 

@@ -70,8 +70,12 @@ impl Shared {
             next.remove(&gone.id);
             self.settings.tokens.forget(&gone.name);
         }
+        let kept = |row: &StoredConnector| match scope {
+            Scope::All => before.by_id(&row.id).map(|entry| &entry.state),
+            Scope::One(_) => None,
+        };
         let entries = futures_util::stream::iter(&rows)
-            .map(|row| self.entry(row, before.by_id(&row.id).map(|entry| &entry.state)))
+            .map(|row| self.entry(row, kept(row)))
             .buffer_unordered(AT_ONCE)
             .collect::<Vec<_>>()
             .await;
@@ -98,7 +102,7 @@ impl Shared {
         join_all(paths.iter().map(|path| self.tree.retire(path, DRAIN))).await;
     }
 
-    /// What becomes of a row.
+    /// What becomes of a row; of what runs `before`, if it may go on.
     async fn entry(&self, row: &StoredConnector, before: Option<&State>) -> Entry {
         let state = if row.enabled { self.load(row, before).await } else { State::Disabled };
         if let State::Failed(error) = &state {

@@ -147,6 +147,12 @@ impl World {
     }
 
     pub(crate) async fn put(&self, name: &str, kind: &str, enabled: bool, config: Value) {
+        self.write(name, kind, enabled, config).await;
+        self.connectors.reload(Scope::One(name.to_owned())).await.unwrap();
+    }
+
+    /// Stores a connector, or changes it, as another node would.
+    pub(crate) async fn write(&self, name: &str, kind: &str, enabled: bool, config: Value) {
         let content = ConnectorContent {
             name: name.into(),
             connector_type: kind.into(),
@@ -161,7 +167,6 @@ impl World {
         } else {
             connectors.create(Some(name.into()), content, mutation()).await.unwrap();
         }
-        self.connectors.reload(Scope::One(name.to_owned())).await.unwrap();
     }
 
     pub(crate) async fn rename(&self, id: &str, name: &'static str) {
