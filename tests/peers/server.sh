@@ -5,8 +5,15 @@
 command=${1:?start or stop} dir=${2:?a directory}
 here=$(cd "$(dirname "$0")" && pwd)
 
-# The port of the last start, or one that may be free.
-port() { cat "$dir/port" 2>/dev/null || echo $((20000 + RANDOM % 20000)); }
+answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
+# The port of the last start, or one where nobody answers yet.
+port() {
+  cat "$dir/port" 2>/dev/null && return
+  local port
+  while port=$((20000 + RANDOM % 20000)) && answers "$port"; do :; done
+  echo "$port"
+}
 
 watch() {
   exec 8>"$dir.users" 9>"$dir.lock"

@@ -8,9 +8,7 @@ use lettre::message::Mailbox;
 use lettre::transport::smtp::authentication::Credentials;
 use svc_model::config::connector::{SmtpConfig, SmtpTls};
 use svc_outbound::check_host;
-
-/// What stands for a value that is not shown.
-const MASK: &str = "******";
+use svc_secrets::redact;
 
 /// How mail is handed over.
 pub(crate) struct SmtpSettings {
@@ -26,7 +24,7 @@ pub(crate) struct SmtpSettings {
     pub(super) allow_private: bool,
     /// For reaching the server, and again for handing a mail over.
     pub(super) timeout: Duration,
-    /// What no text may show, the longest first.
+    /// What no text may show.
     secrets: Vec<String>,
 }
 
@@ -42,12 +40,14 @@ impl SmtpSettings {
         let mut secrets = Vec::new();
         let credentials = config.auth.as_ref().map(|(username, password)| {
             let (username, password) = (username.expose(), password.expose());
-            secrets.push(STANDARD.encode(format!("\0{username}\0{password}")));
-            secrets.push(STANDARD.encode(password));
+            for sent in [format!("\0{username}\0{password}"), password.to_owned()] {
+                let encoded = STANDARD.encode(&sent);
+                // The padding is not always repeated.
+                secrets.extend([encoded.trim_end_matches('=').to_owned(), encoded]);
+            }
             secrets.push(password.to_owned());
             Credentials::new(username.to_owned(), password.to_owned())
         });
-        secrets.retain(|secret| !secret.is_empty());
         Ok(Self {
             host: config.host.trim_start_matches('[').trim_end_matches(']').to_owned(),
             port: config.port,
@@ -63,7 +63,7 @@ impl SmtpSettings {
 
     /// What a server said, without the credentials it may have repeated.
     pub(super) fn redact(&self, said: &str) -> String {
-        self.secrets.iter().fold(said.to_owned(), |said, secret| said.replace(secret, MASK))
+        redact(said.to_owned(), self.secrets.iter().map(String::as_str))
     }
 }
 
@@ -113,11 +113,12 @@ mod tests {
 
     #[test]
     fn credentials_a_server_repeats_are_not_shown() {
-        let auth = json!({"type": "basic", "username": "bob", "password": "swordfish"});
+        let auth = json!({"type": "basic", "username": "bob", "password": "sword fish"});
         let made = settings(json!({"host": "mail.example", "from": "a@example.com", "auth": auth})).unwrap();
-        let plain = STANDARD.encode("\0bob\0swordfish");
-        let said = format!("bad password swordfish for bob, {plain}, {}", STANDARD.encode("swordfish"));
-        assert_eq!(made.redact(&said), "bad password ****** for bob, ******, ******");
+        let (plain, login) = (STANDARD.encode("\0bob\0sword fish"), STANDARD.encode("sword fish"));
+        let unpadded = login.trim_end_matches('=');
+        let said = format!("bad password sword fish (sword%20fish) for bob, {plain}, {login}, {unpadded}.");
+        assert_eq!(made.redact(&said), "bad password ****** (******) for bob, ******, ******, ******.");
     }
 
     #[test]
