@@ -6,7 +6,7 @@ use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{Answer, Client};
 use svc_testkit::server::Server;
 
-use crate::support::{channel, echo, error, launch, serve, settled, start};
+use crate::support::{channel, echo, error, launch, serve, serve_with, settled, start};
 
 const ADMIN: &str = "/api/v1/admin";
 
@@ -32,13 +32,6 @@ fn submitted(client: &mut Client, channel: &str, payload: &Value) -> Value {
     let (id, token) = (accepted["trace_id"].as_str().unwrap(), accepted["trace_token"].as_str().unwrap());
     let path = format!("{ADMIN}/traces/{id}");
     settled(|| client.send("GET", &path, &[("x-trace-token", token)], b"").unwrap().json()["data"].clone())
-}
-
-/// Serves a workflow behind a channel of the same id with this config.
-fn serve_with(client: &mut Client, id: &str, config: Value, tasks: Value) {
-    let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
-    create_and_activate(client, "workflows", "workflow_id", &workflow).unwrap();
-    create_and_activate(client, "channels", "channel_id", &channel(id, id, config)).unwrap();
 }
 
 /// Channels `c1` to the last, each of which calls the next; the last takes the payload.

@@ -34,6 +34,7 @@ mod operations;
 mod overload;
 mod rate_limit;
 mod refusals;
+mod shared_caches;
 mod signals;
 mod start;
 mod status;

@@ -43,9 +43,14 @@ pub(crate) fn echo(client: &mut Client, id: &str, config: Value) {
 
 /// A workflow made of these tasks, behind a channel of the same id.
 pub(crate) fn serve(client: &mut Client, id: &str, tasks: Value) {
+    serve_with(client, id, json!({}), tasks);
+}
+
+/// As [`serve`], with the channel's config.
+pub(crate) fn serve_with(client: &mut Client, id: &str, config: Value, tasks: Value) {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
     create_and_activate(client, "workflows", "workflow_id", &workflow).expect("the workflow is served");
-    create_and_activate(client, "channels", "channel_id", &channel(id, id, json!({})))
+    create_and_activate(client, "channels", "channel_id", &channel(id, id, config))
         .expect("the channel is served");
 }
 

@@ -40,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "actix-supervision",
             "svc-auth",
+            "svc-connectors",
             "svc-engine",
             "svc-ledger",
             "svc-model",

@@ -27,6 +27,11 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Whether it is for one caller alone, because it gives them a cookie.
+    pub(crate) fn sets_cookie(&self) -> bool {
+        self.headers.iter().any(|(name, _)| name == "set-cookie")
+    }
+
     /// An answer whose body is this JSON text.
     pub(crate) fn json(status: u16, text: String) -> Self {
         let headers = vec![("content-type".to_owned(), "application/json".to_owned())];

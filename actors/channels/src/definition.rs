@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::json;
 use svc_engine::Flow;
 use svc_model::config::{BodyMode, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
@@ -11,7 +12,8 @@ use svc_secrets::Resolver;
 use svc_traces::Policy;
 
 use crate::cron::CronConfig;
-use crate::guards::Guards;
+use crate::digest::{Digest, Hash};
+use crate::guards::{Guards, Origin};
 use crate::metrics::Meters;
 use crate::series::FlowMeters;
 use crate::shape::Shaper;
@@ -80,13 +82,14 @@ impl Definition {
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });
+        let origin = Origin { definition: digest_of(content_hash.as_deref(), &flow), unchanged };
         let guards = Guards::build(
             row,
             &config,
             tools,
             references,
             previous.map(|previous| &previous.guards),
-            unchanged,
+            &origin,
         )?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
@@ -134,6 +137,17 @@ impl fmt::Debug for Definition {
             .field("version", &self.version)
             .finish_non_exhaustive()
     }
+}
+
+/// Tells a channel with its workflow from every other, in every process.
+fn digest_of(content_hash: Option<&str>, flow: &Flow) -> Digest {
+    let mut hash = Hash::default();
+    hash.text(content_hash.unwrap_or_default());
+    for (workflow, share) in &flow.versions {
+        hash.text(workflow.id());
+        hash.json(&json!([workflow.version(), share]));
+    }
+    hash.finish()
 }
 
 /// Whether messages run through the very same compiled versions, in the same shares.

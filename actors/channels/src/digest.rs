@@ -13,6 +13,11 @@ pub(crate) fn of(bytes: &[u8]) -> Digest {
     hash.finish()
 }
 
+/// A digest as text.
+pub(crate) fn hex(digest: Digest) -> String {
+    format!("{:032x}", u128::from_be_bytes(digest))
+}
+
 /// Builds the digest of several values. Every part says its kind and length, so that no two sequences of parts look
 /// alike.
 #[derive(Clone, Default)]

@@ -41,12 +41,10 @@ impl Definition {
                 Err(SubmitError::Shed(ServiceError::unavailable(what)))
             }
         };
-        let accepted = accepted.map_err(|error| {
-            if let (SubmitError::Shed(_), Some(claim)) = (&error, claim) {
-                claim.release();
-            }
-            ServiceError::from(error)
-        })?;
+        if let (Err(SubmitError::Shed(_)), Some(claim)) = (&accepted, claim) {
+            claim.release(&self.tools).await;
+        }
+        let accepted = accepted?;
         let body = json!({"trace_id": accepted.trace_id.to_string(), "trace_token": accepted.trace_token});
         Ok(Answer::json(202, body.to_string()))
     }

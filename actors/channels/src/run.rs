@@ -62,7 +62,7 @@ impl Definition {
             traces.record(policy, record).await?;
         }
         if let Some(key) = kept_at.filter(|_| clean && !profile) {
-            self.guards.keep(key, &rendered.answer);
+            self.guards.keep(&self.name, key, &rendered.answer, &self.tools).await;
         }
         Ok(rendered.answer)
     }

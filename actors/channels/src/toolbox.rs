@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use svc_auth::KeySets;
+use svc_connectors::Connectors;
 use svc_engine::Engine;
 use svc_secrets::Keyring;
 use svc_traces::Traces;
@@ -23,6 +24,8 @@ pub struct Toolbox {
     pub secrets: Keyring,
     /// Where the keys of token issuers come from.
     pub key_sets: Arc<dyn KeySets>,
+    /// Where channels keep what other processes are to find too; without any everything stays in this one.
+    pub connectors: Option<Connectors>,
     /// Where runs leave traces and accepted work waits; without one nothing is recorded and nothing accepted.
     pub traces: Option<Traces>,
     /// Most entries a channel keeps in the memory of the process: idempotency keys, answers to be reused.

@@ -23,6 +23,7 @@ mod load;
 mod metrics;
 mod probe;
 mod roster;
+mod shared_cache;
 mod table;
 
 pub use breaker::{BreakerSettings, BreakerState};
@@ -32,4 +33,5 @@ pub use load::{LoadError, Lookup, Stage};
 pub use metrics::ConnectorMetrics;
 pub use probe::{Probe, Unresolved};
 pub use roster::Scope;
+pub use shared_cache::{CacheError, SharedCache};
 pub use table::{LoadState, LoadStatus};

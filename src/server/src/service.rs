@@ -190,6 +190,7 @@ impl Service {
             metrics: channels,
             secrets: secrets.clone(),
             key_sets,
+            connectors: Some(connectors.clone()),
             traces: Some(traces.clone()),
             memory_entries: settings::memory_entries(&config),
             log: log.clone(),

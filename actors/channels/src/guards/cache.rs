@@ -12,7 +12,7 @@ use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
 
 use crate::answer::Answer;
-use crate::digest::{Digest, Hash};
+use crate::digest::{self, Digest, Hash};
 
 /// Bytes of answers one channel keeps at most, 64 MiB.
 const MAX_BYTES: u64 = 64 << 20;
@@ -24,6 +24,12 @@ const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// Identifies the requests that share an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct CacheKey(Digest);
+
+impl fmt::Display for CacheKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&digest::hex(self.0))
+    }
+}
 
 /// Makes the keys of one channel.
 #[derive(Debug)]
@@ -120,9 +126,9 @@ impl ResponseCache {
         self.entries.get(key).filter(|entry| Instant::now() < entry.until).map(|entry| entry.answer)
     }
 
-    /// Keeps an answer, unless it sets a cookie: that is for one caller alone.
+    /// Keeps an answer, unless it is for one caller alone.
     pub(crate) fn put(&self, key: CacheKey, answer: &Answer) {
-        if answer.headers.iter().any(|(name, _)| name == "set-cookie") {
+        if answer.sets_cookie() {
             return;
         }
         self.entries.insert(key, Entry { answer: answer.clone(), until: Instant::now() + self.ttl });

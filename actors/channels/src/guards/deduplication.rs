@@ -3,21 +3,34 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use svc_model::ServiceError;
-use svc_model::config;
+use svc_connectors::SharedCache;
+use svc_model::config::{self, BackendError};
+use svc_model::{ServiceError, id::new_ordered_id};
 
-use super::claims::{Claim, Claims};
+use super::claims::{self, Claims};
+use super::shared::Shared;
 use crate::request::DataRequest;
 use crate::toolbox::Toolbox;
+
+/// Seconds after which a caller may try again whose key could not be checked.
+const RETRY_AFTER: u32 = 5;
 
 /// Refuses an idempotency key that was seen within the window.
 pub(crate) struct Deduplication {
     /// Lower case.
     header: String,
-    window: Duration,
+    window_secs: u64,
     capacity: u64,
-    /// Made with the first key.
+    shared: Shared,
+    on_backend_error: BackendError,
+    /// Of this process; made with the first key.
     claims: Arc<OnceLock<Claims>>,
+}
+
+/// A key won, wherever that is kept. Dropping it keeps the claim.
+pub(crate) enum Claim {
+    Own(claims::Claim),
+    Shared { cache: SharedCache, key: String, owner: String },
 }
 
 impl Deduplication {
@@ -27,15 +40,17 @@ impl Deduplication {
         tools: &Toolbox,
         previous: Option<&Self>,
     ) -> Self {
-        if let Some(connector) = &block.connector {
-            slog::warn!(tools.log, "one node keeps idempotency keys in its own memory, not in a connector";
-                "channel" => channel, "connector" => connector);
-        }
         let header = block.header.to_ascii_lowercase();
-        let window = Duration::from_secs(block.window_secs);
-        let before = previous.filter(|previous| previous.header == header && previous.window == window);
-        let claims = before.map(|previous| Arc::clone(&previous.claims)).unwrap_or_default();
-        Self { header, window, capacity: tools.memory_entries, claims }
+        let before = previous
+            .filter(|previous| previous.header == header && previous.window_secs == block.window_secs);
+        Self {
+            header,
+            window_secs: block.window_secs,
+            capacity: tools.memory_entries,
+            shared: Shared::new(channel, block.connector.as_deref(), "idempotency keys", tools),
+            on_backend_error: block.on_backend_error,
+            claims: before.map(|previous| Arc::clone(&previous.claims)).unwrap_or_default(),
+        }
     }
 
     /// The idempotency key of a request; without one nothing is checked.
@@ -43,11 +58,57 @@ impl Deduplication {
         request.header(&self.header).map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned)
     }
 
-    /// Claims a key for the rest of the window.
-    pub(super) fn claim(&self, channel: &str, key: &str) -> Result<Claim, ServiceError> {
-        let claims = self.claims.get_or_init(|| Claims::new(self.window, self.capacity));
-        claims.claim(&format!("dedup:{channel}:{key}")).ok_or_else(|| {
-            ServiceError::conflict(format!("Duplicate request: idempotency key '{key}' already seen"))
-        })
+    /// Claims a key for the rest of the window; `None` where the cache cannot say and the channel lets messages pass then.
+    ///
+    /// # Errors
+    /// The key is taken, or it is not known whether it is and the channel wants to know.
+    pub(super) async fn claim(
+        &self,
+        channel: &str,
+        key: &str,
+        tools: &Toolbox,
+    ) -> Result<Option<Claim>, ServiceError> {
+        let name = format!("dedup:{channel}:{key}");
+        let won = match self.shared.cache(channel, tools) {
+            Some(cache) => {
+                let owner = new_ordered_id().to_string();
+                match cache.claim(name.clone(), owner.clone(), self.window_secs).await {
+                    Ok(won) => won.then_some(Claim::Shared { cache, key: name, owner }),
+                    Err(why) => {
+                        slog::warn!(tools.log, "an idempotency key could not be checked";
+                            "channel" => channel, "reason" => %why);
+                        return match self.on_backend_error {
+                            BackendError::Allow => Ok(None),
+                            BackendError::Deny => Err(ServiceError::unavailable(
+                                "Idempotency keys cannot be checked at the moment",
+                            )
+                            .with_retry_after(RETRY_AFTER)),
+                        };
+                    }
+                }
+            }
+            None => {
+                let window = Duration::from_secs(self.window_secs);
+                self.claims.get_or_init(|| Claims::new(window, self.capacity)).claim(&name).map(Claim::Own)
+            }
+        };
+        let duplicate =
+            || ServiceError::conflict(format!("Duplicate request: idempotency key '{key}' already seen"));
+        won.map(Some).ok_or_else(duplicate)
+    }
+}
+
+impl Claim {
+    /// Gives the key back for a request that was not let in.
+    pub(crate) async fn release(self, tools: &Toolbox) {
+        match self {
+            Self::Own(claim) => claim.release(),
+            Self::Shared { cache, key, owner } => {
+                if let Err(why) = cache.release(key, owner).await {
+                    slog::warn!(tools.log, "an idempotency key is not given back, it ends by itself";
+                        "reason" => %why);
+                }
+            }
+        }
     }
 }

@@ -14,6 +14,7 @@ pub(crate) mod limiter;
 mod origin;
 mod rate;
 mod reuse;
+mod shared;
 
 use std::sync::Arc;
 
@@ -32,12 +33,13 @@ use crate::toolbox::Toolbox;
 use backpressure::Permits;
 pub(crate) use backpressure::{Exhausted, Permit};
 pub(crate) use cache::CacheKey;
-pub(crate) use claims::Claim;
 use credentials::Credentials;
+pub(crate) use deduplication::Claim;
 use deduplication::Deduplication;
 use expression::Validation;
 use origin::Origins;
 use rate::{Caller, Rate};
+pub(crate) use reuse::Origin;
 use reuse::Reuse;
 
 /// One guard; in the order they are met.
@@ -89,7 +91,7 @@ pub(crate) struct Guards {
 
 impl Guards {
     /// Makes the guards of a channel ready. What they remember is taken over from `previous` where their own settings
-    /// are the same. `unchanged` tells that an equal message would still be answered as before. Without `references`
+    /// are the same. `origin` tells whether an equal message would still be answered as before. Without `references`
     /// the credentials of `previous` are kept, for a channel whose config is the same.
     ///
     /// # Errors
@@ -100,7 +102,7 @@ impl Guards {
         tools: &Toolbox,
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
-        unchanged: bool,
+        origin: &Origin,
     ) -> Result<Self, String> {
         let name = row.content.name.as_str();
         let rate_limit = config.rate_limit.as_ref().map(|block| {
@@ -130,8 +132,8 @@ impl Guards {
                 Deduplication::build(name, block, tools, before)
             }),
             reuse: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
-                let before = previous.and_then(|previous| previous.reuse.as_ref()).filter(|_| unchanged);
-                Reuse::build(name, block, personal(config), tools, before)
+                let before = previous.and_then(|previous| previous.reuse.as_ref());
+                Reuse::build(name, block, personal(config), origin, tools, before)
             }),
             permits: config
                 .backpressure
@@ -145,9 +147,9 @@ impl Guards {
     }
 
     /// Keeps an answer for the next equal request.
-    pub(crate) fn keep(&self, key: CacheKey, answer: &Answer) {
+    pub(crate) async fn keep(&self, channel: &str, key: CacheKey, answer: &Answer, tools: &Toolbox) {
         if let Some(reuse) = &self.reuse {
-            reuse.keep(key, answer);
+            reuse.keep(channel, key, answer, tools).await;
         }
     }
 }
@@ -249,15 +251,20 @@ impl Definition {
         if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
             metadata = validation.check(&payload, metadata, tools)?;
         }
-        let claim = deduplication.map(|(guard, key)| guard.claim(&self.name, &key)).transpose()?;
-        if let Some(answer) = reuse.as_ref().and_then(|(reuse, key)| reuse.look_up(&self.name, key, tools)) {
+        let claim = match deduplication {
+            Some((guard, key)) => guard.claim(&self.name, &key, tools).await?,
+            None => None,
+        };
+        if let Some((reuse, key)) = &reuse
+            && let Some(answer) = reuse.look_up(&self.name, key, tools).await
+        {
             return Err(Stop::Answered(answer));
         }
         let permit = match self.capacity(ingress) {
             Ok(permit) => permit,
             Err(Exhausted) => {
                 if let Some(claim) = claim {
-                    claim.release();
+                    claim.release(tools).await;
                 }
                 return Err(refusal::at_capacity(&self.name).into());
             }

@@ -1,22 +1,46 @@
 //! Answers of equal requests.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use svc_model::config;
 
 use super::cache::{CacheKey, KeyMaker, ResponseCache};
+use super::shared::Shared;
 use crate::answer::Answer;
+use crate::digest::{self, Digest};
 use crate::toolbox::Toolbox;
+
+/// What answers that were kept are answers of.
+pub(crate) struct Origin {
+    /// Tells the channel and its workflow from what they were and will be, in every process.
+    pub(crate) definition: Digest,
+    /// Whether they are what they were when this process built them last.
+    pub(crate) unchanged: bool,
+}
 
 /// Answers a request as an equal one was answered a short time ago.
 pub(crate) struct Reuse {
     keys: KeyMaker,
-    ttl: Duration,
+    ttl_secs: u64,
     capacity: u64,
-    /// Made with the first answer worth keeping.
+    shared: Shared,
+    /// What keys in a shared cache begin with.
+    prefix: String,
+    /// Of this process; made with the first answer worth keeping.
     answers: Arc<OnceLock<ResponseCache>>,
+}
+
+/// An answer as a shared cache keeps it.
+#[derive(Deserialize, Serialize)]
+struct Kept<'k> {
+    status: u16,
+    #[serde(borrow)]
+    headers: Cow<'k, [(String, String)]>,
+    body: Cow<'k, str>,
 }
 
 impl Reuse {
@@ -25,6 +49,7 @@ impl Reuse {
         channel: &str,
         block: &config::Cache,
         personal: Option<&str>,
+        origin: &Origin,
         tools: &Toolbox,
         previous: Option<&Self>,
     ) -> Self {
@@ -32,14 +57,13 @@ impl Reuse {
             slog::warn!(tools.log, "cached answers are shared by callers the workflow can tell apart";
                 "channel" => channel, "setting" => setting);
         }
-        if let Some(connector) = &block.connector {
-            slog::warn!(tools.log, "one node keeps answers in its own memory, not in a connector";
-                "channel" => channel, "connector" => connector);
-        }
+        let previous = previous.filter(|_| origin.unchanged);
         Self {
             keys: KeyMaker::new(channel, block.cache_key_fields.as_deref()),
-            ttl: Duration::from_secs(block.ttl_secs),
+            ttl_secs: block.ttl_secs,
             capacity: tools.memory_entries,
+            shared: Shared::new(channel, block.connector.as_deref(), "answers", tools),
+            prefix: format!("cache:{channel}:{}:", digest::hex(origin.definition)),
             answers: previous.map(|previous| Arc::clone(&previous.answers)).unwrap_or_default(),
         }
     }
@@ -51,14 +75,55 @@ impl Reuse {
         self.keys.key(facts, payload)
     }
 
-    pub(super) fn look_up(&self, channel: &str, key: &CacheKey, tools: &Toolbox) -> Option<Answer> {
-        let found = self.answers.get().and_then(|answers| answers.get(key));
+    /// The answer of an equal request. A cache that does not say has none.
+    pub(super) async fn look_up(&self, channel: &str, key: &CacheKey, tools: &Toolbox) -> Option<Answer> {
+        let found = match self.shared.cache(channel, tools) {
+            Some(cache) => match cache.read(self.name(key)).await {
+                Ok(text) => text.and_then(|text| Kept::answer(&text)),
+                Err(why) => {
+                    slog::warn!(tools.log, "a kept answer could not be looked up";
+                        "channel" => channel, "reason" => %why);
+                    None
+                }
+            },
+            None => self.answers.get().and_then(|answers| answers.get(key)),
+        };
         tools.metrics.cache_looked_up(channel, found.is_some());
         found
     }
 
     /// Keeps an answer for the next equal request.
-    pub(super) fn keep(&self, key: CacheKey, answer: &Answer) {
-        self.answers.get_or_init(|| ResponseCache::new(self.ttl, self.capacity)).put(key, answer);
+    pub(super) async fn keep(&self, channel: &str, key: CacheKey, answer: &Answer, tools: &Toolbox) {
+        let Some(cache) = self.shared.cache(channel, tools) else {
+            let ttl = Duration::from_secs(self.ttl_secs);
+            self.answers.get_or_init(|| ResponseCache::new(ttl, self.capacity)).put(key, answer);
+            return;
+        };
+        let Some(text) = Kept::text(answer) else { return };
+        if let Err(why) = cache.write(self.name(&key), text, self.ttl_secs).await {
+            slog::warn!(tools.log, "an answer is not kept"; "channel" => channel, "reason" => %why);
+        }
+    }
+
+    fn name(&self, key: &CacheKey) -> String {
+        format!("{}{key}", self.prefix)
+    }
+}
+
+impl Kept<'_> {
+    /// `None` for an answer that is no text, or for one caller alone.
+    fn text(answer: &Answer) -> Option<String> {
+        if answer.sets_cookie() {
+            return None;
+        }
+        let body = Cow::Borrowed(std::str::from_utf8(&answer.body).ok()?);
+        serde_json::to_string(&Kept { status: answer.status, headers: Cow::Borrowed(&answer.headers), body })
+            .ok()
+    }
+
+    /// `None` for a text that nobody of us wrote.
+    fn answer(text: &str) -> Option<Answer> {
+        let Kept { status, headers, body } = serde_json::from_str(text).ok()?;
+        Some(Answer { status, headers: headers.into_owned(), body: body.into_owned().into() })
     }
 }

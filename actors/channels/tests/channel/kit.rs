@@ -136,6 +136,7 @@ impl Kit {
             metrics: ChannelMetrics::default(),
             secrets: Keyring::new(Arc::new(Environment(variable)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
+            connectors: None,
             traces: None,
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),

@@ -23,6 +23,8 @@ use svc_engine::EngineBuilder;
 
 use crate::handle::Connectors;
 
+pub(crate) use call::{ask, gate, guarded, kind};
+
 /// What calls have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallSettings {

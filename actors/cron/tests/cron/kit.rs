@@ -167,6 +167,7 @@ impl World {
             metrics: ChannelMetrics::default(),
             secrets: Keyring::new(Arc::new(Environment(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
+            connectors: None,
             traces: Some(traces),
             memory_entries: 1000,
             log: log(),

@@ -79,6 +79,7 @@ impl World {
             metrics: self.metrics.clone(),
             secrets: Keyring::new(Arc::new(Environment(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
+            connectors: None,
             traces: None,
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),

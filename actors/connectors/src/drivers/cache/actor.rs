@@ -13,17 +13,34 @@ use crate::drivers::failure::Failure;
 use crate::drivers::{Driver, Kind, Spot};
 
 /// The text of a key; `None` for a miss.
-#[derive(Message)]
+#[derive(Clone, Message)]
 #[rtype(result = "Result<Option<String>, Failure>")]
 pub(crate) struct Read(pub(crate) String);
 
 /// Keep a text under a key, for ever or for so many seconds. For 0 of them nothing is kept.
-#[derive(Message)]
+#[derive(Clone, Message)]
 #[rtype(result = "Result<(), Failure>")]
 pub(crate) struct Write {
     pub(crate) key: String,
     pub(crate) text: String,
     pub(crate) ttl_secs: Option<u64>,
+}
+
+/// Give a key that nobody has to an owner, for so many seconds; `false` where somebody has it. Of a cache that is shared.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<bool, Failure>")]
+pub(crate) struct Claim {
+    pub(crate) key: String,
+    pub(crate) owner: String,
+    pub(crate) ttl_secs: u64,
+}
+
+/// Take a key from its owner, and from nobody else. Of a cache that is shared.
+#[derive(Clone, Message)]
+#[rtype(result = "Result<(), Failure>")]
+pub(crate) struct Release {
+    pub(crate) key: String,
+    pub(crate) owner: String,
 }
 
 /// The actor.
@@ -36,6 +53,17 @@ pub(crate) struct CacheActor {
 enum Store {
     Memory(MemoryCache),
     Redis(RedisCache),
+}
+
+impl Store {
+    fn shared(&self) -> Result<RedisCache, Failure> {
+        match self {
+            Self::Memory(_) => {
+                Err(Failure::Refused("its entries are in the memory of one process".to_owned()))
+            }
+            Self::Redis(redis) => Ok(redis.clone()),
+        }
+    }
 }
 
 impl Actor for CacheActor {
@@ -74,6 +102,24 @@ impl ReadHandler<Write> for CacheActor {
                 let redis = redis.clone();
                 Reply::later(async move { redis.write(&key, &text, ttl_secs).await })
             }
+        }
+    }
+}
+
+impl ReadHandler<Claim> for CacheActor {
+    fn read(&self, Claim { key, owner, ttl_secs }: Claim) -> Reply<<Claim as Message>::Result> {
+        match self.store.shared() {
+            Ok(redis) => Reply::later(async move { redis.claim(&key, &owner, ttl_secs).await }),
+            Err(own) => Reply::Now(Err(own)),
+        }
+    }
+}
+
+impl ReadHandler<Release> for CacheActor {
+    fn read(&self, Release { key, owner }: Release) -> Reply<<Release as Message>::Result> {
+        match self.store.shared() {
+            Ok(redis) => Reply::later(async move { redis.release(&key, &owner).await }),
+            Err(own) => Reply::Now(Err(own)),
         }
     }
 }

@@ -27,6 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of a refusal that an error shows.
 const SHOWN: usize = 200;
 
+/// In one step, so that a key which ended and was given to somebody else meanwhile stays theirs.
+const RELEASE: &str =
+    "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0";
+
 /// A Redis server. Cheap to clone; clones share the connection.
 #[derive(Clone)]
 pub(super) struct RedisCache {
@@ -72,6 +76,23 @@ impl RedisCache {
             Some(0) => command.arg("DEL").arg(key),
             Some(seconds) => command.arg("SET").arg(key).arg(text).arg("EX").arg(seconds),
         };
+        self.ask::<redis::Value>(&command).await.map(drop)
+    }
+
+    /// Gives a key that nobody has to `owner`, for so many seconds. For 0 of them anybody has it.
+    pub(super) async fn claim(&self, key: &str, owner: &str, ttl_secs: u64) -> Result<bool, Failure> {
+        if ttl_secs == 0 {
+            return Ok(true);
+        }
+        let mut command = redis::cmd("SET");
+        command.arg(key).arg(owner).arg("NX").arg("EX").arg(ttl_secs);
+        Ok(self.ask::<redis::Value>(&command).await? != redis::Value::Nil)
+    }
+
+    /// Removes a key that `owner` has.
+    pub(super) async fn release(&self, key: &str, owner: &str) -> Result<(), Failure> {
+        let mut command = redis::cmd("EVAL");
+        command.arg(RELEASE).arg(1).arg(key).arg(owner);
         self.ask::<redis::Value>(&command).await.map(drop)
     }
 

@@ -44,6 +44,11 @@ impl CacheSettings {
         };
         Ok(Self { backend, operations: config.operations.clone() })
     }
+
+    /// Whether entries are where other processes find them.
+    pub(crate) const fn is_shared(&self) -> bool {
+        matches!(self.backend, Backend::Redis(_))
+    }
 }
 
 impl Target {

@@ -1,0 +1,26 @@
+//! Where a guard keeps what other processes are to find too.
+
+use svc_connectors::SharedCache;
+
+use crate::toolbox::Toolbox;
+
+/// The cache that a guard's settings name, if they name one. Looked up at each use: a connector changes while channels serve.
+pub(super) struct Shared(Option<String>);
+
+impl Shared {
+    /// Warns of a connector that cannot serve; what it was to keep (`what`) stays in this process then.
+    pub(super) fn new(channel: &str, connector: Option<&str>, what: &'static str, tools: &Toolbox) -> Self {
+        if let (Some(connector), Some(connectors)) = (connector, &tools.connectors)
+            && let Err(why) = connectors.shared_cache(connector, channel)
+        {
+            slog::warn!(tools.log, "this process keeps in its own memory what a connector was to keep";
+                "channel" => channel, "kept" => what, "reason" => %why);
+        }
+        Self(connector.map(str::to_owned))
+    }
+
+    /// The cache; `None` where this process keeps things itself.
+    pub(super) fn cache(&self, channel: &str, tools: &Toolbox) -> Option<SharedCache> {
+        tools.connectors.as_ref()?.shared_cache(self.0.as_deref()?, channel).ok()
+    }
+}

@@ -1,0 +1,167 @@
+//! Idempotency keys and answers that two processes keep in one Redis.
+
+use serde_json::{Value, json};
+use svc_testkit::http::{Answer, Client};
+use svc_testkit::redis::Redis;
+use svc_testkit::upstream::{Reply, Upstream};
+
+use crate::support::{echo, error, eventually, launch, serve_with, start};
+
+const ADMIN: &str = "/api/v1/admin";
+const PATH: &str = "/api/v1/data/orders";
+
+fn connect(client: &mut Client, config: Value) {
+    let body = json!({"id": "shared", "name": "shared", "connector_type": "cache", "config": config});
+    let made = client.json("POST", &format!("{ADMIN}/connectors"), &body).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+}
+
+fn redis(server: &Redis) -> Value {
+    json!({"backend": "redis", "url": server.url(), "allow_private_urls": true})
+}
+
+fn keyed(client: &mut Client, key: &str) -> Answer {
+    keyed_at(client, PATH, key)
+}
+
+fn keyed_at(client: &mut Client, path: &str, key: &str) -> Answer {
+    let headers = [("content-type", "application/json"), ("idempotency-key", key)];
+    client.send("POST", path, &headers, b"{}").unwrap()
+}
+
+fn deduplicating(more: Value) -> Value {
+    let mut block = json!({"header": "Idempotency-Key", "connector": "shared"});
+    for (name, value) in more.as_object().unwrap() {
+        block[name] = value.clone();
+    }
+    json!({"deduplication": block})
+}
+
+#[test]
+fn a_key_that_one_process_has_seen_is_a_duplicate_to_the_other_until_its_window_is_over() {
+    let Some(store) = Redis::own() else { return };
+    let servers = [start(), start()];
+    let mut clients = servers.each_ref().map(|server| server.client());
+    for client in &mut clients {
+        connect(client, redis(&store));
+        echo(client, "orders", deduplicating(json!({})));
+        echo(client, "brief", deduplicating(json!({"window_secs": 1})));
+    }
+    let [one, other] = &mut clients;
+    assert_eq!(keyed(one, "k").status, 200);
+    for client in [&mut *one, &mut *other] {
+        let refused = error(&keyed(client, "k"), 409, "CONFLICT");
+        assert_eq!(refused["message"], "Duplicate request: idempotency key 'k' already seen");
+    }
+    assert_eq!(keyed(other, "other").status, 200);
+    assert_eq!(keyed_at(one, "/api/v1/data/brief", "k").status, 200, "keys are those of a channel");
+    eventually(|| keyed_at(other, "/api/v1/data/brief", "k").status == 200);
+    // Every process has its own memory, and this is not in it.
+    let [server, _] = servers;
+    let again = server.crash_and_restart().unwrap();
+    error(&keyed(&mut again.client(), "k"), 409, "CONFLICT");
+}
+
+#[test]
+fn a_request_that_finds_no_capacity_gives_its_key_back() {
+    let Some(store) = Redis::own() else { return };
+    let held = Upstream::start(|_| Reply::Held).unwrap();
+    let server = start();
+    let mut client = server.client();
+    connect(&mut client, redis(&store));
+    let api = json!({"id": "api", "name": "api", "connector_type": "http",
+        "config": {"url": held.url(""), "allow_private_urls": true}});
+    assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &api).unwrap().status, 201);
+    let mut config = deduplicating(json!({}));
+    config["backpressure"] = json!({"max_concurrent_per_node": 1});
+    let call =
+        json!([{"id": "t", "name": "T", "function": {"name": "http_call", "input": {"connector": "api"}}}]);
+    serve_with(&mut client, "orders", config, call);
+    let address = server.address();
+    let busy = std::thread::spawn(move || keyed(&mut Client::new(address), "first").status);
+    eventually(|| held.requests().len() == 1);
+    error(&keyed(&mut client, "k"), 503, "SERVICE_UNAVAILABLE");
+    error(&keyed(&mut client, "first"), 409, "CONFLICT");
+    held.open();
+    assert_eq!(busy.join().unwrap(), 200);
+    assert_eq!(keyed(&mut client, "k").status, 200);
+    error(&keyed(&mut client, "k"), 409, "CONFLICT");
+}
+
+#[test]
+fn an_answer_of_one_process_is_reused_by_the_other_and_by_no_other_version_of_the_channel() {
+    let Some(store) = Redis::own() else { return };
+    let servers = [start(), start()];
+    let mut clients = servers.each_ref().map(|server| server.client());
+    let config = json!({"cache": {"enabled": true, "connector": "shared"},
+        "response": {"mode": "shaped"}});
+    for client in &mut clients {
+        connect(client, redis(&store));
+        echo(client, "orders", config.clone());
+    }
+    let ask = |client: &mut Client, body: Value| client.json("POST", PATH, &body).unwrap();
+    let [one, other] = &mut clients;
+    let first = ask(one, json!({"a": "ü", "b": 2}));
+    let again = ask(other, json!({"b": 2, "a": "ü"}));
+    assert_eq!((first.status, again.status, again.text()), (200, 200, first.text()));
+    assert_eq!(again.header("content-type"), first.header("content-type"));
+    assert_ne!(ask(other, json!({"a": "u", "b": 2})).text(), first.text());
+    let channel = format!("{ADMIN}/channels/orders");
+    assert_eq!(other.json("POST", &format!("{channel}/versions"), &json!({})).unwrap().status, 201);
+    let changed =
+        json!({"config": {"cache": config["cache"], "response": config["response"], "timeout_ms": 9000}});
+    assert_eq!(other.json("PUT", &channel, &changed).unwrap().status, 200);
+    let active = json!({"status": "active"});
+    assert_eq!(other.json("PATCH", &format!("{channel}/status"), &active).unwrap().status, 200);
+    assert_ne!(ask(other, json!({"a": "ü", "b": 2})).text(), first.text());
+    assert_eq!(ask(one, json!({"a": "ü", "b": 2})).text(), first.text(), "which serves the former version");
+}
+
+#[test]
+fn while_the_server_is_away_keys_pass_or_are_refused_as_the_channel_says_and_answers_are_not_found() {
+    let Some(store) = Redis::own() else { return };
+    for (word, status) in [("allow", 200), ("deny", 503)] {
+        let server = start();
+        let mut client = server.client();
+        connect(&mut client, redis(&store));
+        let mut config = deduplicating(json!({"on_backend_error": word}));
+        config["cache"] = json!({"enabled": true, "connector": "shared"});
+        echo(&mut client, "orders", config);
+        let unkeyed = |client: &mut Client| client.json("POST", PATH, &json!({})).unwrap();
+        let kept = unkeyed(&mut client).text();
+        assert_eq!(unkeyed(&mut client).text(), kept);
+        assert_eq!(keyed(&mut client, word).status, 200);
+        store.stop().unwrap();
+        for _ in 0..2 {
+            let answer = keyed(&mut client, "k");
+            assert_eq!(answer.status, status, "{}", answer.text());
+            assert_eq!(answer.header("retry-after"), (status == 503).then_some("5"));
+        }
+        let fresh = unkeyed(&mut client);
+        assert!(fresh.status == 200 && fresh.text() != kept);
+        store.restart().unwrap();
+        eventually(|| keyed(&mut client, "back").status == 409);
+    }
+}
+
+#[test]
+fn a_connector_that_cannot_serve_leaves_keys_and_answers_to_the_process() {
+    let gated =
+        json!({"backend": "redis", "url": "redis://cache.example.com", "operations": {"write": false}});
+    for config in [None, Some(json!({"backend": "memory"})), Some(gated)] {
+        let server = launch().start().unwrap();
+        let mut client = server.client();
+        if let Some(config) = config {
+            connect(&mut client, config);
+        }
+        let mut config = deduplicating(json!({"on_backend_error": "deny"}));
+        config["cache"] = json!({"enabled": true, "connector": "shared"});
+        echo(&mut client, "orders", config);
+        assert_eq!(keyed(&mut client, "k").status, 200);
+        error(&keyed(&mut client, "k"), 409, "CONFLICT");
+        let kept = client.json("POST", PATH, &json!({})).unwrap().text();
+        assert_eq!(client.json("POST", PATH, &json!({})).unwrap().text(), kept);
+        let warned = "this process keeps in its own memory what a connector was to keep";
+        assert_eq!(server.log_text().matches(warned).count(), 2, "{}", server.log_text());
+    }
+}
