@@ -167,6 +167,10 @@ fn validate_says_what_create_would_and_warns_of_what_stands_for_nothing() {
         validate("smtp", json!({"host": "mail.example", "from": "a@b.example", "tls": "none"})),
         (true, vec![], texts(&["tls"]))
     );
+    for unusable in ["sqlite:x.db?mode=zz", "postgres://h/d?zz=1", "mongodb+srv://h.example:27017/d"] {
+        let (valid, errors, warnings) = validate("DB", json!({"connection_string": unusable}));
+        assert_eq!((valid, errors, warnings), (true, vec![], texts(&["connector.config"])), "{unusable}");
+    }
     for (kind, config, field) in [
         ("http", json!({"url": "https://a.example", "headers": {"k": "aws-sm://x"}}), "headers.k"),
         ("db", json!({"connection_string": "postgres://u:p@10.0.0.1/d"}), "connection_string"),

@@ -5,7 +5,7 @@ use svc_testkit::http::Client;
 use svc_testkit::server::Launch;
 use svc_testkit::vault::{Health, SecretStore};
 
-use crate::support::{details, echo, error, launch, serve};
+use crate::support::{details, echo, error, eventually, launch, serve};
 
 const ADMIN: &str = "/api/v1/admin";
 const TOKEN: &str = "hvs.the-token";
@@ -224,4 +224,30 @@ fn a_reserved_or_malformed_reference_is_never_taken_for_a_key() {
         let refused = error(&answer, 503, "SERVICE_UNAVAILABLE");
         assert!(refused["message"].as_str().unwrap().contains(reason), "{refused}");
     }
+}
+
+#[test]
+fn a_connector_that_waits_for_a_store_that_hangs_holds_up_no_other() {
+    let store = store("key-one");
+    let server = launch_with(&store).start().unwrap();
+    let mut client = server.client();
+    let connector = |id: &str, key: &str| {
+        json!({"id": id, "name": id, "connector_type": "http", "config": {"url": "https://api.example.com",
+            "headers": {"x-key": key}}})
+    };
+    let create = |client: &mut Client, body: &Value| {
+        client.json("POST", &format!("{ADMIN}/connectors"), body).unwrap().json()["data"]["load_status"]
+            .clone()
+    };
+    store.fare(Health::Hanging);
+    let mut other = server.client();
+    let waits = std::thread::spawn(move || create(&mut other, &connector("waits", KEY)));
+    eventually(|| !store.asked().is_empty());
+    assert_eq!(create(&mut client, &connector("quick", "literal")), "loaded");
+    let quick = format!("{ADMIN}/connectors/quick");
+    let changed = json!({"config": {"url": "https://api.example.com/v2"}});
+    assert_eq!(client.json("PUT", &quick, &changed).unwrap().json()["data"]["load_status"], "loaded");
+    assert!(!waits.is_finished(), "the store hangs still");
+    store.fare(Health::Unsealed);
+    assert!(["loaded", "failed"].contains(&waits.join().unwrap().as_str().unwrap()));
 }

@@ -15,7 +15,7 @@ use svc_tokens::Tokens;
 
 use crate::breaker::{BreakerSettings, BreakerState, Breakers};
 use crate::drivers::Driver;
-use crate::load::Lookup;
+use crate::load::{LoadError, Lookup};
 use crate::metrics::ConnectorMetrics;
 use crate::probe::{self, Probe, Unresolved};
 use crate::roster::{Ask, ROSTER, Reload, Roster, Scope, Shared};
@@ -194,6 +194,11 @@ impl Connectors {
     pub async fn unresolved(&self, config: &Value) -> Vec<Unresolved> {
         let settings = self.shared.settings();
         probe::unresolved(config, settings.lookup(), &settings.secrets).await
+    }
+
+    /// Why connectors of this type and config would not load here and now; nothing where they would.
+    pub async fn unusable(&self, connector_type: &str, config: &Value) -> Option<LoadError> {
+        probe::unusable(connector_type, config, self.shared.settings()).await
     }
 
     /// The breakers by their keys, `{channel}:{connector}`; `None` where there are none.

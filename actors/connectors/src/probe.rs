@@ -10,7 +10,7 @@ use svc_store::StoredConnector;
 
 use crate::drivers::Ready;
 use crate::handle::Settings;
-use crate::load::{self, Lookup, Stage};
+use crate::load::{self, LoadError, Lookup, Stage};
 
 /// How long an answer may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(5);
@@ -47,6 +47,18 @@ pub(crate) async fn probe(row: &StoredConnector, settings: &Settings) -> Probe {
             Probe::failed(supported, step, error.reason)
         }
     }
+}
+
+/// Why connectors of this type and config would not load here and now; nothing where they would.
+pub(crate) async fn unusable(kind: &str, config: &Value, settings: &Settings) -> Option<LoadError> {
+    let row = StoredConnector {
+        id: String::new(),
+        name: String::new(),
+        connector_type: kind.to_owned(),
+        config_text: Ok(config.to_string()),
+        enabled: true,
+    };
+    load::load(&row, settings.lookup(), &settings.secrets).await.err()
 }
 
 /// A text of a config that has no value now.

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::field::FieldError;
 
+pub(crate) use url::decoded;
 pub use url::{holds_mask, looks_secret, mask_url, restore_url};
 
 /// What a hidden value reads as.

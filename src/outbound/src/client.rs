@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use reqwest::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode, redirect, retry};
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
@@ -194,8 +194,14 @@ impl Client {
         let failed =
             |error: &reqwest::Error| FetchError::from_reqwest(error, host_of(url), self.options.timeout);
         let too_large = || FetchError::TooLarge { host: host_of(url), cap };
+        let body = body.filter(|body| !body.is_empty());
+        let due = body.is_none() && [Method::POST, Method::PUT, Method::PATCH].contains(&method);
         let mut request = reqwest::Request::new(method, url.clone());
         *request.headers_mut() = headers;
+        if due {
+            // Said where a method means a body (RFC 9110, 8.6): some servers wait for it, or refuse without.
+            request.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+        }
         *request.body_mut() = body.map(Into::into);
         let mut response = self.inner.execute(request).await.map_err(|error| failed(&error))?;
         let status = response.status();

@@ -3,6 +3,7 @@
 //! Every hop is checked as a first request is. What a private address is allowed for, and what credentials are for, is one
 //! origin: a redirect that leaves it goes on without them, and they stay off even if another leads back.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
@@ -121,7 +122,7 @@ impl Peer {
         loop {
             at_home &= url.origin() == trusted;
             if at_home {
-                add_params(&mut url, &params);
+                add_params(&mut url, &params, redirects > 0);
             }
             let client = if url.origin() == self.home { &self.own } else { &self.other };
             let sent = self.headers(at_home, &headers, body.as_ref());
@@ -179,11 +180,11 @@ fn redirect(from: &Url, cause: &str) -> FetchError {
     FetchError::Redirect { host: host_of(from), cause: cause.to_owned() }
 }
 
-/// Adds the parameters that are not there.
-fn add_params(url: &mut Url, params: &[(String, String)]) {
+/// Adds the parameters, whatever else is there under their names; but for those a redirect has sent `back` as they are.
+fn add_params(url: &mut Url, params: &[(String, String)], back: bool) {
     for (name, value) in params {
-        let known = url.query_pairs().any(|(known, _)| known == name.as_str());
-        if !known {
+        let known = |(known, given): (Cow<'_, str>, Cow<'_, str>)| known == *name && given == *value;
+        if !(back && url.query_pairs().any(known)) {
             url.query_pairs_mut().append_pair(name, value);
         }
     }

@@ -1,6 +1,6 @@
 //! A reload, and what outlives the actor that does it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +26,9 @@ const DRAIN: Duration = Duration::from_secs(60);
 const MAILBOX: usize = 4096;
 /// Connectors loaded at the same time: a secret store may be slow.
 const AT_ONCE: usize = 16;
+
+/// What a load of a row came to.
+type Load = Result<Prepared, LoadError>;
 
 /// What outlives an instance of the roster.
 pub(crate) struct Shared {
@@ -56,12 +59,15 @@ impl Shared {
 
     /// Brings what runs in line with what is stored. Answers the actors that are to be retired.
     pub(crate) async fn reload(&self, scope: &Scope) -> Result<Vec<String>, ReloadError> {
-        let _turn = self.turn.lock().await;
         let id = match scope {
             Scope::All => None,
             Scope::One(id) => Some(id.as_str()),
         };
-        let rows = self.settings.store.connectors().stored(id).await?;
+        let connectors = self.settings.store.connectors();
+        // Before it is this reload's turn: a secret store may be slow, and is to hold up nobody who does not need it.
+        let mut read = self.read(connectors.stored(id).await?).await;
+        let _turn = self.turn.lock().await;
+        let rows = connectors.stored(id).await?;
         let before = self.table.load_full();
         let mut next = (*before).clone();
         let stored: HashSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
@@ -75,7 +81,10 @@ impl Shared {
             Scope::One(_) => None,
         };
         let entries = futures_util::stream::iter(&rows)
-            .map(|row| self.entry(row, kept(row)))
+            .map(|row| {
+                let known = read.remove(&row.id).filter(|(of, _)| of == row).map(|(_, loaded)| loaded);
+                self.entry(row, known, kept(row))
+            })
             .buffer_unordered(AT_ONCE)
             .collect::<Vec<_>>()
             .await;
@@ -102,9 +111,19 @@ impl Shared {
         join_all(paths.iter().map(|path| self.tree.retire(path, DRAIN))).await;
     }
 
-    /// What becomes of a row; of what runs `before`, if it may go on.
-    async fn entry(&self, row: &StoredConnector, before: Option<&State>) -> Entry {
-        let state = if row.enabled { self.load(row, before).await } else { State::Disabled };
+    /// Loads rows, by their ids.
+    async fn read(&self, rows: Vec<StoredConnector>) -> HashMap<String, (StoredConnector, Load)> {
+        let enabled = rows.into_iter().filter(|row| row.enabled);
+        let loads = futures_util::stream::iter(enabled).map(async |row| {
+            let loaded = load::load(&row, self.settings.lookup(), &self.settings.secrets).await;
+            (row.id.clone(), (row, loaded))
+        });
+        loads.buffer_unordered(AT_ONCE).collect().await
+    }
+
+    /// What becomes of a row; of its load, if it was loaded already, and of what runs `before`, if that may go on.
+    async fn entry(&self, row: &StoredConnector, known: Option<Load>, before: Option<&State>) -> Entry {
+        let state = if row.enabled { self.load(row, known, before).await } else { State::Disabled };
         if let State::Failed(error) = &state {
             warn!(self.log, "a connector cannot be loaded"; "connector" => &row.name,
                 "stage" => error.stage.name(), "reason" => &error.reason);
@@ -112,8 +131,12 @@ impl Shared {
         Entry { id: row.id.as_str().into(), name: row.name.as_str().into(), state }
     }
 
-    async fn load(&self, row: &StoredConnector, before: Option<&State>) -> State {
-        let prepared = match load::load(row, self.settings.lookup(), &self.settings.secrets).await {
+    async fn load(&self, row: &StoredConnector, known: Option<Load>, before: Option<&State>) -> State {
+        let loaded = match known {
+            Some(known) => known,
+            None => load::load(row, self.settings.lookup(), &self.settings.secrets).await,
+        };
+        let prepared = match loaded {
             Ok(prepared) => prepared,
             Err(error) => return State::Failed(error),
         };

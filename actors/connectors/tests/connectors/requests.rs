@@ -52,10 +52,15 @@ fn the_urls_query_comes_first_then_the_tasks_then_the_connectors_sorted() {
         let upstream = echo();
         let url = upstream.url("/api?v=1");
         world.connect(at(&upstream, json!({"url": url, "query_params": {"z": 1, "b": "x y"}}))).await;
-        let input =
-            json!({"path_logic": {"cat": ["/o/", {"var": "payload.id"}, "?q=1"]}, "output": "data.api"});
-        let outcome = world.run(input, json!({"id": "7 8"})).await;
+        let input = json!({"path_logic": {"cat": ["/o/", {"var": "payload.id"}, "?q=1", {"var": "payload.more"}]}, "output": "data.api"});
+        let outcome = world.run(input.clone(), json!({"id": "7 8", "more": ""})).await;
         assert_eq!(outcome.message.data["api"]["target"], "/api/o/7%208?v=1&q=1&b=x+y&z=1");
+        // No message takes out what the connector says.
+        for more in ["&z=2", "&%7A=2", "&z"] {
+            let outcome = world.run(input.clone(), json!({"id": 7, "more": more})).await;
+            let due = format!("/api/o/7?v=1&q=1{more}&b=x+y&z=1");
+            assert_eq!(outcome.message.data["api"]["target"], due);
+        }
     });
 }
 
@@ -79,6 +84,7 @@ fn a_body_is_sent_in_its_format_under_its_type_or_the_authors() {
             ),
             (json!({"body_logic": {"+": [1, 2]}}), json!("application/json"), "3"),
             (json!({}), json!(null), ""),
+            (json!({"body": {}, "body_format": "form"}), json!("application/x-www-form-urlencoded"), ""),
         ] {
             let mut input = input;
             input["method"] = "POST".into();
@@ -88,6 +94,7 @@ fn a_body_is_sent_in_its_format_under_its_type_or_the_authors() {
                 content_type,
                 "{input}"
             );
+            assert_eq!(said["headers"]["content-length"], body.len().to_string(), "{input}");
             assert_eq!(
                 (said["body"].as_str(), said["method"].as_str()),
                 (Some(body), Some("POST")),

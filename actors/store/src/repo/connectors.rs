@@ -33,7 +33,7 @@ pub struct Connectors {
 pub type ConnectorUser = Arc<dyn Fn(&WorkflowContent, &str) -> bool + Send + Sync>;
 
 /// A connector as it is loaded.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StoredConnector {
     /// Id.
     pub id: String,

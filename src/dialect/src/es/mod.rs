@@ -7,6 +7,7 @@ mod filter;
 
 use serde_json::{Map, Value, json};
 
+use crate::constant::Constant;
 use crate::query::{Fields, Select};
 use crate::refusal::Refusal;
 use crate::schema::{Column, Entity};
@@ -198,13 +199,24 @@ fn assigned(set: &[(Column, Value)]) -> Result<Map<String, Value>, Refusal> {
     if set.iter().any(|(column, _)| &*column.physical == ID) {
         return Err(Refusal::at("write.set", "the \"_id\" of a document does not change"));
     }
-    Ok(set.iter().map(|(column, value)| (column.physical.to_string(), value.clone())).collect())
+    set.iter().map(|(column, value)| Ok((column.physical.to_string(), plain("write.set", value)?))).collect()
+}
+
+/// A value as it is stored.
+fn plain(at: &'static str, value: &Value) -> Result<Value, Refusal> {
+    match Constant::of(value) {
+        Ok(Some(constant)) if constant.is_typed() => {
+            Err(Refusal::at(at, "values of the types $oid and $date are MongoDB's; use a text"))
+        }
+        _ => Ok(value.clone()),
+    }
 }
 
 /// The id of a row, if it has one, and the rest of it.
 fn document(columns: &[Column], row: &[Value]) -> Result<(Option<String>, Map<String, Value>), Refusal> {
-    let mut members: Map<_, _> =
-        columns.iter().zip(row).map(|(column, value)| (column.physical.to_string(), value.clone())).collect();
+    let named =
+        |(column, value): (&Column, &Value)| Ok((column.physical.to_string(), plain("write.values", value)?));
+    let mut members = columns.iter().zip(row).map(named).collect::<Result<Map<_, _>, Refusal>>()?;
     let id = match members.shift_remove(ID) {
         None => None,
         Some(Value::String(text)) => Some(text),

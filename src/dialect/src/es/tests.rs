@@ -127,6 +127,8 @@ fn what_elasticsearch_cannot_do_is_refused() {
         json!({"op": "insert", "target": "order", "values": {"_id": ".."}}),
         json!({"op": "insert", "target": "order", "values": {"_id": ""}}),
         json!({"op": "insert", "target": "order", "values": {"_id": {"a": 1}}}),
+        json!({"op": "insert", "target": "order", "values": {"total": {"$date": "2024-01-01T00:00:00Z"}}}),
+        json!({"op": "update", "target": "order", "set": {"total": {"$oid": "x"}}, "all": true}),
         json!({"op": "update", "target": "order", "set": {"_id": "x"}, "all": true}),
         upsert(json!([{"_id": 1}, {"_id": 2}]), "_id"),
         upsert(json!({"total": 1}), "total"),

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::{Flavour, Statement, mysql};
 use crate::constant::Constant;
@@ -116,8 +116,9 @@ impl Writer {
         self.placeholder(plain);
         self.push(match (self.flavour, constant) {
             // The type of the column must not decide how a number is read: 1.5 is no integer.
-            (Flavour::Postgres, Constant::Number(number)) if number.is_i64() => "::bigint",
-            (Flavour::Postgres, Constant::Number(_)) => "::double precision",
+            (Flavour::Postgres, Constant::Number(number)) if is_bigint(number) => "::bigint",
+            // Exact, and read as a double where the column is one.
+            (Flavour::Postgres, Constant::Number(_)) => "::numeric",
             (Flavour::Postgres, Constant::Bool(_)) => "::boolean",
             (Flavour::Sqlite, Constant::Text(_)) => " COLLATE BINARY",
             _ => "",
@@ -151,6 +152,13 @@ impl Writer {
         }
         Ok(Statement { sql: self.sql, params: self.params })
     }
+}
+
+/// Whether a number is whole and within 64 bits, however it is written.
+fn is_bigint(number: &Number) -> bool {
+    const BOUND: f64 = 9_223_372_036_854_775_808.0;
+    let whole = |double: f64| double.fract() == 0.0 && (-BOUND..BOUND).contains(&double);
+    number.is_i64() || (number.is_f64() && number.as_f64().is_some_and(whole))
 }
 
 /// A name, quoted. SQLite takes a name in double quotes that it does not know for a text; in backticks it does not.

@@ -91,7 +91,7 @@ fn values_are_parameters_of_their_type() {
             json!({"and": [{">": [id, 1]}, {"<": [id, 2.5e-7]}, {"!=": [id, true]}]}),
             [
                 (
-                    "(t0.\"id\" > $1::bigint AND (t0.\"id\" < $2::double precision AND t0.\"id\" <> $3::boolean))",
+                    "(t0.\"id\" > $1::bigint AND (t0.\"id\" < $2::numeric AND t0.\"id\" <> $3::boolean))",
                     json!([1, 2.5e-7, true]),
                 ),
                 (

@@ -1,6 +1,10 @@
 //! Secrets inside a text that is otherwise shown: the password before the host of a URL, and query values whose names
 //! tell what they are.
 
+use std::borrow::Cow;
+
+use percent_encoding::percent_decode_str;
+
 use super::MASK;
 
 /// A name that holds one of these is secret-looking.
@@ -79,6 +83,13 @@ pub fn holds_mask(text: &str) -> bool {
     text == MASK || cut(text).iter().any(|piece| matches!(piece, Piece::Hidden(_, MASK)))
 }
 
+/// What a name in a query means, however it is written.
+pub(crate) fn decoded(name: &str) -> String {
+    let spaced = name.replace('+', " ");
+    let meant: Cow<'_, str> = percent_decode_str(&spaced).decode_utf8_lossy();
+    meant.into_owned()
+}
+
 /// A part of a text.
 enum Piece<'t> {
     Shown(&'t str),
@@ -119,7 +130,7 @@ fn cut(text: &str) -> Vec<Piece<'_>> {
         for pair in text[at..].split('&') {
             let next = at + pair.len() + 1;
             if let Some((name, value)) = pair.split_once('=') {
-                if looks_secret(name) {
+                if looks_secret(&decoded(name)) {
                     let before = names.iter().filter(|known| **known == name).count();
                     let value_at = at + name.len() + 1;
                     pieces.push(Piece::Shown(&text[done..value_at]));
@@ -167,6 +178,7 @@ mod tests {
             ("postgres://u:p@ss@h/db", "postgres://u:******@h/db"),
             ("postgres://u:p/w@h/db", "postgres://u:******@h/db"),
             ("postgres://u@h/db", "postgres://u@h/db"),
+            ("https://h/?to%6ben=s&a=1&api%5Fkey=s", "https://h/?to%6ben=******&a=1&api%5Fkey=******"),
             ("postgres://h/db?password=p&sslmode=require", "postgres://h/db?password=******&sslmode=require"),
             (
                 "http://u:p@h/?key=1&a=2&key=&sig=x#f",

@@ -166,6 +166,18 @@ pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
             message: text.reason,
             code: Some(FieldCode::UnresolvedSecretRef),
         }));
+        // What only the library that reads it can tell.
+        let kind = body.0.get("connector_type").and_then(Value::as_str).unwrap_or_default();
+        if report.errors.is_empty()
+            && report.warnings.iter().all(|issue| issue.code != Some(FieldCode::UnresolvedSecretRef))
+            && let Some(error) = state.connectors.unusable(kind, config).await
+        {
+            report.warnings.push(Issue {
+                field: "connector.config".to_owned(),
+                message: format!("it would not load: {}", error.reason),
+                code: None,
+            });
+        }
     }
     Ok(data(report.to_json()))
 }

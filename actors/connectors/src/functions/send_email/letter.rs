@@ -10,6 +10,7 @@ use serde_json::Value;
 use svc_engine::TaskError;
 use svc_model::FieldError;
 
+use super::fold::folded;
 use crate::drivers::smtp::{Letter, mailbox};
 
 /// Headers that a mail gets from elsewhere.
@@ -94,7 +95,11 @@ impl Draft<'_> {
                 mail.multipart(MultiPart::alternative_plain_html(text.clone(), html.clone()))
             }
         };
-        let content = mail.map_err(refused)?.formatted();
+        let content = folded(&mail.map_err(refused)?.formatted()).map_err(|header| {
+            TaskError::validation(format!(
+                "the header '{header}' has a word that is too long for a line of a mail"
+            ))
+        })?;
         Ok(Letter { envelope, content: Arc::from(content) })
     }
 }

@@ -162,6 +162,71 @@ fn a_parameter_follows_the_type_of_its_column_when_that_changes() {
 }
 
 #[test]
+fn a_statement_outlives_the_types_it_was_prepared_with() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({"max_connections": 1})).await;
+        world.put("other", "db", true, super::config(&base.url, json!({}))).await;
+        let change = async |sql: &str| {
+            let input = json!({"connector": "other", "query": sql});
+            assert!(world.task("db_write", input, Value::Null).await.failure.is_none(), "{sql}");
+        };
+        change("CREATE TABLE t (v text, m text)").await;
+        let key = "00000000-0000-0000-0000-000000000001";
+        write(world, "INSERT INTO t VALUES ($1, 'sad')", json!([key])).await.unwrap();
+        let look = async || {
+            let rows = read(world, "SELECT v, m FROM t WHERE v = $1", json!([key])).await.unwrap();
+            let found = json!({"==": [{"field": "v"}, key]});
+            let query = json!({"source": "t", "fields": ["v"], "filter": found});
+            let schema = json!({"unmapped": "identity", "entities": {}});
+            let input = json!({"connector": "c", "schema": schema, "query": query, "output": "data.rows"});
+            let outcome = world.task("data_query", input, Value::Null).await;
+            assert_eq!(outcome.message.data["rows"], json!([{"v": key}]), "{:?}", outcome.failure);
+            assert_eq!(rows, json!([{"v": key, "m": "sad"}]));
+        };
+        look().await;
+        change("ALTER TABLE t ALTER v TYPE uuid USING v::uuid").await;
+        look().await;
+        for words in ["'sad'", "'happy', 'sad'"] {
+            change(&format!("CREATE TYPE mood AS ENUM ({words})")).await;
+            change("ALTER TABLE t ALTER m TYPE mood USING m::mood").await;
+            look().await;
+            change("ALTER TABLE t ALTER m TYPE text").await;
+            change("DROP TYPE mood").await;
+        }
+    });
+}
+
+#[test]
+fn a_number_in_a_filter_meets_itself_alone() {
+    run(async |world| {
+        let Some(mut base) = Base::new(Kind::Postgres) else { return };
+        base.connect(world, json!({})).await;
+        write(world, "CREATE TABLE t (n numeric(20,0), b bigint, d double precision)", json!([]))
+            .await
+            .unwrap();
+        let rows = "INSERT INTO t VALUES (18446744073709551614, 1000000000000000000, 0.1), \
+                    (18446744073709551615, 1000000000000000001, 0.25)";
+        write(world, rows, json!([])).await.unwrap();
+        for (column, value, found) in [
+            ("n", json!(u64::MAX), 1),
+            ("b", json!(1e18), 1),
+            ("b", json!(1.5), 0),
+            ("n", json!(1e300), 0),
+            ("d", json!(0.1), 1),
+            ("d", json!(2.5e-1), 1),
+        ] {
+            let query = json!({"source": "t", "fields": ["d"], "filter": {"==": [{"field": column}, value]}});
+            let schema = json!({"unmapped": "identity", "entities": {}});
+            let input = json!({"connector": "c", "schema": schema, "query": query, "output": "data.rows"});
+            let outcome = world.task("data_query", input, Value::Null).await;
+            let rows = outcome.message.data["rows"].as_array().map(Vec::len);
+            assert_eq!(rows, Some(found), "{column} {value} {:?}", outcome.failure);
+        }
+    });
+}
+
+#[test]
 fn mariadb() {
     let cases = vec![
         ("boolean", json!(true), json!(true)),

@@ -1,8 +1,8 @@
 //! `auth` of an http connector.
 
+use super::http::check_header;
 use super::oauth2::{self, OAuth2};
 use crate::config::block::Block;
-use crate::config::guards::is_token;
 use crate::config::{SecretText, kept};
 use crate::field::FieldError;
 
@@ -89,8 +89,10 @@ fn parse(block: &mut Block<'_>, problems: &mut Vec<FieldError>) -> Result<Option
 
 fn header(block: &mut Block<'_>) -> Result<String, FieldError> {
     let header = block.required_string("header")?;
-    if !super::is_open(&header) && !is_token(&header) {
-        return Err(block.invalid("header", "this is no header name"));
+    if !super::is_open(&header)
+        && let Err(why) = check_header(&header, "")
+    {
+        return Err(block.invalid("header", why));
     }
     Ok(header)
 }

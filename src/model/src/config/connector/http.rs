@@ -8,6 +8,7 @@ use crate::config::block::Block;
 use crate::config::guards::is_token;
 use crate::config::{SecretText, kept};
 use crate::field::FieldError;
+use crate::mask::decoded;
 
 /// Attempts after the first one at most.
 const MAX_RETRIES: u64 = 16;
@@ -120,7 +121,7 @@ fn query_params(block: &mut Block<'_>, url: &str) -> Result<Vec<(String, SecretT
             Value::Number(_) | Value::Bool(_) => value.to_string(),
             other => return Err(FieldError::type_mismatch(block.field(&field), "scalar", other)),
         };
-        if names_in_query(url).any(|known| known == name) {
+        if names_in_query(url).any(|known| known == *name) {
             return Err(block.invalid(&field, "the query of url has this name already"));
         }
         params.push((name.clone(), SecretText::new(text)));
@@ -129,10 +130,11 @@ fn query_params(block: &mut Block<'_>, url: &str) -> Result<Vec<(String, SecretT
     Ok(params)
 }
 
-fn names_in_query(url: &str) -> impl Iterator<Item = &str> {
+fn names_in_query(url: &str) -> impl Iterator<Item = String> {
     let query = url.split_once('?').map_or("", |(_, query)| query);
     let query = query.split('#').next().unwrap_or_default();
-    query.split('&').map(|pair| pair.split('=').next().unwrap_or_default()).filter(|name| !name.is_empty())
+    let names = query.split('&').map(|pair| pair.split('=').next().unwrap_or_default());
+    names.filter(|name| !name.is_empty()).map(decoded)
 }
 
 fn retry(block: &mut Block<'_>) -> Result<Retry, FieldError> {

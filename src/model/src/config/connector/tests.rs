@@ -35,6 +35,8 @@ fn what_is_wrong_is_named_by_its_field() {
         (json!({"url": url, "headers": {"Content-Length": "1"}}), "connector.config.headers.Content-Length"),
         (json!({"url": url, "query_params": {"a": []}}), "connector.config.query_params.a"),
         (json!({"url": "http://a/?k=1", "query_params": {"k": 2}}), "connector.config.query_params.k"),
+        (json!({"url": "http://a/?x&%6B=1", "query_params": {"k": 2}}), "connector.config.query_params.k"),
+        (json!({"url": "http://a/?a+b=1", "query_params": {"a b": 2}}), "connector.config.query_params.a b"),
         (json!({"url": url, "retry": {"max_retries": 17}}), "connector.config.retry.max_retries"),
         (json!({"url": url, "retry": {"max": 1}}), "connector.config.retry.max"),
         (json!({"url": url, "operations": {"methods": ["get"]}}), "connector.config.operations.methods[0]"),
@@ -57,6 +59,7 @@ fn all_that_credentials_lack_is_named_at_once() {
         (json!({"type": "basic", "password": "p"}), &["username"]),
         (json!({"type": "apikey"}), &["header", "key"]),
         (json!({"type": "apikey", "header": "a b", "key": ""}), &["header", "key"]),
+        (json!({"type": "apikey", "header": "Content-Length", "key": "5"}), &["header"]),
         (json!({"type": "basic", "user": "u"}), &["user", "username", "password"]),
     ] {
         for kind in [ConnectorType::Http, ConnectorType::Es] {
