@@ -1,7 +1,7 @@
 //! SQL for PostgreSQL, MySQL, MariaDB and SQLite.
 //!
 //! Every value is a parameter of its statement; every name is quoted and qualified. Texts are compared with case on every
-//! database, whatever the collation of the column.
+//! database, whatever the collation of the column, but for those of PostgreSQL that are not deterministic.
 
 mod change;
 mod include;
