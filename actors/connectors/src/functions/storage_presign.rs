@@ -36,6 +36,9 @@ impl StoragePresign {
 impl Function for StoragePresign {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_fixed_key(input, at, errors);
+        if input.get("expires_in").is_some_and(Value::is_null) {
+            errors.push(FieldError::required(format!("{at}.expires_in")));
+        }
         let expires_in = input::fixed(input, "expires_in");
         errors.extend(expires_in.and_then(|value| lifetime(&format!("{at}.expires_in"), &value).err()));
         let (others, method) =

@@ -2,6 +2,8 @@
 
 use std::net::TcpListener;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use svc_testkit::upstream::{Reply, Upstream};
 
@@ -44,7 +46,10 @@ fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
             let headers = headers.join(" ");
             let encoded: String = headers.bytes().map(|byte| format!("%{byte:02x}")).collect();
             let page = headers.replace('&', "&amp;").replace('"', "&quot;");
-            Reply::new(422, format!("{} {encoded} {page} {}", asked.target, json!(headers)))
+            let meant =
+                headers.split(' ').filter_map(|word| String::from_utf8(STANDARD.decode(word).ok()?).ok());
+            let meant: String = meant.collect();
+            Reply::new(422, format!("{} {meant} {encoded} {page} {}", asked.target, json!(headers)))
         })
         .unwrap();
         let url =
@@ -57,6 +62,10 @@ fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
             (json!({"auth": {"type": "bearer", "token": "swordfish/+=token"}}), "/ "),
             (json!({"headers": {"Authorization": "Token swordfish-own"}}), "/ "),
             (json!({"headers": {"X-Own": "sword\\fish/ä"}}), "/ "),
+            (
+                json!({"headers": {"Authorization": format!("Basic {}", STANDARD.encode("bob:swordfish-b"))}}),
+                "/ ",
+            ),
         ] {
             world.connect(at(&upstream, more.clone())).await;
             let said = world.fail(json!({})).await.message;

@@ -221,7 +221,9 @@ impl Exchange {
             Plane::Data => Cow::Borrowed("/api/v1/data/{path}"),
             Plane::Operational(path) => Cow::Borrowed(path),
             Plane::Admin | Plane::Other => {
-                response.request().match_pattern().map_or(Cow::Borrowed("unmatched"), Cow::Owned)
+                // Without how a part is matched: that is for the router alone.
+                let pattern = response.request().match_pattern();
+                pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(pattern.replace(":.+}", "}")))
             }
         };
         self.complete(response.response_mut(), path);

@@ -104,8 +104,12 @@ impl HttpSettings {
         let mut sent = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| unusable())?;
         sent.set_sensitive(true);
         if header == AUTHORIZATION || header == PROXY_AUTHORIZATION {
-            // It may be repeated without its scheme.
-            self.secrets.extend(value.split_once(' ').map(|(_, credential)| credential.trim().to_owned()));
+            // It may be repeated without its scheme, and a password as what it means.
+            let credential =
+                value.split_once(' ').map(|(_, credential)| credential.trim()).unwrap_or_default();
+            let password = STANDARD.decode(credential).ok().and_then(|pair| String::from_utf8(pair).ok());
+            let password = password.and_then(|pair| Some(pair.split_once(':')?.1.to_owned()));
+            self.secrets.extend(password.into_iter().chain([credential.to_owned()]));
         }
         self.headers.insert(header, sent);
         self.secrets.push(value.to_owned());
