@@ -162,6 +162,23 @@ fn a_connector_that_cannot_serve_leaves_keys_and_answers_to_the_process() {
         let kept = client.json("POST", PATH, &json!({})).unwrap().text();
         assert_eq!(client.json("POST", PATH, &json!({})).unwrap().text(), kept);
         let warned = "this process keeps in its own memory what a connector was to keep";
-        assert_eq!(server.log_text().matches(warned).count(), 2, "{}", server.log_text());
+        eventually(|| server.log_text().matches(warned).count() == 2);
+    }
+}
+
+#[test]
+fn a_server_that_hangs_costs_its_callers_a_bounded_time_and_serves_when_it_goes_on() {
+    let Some(store) = Redis::own() else { return };
+    let server = start();
+    let mut client = server.client();
+    connect(&mut client, redis(&store));
+    echo(&mut client, "orders", deduplicating(json!({"on_backend_error": "deny"})));
+    assert_eq!(keyed(&mut client, "before").status, 200);
+    store.hang().unwrap();
+    error(&keyed(&mut client, "meanwhile"), 503, "SERVICE_UNAVAILABLE");
+    store.resume().unwrap();
+    eventually(|| keyed(&mut client, "after").status == 200);
+    for key in ["before", "after"] {
+        error(&keyed(&mut client, key), 409, "CONFLICT");
     }
 }

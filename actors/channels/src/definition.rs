@@ -144,8 +144,8 @@ fn digest_of(content_hash: Option<&str>, flow: &Flow) -> Digest {
     let mut hash = Hash::default();
     hash.text(content_hash.unwrap_or_default());
     for (workflow, share) in &flow.versions {
-        hash.text(workflow.id());
-        hash.json(&json!([workflow.version(), share]));
+        hash.text(workflow.content_hash());
+        hash.json(&json!([workflow.id(), workflow.version(), share]));
     }
     hash.finish()
 }

@@ -19,7 +19,7 @@ impl Definition {
         request_id: &str,
         arrived: Instant,
     ) -> Result<Answer, ServiceError> {
-        let Admitted { payload, metadata, bucket, profile, kept_at, permit: _permit, .. } = admitted;
+        let Admitted { payload, metadata, bucket, profile, kept_at, permit, .. } = admitted;
         let traced = self.drawn();
         let details = traced.is_some_and(|(_, policy)| policy.task_details);
         let options = RunOptions {
@@ -61,6 +61,8 @@ impl Definition {
             };
             traces.record(policy, record).await?;
         }
+        // Whoever keeps answers may be slow, and the run is over.
+        drop(permit);
         if let Some(key) = kept_at.filter(|_| clean && !profile) {
             self.guards.keep(&self.name, key, &rendered.answer, &self.tools).await;
         }

@@ -4,20 +4,15 @@
 //! Goes the way of every call: by a message to the connector's actor, through the breaker of channel and connector, counted.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix::Message;
 use actix_supervision::ReadHandler;
-use svc_engine::{ErrorCode, TaskError};
-use tokio::time::timeout;
+use svc_engine::TaskError;
 
 use crate::drivers::cache::{CacheActor, CacheDriver, Claim, Read, Release, Write};
 use crate::drivers::failure::Failure;
-use crate::functions::{ask, gate, guarded, kind};
-use crate::handle::Connectors;
-
-/// How long a request is kept waiting, whatever the connector would wait.
-const PATIENCE: Duration = Duration::from_secs(2);
+use crate::functions::{LONGEST_SECS, ask, gate, guarded, kind};
+use crate::handle::{Connectors, NotLoaded};
 
 /// Why a cache is not used. For operators; holds no secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,6 +22,24 @@ pub struct CacheError(String);
 impl From<TaskError> for CacheError {
     fn from(error: TaskError) -> Self {
         Self(error.message)
+    }
+}
+
+/// Why a connector gives no cache that processes share.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoCache {
+    /// It is one, and not in use now: its load failed, or it is switched off.
+    #[error("{0}")]
+    Away(CacheError),
+    /// It is none: there is no connector of this name, it is no cache, keeps its entries in the memory of one process, or may
+    /// not be read and written.
+    #[error("{0}")]
+    Unfit(CacheError),
+}
+
+impl NoCache {
+    fn unfit(error: impl Into<CacheError>) -> Self {
+        Self::Unfit(error.into())
     }
 }
 
@@ -42,18 +55,19 @@ impl Connectors {
     /// The cache of a connector, for a channel.
     ///
     /// # Errors
-    /// The connector is not in use, is no cache, keeps its entries in the memory of one process, or may not be read and
-    /// written.
-    pub fn shared_cache(&self, connector: &str, channel: &str) -> Result<SharedCache, CacheError> {
-        let loaded = self.find(connector).map_err(TaskError::from)?;
-        let settings = &kind::<CacheDriver>(connector, &loaded)?.settings;
+    /// Why there is none.
+    pub fn shared_cache(&self, connector: &str, channel: &str) -> Result<SharedCache, NoCache> {
+        let loaded = self.find(connector).map_err(|why| match why {
+            NotLoaded::Unknown(_) => NoCache::unfit(TaskError::from(why)),
+            NotLoaded::Disabled(_) | NotLoaded::Failed(..) => NoCache::Away(TaskError::from(why).into()),
+        })?;
+        let settings = &kind::<CacheDriver>(connector, &loaded).map_err(NoCache::unfit)?.settings;
         for operation in ["read", "write"] {
-            gate(&settings.operations, operation, connector)?;
+            gate(&settings.operations, operation, connector).map_err(NoCache::unfit)?;
         }
         if !settings.is_shared() {
-            return Err(CacheError(format!(
-                "connector '{connector}' keeps its entries in the memory of a process"
-            )));
+            let why = format!("connector '{connector}' keeps its entries in the memory of a process");
+            return Err(NoCache::Unfit(CacheError(why)));
         }
         Ok(SharedCache { connectors: self.clone(), channel: channel.into(), connector: connector.into() })
     }
@@ -68,20 +82,20 @@ impl SharedCache {
         self.ask(Read(key)).await
     }
 
-    /// Keeps a text for so many seconds.
+    /// Keeps a text for so many seconds, a hundred years at most.
     ///
     /// # Errors
     /// The server did not confirm it.
     pub async fn write(&self, key: String, text: String, ttl_secs: u64) -> Result<(), CacheError> {
-        self.ask(Write { key, text, ttl_secs: Some(ttl_secs) }).await
+        self.ask(Write { key, text, ttl_secs: Some(ttl_secs.min(LONGEST_SECS)) }).await
     }
 
-    /// Gives a key that nobody has to `owner`, for so many seconds; `false` where somebody has it.
+    /// Gives a key that nobody has to `owner`, for so many seconds, a hundred years at most; `false` where somebody has it.
     ///
     /// # Errors
     /// The server did not say.
     pub async fn claim(&self, key: String, owner: String, ttl_secs: u64) -> Result<bool, CacheError> {
-        self.ask(Claim { key, owner, ttl_secs }).await
+        self.ask(Claim { key, owner, ttl_secs: ttl_secs.min(LONGEST_SECS) }).await
     }
 
     /// Gives a key back, if `owner` has it still.
@@ -101,11 +115,7 @@ impl SharedCache {
         let connector = &*self.connector;
         let message = |driver: &CacheDriver| Ok((driver.address.clone(), message.clone()));
         let call = async {
-            let asked = timeout(PATIENCE, ask(&self.connectors, connector, message)).await;
-            let (_, answer) = asked.unwrap_or_else(|_| {
-                let late = format!("connector '{connector}': no answer within {} ms", PATIENCE.as_millis());
-                Err(TaskError::new(ErrorCode::Timeout, late))
-            })?;
+            let (_, answer) = ask(&self.connectors, connector, message).await?;
             answer.map_err(|failure| failure.of(connector))
         };
         Ok(guarded(&self.connectors, &self.channel, connector, call).await?)

@@ -12,6 +12,8 @@ pub(crate) struct Entry {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) state: State,
+    /// The reload that it is of; a later one has a higher number.
+    pub(crate) reload: u64,
 }
 
 #[derive(Clone)]

@@ -51,6 +51,7 @@ pub(crate) fn compile(
         id: id.into(),
         versioned_id: format!("{id}:v{version}").into(),
         version,
+        content_hash: content.content_hash().into(),
         condition,
         steps: assembly.steps.into(),
         reads: assembly.reads,

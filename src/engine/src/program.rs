@@ -15,6 +15,8 @@ pub struct CompiledWorkflow {
     /// `{id}:v{version}`: the name it runs under while versions share the traffic.
     pub(crate) versioned_id: Arc<str>,
     pub(crate) version: i64,
+    /// Of what its author wrote.
+    pub(crate) content_hash: Box<str>,
     pub(crate) condition: Condition,
     pub(crate) steps: Box<[Step]>,
     /// What its conditions and built-in functions read together.
@@ -34,6 +36,11 @@ impl CompiledWorkflow {
     /// The workflow's version.
     pub fn version(&self) -> i64 {
         self.version
+    }
+
+    /// The hash of what its author wrote.
+    pub fn content_hash(&self) -> &str {
+        &self.content_hash
     }
 
     /// Ids of its tasks, in order.

@@ -133,7 +133,7 @@ impl Drill<'_> {
     }
 
     /// Whether a refresh token that came twice is explained by a kill: what was given for it never came back, and it was the last
-    /// that was given out before the kill, or given out during it.
+    /// that was given out before the kill, or given out during it, or the first after it: its request may have been on its way.
     fn is_in_the_window(&self, log: &[Event], shown: Option<&str>) -> bool {
         let mut granted = log.iter().filter(|entry| entry.event == "granted").enumerate();
         let Some((at, grant)) = granted.find(|(_, entry)| entry.shown.as_deref() == shown) else {

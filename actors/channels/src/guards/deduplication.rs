@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use svc_connectors::SharedCache;
+use svc_connectors::{CacheError, SharedCache};
 use svc_model::config::{self, BackendError};
 use svc_model::{ServiceError, id::new_ordered_id};
 
@@ -58,7 +58,7 @@ impl Deduplication {
         request.header(&self.header).map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned)
     }
 
-    /// Claims a key for the rest of the window; `None` where the cache cannot say and the channel lets messages pass then.
+    /// Claims a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
     ///
     /// # Errors
     /// The key is taken, or it is not known whether it is and the channel wants to know.
@@ -69,21 +69,24 @@ impl Deduplication {
         tools: &Toolbox,
     ) -> Result<Option<Claim>, ServiceError> {
         let name = format!("dedup:{channel}:{key}");
-        let won = match self.shared.cache(channel, tools) {
+        let cache = match self.shared.cache(channel, tools) {
+            Ok(cache) => cache,
+            Err(why) => return self.unknown(channel, &why, tools).map(|()| None),
+        };
+        let won = match cache {
             Some(cache) => {
                 let owner = new_ordered_id().to_string();
-                match cache.claim(name.clone(), owner.clone(), self.window_secs).await {
-                    Ok(won) => won.then_some(Claim::Shared { cache, key: name, owner }),
+                let won = cache.claim(name.clone(), owner.clone(), self.window_secs).await;
+                let claim = Claim::Shared { cache, key: name, owner };
+                match won {
+                    Ok(won) => won.then_some(claim),
                     Err(why) => {
-                        slog::warn!(tools.log, "an idempotency key could not be checked";
-                            "channel" => channel, "reason" => %why);
-                        return match self.on_backend_error {
-                            BackendError::Allow => Ok(None),
-                            BackendError::Deny => Err(ServiceError::unavailable(
-                                "Idempotency keys cannot be checked at the moment",
-                            )
-                            .with_retry_after(RETRY_AFTER)),
-                        };
+                        // It may be claimed all the same.
+                        if let Err(refusal) = self.unknown(channel, &why, tools) {
+                            claim.release(tools).await;
+                            return Err(refusal);
+                        }
+                        Some(claim)
                     }
                 }
             }
@@ -95,6 +98,18 @@ impl Deduplication {
         let duplicate =
             || ServiceError::conflict(format!("Duplicate request: idempotency key '{key}' already seen"));
         won.map(Some).ok_or_else(duplicate)
+    }
+
+    /// What becomes of a message whose key could not be checked.
+    fn unknown(&self, channel: &str, why: &CacheError, tools: &Toolbox) -> Result<(), ServiceError> {
+        slog::warn!(tools.log, "an idempotency key could not be checked"; "channel" => channel, "reason" => %why);
+        match self.on_backend_error {
+            BackendError::Allow => Ok(()),
+            BackendError::Deny => {
+                let refusal = ServiceError::unavailable("Idempotency keys cannot be checked at the moment");
+                Err(refusal.with_retry_after(RETRY_AFTER))
+            }
+        }
     }
 }
 

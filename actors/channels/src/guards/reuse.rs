@@ -38,7 +38,6 @@ pub(crate) struct Reuse {
 #[derive(Deserialize, Serialize)]
 struct Kept<'k> {
     status: u16,
-    #[serde(borrow)]
     headers: Cow<'k, [(String, String)]>,
     body: Cow<'k, str>,
 }
@@ -78,29 +77,36 @@ impl Reuse {
     /// The answer of an equal request. A cache that does not say has none.
     pub(super) async fn look_up(&self, channel: &str, key: &CacheKey, tools: &Toolbox) -> Option<Answer> {
         let found = match self.shared.cache(channel, tools) {
-            Some(cache) => match cache.read(self.name(key)).await {
-                Ok(text) => text.and_then(|text| Kept::answer(&text)),
-                Err(why) => {
-                    slog::warn!(tools.log, "a kept answer could not be looked up";
-                        "channel" => channel, "reason" => %why);
-                    None
-                }
-            },
-            None => self.answers.get().and_then(|answers| answers.get(key)),
+            Ok(None) => Ok(self.answers.get().and_then(|answers| answers.get(key))),
+            Ok(Some(cache)) => {
+                let text = cache.read(self.name(key)).await;
+                text.map(|text| text.and_then(|text| Kept::answer(&text)))
+            }
+            Err(why) => Err(why),
         };
+        let found = found.unwrap_or_else(|why| {
+            slog::warn!(tools.log, "a kept answer could not be looked up"; "channel" => channel, "reason" => %why);
+            None
+        });
         tools.metrics.cache_looked_up(channel, found.is_some());
         found
     }
 
     /// Keeps an answer for the next equal request.
     pub(super) async fn keep(&self, channel: &str, key: CacheKey, answer: &Answer, tools: &Toolbox) {
-        let Some(cache) = self.shared.cache(channel, tools) else {
-            let ttl = Duration::from_secs(self.ttl_secs);
-            self.answers.get_or_init(|| ResponseCache::new(ttl, self.capacity)).put(key, answer);
-            return;
+        let kept = match self.shared.cache(channel, tools) {
+            Ok(None) => {
+                let ttl = Duration::from_secs(self.ttl_secs);
+                self.answers.get_or_init(|| ResponseCache::new(ttl, self.capacity)).put(key, answer);
+                Ok(())
+            }
+            Ok(Some(cache)) => match Kept::text(answer) {
+                Some(text) => cache.write(self.name(&key), text, self.ttl_secs).await,
+                None => Ok(()),
+            },
+            Err(why) => Err(why),
         };
-        let Some(text) = Kept::text(answer) else { return };
-        if let Err(why) = cache.write(self.name(&key), text, self.ttl_secs).await {
+        if let Err(why) = kept {
             slog::warn!(tools.log, "an answer is not kept"; "channel" => channel, "reason" => %why);
         }
     }

@@ -1,6 +1,6 @@
 //! Where a guard keeps what other processes are to find too.
 
-use svc_connectors::SharedCache;
+use svc_connectors::{CacheError, NoCache, SharedCache};
 
 use crate::toolbox::Toolbox;
 
@@ -11,7 +11,7 @@ impl Shared {
     /// Warns of a connector that cannot serve; what it was to keep (`what`) stays in this process then.
     pub(super) fn new(channel: &str, connector: Option<&str>, what: &'static str, tools: &Toolbox) -> Self {
         if let (Some(connector), Some(connectors)) = (connector, &tools.connectors)
-            && let Err(why) = connectors.shared_cache(connector, channel)
+            && let Err(NoCache::Unfit(why)) = connectors.shared_cache(connector, channel)
         {
             slog::warn!(tools.log, "this process keeps in its own memory what a connector was to keep";
                 "channel" => channel, "kept" => what, "reason" => %why);
@@ -20,7 +20,15 @@ impl Shared {
     }
 
     /// The cache; `None` where this process keeps things itself.
-    pub(super) fn cache(&self, channel: &str, tools: &Toolbox) -> Option<SharedCache> {
-        tools.connectors.as_ref()?.shared_cache(self.0.as_deref()?, channel).ok()
+    ///
+    /// # Errors
+    /// The connector is not in use now: what others keep there is not known.
+    pub(super) fn cache(&self, channel: &str, tools: &Toolbox) -> Result<Option<SharedCache>, CacheError> {
+        let (Some(connector), Some(connectors)) = (&self.0, &tools.connectors) else { return Ok(None) };
+        match connectors.shared_cache(connector, channel) {
+            Ok(cache) => Ok(Some(cache)),
+            Err(NoCache::Unfit(_)) => Ok(None),
+            Err(NoCache::Away(why)) => Err(why),
+        }
     }
 }

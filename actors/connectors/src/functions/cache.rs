@@ -13,7 +13,7 @@ use crate::drivers::cache::{CacheDriver, Read, Write};
 use crate::handle::Connectors;
 
 /// The longest an entry may live, in seconds: a hundred years. Nobody computes instants safely beyond it.
-const LONGEST_SECS: u64 = 100 * 365 * 86_400;
+pub(crate) const LONGEST_SECS: u64 = 100 * 365 * 86_400;
 
 /// `cache_read`.
 pub(crate) struct CacheRead(pub(crate) Connectors);

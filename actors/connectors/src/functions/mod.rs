@@ -23,6 +23,7 @@ use svc_engine::EngineBuilder;
 
 use crate::handle::Connectors;
 
+pub(crate) use cache::LONGEST_SECS;
 pub(crate) use call::{ask, gate, guarded, kind};
 
 /// What calls have in common.

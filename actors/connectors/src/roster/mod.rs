@@ -1,7 +1,8 @@
 //! The actor that keeps the running connectors in line with the stored ones.
 //!
-//! Messages in: [`Reload`], one at a time, and [`Ask`]. It owns nothing: what it publishes lies in [`Shared`], which outlives it, so a crash
-//! loses the reload that ran and no connector; what that had started in vain is ended. It never carries a call out.
+//! Messages in: [`Reload`], of which several may read and one publishes, and [`Ask`]. It owns nothing: what it publishes lies in
+//! [`Shared`], which outlives it, so a crash loses the reloads that ran and no connector; what those had started in vain is ended.
+//! It never carries a call out.
 
 mod work;
 

@@ -1,7 +1,8 @@
 //! A reload, and what outlives the actor that does it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use actix_supervision::{ChildSpec, Exhausted, Placement, Policy, SpawnError, Tree};
@@ -33,8 +34,10 @@ type Load = Result<Prepared, LoadError>;
 /// What outlives an instance of the roster.
 pub(crate) struct Shared {
     table: ArcSwap<Table>,
-    /// Held by the reload that runs.
+    /// Held by the reload that publishes.
     turn: Mutex<()>,
+    /// How many were begun.
+    reloads: AtomicU64,
     tree: Tree,
     group: String,
     at: Placement,
@@ -46,7 +49,17 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(tree: Tree, group: String, at: Placement, settings: Settings, log: Logger) -> Self {
         let pools = OpenPools::new(settings.max_pools);
-        Self { table: ArcSwap::default(), turn: Mutex::new(()), tree, group, at, settings, pools, log }
+        Self {
+            table: ArcSwap::default(),
+            turn: Mutex::new(()),
+            reloads: AtomicU64::new(0),
+            tree,
+            group,
+            at,
+            settings,
+            pools,
+            log,
+        }
     }
 
     pub(crate) fn settings(&self) -> &Settings {
@@ -58,15 +71,19 @@ impl Shared {
     }
 
     /// Brings what runs in line with what is stored. Answers the actors that are to be retired.
+    ///
+    /// Secrets are read before it is this reload's turn: a store of them may be slow, and is to hold up nobody who does not need
+    /// it. A later reload may overtake this one then; what that has published stays.
     pub(crate) async fn reload(&self, scope: &Scope) -> Result<Vec<String>, ReloadError> {
+        let number = self.reloads.fetch_add(1, Ordering::Relaxed);
         let id = match scope {
             Scope::All => None,
             Scope::One(id) => Some(id.as_str()),
         };
         let connectors = self.settings.store.connectors();
-        // Before it is this reload's turn: a secret store may be slow, and is to hold up nobody who does not need it.
-        let mut read = self.read(connectors.stored(id).await?).await;
+        let read = self.read(connectors.stored(id).await?).await;
         let _turn = self.turn.lock().await;
+        // What was removed meanwhile does not come back.
         let rows = connectors.stored(id).await?;
         let before = self.table.load_full();
         let mut next = (*before).clone();
@@ -76,20 +93,17 @@ impl Shared {
             next.remove(&gone.id);
             self.settings.tokens.forget(&gone.name);
         }
-        let kept = |row: &StoredConnector| match scope {
-            Scope::All => before.by_id(&row.id).map(|entry| &entry.state),
-            Scope::One(_) => None,
-        };
-        let entries = futures_util::stream::iter(&rows)
-            .map(|row| {
-                let known = read.remove(&row.id).filter(|(of, _)| of == row).map(|(_, loaded)| loaded);
-                self.entry(row, known, kept(row))
-            })
-            .buffer_unordered(AT_ONCE)
-            .collect::<Vec<_>>()
-            .await;
-        for entry in entries {
-            next.put(entry);
+        let due = read.into_iter().filter(|(row, _)| {
+            let overtaken = before.by_id(&row.id).is_some_and(|entry| entry.reload > number);
+            stored.contains(row.id.as_str()) && !overtaken
+        });
+        for (row, loaded) in due {
+            let kept = match scope {
+                Scope::All => before.by_id(&row.id).map(|entry| &entry.state),
+                Scope::One(_) => None,
+            };
+            let state = self.state(&row, loaded, kept).await;
+            next.put(Entry { id: row.id.into(), name: row.name.into(), state, reload: number });
         }
         Ok(self.publish(&before, next))
     }
@@ -111,44 +125,36 @@ impl Shared {
         join_all(paths.iter().map(|path| self.tree.retire(path, DRAIN))).await;
     }
 
-    /// Loads rows, by their ids.
-    async fn read(&self, rows: Vec<StoredConnector>) -> HashMap<String, (StoredConnector, Load)> {
-        let enabled = rows.into_iter().filter(|row| row.enabled);
-        let loads = futures_util::stream::iter(enabled).map(async |row| {
-            let loaded = load::load(&row, self.settings.lookup(), &self.settings.secrets).await;
-            (row.id.clone(), (row, loaded))
+    /// Loads rows; `None` for one that is switched off.
+    async fn read(&self, rows: Vec<StoredConnector>) -> Vec<(StoredConnector, Option<Load>)> {
+        let loads = futures_util::stream::iter(rows).map(async |row| {
+            let loaded = match row.enabled {
+                true => Some(load::load(&row, self.settings.lookup(), &self.settings.secrets).await),
+                false => None,
+            };
+            (row, loaded)
         });
         loads.buffer_unordered(AT_ONCE).collect().await
     }
 
-    /// What becomes of a row; of its load, if it was loaded already, and of what runs `before`, if that may go on.
-    async fn entry(&self, row: &StoredConnector, known: Option<Load>, before: Option<&State>) -> Entry {
-        let state = if row.enabled { self.load(row, known, before).await } else { State::Disabled };
+    /// What becomes of a row: of its load, and of what runs `before`, if that may go on.
+    async fn state(&self, row: &StoredConnector, loaded: Option<Load>, before: Option<&State>) -> State {
+        let state = match (loaded, before) {
+            (None, _) => State::Disabled,
+            (Some(Ok(prepared)), Some(State::Loaded(before))) if before.digest == prepared.digest => {
+                State::Loaded(Arc::clone(before))
+            }
+            (Some(Ok(prepared)), _) => match self.start(row, prepared).await {
+                Ok(loaded) => State::Loaded(Arc::new(loaded)),
+                Err(error) => State::Failed(LoadError::new(Stage::Deserialize, error)),
+            },
+            (Some(Err(error)), _) => State::Failed(error),
+        };
         if let State::Failed(error) = &state {
             warn!(self.log, "a connector cannot be loaded"; "connector" => &row.name,
                 "stage" => error.stage.name(), "reason" => &error.reason);
         }
-        Entry { id: row.id.as_str().into(), name: row.name.as_str().into(), state }
-    }
-
-    async fn load(&self, row: &StoredConnector, known: Option<Load>, before: Option<&State>) -> State {
-        let loaded = match known {
-            Some(known) => known,
-            None => load::load(row, self.settings.lookup(), &self.settings.secrets).await,
-        };
-        let prepared = match loaded {
-            Ok(prepared) => prepared,
-            Err(error) => return State::Failed(error),
-        };
-        match before {
-            Some(State::Loaded(loaded)) if loaded.digest == prepared.digest => {
-                State::Loaded(Arc::clone(loaded))
-            }
-            _ => match self.start(row, prepared).await {
-                Ok(loaded) => State::Loaded(Arc::new(loaded)),
-                Err(error) => State::Failed(LoadError::new(Stage::Deserialize, error)),
-            },
-        }
+        state
     }
 
     /// Starts a connector's actor, beside an older one if there is one.

@@ -130,7 +130,7 @@ fn cut(text: &str) -> Vec<Piece<'_>> {
         for pair in text[at..].split('&') {
             let next = at + pair.len() + 1;
             if let Some((name, value)) = pair.split_once('=') {
-                if looks_secret(&decoded(name)) {
+                if looks_secret(name) || looks_secret(&decoded(name)) {
                     let before = names.iter().filter(|known| **known == name).count();
                     let value_at = at + name.len() + 1;
                     pieces.push(Piece::Shown(&text[done..value_at]));

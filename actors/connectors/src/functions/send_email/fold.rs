@@ -13,18 +13,21 @@ pub(super) fn folded(mail: &[u8]) -> Result<Vec<u8>, String> {
     let end = mail.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(mail.len());
     let (head, body) = mail.split_at(end);
     let mut written = Vec::with_capacity(mail.len());
+    let mut name: &[u8] = &[];
     for (n, line) in head.split(|byte| *byte == b'\n').enumerate() {
         if n > 0 {
             written.extend_from_slice(b"\r\n");
         }
         let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if !line.first().copied().is_some_and(is_blank) {
+            name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+        }
         if line.len() <= LONGEST {
             written.extend_from_slice(line);
             continue;
         }
         for (n, part) in parts(line).into_iter().enumerate() {
             if part.len() > LONGEST {
-                let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
                 return Err(String::from_utf8_lossy(name).into_owned());
             }
             if n > 0 {
@@ -89,7 +92,10 @@ mod tests {
 
     #[test]
     fn a_word_that_no_line_holds_is_named_by_its_header() {
-        assert_eq!(of(&format!("From: a\r\nSubject: b {} c", "x".repeat(1000))), Err("Subject".to_owned()));
+        let word = "x".repeat(1000);
+        for head in [format!("From: a\r\nSubject: b {word} c"), format!("Subject: a\r\n b\r\n {word}")] {
+            assert_eq!(of(&head), Err("Subject".to_owned()));
+        }
     }
 
     proptest! {

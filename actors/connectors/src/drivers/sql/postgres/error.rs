@@ -81,8 +81,8 @@ fn compared(sql: &str, operator: usize) -> Option<&str> {
 pub(super) fn outdated(error: &Error) -> bool {
     error.as_db_error().is_some_and(|told| match told.code().code() {
         "26000" => true,
-        // The types it was prepared with meet others now, or are gone.
-        "42804" | "42883" | "XX000" => true,
+        // The types it was prepared with meet others now, or are gone. Of what runs inside of it, errors tell where.
+        "42804" | "42883" | "XX000" => told.where_().is_none(),
         "0A000" => told.routine() == Some("RevalidateCachedQuery"),
         _ => misfit(told).is_some(),
     })
