@@ -182,3 +182,19 @@ fn a_server_that_hangs_costs_its_callers_a_bounded_time_and_serves_when_it_goes_
         error(&keyed(&mut client, key), 409, "CONFLICT");
     }
 }
+
+#[test]
+fn workflows_that_differ_share_no_answers_whatever_their_ids() {
+    let Some(store) = Redis::own() else { return };
+    let answers = [1, 2].map(|value| {
+        let server = start();
+        let mut client = server.client();
+        connect(&mut client, redis(&store));
+        let task = json!({"name": "map", "input": {"mappings": [{"path": "data.v", "logic": value}]}});
+        let tasks = json!([{"id": "t", "name": "T", "function": task}]);
+        let config = json!({"cache": {"enabled": true, "connector": "shared"}});
+        serve_with(&mut client, "orders", config, tasks);
+        client.json("POST", PATH, &json!({})).unwrap().json()["data"]["v"].clone()
+    });
+    assert_eq!(answers, [1, 2]);
+}

@@ -13,7 +13,7 @@ use svc_traces::Policy;
 
 use crate::cron::CronConfig;
 use crate::digest::{Digest, Hash};
-use crate::guards::{Guards, Origin};
+use crate::guards::{Basis, Guards};
 use crate::metrics::Meters;
 use crate::series::FlowMeters;
 use crate::shape::Shaper;
@@ -82,14 +82,14 @@ impl Definition {
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });
-        let origin = Origin { definition: digest_of(content_hash.as_deref(), &flow), unchanged };
+        let basis = Basis { definition: digest_of(content_hash.as_deref(), &flow), unchanged };
         let guards = Guards::build(
             row,
             &config,
             tools,
             references,
             previous.map(|previous| &previous.guards),
-            &origin,
+            &basis,
         )?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();

@@ -39,7 +39,7 @@ use deduplication::Deduplication;
 use expression::Validation;
 use origin::Origins;
 use rate::{Caller, Rate};
-pub(crate) use reuse::Origin;
+pub(crate) use reuse::Basis;
 use reuse::Reuse;
 
 /// One guard; in the order they are met.
@@ -91,7 +91,7 @@ pub(crate) struct Guards {
 
 impl Guards {
     /// Makes the guards of a channel ready. What they remember is taken over from `previous` where their own settings
-    /// are the same. `origin` tells whether an equal message would still be answered as before. Without `references`
+    /// are the same. `basis` tells whether an equal message would still be answered as before. Without `references`
     /// the credentials of `previous` are kept, for a channel whose config is the same.
     ///
     /// # Errors
@@ -102,7 +102,7 @@ impl Guards {
         tools: &Toolbox,
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
-        origin: &Origin,
+        basis: &Basis,
     ) -> Result<Self, String> {
         let name = row.content.name.as_str();
         let rate_limit = config.rate_limit.as_ref().map(|block| {
@@ -133,7 +133,7 @@ impl Guards {
             }),
             reuse: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
                 let before = previous.and_then(|previous| previous.reuse.as_ref());
-                Reuse::build(name, block, personal(config), origin, tools, before)
+                Reuse::build(name, block, personal(config), basis, tools, before)
             }),
             permits: config
                 .backpressure

@@ -15,7 +15,7 @@ use crate::digest::{self, Digest};
 use crate::toolbox::Toolbox;
 
 /// What answers that were kept are answers of.
-pub(crate) struct Origin {
+pub(crate) struct Basis {
     /// Tells the channel and its workflow from what they were and will be, in every process.
     pub(crate) definition: Digest,
     /// Whether they are what they were when this process built them last.
@@ -48,7 +48,7 @@ impl Reuse {
         channel: &str,
         block: &config::Cache,
         personal: Option<&str>,
-        origin: &Origin,
+        basis: &Basis,
         tools: &Toolbox,
         previous: Option<&Self>,
     ) -> Self {
@@ -56,13 +56,13 @@ impl Reuse {
             slog::warn!(tools.log, "cached answers are shared by callers the workflow can tell apart";
                 "channel" => channel, "setting" => setting);
         }
-        let previous = previous.filter(|_| origin.unchanged);
+        let previous = previous.filter(|_| basis.unchanged);
         Self {
             keys: KeyMaker::new(channel, block.cache_key_fields.as_deref()),
             ttl_secs: block.ttl_secs,
             capacity: tools.memory_entries,
             shared: Shared::new(channel, block.connector.as_deref(), "answers", tools),
-            prefix: format!("cache:{channel}:{}:", digest::hex(origin.definition)),
+            prefix: format!("cache:{channel}:{}:", digest::hex(basis.definition)),
             answers: previous.map(|previous| Arc::clone(&previous.answers)).unwrap_or_default(),
         }
     }

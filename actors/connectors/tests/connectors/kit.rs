@@ -1,6 +1,6 @@
 //! Connectors over an SQLite file, and an engine that calls them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -16,10 +16,11 @@ use svc_engine::{Engine, Flow, Material, Message, RunOptions, RunOutcome, TaskEr
 use svc_model::WorkflowChecks as _;
 use svc_model::{ConnectorContent, Status, Timestamp, Workflow, WorkflowContent};
 use svc_outbound::{Outbound, Trust};
-use svc_secrets::{Environment, Keyring, Readings};
+use svc_secrets::{Environment, Keyring, Reading, Readings, Reference, Source};
 use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
 use svc_testkit::upstream::Upstream;
 use svc_tokens::{TokenMetrics, Tokens};
+use tokio::sync::oneshot;
 
 /// How long a test waits for a state before it fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,11 +30,32 @@ pub(crate) const DECLARED: &str = "swordfish-declared";
 
 type Variables = Arc<Mutex<BTreeMap<String, String>>>;
 
+/// What the next reading of secrets waits for before it says what it has read.
+type Hold = Arc<Mutex<Option<oneshot::Receiver<()>>>>;
+
+struct Held<F> {
+    of: Environment<F>,
+    next: Hold,
+}
+
+impl<F: Fn(&str) -> Option<String> + Send + Sync> Source for Held<F> {
+    fn read(&self, wanted: BTreeSet<Reference>) -> Reading {
+        let (read, held) = (self.of.read(wanted), self.next.lock().unwrap().take());
+        Box::pin(async move {
+            if let Some(held) = held {
+                held.await.unwrap();
+            }
+            read.await
+        })
+    }
+}
+
 /// What a test plays with.
 pub(crate) struct World {
     pub(crate) tree: Tree,
     pub(crate) connectors: Connectors,
     pub(crate) variables: Variables,
+    hold: Hold,
     store: Store,
     engine: Engine,
     metrics: Registry,
@@ -78,6 +100,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
         let variables = Variables::default();
         let looked_up = Arc::clone(&variables);
+        let hold = Hold::default();
         let lookup = move |name: &str| looked_up.lock().unwrap().get(name).cloned();
         let outbound = Outbound::new(&Trust::Only(setup.authority)).unwrap();
         let shared = Arc::clone(&io);
@@ -95,7 +118,10 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
         let settings = Settings {
             store: store.clone(),
             needs: "store".to_owned(),
-            secrets: Keyring::new(Arc::new(Environment(lookup.clone())), BTreeMap::new()),
+            secrets: Keyring::new(
+                Arc::new(Held { of: Environment(lookup.clone()), next: Arc::clone(&hold) }),
+                BTreeMap::new(),
+            ),
             environment: Arc::new(lookup),
             outbound,
             tokens: tokens.await.unwrap(),
@@ -119,7 +145,8 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
         };
         let declared = Engine::builder().secrets([("partner", json!(DECLARED))]);
         let engine = svc_connectors::register(declared, &connectors, calls).build();
-        let world = World { tree: tree.clone(), connectors, variables, store, engine, metrics: registry };
+        let world =
+            World { tree: tree.clone(), connectors, variables, hold, store, engine, metrics: registry };
         tokio::time::timeout(setup.patience.unwrap_or(PATIENCE), test(&world)).await.unwrap();
         tree.shutdown(Duration::from_secs(5)).await;
         arbiter.stop();
@@ -141,6 +168,20 @@ pub(crate) fn mutation() -> Mutation {
 }
 
 impl World {
+    /// Lets the next reading of secrets say what it has read when the answer is used, and not before.
+    pub(crate) fn hold_reading(&self) -> oneshot::Sender<()> {
+        let (release, held) = oneshot::channel();
+        *self.hold.lock().unwrap() = Some(held);
+        release
+    }
+
+    /// Waits until a reading is held.
+    pub(crate) async fn reading_is_held(&self) {
+        while self.hold.lock().unwrap().is_some() {
+            tokio::task::yield_now().await;
+        }
+    }
+
     /// Stores an http connector as `c`, or changes it, and loads it.
     pub(crate) async fn connect(&self, config: Value) {
         self.put("c", "http", true, config).await;

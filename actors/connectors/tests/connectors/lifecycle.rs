@@ -70,6 +70,50 @@ fn what_is_written_again_as_it_was_begins_anew() {
 }
 
 #[test]
+fn a_reload_that_was_overtaken_takes_nothing_back() {
+    run(async |world| {
+        let upstream = answering("1");
+        let rotate = |value: &str| world.variables.lock().unwrap().insert("KEY".into(), value.into());
+        let shown = async || {
+            world.call(json!({})).await;
+            upstream.requests().pop().unwrap().header("k").map(str::to_owned)
+        };
+        rotate("one");
+        world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
+        let release = world.hold_reading();
+        let later = async {
+            world.reading_is_held().await;
+            rotate("two");
+            world.connectors.reload(Scope::All).await.unwrap();
+            assert_eq!(shown().await.as_deref(), Some("two"));
+            release.send(()).unwrap();
+        };
+        let (first, ()) = join(world.connectors.reload(Scope::All), later).await;
+        first.unwrap();
+        assert_eq!(shown().await.as_deref(), Some("two"));
+    });
+}
+
+#[test]
+fn a_connector_that_is_gone_does_not_come_back_with_a_reload_that_was_overtaken() {
+    run(async |world| {
+        let upstream = answering("1");
+        world.variables.lock().unwrap().insert("KEY".into(), "one".into());
+        world.connect(at(&upstream, json!({"headers": {"k": "env://KEY"}}))).await;
+        let release = world.hold_reading();
+        let later = async {
+            world.reading_is_held().await;
+            world.remove("c").await;
+            release.send(()).unwrap();
+        };
+        let (first, ()) = join(world.connectors.reload(Scope::All), later).await;
+        first.unwrap();
+        assert!(world.connectors.status("c").is_none());
+        world.become_actors(&[]).await;
+    });
+}
+
+#[test]
 fn a_connector_that_fails_to_load_leaves_the_others_and_heals_with_a_reload() {
     run(async |world| {
         let upstream = answering("1");
