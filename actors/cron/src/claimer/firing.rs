@@ -42,7 +42,9 @@ impl Attempt {
                 abort.abort();
                 Over::Lost(Some(lost))
             }
-            fired = &mut run => Over::Ended(fired),
+            fired = &mut run => {
+                if lease.is_over() { Over::Lost(Some(Lost::Fenced)) } else { Over::Ended(fired) }
+            }
             () = self.runs.ending() => {
                 abort.abort();
                 match timeout(LET_GO, run).await {

@@ -1,5 +1,6 @@
 //! A claim held for as long as its run takes.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use slog::warn;
@@ -47,27 +48,39 @@ pub(super) struct Lease<'d> {
     desk: &'d Desk,
     key: &'d ClaimKey,
     slot: Option<&'d HeldSlot>,
-    beats: Beats,
+    beats: Mutex<Beats>,
 }
 
 impl<'d> Lease<'d> {
     /// `begun` is when the start of the run was sent, which is the first renewal.
     pub(super) fn new(desk: &'d Desk, key: &'d ClaimKey, slot: Option<&'d HeldSlot>, begun: Instant) -> Self {
         let beats = Beats::new(desk.settings.lease, desk.settings.heartbeat, begun);
-        Self { desk, key, slot, beats }
+        Self { desk, key, slot, beats: Mutex::new(beats) }
+    }
+
+    /// Whether it is lost by now, whatever timers have told of it: those of a process that was stopped are late.
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.beats().end()
+    }
+
+    fn beats(&self) -> MutexGuard<'_, Beats> {
+        self.beats.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Renews it, at once and then at every beat, until it is lost. One renewal is under way at a time; one that fails
     /// is tried again at the next beat.
-    pub(super) async fn hold(mut self) -> Lost {
+    pub(super) async fn hold(&self) -> Lost {
         loop {
-            let sent = Instant::now();
-            if sent >= self.beats.end() {
+            let (sent, mut beats) = (Instant::now(), *self.beats());
+            if self.is_over() {
                 return Lost::Fenced;
             }
             let renewal = self.desk.ledger.renew(self.key, self.slot, self.desk.settings.lease);
-            match timeout_at(self.beats.end(), renewal).await {
-                Ok(Ok(true)) => self.beats.renewed = sent,
+            match timeout_at(beats.end(), renewal).await {
+                Ok(Ok(true)) => {
+                    beats.renewed = sent;
+                    *self.beats() = beats;
+                }
                 Ok(Ok(false)) => return Lost::Taken,
                 Ok(Err(error)) => {
                     self.desk.metrics.renewal_failures.inc();
@@ -79,7 +92,7 @@ impl<'d> Lease<'d> {
                     return Lost::Fenced;
                 }
             }
-            sleep_until(self.beats.next(sent)).await;
+            sleep_until(beats.next(sent)).await;
         }
     }
 }
