@@ -58,25 +58,55 @@ fn an_unregistered_path_is_guarded_and_the_probes_are_open() {
     assert!(admin.get("actors").is_some() && admin.get("channels").is_some(), "{admin}");
 }
 
+/// The series of refused credentials with this reason.
+fn refused(client: &mut svc_testkit::http::Client, reason: &str) -> f64 {
+    let page = client.send("GET", "/metrics", &[("x-api-key", KEY)], b"").unwrap().text();
+    let series = format!("svc_admin_auth_failures_total{{reason=\"{reason}\"}} ");
+    page.lines().find_map(|line| line.strip_prefix(&series)).map_or(0.0, |value| value.parse().unwrap())
+}
+
 #[test]
-fn a_client_that_keeps_failing_is_locked_out_for_a_while() {
+fn wrong_keys_at_open_paths_keep_no_operator_out() {
     let server = guarded();
     let mut client = server.client();
-    for _ in 0..5 {
-        let refused = client.send("GET", BASE, &[("x-api-key", "wrong")], b"").unwrap();
-        assert_eq!(error(&refused, 401, "UNAUTHORIZED")["message"], "Invalid API key");
+    for _ in 0..20 {
+        assert_eq!(client.send("GET", "/health", &[("x-api-key", "wrong")], b"").unwrap().status, 200);
+        let operator = client.send("GET", BASE, &[("x-api-key", KEY)], b"").unwrap();
+        assert_eq!(operator.status, 200, "a valid key is never refused");
+        for _ in 0..5 {
+            let guess = client.send("GET", BASE, &[("x-api-key", "wrong")], b"").unwrap();
+            assert_eq!(error(&guess, 401, "UNAUTHORIZED")["message"], "Invalid API key");
+        }
     }
-    let locked = client.send("GET", BASE, &[("x-api-key", KEY)], b"").unwrap();
-    assert_eq!(error(&locked, 401, "UNAUTHORIZED")["message"], "Invalid API key", "even the right key waits");
-    let open = svc_testkit::server::wait_until(std::time::Duration::from_secs(10), || {
-        Ok(client.send("GET", BASE, &[("x-api-key", KEY)], b"")?.status == 200)
-    });
-    assert!(open.unwrap(), "the lockout ends");
-    let created = client.send(
-        "POST",
-        BASE,
-        &[("x-api-key", KEY), ("content-type", "application/json")],
-        json!(echo_workflow("w")).to_string().as_bytes(),
-    );
-    assert_eq!(created.unwrap().status, 201);
+}
+
+#[test]
+fn guesses_of_a_read_only_key_holder_are_counted_as_locked_out() {
+    let server = guarded();
+    let mut client = server.client();
+    let mut answers = Vec::new();
+    for _ in 0..50 {
+        let guess = client.send("GET", BASE, &[("x-api-key", "wrong")], b"").unwrap();
+        answers.push((guess.status, error(&guess, 401, "UNAUTHORIZED")["message"].clone()));
+        assert_eq!(client.send("GET", BASE, &[("x-api-key", READ)], b"").unwrap().status, 200);
+    }
+    answers.dedup();
+    assert_eq!(answers, [(401, json!("Invalid API key"))], "locked out and wrong look alike");
+    let created = [("x-api-key", KEY), ("content-type", "application/json")];
+    let created = client.send("POST", BASE, &created, json!(echo_workflow("w")).to_string().as_bytes());
+    assert_eq!(created.unwrap().status, 201, "the right key does not wait");
+    assert!(refused(&mut client, "locked_out") > 0.0);
+}
+
+#[test]
+fn forwarded_headers_without_trusted_proxies_are_noted_in_health() {
+    let server = guarded();
+    let mut client = server.client();
+    let notes = |client: &mut svc_testkit::http::Client, headers: &[(&str, &str)]| {
+        client.send("GET", "/health", headers, b"").unwrap().json()["notes"].clone()
+    };
+    assert_eq!(notes(&mut client, &[("x-api-key", KEY)]), json!([]));
+    assert_eq!(notes(&mut client, &[("x-forwarded-for", "192.0.2.9")]), json!(null), "for operators alone");
+    let noted = notes(&mut client, &[("x-api-key", KEY)]);
+    assert!(noted[0].as_str().is_some_and(|note| note.contains("rate_limit.trusted_proxies")), "{noted}");
 }

@@ -43,7 +43,6 @@ pub(super) async fn read(
     id: Path<String>,
     reader: TraceReader,
 ) -> Result<HttpResponse, Error> {
-    reader.refuse_locked_out(&state)?;
     let (traces, unknown) =
         (state.store.traces(), || ServiceError::not_found(format!("trace '{id}' does not exist")));
     let access = traces.access(&id).await?.ok_or_else(unknown)?;

@@ -137,34 +137,30 @@ impl AdminAuth {
         if !self.enabled {
             return Ok(Principal::anonymous());
         }
-        let now = Instant::now();
         let key = self.presented(headers)?;
-        if self.lockout.is_locked(client, now) {
-            return Err(Refusal::invalid_key(Reason::LockedOut));
-        }
-        let Some(access) = self.find(key) else {
-            self.lockout.failed(client, now);
-            return Err(Refusal::invalid_key(Reason::InvalidKey));
-        };
-        self.lockout.succeeded(client);
-        if access == Access::ReadOnly && method != Method::GET && method != Method::HEAD {
-            let error = ServiceError::forbidden("This API key is read-only");
-            return Err(Refusal { reason: Reason::ReadOnlyWrite, error });
+        // Compared before anything is counted: guesses from behind a shared address keep no operator out.
+        match self.find(key) {
+            None => return Err(Refusal::invalid_key(self.count_failure(client))),
+            // A key that may only read must not buy its holder further guesses.
+            Some(Access::Full) => self.lockout.clear(client),
+            Some(Access::ReadOnly) if method != Method::GET && method != Method::HEAD => {
+                let error = ServiceError::forbidden("This API key is read-only");
+                return Err(Refusal { reason: Reason::ReadOnlyWrite, error });
+            }
+            Some(Access::ReadOnly) => {}
         }
         Ok(Principal::of_key(key))
     }
 
-    /// Refuses a client that has to wait the read of any trace, before one is looked up for it.
-    pub(crate) fn refuse_locked_out(&self, client: IpAddr) -> Result<(), Refusal> {
-        if self.lockout.is_locked(client, Instant::now()) {
-            return Err(Refusal::trace(Reason::LockedOut));
-        }
-        Ok(())
+    /// Counts a failure of this client and returns the reason it goes by.
+    fn count_failure(&self, client: IpAddr) -> Reason {
+        let counted = self.lockout.record_failure(client, Instant::now());
+        if counted { Reason::InvalidKey } else { Reason::LockedOut }
     }
 
     /// Decides over the read of one trace: whoever presents the token with that SHA-256, or an admin credential. `None`
-    /// for a trace without a token, which is open where no key is asked for. A good token does not clear the client's
-    /// failures: anyone who may submit something obtains one.
+    /// for a trace without a token, which is open where no key is asked for. A good token is never refused and does not
+    /// clear the client's failures: anyone who may submit something obtains one.
     pub(crate) fn authorize_trace(
         &self,
         headers: &HeaderMap,
@@ -173,7 +169,6 @@ impl AdminAuth {
         token_hash: Option<&str>,
     ) -> Result<(), Refusal> {
         let Some(hash) = token_hash else { return self.authorize(&Method::GET, headers, client).map(drop) };
-        self.refuse_locked_out(client)?;
         if token.is_some_and(|token| {
             bool::from(hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()))
         }) {
@@ -188,8 +183,7 @@ impl AdminAuth {
         if token.is_none() {
             return Err(Refusal::trace(Reason::MissingOrMalformed));
         }
-        self.lockout.failed(client, Instant::now());
-        Err(Refusal::trace(Reason::InvalidKey))
+        Err(Refusal::trace(self.count_failure(client)))
     }
 
     /// Who reads an open endpoint, when a credential came along. A wrong one counts as it does anywhere else.
@@ -311,12 +305,29 @@ mod tests {
     }
 
     #[test]
-    fn five_wrong_keys_lock_the_right_one_out_too() {
+    fn valid_keys_pass_during_a_lock_out_and_wrong_ones_count_as_locked_out() {
         let auth = auth("Authorization");
         for _ in 0..5 {
             assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
         }
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "full")]), Err((Reason::LockedOut, 401)));
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::LockedOut, 401)));
+        assert!(ask(&auth, Method::GET, &[("x-api-key", "reader")]).is_ok());
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::LockedOut, 401)));
+        assert!(ask(&auth, Method::GET, &[("x-api-key", "full")]).is_ok());
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
+    }
+
+    #[test]
+    fn read_only_key_does_not_clear_the_failures_of_its_holder() {
+        let auth = auth("Authorization");
+        let mut reasons = Vec::new();
+        for _ in 0..8 {
+            reasons.extend(ask(&auth, Method::GET, &[("x-api-key", "no")]).err());
+            assert!(ask(&auth, Method::GET, &[("x-api-key", "reader")]).is_ok());
+            assert!(ask(&auth, Method::POST, &[("x-api-key", "reader")]).is_err());
+        }
+        let expected = [vec![(Reason::InvalidKey, 401); 5], vec![(Reason::LockedOut, 401); 3]].concat();
+        assert_eq!(reasons, expected);
     }
 
     fn read_trace(
@@ -351,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_tokens_and_wrong_keys_share_one_budget_which_a_good_token_does_not_clear() {
+    fn wrong_tokens_and_wrong_keys_share_one_count_that_a_good_token_does_not_clear() {
         let auth = auth("Authorization");
         for _ in 0..2 {
             assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(Reason::InvalidKey));
@@ -359,8 +370,10 @@ mod tests {
             assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), None);
         }
         assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
-        assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), Some(Reason::LockedOut));
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "full")]), Err((Reason::LockedOut, 401)));
+        assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(Reason::LockedOut));
+        assert_eq!(read_trace(&auth, Some("no"), None, Some("t")), Some(Reason::LockedOut));
+        assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), None, "a valid token is never refused");
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::LockedOut, 401)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Who is calling, when proxies stand in between.
 
 use std::net::{IpAddr, Ipv6Addr};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue, X_FORWARDED_FOR};
 
@@ -10,12 +11,30 @@ const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
 
 /// The networks whose word about the client's address is taken.
 #[derive(Debug, Default)]
-pub struct TrustedProxies(Vec<Network>);
+pub struct TrustedProxies {
+    networks: Vec<Network>,
+    /// Forwarded headers came although no proxy is trusted.
+    ignored: AtomicBool,
+}
 
 impl TrustedProxies {
     /// Trusts these networks and nobody else.
     pub fn new(networks: &[Network]) -> Self {
-        Self(networks.to_vec())
+        Self { networks: networks.to_vec(), ignored: AtomicBool::new(false) }
+    }
+
+    /// Returns `true` once: for the first request with forwarded headers where no proxy is trusted. Every client behind
+    /// a proxy then has the address of the proxy, to rate limits, lock-outs and logs.
+    pub(crate) fn notice_ignored(&self, headers: &HeaderMap) -> bool {
+        self.networks.is_empty()
+            && !self.has_ignored()
+            && (headers.contains_key(X_FORWARDED_FOR) || headers.contains_key(X_REAL_IP))
+            && !self.ignored.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns `true` when forwarded headers came and no proxy is trusted.
+    pub(crate) fn has_ignored(&self) -> bool {
+        self.ignored.load(Ordering::Relaxed)
     }
 
     /// The client's address: the peer, unless the peer is trusted; then the rightmost hop of `X-Forwarded-For` that is
@@ -48,7 +67,7 @@ impl TrustedProxies {
     }
 
     fn trust(&self, address: IpAddr) -> bool {
-        self.0.iter().any(|network| network.contains(address))
+        self.networks.iter().any(|network| network.contains(address))
     }
 }
 
@@ -106,6 +125,18 @@ mod tests {
         assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6, caf\u{e9}, 10.0.0.2"], None), "10.0.0.2");
         assert_eq!(client(&trusted, "10.0.0.1", &["6.6.6.6", "_hidden", "10.0.0.2"], None), "10.0.0.2");
         assert_eq!(client(&trusted, "10.0.0.1", &["1.1.1.1, , 10.0.0.2"], None), "1.1.1.1");
+    }
+
+    #[test]
+    fn forwarded_headers_without_trusted_proxies_are_noticed_once() {
+        let (mut headers, plain) = (HeaderMap::new(), HeaderMap::new());
+        headers.insert(X_FORWARDED_FOR, HeaderValue::from_static("1.1.1.1"));
+        let trusting = TrustedProxies::new(&["10.0.0.0/8".parse().unwrap()]);
+        assert!(!trusting.notice_ignored(&headers) && !trusting.has_ignored());
+        let trusting_none = TrustedProxies::new(&[]);
+        assert!(!trusting_none.notice_ignored(&plain) && !trusting_none.has_ignored());
+        assert!(trusting_none.notice_ignored(&headers));
+        assert!(!trusting_none.notice_ignored(&headers) && trusting_none.has_ignored());
     }
 
     #[test]

@@ -22,7 +22,7 @@ use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::{HttpMessage, HttpResponse, web};
 use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
-use slog::{debug, error, info};
+use slog::{debug, error, info, warn};
 use svc_model::{Code, ServiceError};
 use svc_registry::DATA_PREFIX;
 use tokio::time::Instant;
@@ -142,6 +142,10 @@ impl Exchange {
         let peer =
             request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
         let client_ip = state.proxies.client(peer, headers);
+        if state.proxies.notice_ignored(headers) {
+            warn!(state.log, "forwarded headers are ignored, because no proxy is trusted; all clients of a proxy \
+                share its address"; "peer" => %peer, "remedy" => "set rate_limit.trusted_proxies");
+        }
         Self {
             state: state.clone(),
             id: RequestId::of(headers),

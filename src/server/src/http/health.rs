@@ -111,7 +111,17 @@ fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String,
         details.insert("cron".into(), schedules(&cron.health()));
     }
     details.insert("actors".into(), actors(tree));
+    details.insert("notes".into(), notes(state));
     details
+}
+
+/// Returns hints for the operator about what works and was hardly meant so.
+fn notes(state: &AppState) -> Value {
+    let proxies = state.proxies.has_ignored().then_some(
+        "forwarded headers were seen and ignored: rate_limit.trusted_proxies is empty, so all clients of a proxy \
+         share its address",
+    );
+    proxies.into_iter().collect()
 }
 
 /// The enabled connectors that could not be loaded, and why.

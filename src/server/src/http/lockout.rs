@@ -1,7 +1,10 @@
-//! Slows down guessing: repeated failures of one client address lock it out for a growing while.
+//! Tells guessing from mistakes: repeated failures of one client address lock it out for a growing while.
+//!
+//! A lock-out never refuses a valid key; it is how failures are counted. A version 6 network of 64 bits counts as one
+//! address, because whoever has one of its addresses has all of them.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -28,14 +31,13 @@ struct Record {
 pub(crate) struct Lockout(Mutex<HashMap<IpAddr, Record>>);
 
 impl Lockout {
-    /// Whether this client has to wait.
-    pub(crate) fn is_locked(&self, client: IpAddr, now: Instant) -> bool {
-        self.records().get(&client).is_some_and(|record| now < record.until)
-    }
-
-    /// Counts a failure.
-    pub(crate) fn failed(&self, client: IpAddr, now: Instant) {
+    /// Counts a failure of this client and returns `true`, unless it is locked out: then nothing is counted.
+    pub(crate) fn record_failure(&self, client: IpAddr, now: Instant) -> bool {
+        let client = network(client);
         let mut records = self.records();
+        if records.get(&client).is_some_and(|record| now < record.until) {
+            return false;
+        }
         if records.len() >= TRACKED && !records.contains_key(&client) {
             make_room(&mut records, now);
         }
@@ -46,15 +48,24 @@ impl Lockout {
         record.failures += 1;
         record.last = now;
         record.until = now + delay(record.failures);
+        true
     }
 
-    /// Forgets what was counted.
-    pub(crate) fn succeeded(&self, client: IpAddr) {
-        self.records().remove(&client);
+    /// Forgets the failures of this client.
+    pub(crate) fn clear(&self, client: IpAddr) {
+        self.records().remove(&network(client));
     }
 
     fn records(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Record>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns what failures are counted by: an address of version 4, the first 64 bits of one of version 6.
+fn network(client: IpAddr) -> IpAddr {
+    match client.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
     }
 }
 
@@ -94,21 +105,41 @@ mod tests {
     #[test]
     fn a_success_or_a_quiet_while_clears_the_record() {
         let (lockout, start) = (Lockout::default(), Instant::now());
-        (0..5).for_each(|_| lockout.failed(CLIENT, start));
-        assert!(lockout.is_locked(CLIENT, start));
-        assert!(!lockout.is_locked(CLIENT, start + FIRST));
-        lockout.failed(CLIENT, start + FORGOTTEN);
-        assert!(!lockout.is_locked(CLIENT, start + FORGOTTEN));
-        (0..5).for_each(|_| lockout.failed(CLIENT, start + FORGOTTEN));
-        lockout.succeeded(CLIENT);
-        assert!(!lockout.is_locked(CLIENT, start + FORGOTTEN));
+        fail_five_times(&lockout, CLIENT, start);
+        assert!(!lockout.record_failure(CLIENT, start), "the client is locked out");
+        let later = start + FIRST + FORGOTTEN;
+        assert!(lockout.record_failure(CLIENT, later));
+        assert!(lockout.record_failure(CLIENT, later), "the count began afresh");
+        lockout.clear(CLIENT);
+        fail_five_times(&lockout, CLIENT, later);
+        lockout.clear(CLIENT);
+        assert!(lockout.record_failure(CLIENT, later));
+    }
+
+    fn fail_five_times(lockout: &Lockout, client: IpAddr, now: Instant) {
+        assert!((0..5).all(|_| lockout.record_failure(client, now)));
+    }
+
+    #[test]
+    fn addresses_of_one_version_6_network_count_together() {
+        let (lockout, start) = (Lockout::default(), Instant::now());
+        let address = |text: &str| text.parse::<IpAddr>().unwrap();
+        for host in 1..=5 {
+            assert!(lockout.record_failure(address(&format!("2001:db8:0:1::{host}")), start));
+        }
+        assert!(!lockout.record_failure(address("2001:db8:0:1:ffff::1"), start));
+        assert!(lockout.record_failure(address("2001:db8:0:2::1"), start), "another network");
+        fail_five_times(&lockout, address("::ffff:192.0.2.1"), start);
+        assert!(!lockout.record_failure(address("192.0.2.1"), start));
+        assert!(lockout.record_failure(address("::ffff:192.0.2.2"), start), "version 4 counts by address");
     }
 
     #[test]
     fn at_most_ten_thousand_clients_are_remembered() {
         let (lockout, start) = (Lockout::default(), Instant::now());
         for n in 0..=TRACKED as u32 {
-            lockout.failed(IpAddr::V4(Ipv4Addr::from_bits(n)), start + Duration::from_micros(n.into()));
+            let client = IpAddr::V4(Ipv4Addr::from_bits(n));
+            assert!(lockout.record_failure(client, start + Duration::from_micros(n.into())));
         }
         assert_eq!(lockout.records().len(), TRACKED);
         assert!(!lockout.records().contains_key(&IpAddr::V4(Ipv4Addr::from_bits(0))));

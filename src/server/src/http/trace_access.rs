@@ -11,7 +11,6 @@ use actix_web::{FromRequest, HttpRequest};
 use serde_json::Value;
 use svc_model::ServiceError;
 
-use super::auth::Refusal;
 use super::{Error, RequestContext, query};
 use crate::state::AppState;
 
@@ -28,14 +27,6 @@ pub(crate) struct TraceReader {
 }
 
 impl TraceReader {
-    /// Refuses a client that has to wait after wrong guesses, before the database is asked.
-    ///
-    /// # Errors
-    /// 401, counted and logged.
-    pub(crate) fn refuse_locked_out(&self, state: &AppState) -> Result<(), ServiceError> {
-        self.decided(state, state.auth.refuse_locked_out(self.context.client_ip))
-    }
-
     /// Lets the request read a trace whose token has this SHA-256 in hexadecimal digits; `None` for a trace that has no
     /// token, which only operators read.
     ///
@@ -44,10 +35,6 @@ impl TraceReader {
     pub(crate) fn admit(&self, state: &AppState, token_hash: Option<&str>) -> Result<(), ServiceError> {
         let client = self.context.client_ip;
         let decided = state.auth.authorize_trace(&self.headers, client, self.token.as_deref(), token_hash);
-        self.decided(state, decided)
-    }
-
-    fn decided(&self, state: &AppState, decided: Result<(), Refusal>) -> Result<(), ServiceError> {
         decided.map_err(|refusal| {
             state.count_refusal(refusal.reason, self.context.client_ip, &self.context.id);
             refusal.error
