@@ -1,5 +1,5 @@
 //! More work than is done: clients that wait for each answer are slowed down; what is several times more than fits is
-//! refused at once, in bounded memory, and over when the load is.
+//! refused, in bounded memory and at a bounded rate, and over when the load is.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use crate::support::{channel, launch};
 
 const CLIENTS: usize = 64;
 /// Refusals after which the load has been seen.
-const SHED: usize = 10_000;
+const SHED: usize = 1_500;
 
 /// A workflow that keeps a thread busy for some milliseconds.
 fn busy(server: &Server, config: serde_json::Value) {

@@ -41,7 +41,7 @@ pub use definition::Definition;
 pub use fire::{FireEnd, Fired, Firing};
 pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
-pub use request::{DataRequest, Delivery, Ingress};
+pub use request::{DataRequest, Delivery, Ingress, Reservation};
 pub use settings::Settings;
 pub use shape::remove_control;
 pub use toolbox::Toolbox;

@@ -1,5 +1,9 @@
 //! What an ingress hands to a channel, already parsed, nothing decided yet.
 
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
@@ -24,6 +28,24 @@ pub enum Delivery {
     Sync,
     /// That the message was accepted; it is run later.
     Async,
+}
+
+/// What an ingress has reserved for a message, such as bytes of memory. Held until the message is answered or in the
+/// queue, even when its caller hangs up; given back when the last clone is dropped.
+#[derive(Clone)]
+pub struct Reservation(#[expect(dead_code, reason = "held for its drop")] Arc<dyn Any + Send + Sync>);
+
+impl Reservation {
+    /// Keeps `reserved` for the life of a message.
+    pub fn new(reserved: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(reserved))
+    }
+}
+
+impl fmt::Debug for Reservation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Reservation")
+    }
 }
 
 /// One message for a channel.
@@ -53,6 +75,8 @@ pub struct DataRequest {
     pub request_id: String,
     /// The caller asked for a profile of the run.
     pub profile: bool,
+    /// What the message holds while it is served.
+    pub reservation: Option<Reservation>,
 }
 
 impl DataRequest {
@@ -71,6 +95,7 @@ impl DataRequest {
             forwarded: false,
             request_id: String::new(),
             profile: false,
+            reservation: None,
         }
     }
 

@@ -16,6 +16,7 @@ impl Definition {
         let mut tally = Tally::start(&self.meters);
         let request_id = std::mem::take(&mut request.request_id);
         let delivery = request.delivery;
+        let _held_until_answered = request.reservation.take();
         let admitted = match self.admit(request).await {
             Ok(admitted) => admitted,
             Err(Stop::Answered(answer)) => {

@@ -214,11 +214,11 @@ impl Traces {
     pub async fn submit(&self, job: Job) -> Result<Accepted, SubmitError> {
         let Shared { waiting, traces, settings, .. } = &*self.shared;
         // A place before the work of writing the job down: refusals have to be cheap.
-        let mut slot = waiting.slots.place().map_err(|shed| self.refuse(&job, shed))?;
+        let mut slot = waiting.slots.place().map_err(|shed| self.refuse(shed))?;
         let input = input::write(&job, 0).map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
         })?;
-        slot.weigh(input.len()).map_err(|shed| self.refuse(&job, shed))?;
+        slot.weigh(input.len()).map_err(|shed| self.refuse(shed))?;
         let token = token::make().map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::InternalError).with_internal(error))
         })?;
@@ -268,10 +268,10 @@ impl Traces {
         Err(failed)
     }
 
-    /// What a refused caller is told; the row of it is written behind the answer, if there is room for that.
-    fn refuse(&self, job: &Job, shed: Shed) -> SubmitError {
-        let Shared { metrics, lanes, .. } = &*self.shared;
-        let error = match shed {
+    /// Counts a refusal and returns what its caller is told. It leaves no row.
+    fn refuse(&self, shed: Shed) -> SubmitError {
+        let metrics = &self.shared.metrics;
+        SubmitError::Shed(match shed {
             Shed::Full => {
                 metrics.rejected("full");
                 ServiceError::at_capacity("The queue is full")
@@ -281,16 +281,7 @@ impl Traces {
                 ServiceError::at_capacity("The queue holds too much")
             }
             Shed::Closed => ServiceError::unavailable("The queue is closed"),
-        };
-        let row = NewTrace {
-            channel_id: job.channel_id.clone(),
-            error_message: Some(error.message().to_owned()),
-            ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Failed)
-        };
-        if !lanes.refused.try_put(row) {
-            metrics.dropped("overflow");
-        }
-        SubmitError::Shed(error)
+        })
     }
 }
 

@@ -29,6 +29,11 @@ pub(crate) fn measure(value: &Value, depth: usize, limit: usize) -> Result<usize
     scale.value(value, depth).map(|()| scale.bytes)
 }
 
+/// Returns the bytes a value takes: those of its text, and 32 for every value and key.
+pub fn value_bytes(value: &Value) -> usize {
+    measure(value, usize::MAX, usize::MAX).unwrap_or(usize::MAX)
+}
+
 /// As [`measure`], for a value in an arena, whose parts may be shared.
 pub(crate) fn check_arena(value: &DataValue<'_>, limit: usize) -> Result<(), Excess> {
     Scale { bytes: 0, limit }.arena_value(value, MAX_DEPTH)

@@ -39,7 +39,7 @@ pub use dependencies::{ConnectorUse, Dependencies, dependencies};
 pub use engine::{Engine, EngineBuilder, Limits};
 pub use error::{CompileError, ErrorCode, Failure, FailureKind, TaskError};
 pub use expression::{Expression, SecretUse};
-pub use extent::MAX_DEPTH;
+pub use extent::{MAX_DEPTH, value_bytes};
 pub use function::{CompileCx, Function, Material, Outcome, Task, TaskCx};
 pub use inputs::Inputs;
 pub use intake::{Intake, intake};

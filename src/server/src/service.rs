@@ -26,7 +26,8 @@ use tokio::time::{Instant, timeout};
 
 use crate::config::Config;
 use crate::http::{
-    self, AdminAuth, Cors, Extent, Metrics, Planes, RateLimits, TreeCollector, TrustedProxies,
+    self, AdminAuth, Cors, Extent, InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer, TreeCollector,
+    TrustedProxies,
 };
 use crate::io::Io;
 use crate::jobs;
@@ -139,6 +140,10 @@ impl Service {
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
         let (traced, succeeded) = (TraceMetrics::default(), JobMetrics::default());
         channels.register(metrics.registry_mut());
+        let in_flight = InFlightBytes::new(config.server.max_in_flight_bytes);
+        in_flight.register(metrics.registry_mut());
+        let pacer = RefusalPacer::new();
+        pacer.register(metrics.registry_mut());
         let rate_limits = RateLimits::new(&config.rate_limit, channels.clone());
         reloads.register(metrics.registry_mut());
         traced.register(metrics.registry_mut());
@@ -231,6 +236,8 @@ impl Service {
             metrics,
             lifecycle: Lifecycle::default(),
             workers: Workers::default(),
+            in_flight,
+            pacer,
             started_at: Instant::now(),
             log,
             io,

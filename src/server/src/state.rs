@@ -15,7 +15,10 @@ use svc_store::Store;
 use tokio::time::Instant;
 
 use crate::config::Config;
-use crate::http::{AdminAuth, Cors, Metrics, Planes, RateLimits, Reason, RequestId, TrustedProxies};
+use crate::http::{
+    AdminAuth, Cors, InFlightBytes, Metrics, Planes, RateLimits, Reason, RefusalPacer, RequestId,
+    TrustedProxies,
+};
 use crate::io::Io;
 use crate::lifecycle::Lifecycle;
 use crate::workers::Workers;
@@ -53,6 +56,8 @@ pub struct AppState {
     /// The root logger.
     pub log: Logger,
     pub(crate) workers: Workers,
+    pub(crate) in_flight: InFlightBytes,
+    pub(crate) pacer: RefusalPacer,
     pub(crate) cors: Cors,
     pub(crate) rate_limits: RateLimits,
     pub(crate) planes: Planes,

@@ -1,4 +1,4 @@
-//! The writer of traces behind the answer: the modes `async` and `batch`, and the rows of refused submissions.
+//! The writer of traces behind the answer: the modes `async` and `batch`.
 //!
 //! Owns the loops that write, not the lanes they write from: rows that wait survive a restart; what was being written
 //! when an instance crashed may be lost, which these modes permit. No messages. When it is ordered to end it writes
@@ -18,31 +18,26 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::metrics::TraceMetrics;
-use crate::settings::{Overflow, RecorderSettings};
+use crate::settings::RecorderSettings;
 
 pub(crate) use lane::{Lane, Rows};
 use lane::{Pace, Room};
 
-/// Refused submissions whose rows may wait; under a flood the others leave no row.
-const REFUSED: usize = 256;
 /// Bytes that may wait in each lane: 64 MiB.
 const MOST_BYTES: u32 = 64 << 20;
-/// How long such a row waits for others: it is to be seen soon, a flood is to be written in few batches.
-const REFUSED_FLUSH: Duration = Duration::from_millis(100);
 
 /// The lanes.
 #[derive(Debug)]
 pub(crate) struct Lanes {
     pub(crate) one_by_one: Lane,
     pub(crate) batched: Lane,
-    pub(crate) refused: Lane,
 }
 
 impl Lanes {
     pub(crate) fn new(settings: &RecorderSettings, metrics: &TraceMetrics) -> Self {
-        let lane = |rows, overflow, pace| {
-            let room = Room { rows, bytes: MOST_BYTES };
-            Lane::new(room, overflow, pace, metrics.persistence_depth.clone())
+        let lane = |pace| {
+            let room = Room { rows: settings.max_pending, bytes: MOST_BYTES };
+            Lane::new(room, settings.overflow, pace, metrics.persistence_depth.clone())
         };
         let one_by_one = Pace { batch: 1, flush: Duration::ZERO, writers: settings.async_workers.max(1) };
         let batched = Pace {
@@ -50,16 +45,11 @@ impl Lanes {
             flush: settings.batch_flush_interval,
             writers: settings.batch_workers.max(1),
         };
-        let refused = Pace { batch: REFUSED, flush: REFUSED_FLUSH, writers: 1 };
-        Self {
-            one_by_one: lane(settings.max_pending, settings.overflow, one_by_one),
-            batched: lane(settings.max_pending, settings.overflow, batched),
-            refused: lane(REFUSED, Overflow::Drop, refused),
-        }
+        Self { one_by_one: lane(one_by_one), batched: lane(batched) }
     }
 
     async fn write(&self, rows: &Rows, stop: &watch::Sender<bool>) {
-        let writers = [&self.one_by_one, &self.batched, &self.refused]
+        let writers = [&self.one_by_one, &self.batched]
             .into_iter()
             .flat_map(|lane| std::iter::repeat_n(lane, lane.pace.writers));
         join_all(writers.map(|lane| lane.write(rows, stop.subscribe()))).await;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use svc_model::{Code, ServiceError};
 use tokio::time::timeout;
 
-use super::Error;
+use super::{BytesPermit, Error};
 use crate::state::AppState;
 
 /// How long a sender may be silent in the middle of a body before the request is given up.
@@ -31,30 +31,39 @@ impl FromRequest for JsonBody {
         Box::pin(async move {
             let state = request.app_data::<Data<AppState>>();
             let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
-            let bytes = read(request.headers(), &mut payload, limit).await?;
+            let mut permit = state.map(|state| state.in_flight.permit());
+            let bytes = read(request.headers(), &mut payload, limit, permit.as_mut()).await?;
             require_json(request.headers())?;
             Ok(Self(parse(&bytes)?))
         })
     }
 }
 
-/// The whole body; 413 as soon as it is known to be larger than `limit` bytes, 400 when its sender falls silent.
+/// Reads the whole body into memory, counted by `permit` as it arrives.
+///
+/// # Errors
+/// 413 as soon as it is known to be larger than `limit` bytes, 400 when its sender falls silent, 503 when the process
+/// holds too many bytes.
 pub(crate) async fn read(
     headers: &HeaderMap,
     payload: &mut Payload,
     limit: usize,
+    mut permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
     if announced(headers).is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
     // Small bodies arrive as one chunk, which is handed on as it is.
     let Some(mut body) = chunk(payload, SILENCE).await? else { return Ok(Bytes::new()) };
+    let mut count = |bytes: usize| permit.as_mut().map_or(Ok(()), |permit| permit.grow(bytes));
+    count(body.len())?;
     let mut joined: Option<BytesMut> = None;
     loop {
         if joined.as_ref().map_or(body.len(), BytesMut::len) > limit {
             return Err(too_large(limit));
         }
         let Some(more) = chunk(payload, SILENCE).await? else { break };
+        count(more.len())?;
         joined.get_or_insert_with(|| BytesMut::from(std::mem::take(&mut body))).extend_from_slice(&more);
     }
     Ok(joined.map_or(body, BytesMut::freeze))

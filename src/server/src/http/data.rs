@@ -10,12 +10,16 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value};
-use svc_channels::{Answer, DataRequest, Delivery, Ingress};
+use svc_channels::{Answer, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{WorkerId, data_path};
 
+use super::pacing::is_refusal;
 use super::{Error, RequestContext, body, query};
 use crate::state::AppState;
+
+/// Bytes counted for a request besides its body: its headers, its facts and the state of its run.
+const REQUEST_BYTES: usize = 4096;
 
 const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
 
@@ -39,12 +43,29 @@ impl OwnWorker {
 const METHODS: [Method; 6] =
     [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
 
-/// Serves every path of the data plane.
+/// Serves every path of the data plane. Refusals for want of capacity leave at a bounded rate, so that callers who do
+/// not pause cannot take the threads that accepted work needs.
 pub(crate) async fn submit(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
     context: RequestContext,
+) -> Result<HttpResponse, Error> {
+    let mut body_bytes = 0;
+    let answer = serve(request, payload, &state, context, &mut body_bytes).await;
+    if is_refusal(&answer) && !state.lifecycle.is_draining() {
+        state.pacer.pace(body_bytes).await;
+    }
+    answer
+}
+
+/// Answers a request, or refuses it; `body_bytes` tells what was read of its body.
+async fn serve(
+    request: HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+    context: RequestContext,
+    body_bytes: &mut usize,
 ) -> Result<HttpResponse, Error> {
     if !METHODS.contains(request.method()) {
         let refused = format!("{} is not a method of the data plane", request.method());
@@ -53,8 +74,10 @@ pub(crate) async fn submit(
             .into());
     }
     let query = query::parse(request.query_string())?;
-    let raw = body::read(request.headers(), &mut payload.into_inner(), state.config.ingest.max_payload_size)
-        .await?;
+    let mut permit = state.in_flight.permit();
+    let limit = state.config.ingest.max_payload_size;
+    let raw = body::read(request.headers(), &mut payload.into_inner(), limit, Some(&mut permit)).await?;
+    *body_bytes = raw.len();
     let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
     let mut resolution = state.registry.snapshot().resolve(path, request.method().as_str())?;
     let parsed = if raw.is_empty() {
@@ -63,6 +86,7 @@ pub(crate) async fn submit(
         body::require_json(request.headers())?;
         Some(body::parse(&raw)?)
     };
+    permit.grow(run_bytes(raw.len(), parsed.as_ref()))?;
     let profile = asks_for_profile(request.headers(), &query);
     let message = DataRequest {
         ingress: Ingress::Http,
@@ -77,9 +101,17 @@ pub(crate) async fn submit(
         forwarded: context.forwarded,
         request_id: context.id.as_str().to_owned(),
         profile,
+        reservation: Some(Reservation::new(permit)),
     };
     let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
     Ok(respond(state.registry.submit(worker, &resolution, message).await?))
+}
+
+/// Estimates what a message takes beside its raw body until it is answered: the parsed body, which tasks copy, and the
+/// texts of its answer and of its trace, which repeats the body twice.
+fn run_bytes(raw: usize, parsed: Option<&Value>) -> usize {
+    let values = parsed.map_or(0, svc_engine::value_bytes);
+    REQUEST_BYTES + raw.saturating_mul(3).saturating_add(values.saturating_mul(2))
 }
 
 fn respond(answer: Answer) -> HttpResponse {

@@ -1,0 +1,163 @@
+//! The bytes of messages in flight, counted over the whole process and bounded by `server.max_in_flight_bytes`.
+//!
+//! A request holds one [`BytesPermit`], which grows while its body arrives and again when the body is parsed, and gives
+//! everything back when it is dropped. Growing never waits: a request beyond the bound is refused with 503, so that
+//! requests that hold half a body each cannot wait for one another.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::Registry;
+use svc_model::ServiceError;
+
+/// The process-wide byte semaphore. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) struct InFlightBytes(Arc<Counts>);
+
+#[derive(Debug)]
+struct Counts {
+    /// `usize::MAX` where bytes are not bounded.
+    limit: usize,
+    used: AtomicUsize,
+    refused: Counter,
+}
+
+impl InFlightBytes {
+    /// Makes a semaphore of `limit` bytes; 0 sets no bound.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self(Arc::new(Counts {
+            limit: if limit == 0 { usize::MAX } else { limit },
+            used: AtomicUsize::new(0),
+            refused: Counter::default(),
+        }))
+    }
+
+    /// Registers the gauge of the bytes held and the counter of refusals; the prefix is the registry's.
+    pub(crate) fn register(&self, registry: &mut Registry) {
+        let refused = self.0.refused.clone();
+        registry.register("in_flight_rejected", "Requests refused for the bytes in flight", refused);
+        registry.register_collector(Box::new(self.clone()));
+    }
+
+    /// Returns a permit that holds nothing yet.
+    pub(crate) fn permit(&self) -> BytesPermit {
+        BytesPermit { counts: Arc::clone(&self.0), bytes: 0 }
+    }
+
+    /// Returns the bytes held now.
+    pub(crate) fn used(&self) -> usize {
+        self.0.used.load(Ordering::Acquire)
+    }
+}
+
+/// Encodes the bytes held as a gauge, read at the scrape.
+impl Collector for InFlightBytes {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let help = "Bytes that messages in flight hold";
+        let family = encoder.encode_descriptor("in_flight_bytes", help, None, MetricType::Gauge)?;
+        ConstGauge::new(i64::try_from(self.used()).unwrap_or(i64::MAX)).encode(family)
+    }
+}
+
+/// The bytes one request holds, given back when this is dropped.
+#[derive(Debug)]
+pub(crate) struct BytesPermit {
+    counts: Arc<Counts>,
+    bytes: usize,
+}
+
+impl BytesPermit {
+    /// Takes `bytes` more. A request that holds everything that is held may exceed the bound: it would be refused for
+    /// ever otherwise.
+    ///
+    /// # Errors
+    /// 503 with `Retry-After`, counted, when the process holds too much; the permit keeps what it has.
+    pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), ServiceError> {
+        let own = self.bytes;
+        let grown = |used: usize| {
+            let sum = used.saturating_add(bytes);
+            (sum <= self.counts.limit || used == own).then_some(sum)
+        };
+        if self.counts.used.fetch_update(Ordering::AcqRel, Ordering::Acquire, grown).is_err() {
+            self.counts.refused.inc();
+            return Err(ServiceError::at_capacity("The service holds too many bytes of requests in flight"));
+        }
+        self.bytes += bytes;
+        Ok(())
+    }
+}
+
+impl Drop for BytesPermit {
+    fn drop(&mut self) {
+        self.counts.used.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dropped_permit_returns_all_its_bytes() {
+        let bytes = InFlightBytes::new(10);
+        let mut permit = bytes.permit();
+        permit.grow(4).unwrap();
+        permit.grow(6).unwrap();
+        assert_eq!(bytes.used(), 10);
+        drop(permit);
+        assert_eq!(bytes.used(), 0);
+    }
+
+    #[test]
+    fn growth_beyond_the_bound_is_refused_with_retry_after() {
+        let bytes = InFlightBytes::new(10);
+        let (mut first, mut second) = (bytes.permit(), bytes.permit());
+        first.grow(7).unwrap();
+        let refusal = second.grow(4).unwrap_err();
+        assert_eq!((refusal.status(), refusal.retry_after()), (503, Some(1)));
+        assert_eq!((bytes.used(), bytes.0.refused.get()), (7, 1));
+        drop(first);
+        second.grow(4).unwrap();
+    }
+
+    #[test]
+    fn message_larger_than_the_bound_is_admitted_alone() {
+        let bytes = InFlightBytes::new(10);
+        let (mut large, mut other) = (bytes.permit(), bytes.permit());
+        large.grow(8).unwrap();
+        large.grow(50).unwrap();
+        assert!(other.grow(1).is_err());
+        drop(large);
+        assert!(other.grow(1).is_ok());
+    }
+
+    #[test]
+    fn zero_sets_no_bound() {
+        let bytes = InFlightBytes::new(0);
+        let (mut first, mut second) = (bytes.permit(), bytes.permit());
+        assert!(first.grow(1 << 40).is_ok() && second.grow(1 << 40).is_ok());
+    }
+
+    #[test]
+    fn threads_never_hold_more_than_the_bound() {
+        let bytes = InFlightBytes::new(100);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for amount in 0..5_000 {
+                        let mut permit = bytes.permit();
+                        let _refused = permit.grow(amount % 40);
+                        assert!(bytes.used() <= 100);
+                    }
+                });
+            }
+        });
+        assert_eq!(bytes.used(), 0);
+    }
+}
