@@ -96,6 +96,21 @@ fn the_own_listener_serves_the_operational_paths_alone() {
 }
 
 #[test]
+fn metrics_that_are_served_elsewhere_are_not_found_and_ask_for_no_key() {
+    let port = free_port().unwrap();
+    let server = launch()
+        .env("SVC_METRICS__ENABLED", "true")
+        .env("SVC_METRICS__BIND_ADDR", &format!("127.0.0.1:{port}"))
+        .env("SVC_ADMIN_AUTH__ENABLED", "true")
+        .env("SVC_ADMIN_AUTH__API_KEYS", "an-operators-key-0123456789-0123456789")
+        .start()
+        .unwrap();
+    let answer = server.client().get("/metrics").unwrap();
+    error(&answer, 404, "NOT_FOUND");
+    assert_eq!(answer.header("www-authenticate"), None);
+}
+
+#[test]
 fn the_actor_tree_is_served_and_takes_a_restart_order() {
     let server = start();
     let mut client = server.client();

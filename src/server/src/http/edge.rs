@@ -172,7 +172,9 @@ impl Exchange {
             // The handler asks for the trace's token or a key, once it knows the trace.
             Plane::Admin if reads_trace(&self.method, &self.path) => Ok(None),
             Plane::Admin => self.authorize(request.headers()).map(Some),
-            Plane::Operational("/metrics") if public => self.authorize(request.headers()).map(Some),
+            Plane::Operational("/metrics") if public && self.state.mounts_metrics() => {
+                self.authorize(request.headers()).map(Some)
+            }
             Plane::Operational("/health") => Ok(self.identify(request.headers())),
             _ => Ok(None),
         };

@@ -109,6 +109,9 @@ fn operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
         .service(web::resource("/health").get(health::health));
     if with_metrics {
         cfg.service(web::resource("/metrics").get(health::metrics));
+    } else {
+        // Whatever else is mounted at the root.
+        cfg.service(web::resource("/metrics").to(not_found));
     }
 }
 
