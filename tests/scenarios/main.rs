@@ -23,6 +23,7 @@ mod cron_nodes;
 mod cron_retries;
 mod data;
 mod dead_letters;
+mod degraded;
 mod durability;
 mod engine;
 mod functions;

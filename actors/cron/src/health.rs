@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use svc_store::Backlog;
 use tokio::time::Instant;
 
 use crate::desk::Desk;
@@ -11,12 +12,15 @@ use crate::desk::Desk;
 const SILENCE: Duration = Duration::from_secs(60);
 /// The same, in polls.
 const SILENT_POLLS: u32 = 10;
+/// Seconds for which an occurrence may be due and wait before what is due counts as run too late.
+const LATE: i64 = 10;
 
 /// How the schedules of a node fare.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CronHealth {
-    /// Whether the ledger answers and is looked at often enough, and no schedule of this node has been due for long.
-    pub is_well: bool,
+    /// Why what is due is not run, or not in time; `None` while the ledger answers and is looked at often enough, no
+    /// schedule of this node has been due for long, and no occurrence waits for long.
+    pub trouble: Option<String>,
     /// When the ledger was last looked at as a whole: seconds since 1970 of the database clock.
     pub last_reconcile_at: Option<i64>,
     /// Seconds since then.
@@ -40,6 +44,7 @@ pub(crate) struct Passes {
 struct Pass {
     at: Instant,
     unix_seconds: Option<i64>,
+    pending: i64,
     oldest_pending_secs: Option<i64>,
     /// Whether schedules have been due for too long.
     behind: bool,
@@ -53,13 +58,9 @@ impl Default for Passes {
 
 impl Passes {
     /// A look succeeded just now.
-    pub(crate) fn succeeded(
-        &self,
-        unix_seconds: Option<i64>,
-        oldest_pending_secs: Option<i64>,
-        behind: bool,
-    ) {
-        let pass = Pass { at: Instant::now(), unix_seconds, oldest_pending_secs, behind };
+    pub(crate) fn succeeded(&self, unix_seconds: Option<i64>, backlog: Backlog, behind: bool) {
+        let Backlog { pending, oldest_pending_secs } = backlog;
+        let pass = Pass { at: Instant::now(), unix_seconds, pending, oldest_pending_secs, behind };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(pass);
     }
 
@@ -71,15 +72,31 @@ impl Passes {
 impl Desk {
     pub(crate) fn health(&self) -> CronHealth {
         let last = self.passes.last();
-        let silence = last.map_or(self.passes.began, |pass| pass.at).elapsed();
-        let patience = SILENCE.max(self.settings.poll * SILENT_POLLS);
         CronHealth {
-            is_well: self.answers() && silence < patience && !last.is_some_and(|pass| pass.behind),
+            trouble: self.trouble(last),
             last_reconcile_at: last.and_then(|pass| pass.unix_seconds),
             reconcile_age_secs: last.map(|pass| pass.at.elapsed().as_secs()),
             oldest_pending_age_secs: last.and_then(|pass| pass.oldest_pending_secs),
             lease_renewal_failures: self.metrics.renewal_failures.get(),
             scheduled_channels: self.seats().len(),
         }
+    }
+
+    fn trouble(&self, last: Option<Pass>) -> Option<String> {
+        if !self.answers() {
+            return Some("the ledger does not answer".to_owned());
+        }
+        let silence = last.map_or(self.passes.began, |pass| pass.at).elapsed();
+        if silence >= SILENCE.max(self.settings.poll * SILENT_POLLS) {
+            return Some(format!("the ledger was not looked at for {} seconds", silence.as_secs()));
+        }
+        let last = last?;
+        if last.behind {
+            return Some(
+                "a schedule has been due for more than a minute and is not put on record".to_owned(),
+            );
+        }
+        let late = last.oldest_pending_secs.filter(|seconds| *seconds > LATE)?;
+        Some(format!("{} occurrences wait, one of them since it was due {late} seconds ago", last.pending))
     }
 }

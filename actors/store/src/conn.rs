@@ -132,6 +132,30 @@ impl Conn {
         Ok(())
     }
 
+    /// Writes something that nobody needs, inside a transaction: shows whether anything can be written. SQLite writes as
+    /// much as a batch may take, since a journal may have room left for a page or two on a disk that is full; it is
+    /// removed by [`clear_trial`](Self::clear_trial).
+    pub(crate) async fn write_trial(&mut self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(c) => {
+                diesel::sql_query("CREATE TABLE IF NOT EXISTS write_trial (filler BLOB)").execute(c).await?;
+                diesel::sql_query("INSERT INTO write_trial VALUES (zeroblob(262144))").execute(c).await?;
+            }
+            Self::Postgres(c) => {
+                diesel::sql_query("UPDATE config_epoch SET epoch = epoch").execute(&mut **c).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what [`write_trial`](Self::write_trial) wrote.
+    pub(crate) async fn clear_trial(&mut self) -> Result<(), StoreError> {
+        if let Self::Sqlite(c) = self {
+            diesel::sql_query("DROP TABLE IF EXISTS write_trial").execute(c).await?;
+        }
+        Ok(())
+    }
+
     /// True when the connection must not be used again: closed, or left inside a transaction.
     pub(crate) fn is_broken(&mut self) -> bool {
         use diesel_async::pooled_connection::PoolableConnection;

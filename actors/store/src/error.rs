@@ -82,6 +82,19 @@ impl StoreError {
         ["deadlock detected", "could not serialize access"].iter().any(|text| detail.contains(text))
     }
 
+    /// Whether the database reads but cannot write, such as on a full disk.
+    pub(crate) fn is_unwritable(&self) -> bool {
+        const UNWRITABLE: [&str; 5] = [
+            "database or disk is full",
+            "disk I/O error",
+            "readonly database",
+            "No space left on device",
+            "could not extend file",
+        ];
+        let (Self::Unavailable(detail) | Self::Unanswered(detail)) = self else { return false };
+        UNWRITABLE.iter().any(|text| detail.contains(text))
+    }
+
     /// What the failure of a whole transaction is to one of those who wrote in it: not its own fault.
     pub(crate) fn of_others(self) -> Self {
         match self {

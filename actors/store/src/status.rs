@@ -1,15 +1,15 @@
-//! Whether the database answers: a level that anyone may read without I/O.
+//! Whether the database answers and takes writes: a level that anyone may read without I/O.
 
 use std::sync::{Mutex, PoisonError};
 
 use svc_model::Timestamp;
 
-/// Whether the database answers.
+/// The state of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DatabaseStatus {
-    /// It does.
+    /// It answers, and the last write did not fail for its sake.
     Ok,
-    /// It does not.
+    /// It does not answer, or does not take writes, as on a full disk.
     Down {
         /// Since when.
         since: Timestamp,

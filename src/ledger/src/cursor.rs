@@ -31,6 +31,9 @@ pub struct Align {
     pub next_fire_at: NaiveDateTime,
     /// A cursor that stands before this instant has been followed by nobody, and begins anew, in UTC.
     pub forsaken_before: Option<NaiveDateTime>,
+    /// A cursor that stands after this instant was moved by a clock that has been set back since, and begins anew, in
+    /// UTC.
+    pub latest: Option<NaiveDateTime>,
 }
 
 impl Cursor {
@@ -46,13 +49,14 @@ impl Cursor {
     }
 
     /// Takes the cursor over for the active version; answers whether anything changed. It goes on where it stands,
-    /// unless it was paused or forsaken, or the instants changed: then it begins anew. So it does when it knows a newer
+    /// unless it was paused or forsaken, the clock was set back, or the instants changed: then it begins anew. So it does when it knows a newer
     /// version, because that belonged to a channel that is gone.
     pub fn align(&mut self, align: &Align) -> bool {
         let begins_anew = self.paused_at.is_some()
             || self.config_hash != align.config_hash
             || self.channel_version > align.version
-            || align.forsaken_before.is_some_and(|instant| self.next_fire_at < instant);
+            || align.forsaken_before.is_some_and(|instant| self.next_fire_at < instant)
+            || align.latest.is_some_and(|instant| self.next_fire_at > instant);
         let before = self.clone();
         if begins_anew {
             *self = Self::begin(align);
@@ -101,6 +105,7 @@ mod tests {
             config_hash: hash.into(),
             next_fire_at: at(next),
             forsaken_before: None,
+            latest: None,
         }
     }
 
@@ -144,6 +149,15 @@ mod tests {
         assert!(!cursor.align(&back(10)));
         assert!(cursor.align(&back(11)));
         assert_eq!(cursor.next_fire_at, at(99));
+    }
+
+    #[test]
+    fn cursor_beyond_the_latest_instant_begins_anew_and_an_earlier_one_goes_on() {
+        let mut cursor = Cursor::begin(&align(1, "x", 3_600));
+        let back = |latest| Align { latest: Some(at(latest)), ..align(1, "x", 1) };
+        assert!(!cursor.align(&back(3_600)));
+        assert!(cursor.align(&back(6)));
+        assert_eq!(cursor.next_fire_at, at(1));
     }
 
     #[test]

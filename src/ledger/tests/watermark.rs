@@ -118,6 +118,7 @@ fn align(next: i64) -> Align {
         config_hash: "h".into(),
         next_fire_at: instant(next),
         forsaken_before: None,
+        latest: None,
     }
 }
 

@@ -85,6 +85,6 @@ async fn look(desk: &Desk, absences: &mut Absences) -> Result<(), StoreError> {
     }
     let now = desk.clock.now();
     let behind = now.is_some_and(|now| desk.seats().values().any(|seat| seat.is_behind(now - BEHIND)));
-    desk.passes.succeeded(now.map(|now| now.timestamp()), backlog.oldest_pending_secs, behind);
+    desk.passes.succeeded(now.map(|now| now.timestamp()), backlog, behind);
     Ok(())
 }

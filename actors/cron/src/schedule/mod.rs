@@ -15,7 +15,7 @@ use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use chrono::{DateTime, TimeDelta, Utc};
 use slog::warn;
-use svc_ledger::{Cursor, Plan, Status, Walk};
+use svc_ledger::{Align, Cursor, Plan, Status, Walk};
 use svc_registry::Scope;
 use svc_store::{Aligned, Materialise, Materialised, StoreError};
 use tokio::time::sleep;
@@ -143,13 +143,28 @@ impl Course<'_> {
                 let known = known.clone();
                 *cursor = self.write(known, now).await?;
             }
-            (Step::Align | Step::Write, _) => *cursor = self.align(now).await?,
+            (Step::TurnBack, _) => *cursor = self.turn_back(cursor.take()).await?,
+            (Step::Align | Step::Write, _) => {
+                *cursor = self.align(state::align(self.timetable, self.seat.has_rested(), now)).await?;
+            }
         }
         Ok(())
     }
 
-    async fn align(&self, now: DateTime<Utc>) -> Result<Option<Cursor>, Obstacle> {
-        let Some(align) = state::align(self.timetable, self.seat.has_rested(), now) else {
+    /// Turns the cursor back, if the database clock shows that it was set back; what this node knows of it may be old.
+    async fn turn_back(&self, cursor: Option<Cursor>) -> Result<Option<Cursor>, Obstacle> {
+        self.desk.learn_time().await?;
+        let Some(now) = self.desk.clock.now() else { return Ok(cursor) };
+        if step(self.timetable, cursor.as_ref(), now) != Step::TurnBack {
+            return Ok(cursor);
+        }
+        warn!(self.desk.log, "the clock of the database was set back: a schedule goes on from now";
+            "channel" => self.name());
+        self.align(state::turn_back(self.timetable, now)).await
+    }
+
+    async fn align(&self, align: Option<Align>) -> Result<Option<Cursor>, Obstacle> {
+        let Some(align) = align else {
             warn!(self.desk.log, "a schedule has no further instant"; "channel" => self.name());
             return std::future::pending().await;
         };

@@ -8,6 +8,9 @@ use crate::seat::Timetable;
 /// How far a cursor may be behind that somebody follows, with room for a slow answer.
 const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 
+/// How far beyond its next instant a cursor may be due: what two nodes think of the database clock differs by less.
+const AHEAD: TimeDelta = TimeDelta::seconds(5);
+
 /// The next step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
@@ -17,6 +20,8 @@ pub(crate) enum Step {
     Wait(DateTime<Utc>),
     /// Put what has passed on record.
     Write,
+    /// Turn the cursor back: the database clock was set back behind it, and instants before the cursor are due again.
+    TurnBack,
 }
 
 /// What follows from the cursor as it was last seen.
@@ -28,7 +33,24 @@ pub(crate) fn step(timetable: &Timetable, cursor: Option<&Cursor>, now: DateTime
         return Step::Align;
     }
     let due = cursor.next_fire_at.and_utc();
-    if due > now { Step::Wait(due) } else { Step::Write }
+    if due <= now {
+        Step::Write
+    } else if latest(timetable, now).is_some_and(|latest| latest < due) {
+        Step::TurnBack
+    } else {
+        Step::Wait(due)
+    }
+}
+
+/// The latest instant at which a cursor can stand that was moved by the clock as it is now.
+fn latest(timetable: &Timetable, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    timetable.schedule.next_after(now + AHEAD)
+}
+
+/// What is asked of the ledger where the clock was set back: to begin anew after now, unless somebody did it before.
+pub(crate) fn turn_back(timetable: &Timetable, now: DateTime<Utc>) -> Option<Align> {
+    let latest = latest(timetable, now)?.naive_utc();
+    Some(Align { latest: Some(latest), ..align(timetable, false, now)? })
 }
 
 /// What is asked of the ledger: the first instant after now, where the schedule begins; `None` where there is none.
@@ -40,6 +62,7 @@ pub(crate) fn align(timetable: &Timetable, rested: bool, now: DateTime<Utc>) -> 
         config_hash: timetable.hash.clone(),
         next_fire_at: timetable.schedule.next_after(now)?.naive_utc(),
         forsaken_before: rested.then(|| (now - FOLLOWED).naive_utc()),
+        latest: None,
     })
 }
 
@@ -100,6 +123,23 @@ mod tests {
         assert_eq!(next(3), Step::Wait(now() + TimeDelta::seconds(3)));
         assert_eq!(next(0), Step::Write, "the instant itself is due");
         assert_eq!(next(-86_400), Step::Write);
+    }
+
+    #[test]
+    fn cursor_that_passes_over_instants_still_to_come_is_turned_back() {
+        let every_second = timetable(2, "a");
+        assert_eq!(step(&every_second, Some(&cursor(2, "a", 3_600)), now()), Step::TurnBack);
+        assert_eq!(
+            step(&every_second, Some(&cursor(2, "a", 5)), now()),
+            Step::Wait(now() + TimeDelta::seconds(5))
+        );
+        let hourly = Timetable { schedule: Schedule::parse("0 0 * * * *", "").unwrap(), ..timetable(2, "a") };
+        let next = hourly.schedule.next_after(now()).unwrap();
+        let due = Cursor { next_fire_at: next.naive_utc(), ..cursor(2, "a", 0) };
+        assert_eq!(step(&hourly, Some(&due), now()), Step::Wait(next), "however far away it is");
+        let turned = turn_back(&every_second, now()).unwrap();
+        assert_eq!(turned.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
+        assert_eq!(turned.latest, Some((now() + TimeDelta::seconds(6)).naive_utc()));
     }
 
     #[test]

@@ -14,11 +14,27 @@ use crate::writer::unit::Unit;
 pub(crate) struct Batch {
     pub(super) units: Vec<Box<dyn Unit>>,
     pub(super) rows: Rows,
+    /// What is written beside, to see whether anything can be.
+    pub(super) trial: Option<Trial>,
+}
+
+/// A write that nobody needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Trial {
+    /// Makes it.
+    Write,
+    /// Removes what it left.
+    Clear,
 }
 
 impl Batch {
     /// What follows a begin, the commit included. An error is nobody's own: nothing is known to be kept.
     pub(super) async fn run(&mut self, conn: &mut Conn) -> Result<(), StoreError> {
+        match self.trial {
+            Some(Trial::Write) => conn.write_trial().await?,
+            Some(Trial::Clear) => conn.clear_trial().await?,
+            None => {}
+        }
         self.rows.run(conn).await?;
         for unit in &mut self.units {
             conn.savepoint().await?;
@@ -33,6 +49,13 @@ impl Batch {
             }
         }
         conn.commit().await.map_err(StoreError::at_commit)
+    }
+
+    /// Returns why the database could not write a part of it that failed alone, where that is the database's own state,
+    /// such as a full disk.
+    pub(super) fn unwritten(&self) -> Option<String> {
+        let units = self.units.iter().filter_map(|unit| unit.failure());
+        units.chain(self.rows.failures()).find(|error| error.is_unwritable()).map(ToString::to_string)
     }
 
     /// Answers every caller.

@@ -1,6 +1,7 @@
 //! The writer's connection: kept across batches and across restarts of the actor, made anew when it breaks.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use slog::{Logger, info, warn};
@@ -11,8 +12,8 @@ use crate::config::Backend;
 use crate::conn::Conn;
 use crate::connector::{Connector, Purpose};
 use crate::error::StoreError;
-use crate::status::StatusLevel;
-use crate::writer::batch::Batch;
+use crate::status::{DatabaseStatus, StatusLevel};
+use crate::writer::batch::{Batch, Trial};
 
 /// A server that takes longer over a batch than this is taken for dead.
 const BATCH_LIMIT: Duration = Duration::from_secs(30);
@@ -27,6 +28,9 @@ pub(crate) struct Link {
     connector: Connector,
     patience: Duration,
     status: Arc<StatusLevel>,
+    /// Whether something could not be written, and no trial has succeeded since: transactions that write nothing succeed
+    /// on a full disk as well.
+    is_unwritable: AtomicBool,
     log: Logger,
 }
 
@@ -37,7 +41,7 @@ impl Link {
         status: Arc<StatusLevel>,
         log: Logger,
     ) -> Self {
-        Self { conn: Mutex::new(None), connector, patience, status, log }
+        Self { conn: Mutex::new(None), connector, patience, status, is_unwritable: AtomicBool::new(false), log }
     }
 
     /// The kind of database.
@@ -55,10 +59,21 @@ impl Link {
         self.write(slot, batch, self.patience).await
     }
 
-    /// Begins a transaction and ends it, unless a batch is at it, which teaches as much.
+    /// Begins a transaction and ends it, unless a batch is at it, which teaches as much. While the database counts as
+    /// away it also writes: a disk that is full answers everything else.
     pub(crate) async fn probe(&self) {
+        if self.status.get() == DatabaseStatus::Ok {
+            return self.try_batch(Batch::default()).await;
+        }
+        self.try_batch(Batch { trial: Some(Trial::Write), ..Batch::default() }).await;
+        if self.status.get() == DatabaseStatus::Ok {
+            self.try_batch(Batch { trial: Some(Trial::Clear), ..Batch::default() }).await;
+        }
+    }
+
+    async fn try_batch(&self, batch: Batch) {
         let Ok(slot) = self.conn.try_lock() else { return };
-        let _learnt = self.write(slot, Batch::default(), Duration::ZERO).await;
+        let _learnt = self.write(slot, batch, Duration::ZERO).await;
     }
 
     /// Uses the connection at hand, or a new one when that turns out to be broken before anything was done with it.
@@ -81,7 +96,11 @@ impl Link {
                 Attempt::Ended { conn, batch, outcome } => {
                     *slot = conn;
                     drop(slot);
-                    self.learn(&outcome);
+                    let is_trial = batch.trial == Some(Trial::Write);
+                    match batch.unwritten().filter(|_| outcome.is_ok()) {
+                        Some(detail) => self.learn(&Err(StoreError::Unavailable(detail)), is_trial),
+                        None => self.learn(&outcome, is_trial),
+                    }
                     batch.settle(&outcome.map_err(StoreError::of_others));
                     return Ok(());
                 }
@@ -95,7 +114,7 @@ impl Link {
         };
         drop(slot);
         let outcome = Err(away);
-        self.learn(&outcome);
+        self.learn(&outcome, false);
         let outcome = outcome.map_err(StoreError::of_others);
         batch.settle(&outcome);
         outcome
@@ -119,10 +138,16 @@ impl Link {
         }
     }
 
-    fn learn(&self, outcome: &Result<(), StoreError>) {
+    fn learn(&self, outcome: &Result<(), StoreError>, is_trial: bool) {
+        if is_trial && outcome.is_ok() {
+            self.is_unwritable.store(false, Ordering::Release);
+        }
+        if outcome.as_ref().is_err_and(StoreError::is_unwritable) {
+            self.is_unwritable.store(true, Ordering::Release);
+        }
         match outcome {
             Ok(()) => {
-                if self.status.up() {
+                if !self.is_unwritable.load(Ordering::Acquire) && self.status.up() {
                     info!(self.log, "the database answers again");
                 }
             }

@@ -110,7 +110,7 @@ async fn write_out(link: &Link, shared: &Shared) {
 }
 
 fn batch_of((units, rows): (Vec<Box<dyn Unit>>, Vec<Row>)) -> Batch {
-    Batch { units, rows: Rows::new(rows.into_iter()) }
+    Batch { units, rows: Rows::new(rows.into_iter()), trial: None }
 }
 
 impl Actor for Writer {

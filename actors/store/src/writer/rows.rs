@@ -54,6 +54,11 @@ impl Rows {
         Ok(())
     }
 
+    /// Returns the errors of the changes that failed alone.
+    pub(super) fn failures(&self) -> impl Iterator<Item = &StoreError> {
+        self.outcomes.iter().filter_map(|outcome| outcome.as_ref().err())
+    }
+
     /// Answers every caller. What was written depends on the commit.
     pub(super) fn settle(self, commit: &Result<(), StoreError>) {
         let mut outcomes = self.outcomes.into_iter();

@@ -22,6 +22,8 @@ pub(crate) type Work<T> =
 pub(crate) trait Unit: Send {
     /// Does the work; true when it shall be kept.
     fn run<'c>(&'c mut self, conn: &'c mut Conn) -> BoxFuture<'c, bool>;
+    /// Returns why it failed, once it did.
+    fn failure(&self) -> Option<&StoreError>;
     /// Fails the unit, whatever it did.
     fn fail(&mut self, error: StoreError);
     /// Answers the caller. An answer that depends on a commit which failed becomes that failure.
@@ -61,6 +63,13 @@ impl<T: Send + 'static> Unit for Pending<T> {
             };
             matches!(self.stage, Stage::Kept(_))
         })
+    }
+
+    fn failure(&self) -> Option<&StoreError> {
+        match &self.stage {
+            Stage::Final(Err(error)) => Some(error),
+            _ => None,
+        }
     }
 
     fn fail(&mut self, error: StoreError) {

@@ -95,6 +95,9 @@ fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String,
     details.insert("git_hash".into(), crate::GIT_HASH.into());
     details.insert("build_timestamp".into(), crate::BUILD_TIMESTAMP.into());
     details.insert("workflows_loaded".into(), snapshot.workflows_count().into());
+    if let DatabaseStatus::Down { since, detail } = state.store.status() {
+        details.insert("database".into(), json!({"since": since.to_string(), "reason": detail}));
+    }
     let breakers: Map<String, Value> = state
         .connectors
         .breakers()
@@ -143,19 +146,23 @@ fn failed_connectors(state: &AppState) -> Vec<Value> {
 /// Whether what is due runs; `None` on a node that runs no schedules and has none.
 fn schedules_are_well(state: &AppState, database: bool) -> Option<bool> {
     match &state.cron {
-        Some(cron) => Some(database && cron.health().is_well),
+        Some(cron) => Some(database && cron.health().trouble.is_none()),
         None => (state.registry.snapshot().cron_count() > 0).then_some(false),
     }
 }
 
 fn schedules(health: &CronHealth) -> Value {
-    json!({
+    let mut shown = json!({
         "last_reconcile_at": health.last_reconcile_at,
         "reconcile_age_secs": health.reconcile_age_secs,
         "oldest_pending_age_secs": health.oldest_pending_age_secs,
         "lease_renewal_failures": health.lease_renewal_failures,
         "scheduled_channels": health.scheduled_channels,
-    })
+    });
+    if let Some(reason) = &health.trouble {
+        shown["reason"] = reason.as_str().into();
+    }
+    shown
 }
 
 /// The tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.

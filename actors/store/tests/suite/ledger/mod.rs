@@ -37,6 +37,7 @@ pub(crate) fn align(channel: &str, next: NaiveDateTime) -> Align {
         config_hash: "hash".into(),
         next_fire_at: next,
         forsaken_before: None,
+        latest: None,
     }
 }
 
