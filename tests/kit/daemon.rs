@@ -68,6 +68,22 @@ impl Daemon {
         run(self.script, "stop", &self.directory).map(drop)
     }
 
+    /// Freezes it: it answers nobody and refuses nobody until it is stopped or resumed.
+    ///
+    /// # Errors
+    /// What the script says.
+    pub fn hang(&self) -> Result<(), String> {
+        run(self.script, "hang", &self.directory).map(drop)
+    }
+
+    /// Lets it go on after [`hang`](Self::hang).
+    ///
+    /// # Errors
+    /// What the script says.
+    pub fn resume(&self) -> Result<(), String> {
+        run(self.script, "resume", &self.directory).map(drop)
+    }
+
     /// Starts it again, at the same port.
     ///
     /// # Errors

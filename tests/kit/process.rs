@@ -1,6 +1,6 @@
 //! A server that is a child process, speaks in lines, and ends with its standard input: it cannot outlive the test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -44,6 +44,16 @@ impl Process {
             Some(())
         });
         Ok(Self { child, said })
+    }
+
+    /// Writes to its standard input.
+    ///
+    /// # Errors
+    /// It reads no more.
+    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let input = self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(bytes)?;
+        input.flush()
     }
 
     /// What it said so far.

@@ -39,6 +39,7 @@ mod shared_caches;
 mod signals;
 mod start;
 mod status;
+mod stop;
 mod submissions;
 mod support;
 mod traces;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::http::Client;
 use svc_testkit::server::Launch;
+use svc_testkit::upstream::{Reply, Upstream};
 use svc_testkit::vault::{Health, SecretStore};
 
 use crate::support::{details, echo, error, eventually, launch, serve};
@@ -257,4 +258,61 @@ fn a_connector_that_waits_for_a_store_that_hangs_holds_up_no_other() {
         held
     });
     assert!(held, "others came later than the one that waited");
+}
+
+#[test]
+fn recovered_jobs_wait_for_a_store_that_is_down_and_keep_their_attempts() {
+    let store = store("key-one");
+    let upstream = Upstream::start(|_| Reply::Held).unwrap();
+    let server = launch_with(&store)
+        .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1")
+        .env("SVC_TRACE_QUEUE__DLQ_MAX_RETRIES", "1")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    let config = json!({"url": upstream.url(""), "allow_private_urls": true, "headers": {"x-key": KEY}});
+    let connector = json!({"name": "api", "connector_type": "http", "config": config});
+    let plain = json!({"name": "plain", "connector_type": "http",
+        "config": {"url": upstream.url(""), "allow_private_urls": true}});
+    for connector in [connector, plain] {
+        assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
+    }
+    serve(
+        &mut client,
+        "calling",
+        json!([{"id": "call", "name": "Call", "function": {"name": "http_call",
+            "input": {"connector": "api", "method": "POST", "timeout_ms": 60_000}}}]),
+    );
+    serve(&mut client, "signing", {
+        let mut tasks = json!([{"id": "call", "name": "Call", "function": {"name": "http_call",
+            "input": {"connector": "plain", "method": "POST", "timeout_ms": 60_000}}}]);
+        tasks.as_array_mut().unwrap().extend(sign(&json!(KEY)).as_array().unwrap().clone());
+        tasks
+    });
+    for channel in ["calling", "signing"] {
+        let accepted = client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({})).unwrap();
+        assert_eq!(accepted.status, 202, "{}", accepted.text());
+    }
+    upstream.wait_for(2);
+    store.fare(Health::Down);
+    let server = server.crash_and_restart().unwrap();
+    let mut client = server.client();
+    let mut letters = || client.get(&format!("{ADMIN}/trace-dlq")).unwrap().json()["data"].clone();
+    eventually(|| letters().as_array().unwrap().len() == 2);
+    let waits = |letter: &Value| {
+        letter["retry_count"] == 0 && letter["error_message"].as_str().unwrap().contains("waits for a secret")
+    };
+    assert!(letters().as_array().unwrap().iter().all(waits), "{}", letters());
+    assert_eq!(upstream.requests().len(), 2, "nothing was tried");
+    upstream.open();
+    store.fare(Health::Unsealed);
+    reload(&mut server.client());
+    for letter in letters().as_array().unwrap() {
+        let path = format!("{ADMIN}/trace-dlq/{}/requeue", letter["id"].as_str().unwrap());
+        assert_eq!(server.client().send("POST", &path, &[], b"").unwrap().status, 200);
+    }
+    eventually(|| {
+        let page = server.client().get(&format!("{ADMIN}/traces?status=completed")).unwrap().json();
+        page["data"].as_array().is_some_and(|rows| rows.len() == 2)
+    });
 }

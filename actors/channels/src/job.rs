@@ -33,6 +33,7 @@ impl Definition {
             metadata,
             bucket,
             hold: permit.map(Hold::new),
+            attempt: None,
         };
         let accepted = match &self.tools.traces {
             Some(traces) => traces.submit(job).await,

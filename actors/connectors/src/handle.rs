@@ -173,6 +173,13 @@ impl Connectors {
         self.shared.table().by_id(id).map(|entry| LoadStatus::from(&**entry))
     }
 
+    /// Whether a connector is not in use because the secret store could not be read.
+    pub fn lacks_secrets(&self, name: &str) -> bool {
+        let table = self.shared.table();
+        let state = table.by_name(name).map(|entry| &entry.state);
+        matches!(state, Some(State::Failed(error)) if error.is_unread)
+    }
+
     /// Whether a database connector leads to MongoDB; `None` for one that is not in use, or is no database.
     pub fn is_mongodb(&self, name: &str) -> Option<bool> {
         match self.find(name).ok()?.driver {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use svc_model::ConnectorType;
 use svc_model::config::connector::ConnectorConfig;
-use svc_secrets::{Keyring, Resolver, Secret, Syntax, collect, parse, substitute};
+use svc_secrets::{Keyring, ResolveError, Resolver, Secret, Syntax, collect, parse, substitute};
 use svc_store::StoredConnector;
 
 use crate::drivers::Ready;
@@ -46,11 +46,13 @@ pub struct LoadError {
     pub stage: Stage,
     /// What stopped it.
     pub reason: String,
+    /// Whether it was a secret store that could not be read: time may heal that.
+    pub(crate) is_unread: bool,
 }
 
 impl LoadError {
     pub(crate) fn new(stage: Stage, reason: impl fmt::Display) -> Self {
-        Self { stage, reason: reason.to_string() }
+        Self { stage, reason: reason.to_string(), is_unread: false }
     }
 }
 
@@ -105,11 +107,14 @@ async fn resolved(mut config: Value, secrets: &Keyring) -> Result<Value, LoadErr
     let mut wanted = BTreeSet::new();
     collect(&config, &mut wanted);
     let readings = secrets.read(wanted).await;
-    let mut failed = BTreeMap::new();
+    let (mut failed, mut is_unread) = (BTreeMap::new(), false);
     replace(&mut config, &mut |text| {
         let read = match parse(text) {
             Ok(None) => return None,
-            Ok(Some(reference)) => readings.resolve(&reference).map_err(|error| error.to_string()),
+            Ok(Some(reference)) => readings.resolve(&reference).map_err(|error| {
+                is_unread |= matches!(error, ResolveError::Unreadable { .. });
+                error.to_string()
+            }),
             Err(error) => Err(error.to_string()),
         };
         read.map_err(|why| failed.insert(text.to_owned(), why)).ok()
@@ -118,7 +123,7 @@ async fn resolved(mut config: Value, secrets: &Keyring) -> Result<Value, LoadErr
         return Ok(config);
     }
     let reasons: Vec<_> = failed.into_values().collect();
-    Err(LoadError::new(Stage::SecretResolution, reasons.join("; ")))
+    Err(LoadError { is_unread, ..LoadError::new(Stage::SecretResolution, reasons.join("; ")) })
 }
 
 fn replace(value: &mut Value, resolve: &mut dyn FnMut(&str) -> Option<Secret>) {

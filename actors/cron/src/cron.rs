@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
 use chrono::{DateTime, Utc};
@@ -9,13 +10,16 @@ use slog::Logger;
 use svc_registry::Registry;
 use svc_store::Store;
 
-use crate::claimer::{Claimer, MARGIN, Runs};
+use crate::claimer::{self, Claimer, GIVING_BACK, MARGIN, Runs};
 use crate::desk::Desk;
 use crate::health::CronHealth;
 use crate::metrics::CronMetrics;
 use crate::reaper::Reaper;
 use crate::roster::Roster;
 use crate::settings::Settings;
+
+/// What giving runs back may take beyond the deadline of a stop.
+const LAST_WRITES: Duration = Duration::from_millis(500);
 
 /// What schedules work with.
 pub struct Parts {
@@ -37,6 +41,7 @@ pub struct Parts {
 #[derive(Clone)]
 pub struct Cron {
     desk: Arc<Desk>,
+    runs: Arc<Runs>,
 }
 
 impl Cron {
@@ -57,9 +62,9 @@ impl Cron {
         let runs = Arc::new(Runs::new(desk.settings.workers));
         let drain = desk.settings.shutdown_timeout + MARGIN;
         let spec = ChildSpec::new().needs(&needs).drain_deadline(drain);
-        let of_claimer = Arc::clone(&desk);
+        let (of_claimer, its_runs) = (Arc::clone(&desk), Arc::clone(&runs));
         tree.spawn(&format!("{path}/claimer"), spec, at.clone(), move |_| {
-            let claimer = Claimer::new(Arc::clone(&of_claimer), Arc::clone(&runs));
+            let claimer = Claimer::new(Arc::clone(&of_claimer), Arc::clone(&its_runs));
             std::future::ready(Ok(claimer))
         })
         .await?;
@@ -83,7 +88,17 @@ impl Cron {
             std::future::ready(Ok(roster))
         })
         .await?;
-        Ok(Self { desk })
+        Ok(Self { desk, runs })
+    }
+
+    /// Ends the runs of this node: nothing is claimed any more, and what runs may go on for `limit`, or for the time that is
+    /// configured for a shutdown where that is shorter. Then it is called off and given back to the ledger, which may take
+    /// as long as is left of `limit`, and half a second longer. For good.
+    pub async fn stop(&self, limit: Duration) {
+        let patience = limit.min(self.desk.settings.shutdown_timeout);
+        let giving_back = LAST_WRITES + limit.saturating_sub(patience).min(GIVING_BACK);
+        self.runs.close_for_good();
+        claimer::stop(&self.desk, &self.runs, patience, giving_back).await;
     }
 
     /// Says that there may be something to claim: an occurrence was triggered or is to be tried again.

@@ -60,6 +60,12 @@ impl Fleet {
         Self { tree, policy }
     }
 
+    /// Whether all channels are on their way out, because the process ends.
+    pub(crate) fn is_ending(&self) -> bool {
+        let group = self.tree.node(&self.policy.group);
+        group.is_none_or(|group| matches!(group.state, NodeState::Draining | NodeState::Stopped))
+    }
+
     pub(crate) fn tree(&self) -> &Tree {
         &self.tree
     }

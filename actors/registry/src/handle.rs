@@ -180,12 +180,17 @@ impl Registry {
     ) -> Result<Answer, ServiceError> {
         let mut entry = Arc::clone(entry);
         for offer in 0..OFFERS {
-            let error = match entry.actor_after(worker, offer)?.ask(Submit(request)).await {
+            let mut error = match entry.actor_after(worker, offer)?.ask(Submit(request)).await {
                 Ok(answer) => return answer,
                 Err(error) => error,
             };
             if error.kind == CallErrorKind::Crashed {
-                self.shared.tools.metrics.error("panic");
+                if self.shared.fleet.is_ending() {
+                    // Cut by the deadline of the shutdown: nothing crashed.
+                    error.kind = CallErrorKind::Stopped;
+                } else {
+                    self.shared.tools.metrics.error("panic");
+                }
             }
             let left = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
             let refused = refusal::from_call(entry.name(), &error);

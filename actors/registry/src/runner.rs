@@ -11,12 +11,20 @@ use svc_traces::{Completed, Ended, Job, Runner};
 
 use crate::handle::{OFFERS, Registry};
 use crate::resolve;
-use crate::snapshot::Entry;
+use crate::snapshot::{Entry, Snapshot};
 
 impl Runner for Registry {
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed> {
         let registry = self.clone();
         Box::pin(async move { registry.perform(job, limit).await })
+    }
+
+    fn is_available(&self, channel: &str) -> bool {
+        let snapshot = self.snapshot();
+        // One that is gone has nothing to wait for.
+        snapshot.by_name(channel).is_none_or(|entry| {
+            entry.quarantine().is_none() && self.unread_secret(&snapshot, entry).is_none()
+        })
     }
 }
 
@@ -35,9 +43,12 @@ impl Registry {
             if let Some(quarantine) = entry.quarantine() {
                 metrics.error("channel_quarantined");
                 metrics.lost(Some(entry.name()));
-                slog::warn!(self.shared.tools.log, "job of a quarantined channel failed";
+                slog::warn!(self.shared.tools.log, "job of a quarantined channel became a dead letter";
                     "channel" => entry.name(), "trace_id" => %run.job.trace_id, "reason" => &*quarantine.reason);
-                return failed(refusal::quarantined(entry.name(), quarantine.public_reason()).message());
+                return unavailable(refusal::quarantined(entry.name(), quarantine.public_reason()).message());
+            }
+            if let Some(of_what) = self.unread_secret(&self.snapshot(), &entry) {
+                return unavailable(&format!("Channel '{}' waits for a secret: {of_what}", entry.name()));
             }
             let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy(run.job) };
             let error = match actor.ask(run).await {
@@ -53,10 +64,24 @@ impl Registry {
                 (CallErrorKind::Full | CallErrorKind::Restarting { .. }, Some(again)) => {
                     return busy(again.job);
                 }
+                (CallErrorKind::Quarantined { .. }, Some(_)) => return unavailable(refused.message()),
                 _ => return failed(refused.message()),
             }
         }
         busy(run.job)
+    }
+
+    /// Returns a secret reference of the channel's workflow, or a connector of it, that the secret store had no value for:
+    /// tasks would fail for no fault of the job.
+    fn unread_secret(&self, snapshot: &Snapshot, entry: &Entry) -> Option<String> {
+        let workflow = snapshot.workflows.get(entry.row.content.workflow_id.as_deref()?)?;
+        let connectors = self.shared.tools.connectors.as_ref();
+        workflow.versions.iter().find_map(|version| {
+            let lacks = |name: &&String| connectors.is_some_and(|connectors| connectors.lacks_secrets(name));
+            let connector =
+                || version.connectors.iter().find(lacks).map(|name| format!("connector '{name}'"));
+            version.taken.unread.clone().or_else(connector)
+        })
     }
 
     /// By id; a dead letter, and a job whose channel was made anew, by name.
@@ -69,6 +94,11 @@ impl Registry {
 
 fn failed(message: &str) -> Completed {
     Completed { ended: Ended::Failed { message: message.to_owned() }, task_trace: None, took: Duration::ZERO }
+}
+
+fn unavailable(message: &str) -> Completed {
+    let ended = Ended::Unavailable { message: message.to_owned() };
+    Completed { ended, task_trace: None, took: Duration::ZERO }
 }
 
 fn busy(job: Job) -> Completed {

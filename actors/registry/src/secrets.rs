@@ -7,7 +7,7 @@ use serde_json::Value;
 use slog::Logger;
 use svc_engine::{Engine, Intake, Material};
 use svc_model::Channel;
-use svc_secrets::{Fingerprint, Keyring, Readings, Reference, Resolver as _, Secret};
+use svc_secrets::{Fingerprint, Keyring, Readings, Reference, ResolveError, Resolver as _, Secret};
 
 /// What was read for a load.
 pub(crate) struct Secrets {
@@ -55,7 +55,10 @@ impl Secrets {
     /// Notes what something is built with.
     pub(crate) fn taken(&self, intake: Intake) -> Taken {
         let fingerprint = self.fingerprint(&intake);
-        Taken { intake, fingerprint }
+        let unread = intake.references.iter().find(|reference| {
+            matches!(self.readings.resolve(reference), Err(ResolveError::Unreadable { .. }))
+        });
+        Taken { unread: unread.map(ToString::to_string), fingerprint, intake }
     }
 
     /// Whether something would be built with the same values now.
@@ -75,6 +78,8 @@ impl Secrets {
 pub(crate) struct Taken {
     pub(crate) intake: Intake,
     fingerprint: Fingerprint,
+    /// A reference that the secret store had no value for: time may heal that.
+    pub(crate) unread: Option<String>,
 }
 
 /// The references a channel takes.

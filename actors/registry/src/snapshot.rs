@@ -166,6 +166,8 @@ pub(crate) struct LoadedVersion {
     pub(crate) hash: String,
     /// The secrets it was compiled with.
     pub(crate) taken: Taken,
+    /// Names of the connectors its tasks use.
+    pub(crate) connectors: Arc<[String]>,
     /// The compiled version, or why there is none.
     pub(crate) compiled: Result<Arc<CompiledWorkflow>, Arc<str>>,
 }

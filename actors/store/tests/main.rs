@@ -89,6 +89,7 @@ on_both! {
     dead_letters::letters_are_filtered_and_newest_first,
     dead_letters::a_requeued_letter_is_due_and_free,
     dead_letters::a_purge_takes_what_is_exhausted_and_old,
+    dead_letters::retention_takes_exhausted_letters_and_leaves_waiting_ones,
     dead_letters::a_letter_is_held_by_one,
     dead_letters::a_retry_makes_a_trace_of_the_letter,
     dead_letters::a_letter_put_back_waits,

@@ -61,6 +61,7 @@ mod tests {
                 metadata: metadata.clone(),
                 bucket,
                 hold: None,
+                attempt: None,
             };
             let input = read(&write(&job, retry).unwrap()).unwrap();
             assert_eq!(input, Input { data: job.payload, metadata: job.metadata, bucket, retry });

@@ -42,6 +42,8 @@ pub struct Job {
     pub bucket: Option<u8>,
     /// What it holds of its channel; `None` for one taken up again after a crash or from the dead letters.
     pub hold: Option<Hold>,
+    /// Dropped when nothing of the attempt goes on, wherever it runs; set by the queue for each attempt.
+    pub attempt: Option<Hold>,
 }
 
 /// How a run of a job ended.
@@ -59,6 +61,11 @@ pub enum Ended {
     },
     /// Its result is larger than may be stored; does not go to the dead letters.
     TooLarge {
+        /// What an operator reads.
+        message: String,
+    },
+    /// Its channel cannot run on this node now; nothing was run. Goes to the dead letters, but counts as no attempt.
+    Unavailable {
         /// What an operator reads.
         message: String,
     },
@@ -80,6 +87,12 @@ pub struct Completed {
 /// Runs jobs: the registry, seen from the queue.
 pub trait Runner: Send + Sync + 'static {
     /// Runs a job through the workflow of its channel, no longer than `limit` and than the channel allows. Guards are
-    /// not asked again. A channel that is gone or quarantined is a failure like any other.
+    /// not asked again. A channel that is gone is a failure like any other; one that is quarantined is
+    /// [`Ended::Unavailable`]. Dropping the future drops the
+    /// run where it stands; [`Job::attempt`] is dropped with it.
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed>;
+
+    /// Tells whether jobs of the channel of that name can run on this node now. While they cannot, dead letters of it wait
+    /// without being tried.
+    fn is_available(&self, channel: &str) -> bool;
 }

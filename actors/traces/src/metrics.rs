@@ -31,6 +31,7 @@ pub struct TraceMetrics {
     pub(crate) workers_total: Gauge,
     rejected: Family<ReasonLabels, Counter>,
     pub(crate) dlq_depth: Gauge,
+    pub(crate) dlq_exhausted: Gauge,
     dlq_retries: Family<OutcomeLabels, Counter>,
     dropped: Family<ReasonLabels, Counter>,
     pub(crate) persistence_depth: Gauge,
@@ -47,6 +48,7 @@ impl Default for TraceMetrics {
             workers_total: Gauge::default(),
             rejected: Family::default(),
             dlq_depth: Gauge::default(),
+            dlq_exhausted: Gauge::default(),
             dlq_retries: Family::default(),
             dropped: Family::default(),
             persistence_depth: Gauge::default(),
@@ -65,6 +67,7 @@ impl TraceMetrics {
             ("trace_workers_active", "Workers that run a job", &self.workers_active),
             ("trace_workers_total", "Workers", &self.workers_total),
             ("trace_dlq_depth", "Dead letters", &self.dlq_depth),
+            ("trace_dlq_exhausted", "Dead letters without a retry left", &self.dlq_exhausted),
             ("trace_persistence_queue_depth", "Traces that wait to be stored", &self.persistence_depth),
         ];
         for (name, help, gauge) in gauges {

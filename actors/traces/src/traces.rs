@@ -1,10 +1,11 @@
 //! The handle everyone else holds.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
-use slog::{Logger, warn};
+use futures_util::future::join_all;
+use slog::{Logger, info, warn};
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ServiceError};
 use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
@@ -21,11 +22,14 @@ use crate::queue::{Entrance, Queue, Queued, Shed, Slots, Waiting};
 use crate::record::Record;
 use crate::recorder::{Lanes, Recorder, Rows};
 use crate::settings::Settings;
-use crate::worker::{Desk, Jobs, Worker};
+use crate::worker::{Desk, Jobs, StopOrder, StopStage, Worker};
 use crate::{input, token};
 
 /// What an actor gets beyond the time it allows itself to finish, before it is ended by force.
 const MARGIN: Duration = Duration::from_secs(5);
+
+/// How long jobs that are dropped may take to be gone.
+const LET_GO: Duration = Duration::from_millis(250);
 
 /// How long the answer to a submission is held back at most, while much is waiting.
 const HOLD_BACK: Duration = Duration::from_millis(500);
@@ -80,6 +84,9 @@ struct Shared {
     lanes: Arc<Lanes>,
     waiting: Arc<Waiting>,
     letters_changed: Arc<Notify>,
+    stop: Arc<StopOrder>,
+    /// The jobs of every worker.
+    jobs: OnceLock<Vec<Jobs>>,
 }
 
 impl Traces {
@@ -108,6 +115,8 @@ impl Traces {
             lanes: Arc::new(Lanes::new(&settings.recorder, &metrics)),
             waiting: Arc::new(Waiting::new(Arc::new(slots))),
             letters_changed: Arc::default(),
+            stop: Arc::new(StopOrder::new()),
+            jobs: OnceLock::new(),
             store,
             settings,
             metrics,
@@ -136,11 +145,12 @@ impl Traces {
     pub async fn start(&self, runner: Arc<dyn Runner>, needs: &[&str]) -> Result<(), SpawnError> {
         let shared = &self.shared;
         let (tree, at) = (&shared.tree, &shared.at);
-        let (desk, patience) = (shared.desk(runner), shared.patience());
+        let (desk, patience) = (shared.desk(Arc::clone(&runner)), shared.patience());
         let mut queue = shared.spec();
-        for number in 1..=shared.settings.queue.workers.max(1) {
+        let workers = 1..=shared.settings.queue.workers.max(1);
+        let all: Vec<Jobs> = workers.clone().map(|_| Jobs::new()).collect();
+        for (number, jobs) in workers.zip(shared.jobs.get_or_init(|| all).clone()) {
             let (desk, name) = (Arc::clone(&desk), format!("worker-{number}"));
-            let jobs = Jobs::new();
             let worker =
                 move |_| std::future::ready(Ok(Worker::new(Arc::clone(&desk), jobs.clone(), patience)));
             let spec = shared.spec().needs(needs.iter().copied());
@@ -151,11 +161,28 @@ impl Traces {
         let entrance = shared.entrance();
         let factory = move |_| std::future::ready(Ok(Queue(Arc::clone(&entrance))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
-        let retries = shared.retries();
+        let retries = shared.retries(runner);
         let factory = move |_| std::future::ready(Ok(DeadLetters::new(Arc::clone(&retries))));
         tree.spawn(&shared.path_of("dead-letters"), shared.spec().needs(["queue"]), at.clone(), factory)
             .await?;
         Ok(())
+    }
+
+    /// Ends the work: no job is begun any more, and those that run may go on for `limit`, or for the time that is
+    /// configured for a shutdown where that is shorter. Then they are dropped: their rows stay unfinished, and another
+    /// process runs them again. Submissions are still accepted, for another process. For good.
+    pub async fn stop(&self, limit: Duration) {
+        let Shared { stop, jobs, log, .. } = &*self.shared;
+        stop.advance(StopStage::Closing);
+        let written = || join_all(jobs.get().into_iter().flatten().map(Jobs::written));
+        if timeout(limit.min(self.shared.patience()), written()).await.is_ok() {
+            return;
+        }
+        info!(log, "jobs are cut by the shutdown deadline and left to another process");
+        stop.advance(StopStage::Ending);
+        if timeout(LET_GO, written()).await.is_err() {
+            warn!(log, "jobs do not let go of their thread");
+        }
     }
 
     /// What holds for a channel with this block.
@@ -309,6 +336,7 @@ impl Shared {
             letters_changed: Arc::clone(&self.letters_changed),
             errors: self.settings.errors.clone(),
             log: self.log.clone(),
+            stop: Arc::clone(&self.stop),
         })
     }
 
@@ -322,11 +350,12 @@ impl Shared {
         })
     }
 
-    fn retries(&self) -> Arc<Retries> {
+    fn retries(&self, runner: Arc<dyn Runner>) -> Arc<Retries> {
         Arc::new(Retries {
             waiting: Arc::clone(&self.waiting),
             letters: self.store.dead_letters(),
             traces: self.traces.clone(),
+            runner,
             settings: self.settings.dead_letters.clone(),
             holder: svc_model::id::new_ordered_id().to_string(),
             moving: Arc::default(),

@@ -23,6 +23,13 @@ pub(crate) fn of(config: &Config, store: &Store) -> Vec<JobSpec> {
             async move { traces.delete_expired(hours, CHUNK).await }
         }));
     }
+    if traces.dlq_retention_hours > 0 {
+        let (store, hours) = (store.clone(), traces.dlq_retention_hours);
+        jobs.push(job("dlq_cleanup", traces.cleanup_interval_secs, move || {
+            let letters = store.dead_letters();
+            async move { letters.delete_expired(hours, CHUNK).await }
+        }));
+    }
     if traces.retention_hours > 0 {
         // Also where no schedules run: a database is kept small whoever filled it.
         let (store, hours) = (store.clone(), traces.retention_hours);

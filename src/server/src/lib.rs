@@ -17,9 +17,11 @@ pub mod reencrypt;
 pub mod serve;
 pub mod service;
 pub mod settings;
+mod shutdown;
 pub mod signals;
 pub mod state;
 mod tree;
+mod watchdog;
 mod workers;
 
 pub use actix_supervision::{Fault, FaultKind, TreeExit};

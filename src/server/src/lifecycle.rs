@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use tokio::sync::Notify;
+use svc_model::ServiceError;
+use tokio::sync::{Notify, watch};
 
 /// The level everyone may read; raised and lowered by the start, the shutdown and the edge.
 #[derive(Debug, Default)]
@@ -11,6 +12,8 @@ pub struct Lifecycle {
     draining: AtomicBool,
     in_flight: AtomicUsize,
     idle: Notify,
+    /// Told when bodies that are still arriving are given up.
+    uploads_end: watch::Sender<bool>,
 }
 
 impl Lifecycle {
@@ -47,6 +50,30 @@ impl Lifecycle {
         if self.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 && self.is_draining() {
             self.idle.notify_waiters();
         }
+    }
+
+    /// Waits for a body to arrive, unless the service stops waiting for bodies first.
+    ///
+    /// # Errors
+    /// That of `body`, or 503.
+    pub(crate) async fn receive<T>(
+        &self,
+        body: impl Future<Output = Result<T, ServiceError>>,
+    ) -> Result<T, ServiceError> {
+        let given_up = async {
+            // The sender is this very value: it cannot be gone.
+            let _ = self.uploads_end.subscribe().wait_for(|ended| *ended).await;
+        };
+        tokio::select! {
+            biased;
+            received = body => received,
+            () = given_up => Err(ServiceError::unavailable("The service is stopping")),
+        }
+    }
+
+    /// Gives up every body that has not arrived whole.
+    pub(crate) fn end_uploads(&self) {
+        self.uploads_end.send_replace(true);
     }
 
     /// Waits until no request is being answered.

@@ -3,16 +3,23 @@
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
 use svc::cli::{self, Cli, Command, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use svc::logging::Logs;
 use svc::serve::{Ending, serve};
 use svc::{Options, config, logging, settings};
 
 /// Requests are made of small pieces that one thread allocates and another frees, which the C library does slowly.
 #[global_allocator]
 static ALLOCATOR: MiMalloc = MiMalloc;
+
+/// How long the log may take to be written when the process is ended by force.
+const LAST_LOG: Duration = Duration::from_millis(200);
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
@@ -41,8 +48,10 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
     let rust_log = environment.iter().find(|(name, _)| name == "RUST_LOG").map(|(_, value)| value.as_str());
     let logs = logging::start(&loaded.config.logging, rust_log);
     let options = Options { log: logs.log.clone(), environment: environment.clone(), ..Options::default() };
-    let ended = actix_rt::System::new().block_on(serve(loaded.config, options));
-    drop(logs);
+    let logs = Arc::new(Mutex::new(Some(logs)));
+    let last = Arc::clone(&logs);
+    let ended = actix_rt::System::new().block_on(serve(loaded.config, options, move || force_exit(&last)));
+    drop(logs.lock().unwrap_or_else(PoisonError::into_inner).take());
     match ended {
         Ok(Ending::Drained) => Ok(EXIT_OK),
         Ok(Ending::Failed) => Ok(EXIT_FAILURE),
@@ -50,6 +59,21 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
         Ok(Ending::CutShort) => std::process::exit(EXIT_FAILURE.into()),
         Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
     }
+}
+
+/// Ends the process, whatever its threads do. A log that cannot be written in time is left as it is.
+fn force_exit(logs: &Arc<Mutex<Option<Logs>>>) {
+    let (written, is_written) = mpsc::channel();
+    let logs = Arc::clone(logs);
+    let write = move || {
+        drop(logs.lock().unwrap_or_else(PoisonError::into_inner).take());
+        // Nobody may be waiting any more.
+        let _ = written.send(());
+    };
+    if thread::Builder::new().name("svc-last-log".to_owned()).spawn(write).is_ok() {
+        let _late = is_written.recv_timeout(LAST_LOG);
+    }
+    std::process::exit(EXIT_FAILURE.into());
 }
 
 /// Lists or applies the pending migrations.

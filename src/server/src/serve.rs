@@ -1,9 +1,10 @@
 //! The service as a daemon: its listeners, its signals, its end.
 //!
 //! The end, in order: readiness turns red at once; for `server.shutdown_drain_secs` everything is still accepted, so
-//! that a balancer has time to notice; then nothing new is accepted, no connection the kernel had taken is
-//! lost, and what is in flight has `server.shutdown_force_timeout_secs`; then the tree ends. A second signal ends the
-//! process at once.
+//! that a balancer has time to notice (not after a `SIGINT` that was typed at a terminal); then nothing new is accepted,
+//! no connection the kernel had taken is lost, and what is in flight has `server.shutdown_force_timeout_secs`; then the
+//! tree ends. The process ends within two seconds after that time, whatever is in flight: a watchdog sees to it. A second
+//! signal ends the process at once.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -14,16 +15,21 @@ use actix_web::{App, HttpServer, web};
 use slog::{Logger, error, info, warn};
 use svc_registry::Scope;
 use svc_store::AuditEntry;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
 use crate::http::Extent;
 use crate::listener::Door;
 use crate::service::{Options, Service, StartError};
+use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
 use crate::state::AppState;
+use crate::watchdog::Watchdog;
 
-/// Longest wait where the configuration sets no bound.
-const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+/// How long after the deadline of a shutdown the process is ended by force. What is left of two seconds is for the log.
+const FORCED_EXIT: Duration = Duration::from_millis(1_750);
+/// How long the listeners may take to end; their threads may be blocked.
+const LISTENERS: Duration = Duration::from_millis(200);
 
 /// How a service that ran came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +42,16 @@ pub enum Ending {
     Failed,
 }
 
-/// Runs a service on its own listeners until a signal, or a failure, ends it.
+/// Runs a service on its own listeners until a signal, or a failure, ends it. `force_exit` is called on a thread of its
+/// own where the shutdown does not keep its deadline; it must end the process, whatever hangs.
 ///
 /// # Errors
 /// What kept it from starting.
-pub async fn serve(config: Config, options: Options) -> Result<Ending, StartError> {
+pub async fn serve(
+    config: Config,
+    options: Options,
+    force_exit: impl FnOnce() + Send + 'static,
+) -> Result<Ending, StartError> {
     let mut signals = Signals::install().map_err(StartError::system("cannot install signal handlers"))?;
     let log = options.log.clone();
     let service = tokio::select! {
@@ -66,14 +77,21 @@ pub async fn serve(config: Config, options: Options) -> Result<Ending, StartErro
     let running = actix_rt::spawn(server);
     info!(log, "listening"; "host" => &config.server.host, "port" => config.server.port);
 
-    let ending = watch(&service, &mut signals, (&door, &handle), &config, &log).await;
+    let mut watchdog = Watchdog::new(force_exit);
+    let ending = watch(&service, &mut signals, (&door, &handle), &config, (&log, &mut watchdog)).await;
     if ending == Ending::CutShort {
         return Ok(ending);
     }
-    handle.stop(false).await;
-    let _ = running.await;
-    if let Some(operations) = operations {
-        operations.stop().await;
+    watchdog.arm(FORCED_EXIT, &log);
+    let listeners = async {
+        handle.stop(false).await;
+        let _ = running.await;
+        if let Some(operations) = operations {
+            operations.stop().await;
+        }
+    };
+    if timeout(LISTENERS, listeners).await.is_err() {
+        warn!(log, "a thread of the listeners is blocked");
     }
     info!(log, "ended"; "ending" => ?ending);
     Ok(ending)
@@ -85,24 +103,32 @@ async fn watch(
     signals: &mut Signals,
     (door, server): (&Door, &ServerHandle),
     config: &Config,
-    log: &Logger,
+    (log, watchdog): (&Logger, &mut Watchdog),
 ) -> Ending {
-    loop {
+    let accepting_for = loop {
         tokio::select! {
             exit = service.ended() => return failed(&exit, log),
             signal = signals.next() => match signal {
-                Signal::Terminate => break,
+                Signal::Terminate => break Duration::from_secs(config.server.shutdown_drain_secs),
+                Signal::Interrupt => break Duration::ZERO,
                 Signal::Reload => reload(service.state().clone()),
             },
         }
+    };
+    info!(log, "draining"; "accepting_for_secs" => accepting_for.as_secs());
+    let force = Some(config.server.shutdown_force_timeout_secs).filter(|secs| *secs > 0);
+    let force = force.map(Duration::from_secs);
+    if let Some(force) = force {
+        watchdog.arm(accepting_for.saturating_add(force).saturating_add(FORCED_EXIT), log);
     }
-    info!(log, "draining"; "accepting_for_secs" => config.server.shutdown_drain_secs);
     let drained = async {
         service.drain();
-        tokio::time::sleep(Duration::from_secs(config.server.shutdown_drain_secs)).await;
-        door.close(server).await;
-        let force = Some(config.server.shutdown_force_timeout_secs).filter(|secs| *secs > 0);
-        service.shutdown(force.map_or(UNBOUNDED, Duration::from_secs)).await
+        tokio::time::sleep(accepting_for).await;
+        // The deadline counts from here.
+        let deadline = Instant::now() + force.unwrap_or(UNBOUNDED).min(UNBOUNDED);
+        // A thread that does not accept any more is not waited for either.
+        let _closed = timeout_at(deadline, door.close(server)).await;
+        service.shutdown(deadline.saturating_duration_since(Instant::now())).await
     };
     tokio::select! {
         _ = drained => Ending::Drained,

@@ -10,7 +10,7 @@ use std::time::Duration;
 use actix_supervision::{Fault, Tree, TreeExit, TreeView};
 use actix_web::web;
 use serde_json::Value;
-use slog::{Discard, Logger, info, o, warn};
+use slog::{Discard, Logger, info, o};
 use svc_auth::KeySets;
 use svc_channels::call::{self, Calls};
 use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
@@ -22,7 +22,7 @@ use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
 use svc_store::{OpenError, Store, StoreConfig};
 use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::http::{
@@ -34,6 +34,7 @@ use crate::jobs;
 use crate::lifecycle::Lifecycle;
 use crate::operations::Operations;
 use crate::settings;
+use crate::shutdown;
 use crate::state::AppState;
 use crate::tree::{self, Ground, PlantError, Roots};
 use crate::workers::Workers;
@@ -229,6 +230,7 @@ impl Service {
             store,
             connectors,
             registry,
+            traces,
             cron,
             engine,
             secrets,
@@ -312,18 +314,15 @@ impl Service {
         self.state.lifecycle.drain();
     }
 
-    /// Ends the service: not ready from now on, waits for the requests being answered, then ends the tree in reverse
-    /// order of need. Each of the two waits lasts at most `deadline`; the second one longer, where the configuration
-    /// promises more to work that runs. Idempotent.
+    /// Ends the service: not ready from now on, begins no accepted work and no schedule's run any more, and waits for
+    /// the requests being answered and for what runs, all together at most `deadline`; accepted work and schedules at
+    /// most as long as `trace_queue.shutdown_timeout_secs` and `cron.shutdown_timeout_secs` say. What is left then is cut:
+    /// accepted work stays unfinished on record, runs of schedules go back to the ledger, callers are answered 503. The
+    /// tree ends in reverse order of need. Returns within two seconds after `deadline`, whatever a run waits for.
+    ///
+    /// A client that is slow to send its body is waited for no longer than 30 seconds. Idempotent.
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
-        self.drain();
-        if timeout(deadline, self.state.lifecycle.idle()).await.is_err() {
-            warn!(self.state.log, "requests cut short by the shutdown deadline";
-                "in_flight" => self.state.lifecycle.in_flight());
-        }
-        let exit = self.state.tree.shutdown(deadline.max(settings::drain(&self.state.config))).await;
-        self.state.io.stop();
-        exit
+        shutdown::shutdown(&self.state, deadline).await
     }
 
     /// Waits until the tree has ended, by a shutdown or by the failure of an essential part.

@@ -224,9 +224,6 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
     }
 }
 
-/// What the tree gets beyond the time that running work has at shutdown.
-const MARGIN: Duration = Duration::from_secs(6);
-
 /// How schedules are followed; `None` on a node that follows none.
 pub(crate) fn cron(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> Option<svc_cron::Settings> {
     let cron = &config.cron;
@@ -275,12 +272,6 @@ fn holder(config: &Config) -> String {
     let name = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty()).unwrap_or_else(host);
     let name = Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("node").to_owned();
     format!("{name}:{}:{}", std::process::id(), svc_model::id::new_ordered_id())
-}
-
-/// How long the tree may take to end, so that running work has the time it was promised.
-pub(crate) fn drain(config: &Config) -> Duration {
-    let seconds = config.trace_queue.shutdown_timeout_secs.max(config.cron.shutdown_timeout_secs);
-    Duration::from_secs(seconds) + MARGIN
 }
 
 /// Most entries a channel keeps in the memory of the process; 0 in the configuration sets no bound.

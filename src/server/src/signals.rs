@@ -3,15 +3,17 @@
 //! Installed before any listener is bound, so that a signal sent right after the start is never lost to the default
 //! action.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// `SIGTERM`, `SIGINT`: drain and end; the second one ends at once.
+    /// `SIGTERM`, and `SIGINT` without a terminal: drain and end; the second one ends at once.
     Terminate,
+    /// `SIGINT` at a terminal, which somebody typed: as [`Terminate`](Self::Terminate), without the drain time.
+    Interrupt,
     /// `SIGHUP`: reload what is stored, as `POST /engine/reload` does.
     Reload,
 }
@@ -22,6 +24,7 @@ pub struct Signals {
     term: Stream,
     int: Stream,
     hup: Stream,
+    interactive: bool,
 }
 
 impl Signals {
@@ -34,6 +37,7 @@ impl Signals {
             term: signal(SignalKind::terminate())?,
             int: signal(SignalKind::interrupt())?,
             hup: signal(SignalKind::hangup())?,
+            interactive: io::stdin().is_terminal() || io::stderr().is_terminal(),
         })
     }
 
@@ -41,13 +45,13 @@ impl Signals {
     pub async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.term.recv() => Signal::Terminate,
-            _ = self.int.recv() => Signal::Terminate,
+            _ = self.int.recv() => if self.interactive { Signal::Interrupt } else { Signal::Terminate },
             _ = self.hup.recv() => Signal::Reload,
         }
     }
 
     /// The next request to terminate, whatever else arrives.
     pub async fn terminate(&mut self) {
-        while self.next().await != Signal::Terminate {}
+        while self.next().await == Signal::Reload {}
     }
 }

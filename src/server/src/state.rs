@@ -12,6 +12,7 @@ use svc_engine::Engine;
 use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
 use svc_secrets::Keyring;
 use svc_store::Store;
+use svc_traces::Traces;
 use tokio::time::Instant;
 
 use crate::config::Config;
@@ -33,6 +34,8 @@ pub struct AppState {
     pub connectors: Connectors,
     /// What serves.
     pub registry: Registry,
+    /// Traces and accepted work.
+    pub traces: Traces,
     /// What runs by the clock; `None` on a node that runs no schedules.
     pub cron: Option<Cron>,
     /// What compiles and runs workflows.

@@ -21,8 +21,8 @@
 //! configuration is reloaded, or an operator orders a restart.
 //!
 //! What needs something is drained before it. At the end of the process that makes this order: the edge waits for its
-//! requests, the queue closes, the workers finish, channels and registry end, the recorder writes what waits, the store
-//! closes.
+//! requests while the workers finish what they began and schedules claim nothing more, the channels end, the recorder
+//! writes what waits, the store closes. One deadline bounds all of it (`shutdown.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;

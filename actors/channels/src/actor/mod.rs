@@ -49,7 +49,8 @@ impl ReadHandler<Submit> for ChannelActor {
 impl ReadHandler<Run> for ChannelActor {
     fn read(&self, Run { job, limit }: Run) -> Reply<<Run as actix::Message>::Result> {
         let definition = Arc::clone(&self.definition);
-        Reply::run(async move { definition.perform(job, limit).await })
+        // The queue leaves a job only to end it: at its deadline, or with the process.
+        Reply::later(async move { definition.perform(job, limit).await })
     }
 }
 

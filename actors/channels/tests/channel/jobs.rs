@@ -21,6 +21,7 @@ fn job(payload: Value) -> Job {
         metadata: Map::from_iter([("auth".to_owned(), json!({"claims": {"sub": "u-1"}}))]),
         bucket: None,
         hold: None,
+        attempt: None,
     }
 }
 

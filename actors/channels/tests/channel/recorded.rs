@@ -204,6 +204,7 @@ fn of_a_clean_job_errors_only_keeps_no_steps_either() {
                 metadata: serde_json::Map::new(),
                 bucket: None,
                 hold: None,
+                attempt: None,
             };
             let completed = orders.0.ask(Run { job, limit: SECOND }).await.unwrap();
             assert_eq!(completed.task_trace.is_some(), kept, "{completed:?}");
@@ -216,6 +217,10 @@ fn of_a_clean_job_errors_only_keeps_no_steps_either() {
 struct Keeper(Mutex<Vec<Job>>);
 
 impl Runner for Keeper {
+    fn is_available(&self, _: &str) -> bool {
+        true
+    }
+
     fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
         self.0.lock().unwrap().push(job);
         let ended = Ended::Completed { result: None };

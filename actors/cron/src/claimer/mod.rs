@@ -35,7 +35,7 @@ use runs::Phase;
 pub(crate) use runs::Runs;
 
 /// What runs that are called off get to be given back.
-const GIVING_BACK: Duration = Duration::from_secs(3);
+pub(crate) const GIVING_BACK: Duration = Duration::from_secs(3);
 /// What the actor gets beyond the time its runs have, before it is ended by force.
 pub(crate) const MARGIN: Duration = Duration::from_secs(5);
 
@@ -55,7 +55,7 @@ impl Actor for Claimer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.runs.enter(Phase::Open);
+        self.runs.open();
         let (desk, runs) = (Arc::clone(&self.desk), Arc::clone(&self.runs));
         ctx.spawn(async move { claim(desk, runs).await }.into_actor(self));
     }
@@ -64,17 +64,21 @@ impl Actor for Claimer {
 impl Supervised for Claimer {
     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         let (desk, runs) = (Arc::clone(&self.desk), Arc::clone(&self.runs));
-        runs.enter(Phase::Closing);
-        Box::pin(async move {
-            if timeout(desk.settings.shutdown_timeout, runs.idle()).await.is_ok() {
-                return;
-            }
-            info!(desk.log, "runs are called off and given back"; "runs" => runs.count());
-            runs.enter(Phase::Ending);
-            if timeout(GIVING_BACK, runs.idle()).await.is_err() {
-                warn!(desk.log, "runs end before they are given back"; "runs" => runs.count());
-            }
-        })
+        Box::pin(async move { stop(&desk, &runs, desk.settings.shutdown_timeout, GIVING_BACK).await })
+    }
+}
+
+/// Claims nothing more, and lets what runs go on for `patience`. What is left is called off and gets `giving_back` to be
+/// given back.
+pub(crate) async fn stop(desk: &Desk, runs: &Runs, patience: Duration, giving_back: Duration) {
+    runs.enter(Phase::Closing);
+    if timeout(patience, runs.idle()).await.is_ok() {
+        return;
+    }
+    info!(desk.log, "runs are called off and given back"; "runs" => runs.count());
+    runs.enter(Phase::Ending);
+    if timeout(giving_back, runs.idle()).await.is_err() {
+        warn!(desk.log, "runs end before they are given back"; "runs" => runs.count());
     }
 }
 

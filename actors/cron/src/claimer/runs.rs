@@ -1,6 +1,7 @@
 //! The runs of a node: how many there may be, and what is asked of them.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Runs {
     workers: Arc<Semaphore>,
     count: u32,
     phase: watch::Sender<Phase>,
+    /// Whether the node stops, so that no instance of the claimer begins anything.
+    stops: AtomicBool,
     /// Channels that had no capacity, until when they are passed over.
     busy: Mutex<HashMap<String, Instant>>,
     /// Looks for channels that this node does not know.
@@ -42,13 +45,32 @@ impl Runs {
             workers: Arc::new(Semaphore::new(count as usize)),
             count,
             phase: watch::Sender::new(Phase::Open),
+            stops: AtomicBool::new(false),
             busy: Mutex::default(),
             looks: Looks::default(),
         }
     }
 
+    /// Asks for more; what was asked before stays asked.
     pub(crate) fn enter(&self, phase: Phase) {
-        self.phase.send_replace(phase);
+        self.phase.send_if_modified(|now| {
+            let advances = *now < phase;
+            *now = phase.max(*now);
+            advances
+        });
+    }
+
+    /// Lets runs begin, unless the node stops.
+    pub(crate) fn open(&self) {
+        if !self.stops.load(Ordering::Acquire) {
+            self.phase.send_replace(Phase::Open);
+        }
+    }
+
+    /// Runs never begin again.
+    pub(crate) fn close_for_good(&self) {
+        self.stops.store(true, Ordering::Release);
+        self.enter(Phase::Closing);
     }
 
     /// Waits for a worker, and takes others that are free too, `most` in all; `None` when nothing more is to begin.
@@ -139,6 +161,11 @@ mod tests {
         assert!(runs.ending().now_or_never().is_none());
         drop(busy);
         runs.idle().await;
+        assert!(runs.is_closing());
+        runs.open();
+        assert!(!runs.is_closing(), "another instance of the claimer goes on");
+        runs.close_for_good();
+        runs.open();
         assert!(runs.is_closing());
     }
 

@@ -137,6 +137,10 @@ impl Loader<'_> {
         let mut versions = Vec::with_capacity(candidates.len());
         for Candidate { row, hash, known, intake } in candidates {
             let known = known.filter(|known| !build.full || build.secrets.are(&known.taken));
+            let connectors = match &known {
+                Some(known) => Arc::clone(&known.connectors),
+                None => connectors_of(&row),
+            };
             let (result, taken) = match known {
                 Some(known) => (known.compiled, known.taken),
                 None => {
@@ -163,6 +167,7 @@ impl Loader<'_> {
                 updated_at: row.updated_at,
                 hash,
                 taken,
+                connectors,
                 compiled: result,
             });
         }
@@ -207,4 +212,10 @@ impl Loader<'_> {
             Err(reason) => Planned::Quarantine(row, reason.into()),
         })
     }
+}
+
+/// The names of the connectors that the tasks of a workflow use, each once.
+fn connectors_of(row: &Workflow) -> Arc<[String]> {
+    let used = svc_engine::dependencies(&row.content).connectors.into_iter().map(|used| used.connector);
+    used.collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -24,6 +24,7 @@ fn job(id: Option<&str>, name: &str) -> Job {
         metadata: Map::new(),
         bucket: None,
         hold: None,
+        attempt: None,
     }
 }
 
@@ -75,7 +76,9 @@ fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
         world.channel(broken).await;
         running.registry.reload(Scope::channel("orders")).await.unwrap();
         let completed = perform(&running, job(Some("orders"), "orders")).await;
-        assert!(failure(&completed).contains("'orders' is quarantined: auth:"), "{completed:?}");
+        let Ended::Unavailable { message } = &completed.ended else { panic!("{completed:?}") };
+        assert!(message.contains("'orders' is quarantined: auth:"), "{message}");
+        assert!(!running.registry.is_available("orders") && running.registry.is_available("gone"));
         for path in ["/orders", "/orders/async"] {
             assert_eq!(running.post(path).await.unwrap_err().status(), 503, "{path}");
         }

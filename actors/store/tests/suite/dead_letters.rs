@@ -148,6 +148,22 @@ pub(crate) async fn a_purge_takes_what_is_exhausted_and_old(db: Database) {
     assert_eq!(store.audit().list(filter, Page::default()).await.unwrap().1, 1, "one changed something");
 }
 
+pub(crate) async fn retention_takes_exhausted_letters_and_leaves_waiting_ones(db: Database) {
+    let store = db.store().await;
+    let letters = store.dead_letters();
+    let alive = letter(&store, "a", same).await;
+    let young = letter(&store, "a", |failed| failed.retry_count = 5).await;
+    for _ in 0..5 {
+        letter(&store, "a", |failed| failed.retry_count = 5).await;
+    }
+    let aged = format!("UPDATE trace_dlq SET created_at = {} WHERE id <> '{young}'", ago(&db, 3));
+    db.execute(&aged).await.unwrap();
+    assert_eq!(letters.delete_expired(u64::MAX, 2).await.unwrap(), 0, "nothing is as old as that");
+    assert_eq!(letters.delete_expired(2, 2).await.unwrap(), 5, "in steps of two");
+    let (rows, _) = letters.list(DeadLetterFilter::default(), Page::default()).await.unwrap();
+    assert_eq!(rows.into_iter().map(|row| row.id).collect::<Vec<_>>(), [young, alive]);
+}
+
 pub(crate) async fn a_letter_is_held_by_one(db: Database) {
     // Two handles to the same database, as two nodes would have them.
     let (here, there) = (db.store().await, db.store().await);

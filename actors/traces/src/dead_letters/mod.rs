@@ -2,7 +2,7 @@
 //!
 //! Owns the rhythm; no messages. At each look it takes the letters that are due under a lease of its own, makes a trace
 //! of each, which ends the letter, and queues it like any submission. A letter the queue has no room for goes back and
-//! waits longer; one whose holder died is due again when the lease is over. The way of a letter into the line is a task
+//! waits longer, and so does one whose channel is quarantined here; one whose holder died is due again when the lease is over. The way of a letter into the line is a task
 //! of its own, which survives a restart and is awaited at the end. It also keeps the gauge of letters. It never runs
 //! anything itself.
 
@@ -22,11 +22,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::ambiguity::is_stored;
 use crate::input;
+use crate::job::Runner;
 use crate::metrics::TraceMetrics;
 use crate::queue::{Queued, Shed, Waiting};
 use crate::settings::{Callback, DeadLetterSettings};
 use crate::worker::retry_delay;
 
+/// How long a letter waits whose channel cannot run here now.
+const UNAVAILABLE: Duration = Duration::from_secs(30);
 /// Time between two counts of the letters, at least.
 const COUNTING: Duration = Duration::from_millis(250);
 
@@ -35,6 +38,7 @@ pub(crate) struct Retries {
     pub(crate) waiting: Arc<Waiting>,
     pub(crate) letters: svc_store::DeadLetters,
     pub(crate) traces: svc_store::Traces,
+    pub(crate) runner: Arc<dyn Runner>,
     pub(crate) settings: DeadLetterSettings,
     /// Names this process among those that may hold a letter.
     pub(crate) holder: String,
@@ -112,7 +116,12 @@ impl Retries {
             let due = self.letters.claim_due(batch, self.settings.lease, &self.holder).await?;
             room = i64::try_from(due.len()).is_ok_and(|claimed| claimed == batch);
             for letter in due {
-                room &= self.retry(&letter).await? == Fate::Queued;
+                if self.runner.is_available(&letter.channel) {
+                    room &= self.retry(&letter).await? == Fate::Queued;
+                } else {
+                    // No attempt, so none is counted; other letters have their turn.
+                    self.letters.put_back(&letter.id, &self.holder, UNAVAILABLE).await?;
+                }
             }
         }
         Ok(())
@@ -122,9 +131,15 @@ impl Retries {
     /// others change them too. A look itself is a bad moment: what it takes is out for as long as the retry runs.
     async fn show_depth(&self) {
         loop {
-            match self.letters.depth().await {
-                Ok(depth) => drop(self.metrics.dlq_depth.set(depth)),
-                Err(error) => warn!(self.log, "cannot count dead letters"; "error" => %error),
+            let counts = async { Ok((self.letters.depth().await?, self.letters.exhausted().await?)) };
+            match counts.await {
+                Ok((depth, exhausted)) => {
+                    self.metrics.dlq_depth.set(depth);
+                    self.metrics.dlq_exhausted.set(exhausted);
+                }
+                Err::<_, StoreError>(error) => {
+                    warn!(self.log, "cannot count dead letters"; "error" => %error)
+                }
             }
             // An elapsed interval is as good a reason to count as a change.
             let _ = timeout(self.settings.poll_interval, self.changed.notified()).await;

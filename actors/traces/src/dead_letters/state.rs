@@ -20,6 +20,7 @@ pub(crate) fn job(letter: &ClaimedLetter, trace_id: Uuid) -> (Job, u32) {
         metadata,
         bucket: None,
         hold: None,
+        attempt: None,
     };
     (job, retries(letter).saturating_add(1))
 }

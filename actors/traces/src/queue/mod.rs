@@ -106,6 +106,7 @@ impl Entrance {
                         metadata: input.metadata,
                         bucket: input.bucket,
                         hold: None,
+                        attempt: None,
                     };
                     self.waiting.push(Queued::new(job, slot, input.retry));
                 }

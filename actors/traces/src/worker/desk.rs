@@ -8,16 +8,17 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use slog::{Logger, error, warn};
 use svc_store::StoreError;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::backoff::Backoff;
-use crate::job::{Completed, Ended, Job, Runner};
+use crate::job::{Completed, Ended, Hold, Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::queue::{Queued, Waiting};
 use crate::settings::Callback;
 use crate::worker::state::{Attempt, Verdict};
+use crate::worker::{StopOrder, Turn};
 
 /// A run that is over sooner is written once, when it is over.
 const SHORT: Duration = Duration::from_millis(50);
@@ -39,6 +40,7 @@ pub(crate) struct Desk {
     pub(crate) letters_changed: Arc<Notify>,
     pub(crate) errors: Callback,
     pub(crate) log: Logger,
+    pub(crate) stop: Arc<StopOrder>,
 }
 
 /// A run that is over and not written yet.
@@ -50,15 +52,25 @@ pub(crate) struct Finished {
 }
 
 impl Desk {
+    /// Runs a job and writes how it ended, unless it is back in line. Gives its turn back when the next may begin.
+    pub(crate) async fn complete(&self, queued: Queued, turn: Turn) {
+        let mut turn = Some(turn);
+        let finished = self.run(queued, &mut turn).await;
+        drop(turn);
+        if let Some(finished) = finished {
+            self.write(finished).await;
+        }
+    }
+
     /// Runs a job; `None` when its channel had no permit and it is back in line. It fails when its channel had none for
     /// as long as it might have run.
-    pub(crate) async fn run(&self, queued: Queued) -> Option<Finished> {
+    async fn run(&self, queued: Queued, turn: &mut Option<Turn>) -> Option<Finished> {
         let Queued { job, slot, retry, refusals, refused_since } = queued;
         let attempt = Attempt { id: job.trace_id, retry, max_retries: self.max_retries };
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
-            completed = self.attempt(job) => completed,
+            completed = self.attempt(job, turn) => completed,
             never = self.mark_running(attempt.id) => match never {},
         };
         drop(active);
@@ -77,7 +89,8 @@ impl Desk {
                 let now = Instant::now();
                 let pause = FIRST_REFUSAL * 2_u32.pow(refusals.min(MOST_REFUSALS));
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
-                let queued = Queued { job: *job, slot, retry, refusals, refused_since };
+                let job = Job { attempt: None, ..*job };
+                let queued = Queued { job, slot, retry, refusals, refused_since };
                 self.waiting.push_later(now + pause, queued);
                 None
             }
@@ -85,12 +98,17 @@ impl Desk {
         }
     }
 
-    /// One attempt, whatever the runner does.
-    async fn attempt(&self, job: Job) -> Completed {
+    /// One attempt, whatever the runner does. What is written of it may begin a retry, so an attempt that is dropped at
+    /// its deadline is over only when nothing of it goes on; the worker's turn does not wait for that.
+    async fn attempt(&self, mut job: Job, turn: &mut Option<Turn>) -> Completed {
         let (runner, limit) = (Arc::clone(&self.runner), self.limit);
         let (id, begun) = (job.trace_id, Instant::now());
+        let (alive, over) = oneshot::channel::<Infallible>();
+        job.attempt = Some(Hold::new(alive));
         let run = AssertUnwindSafe(async move { runner.run(job, limit).await }).catch_unwind();
-        let message = match timeout(limit + GRACE, run).await {
+        // Dropped here, whatever it came to.
+        let outcome = timeout(limit + GRACE, run).await;
+        let message = match outcome {
             Ok(Ok(completed)) => {
                 if matches!(completed.ended, Ended::TooLarge { .. }) {
                     self.errors.tell("result_size_exceeded");
@@ -104,6 +122,9 @@ impl Desk {
             }
             Err(_) => {
                 self.errors.tell("timeout");
+                drop(turn.take());
+                // The sender is never used, only dropped.
+                let _over = over.await;
                 format!("timed out after {}ms", limit.as_millis())
             }
         };
@@ -121,7 +142,7 @@ impl Desk {
 
     /// Writes how a run ended; tries until it is written, while its worker has room for fewer others. A result that the
     /// database refuses becomes a failure.
-    pub(crate) async fn write(&self, finished: Finished) {
+    async fn write(&self, finished: Finished) {
         let Finished { attempt, mut verdict, slot } = finished;
         let mut backoff = Backoff::of_database();
         while let Err(error) = self.try_write(&verdict).await {
@@ -135,9 +156,11 @@ impl Desk {
                 sleep(backoff.pause()).await;
             }
         }
-        if matches!(verdict, Verdict::Failed(_)) {
+        if let Verdict::Failed(failure) = &verdict {
             self.letters_changed.notify_one();
-            self.count_failure(attempt);
+            if failure.retry_count == i64::from(attempt.retry) {
+                self.count_failure(attempt);
+            }
         }
         drop(slot);
     }

@@ -5,10 +5,11 @@
 //! many are: a database that is away stops the work instead of filling the memory. When it is ordered to end it takes
 //! nothing more and waits, within the time allowed, for its jobs and their ends, those of earlier instances included;
 //! what the process does not live to see is left to the rows, from which the next one takes it up. One instance never
-//! runs two jobs at once.
+//! runs two jobs at once, but for those past their deadline that cannot be dropped yet, because their thread is busy.
 
 mod desk;
 mod state;
+mod stop;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::queue::Queued;
 
 pub(crate) use desk::Desk;
 pub(crate) use state::retry_delay;
+pub(crate) use stop::{StopOrder, StopStage};
 
 /// Jobs that one worker may have begun and not written the ends of.
 const MOST_JOBS: u32 = 64;
@@ -44,11 +46,14 @@ impl Jobs {
         (desk.waiting.take().await, permit)
     }
 
-    /// Until the end of each is written.
-    async fn written(&self) {
+    /// Waits until the end of each is written, or it was dropped.
+    pub(crate) async fn written(&self) {
         let _all = self.0.acquire_many(MOST_JOBS).await;
     }
 }
+
+/// The turn of a job at its worker: the next one begins when it is dropped.
+pub(crate) struct Turn(#[expect(dead_code, reason = "held for its drop")] oneshot::Sender<()>);
 
 /// The actor.
 pub(crate) struct Worker {
@@ -100,22 +105,23 @@ async fn work(desk: Arc<Desk>, jobs: Jobs, mut stop: watch::Receiver<bool>) {
         let (queued, permit) = tokio::select! {
             biased;
             _ = stop.wait_for(|stop| *stop) => return,
+            () = desk.stop.reached(StopStage::Closing) => return,
             next = jobs.next(&desk) => next,
         };
-        let (runs, has_run) = oneshot::channel::<()>();
+        let (turn, turn_is_over) = oneshot::channel::<()>();
         let desk = Arc::clone(&desk);
         #[expect(
             clippy::disallowed_methods,
             reason = "outlives the actor; awaited by `drain` through the permit"
         )]
         tokio::spawn(async move {
-            let finished = desk.run(queued).await;
-            drop(runs);
-            if let Some(finished) = finished {
-                desk.write(finished).await;
+            tokio::select! {
+                biased;
+                () = desk.stop.reached(StopStage::Ending) => {}
+                () = desk.complete(queued, Turn(turn)) => {}
             }
             drop(permit);
         });
-        let _dropped = has_run.await;
+        let _dropped = turn_is_over.await;
     }
 }

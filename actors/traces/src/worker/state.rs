@@ -47,6 +47,11 @@ impl Attempt {
             Ended::Completed { result } => over(TraceStatus::Completed, result, None),
             Ended::TooLarge { message } => over(TraceStatus::Failed, None, Some(message)),
             Ended::Failed { message } => Verdict::Failed(self.failure(message, duration_ms, task_trace)),
+            Ended::Unavailable { message } => {
+                // Nothing was tried: a retry that did not happen is not one of those it has.
+                let earlier = Self { retry: self.retry.saturating_sub(1), ..self };
+                Verdict::Failed(earlier.failure(message, None, None))
+            }
             Ended::Busy(job) => return Err(job),
         })
     }
@@ -109,6 +114,15 @@ mod tests {
         assert_eq!((failure.delay, &*failure.error_message), (Duration::from_secs(8), "no"));
         let Verdict::Over(end) = verdict(0, Ended::TooLarge { message: "big".into() }) else { panic!() };
         assert_eq!((end.status, end.error_message.as_deref()), (TraceStatus::Failed, Some("big")));
+    }
+
+    #[test]
+    fn a_retry_that_could_not_be_made_does_not_count() {
+        for (retry, count) in [(0, 0), (1, 0), (5, 4)] {
+            let ended = Ended::Unavailable { message: "quarantined".into() };
+            let Verdict::Failed(failure) = verdict(retry, ended) else { panic!() };
+            assert_eq!((failure.retry_count, failure.max_retries), (count, 5));
+        }
     }
 
     #[test]

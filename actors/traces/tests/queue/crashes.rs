@@ -129,3 +129,21 @@ fn a_row_that_cannot_be_run_becomes_an_exhausted_dead_letter() {
         assert_eq!((letters.len(), letters[0].retry_count), (1, letters[0].max_retries));
     });
 }
+
+#[test]
+fn jobs_cut_by_a_stop_stay_unfinished_and_are_run_by_the_next_process() {
+    run(async |world| {
+        let first = world.start(|_| {}).await;
+        let cut = first.submit(json!({ "do": "wait" })).await.unwrap();
+        first.ends(cut, "running").await;
+        first.traces.stop(Duration::ZERO).await;
+        assert_eq!(first.metric("trace_workers_active"), 0.0, "nothing of it goes on");
+        let late = first.submit(json!({})).await.unwrap();
+        first.crash().await;
+        let second = world.start(|_| {}).await;
+        second.runner.open();
+        second.ends(cut, "completed").await;
+        second.ends(late, "completed").await;
+        assert!(second.letters().await.is_empty());
+    });
+}

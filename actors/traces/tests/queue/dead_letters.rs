@@ -225,3 +225,53 @@ fn a_look_is_a_success_only_where_letters_are_retried() {
         }
     });
 }
+
+#[test]
+fn jobs_of_a_quarantined_channel_wait_without_using_up_their_retries() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.runner.quarantined.store(true, Ordering::Release);
+        let id = process.submit(json!({})).await.unwrap();
+        process.ends(id, "failed").await;
+        until(async || {
+            world.execute(DUE);
+            process.metric("trace_dlq_depth") == 1.0
+        })
+        .await;
+        let looked = process.told_jobs("dlq_retry");
+        until(async || {
+            world.execute(DUE);
+            process.told_jobs("dlq_retry") > looked + 10
+        })
+        .await;
+        assert_eq!((process.runner.count(), process.letters().await[0].retry_count), (1, 0));
+        process.runner.quarantined.store(false, Ordering::Release);
+        until(async || {
+            world.execute(DUE);
+            process.count("completed").await == 1
+        })
+        .await;
+        assert!(process.letters().await.is_empty());
+    });
+}
+
+#[test]
+fn retry_begins_only_when_the_attempt_that_timed_out_is_over() {
+    run(async |world| {
+        let process = world
+            .start(|settings| {
+                settings.queue.workers = 1;
+                settings.queue.processing_timeout = Duration::from_millis(10);
+            })
+            .await;
+        let id = process.submit(json!({ "do": "linger" })).await.unwrap();
+        until(async || process.told("timeout") == 1).await;
+        let other = process.submit(json!({})).await.unwrap();
+        process.ends(other, "completed").await;
+        assert!(process.letters().await.is_empty(), "nothing may begin a retry yet");
+        assert_eq!(process.trace(id).await.row.status, "running");
+        process.runner.open();
+        let row = process.ends(id, "failed").await;
+        assert_eq!(row.row.error_message.as_deref(), Some("timed out after 10ms"));
+    });
+}

@@ -1,6 +1,7 @@
 //! Processes that come and go over one SQLite file, and a runner that does what a payload says.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -65,6 +66,7 @@ pub(crate) struct Process {
     pub(crate) traces: Traces,
     pub(crate) runner: Arc<Script>,
     words: Arc<Mutex<Vec<&'static str>>>,
+    jobs: Arc<Mutex<Vec<&'static str>>>,
     registry: Registry,
 }
 
@@ -81,6 +83,9 @@ impl World {
         let told = Arc::clone(&words);
         let mut settings = settings();
         settings.errors = Callback::new(move |word| told.lock().unwrap().push(word));
+        let jobs: Arc<Mutex<Vec<&'static str>>> = Arc::default();
+        let done = Arc::clone(&jobs);
+        settings.jobs = Callback::new(move |word| done.lock().unwrap().push(word));
         change(&mut settings);
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
@@ -89,7 +94,7 @@ impl World {
                 .await
                 .unwrap();
         tree.running("traces").await.unwrap();
-        Process { tree, store, traces, runner: Arc::default(), words, registry }
+        Process { tree, store, traces, runner: Arc::default(), words, jobs, registry }
     }
 
     /// A process that works.
@@ -205,6 +210,11 @@ impl Process {
         self.words.lock().unwrap().iter().filter(|told| **told == word).count()
     }
 
+    /// How often a recurring job succeeded.
+    pub(crate) fn told_jobs(&self, word: &str) -> usize {
+        self.jobs.lock().unwrap().iter().filter(|told| **told == word).count()
+    }
+
     /// The value of a series, 0 before its first.
     pub(crate) fn metric(&self, series: &str) -> f64 {
         let mut text = String::new();
@@ -223,6 +233,7 @@ pub(crate) fn job(payload: Value) -> Job {
         metadata: Map::from_iter([("ip".to_owned(), json!("192.0.2.1"))]),
         bucket: Some(7),
         hold: Some(Hold::new(())),
+        attempt: None,
     }
 }
 
@@ -242,11 +253,17 @@ pub(crate) struct Script {
     pub(crate) runs: Mutex<Vec<Job>>,
     /// What `wait` waits for, one permit each.
     pub(crate) gate: Arc<Semaphore>,
+    /// Whether every channel is quarantined.
+    pub(crate) quarantined: AtomicBool,
 }
 
 impl Default for Script {
     fn default() -> Self {
-        Self { runs: Mutex::default(), gate: Arc::new(Semaphore::new(0)) }
+        Self {
+            runs: Mutex::default(),
+            gate: Arc::new(Semaphore::new(0)),
+            quarantined: AtomicBool::new(false),
+        }
     }
 }
 
@@ -265,6 +282,10 @@ impl Script {
 }
 
 impl Runner for Script {
+    fn is_available(&self, _: &str) -> bool {
+        !self.quarantined.load(Ordering::Acquire)
+    }
+
     fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
         let copy = Job {
             channel_id: job.channel_id.clone(),
@@ -272,6 +293,7 @@ impl Runner for Script {
             payload: job.payload.clone(),
             metadata: job.metadata.clone(),
             hold: None,
+            attempt: None,
             ..job
         };
         let earlier = {
@@ -281,7 +303,10 @@ impl Runner for Script {
             earlier
         };
         let gate = Arc::clone(&self.gate);
-        let order = job.payload["do"].as_str().unwrap_or("well").to_owned();
+        let order = match self.quarantined.load(Ordering::Acquire) {
+            true => "be unavailable".to_owned(),
+            false => job.payload["do"].as_str().unwrap_or("well").to_owned(),
+        };
         assert!(order != "panic at once", "planned");
         Box::pin(async move {
             let well = || Ended::Completed { result: Some(json!({ "ran": job.payload }).to_string()) };
@@ -292,6 +317,8 @@ impl Runner for Script {
                     well()
                 }
                 "fail" => failed(),
+                "be unavailable" => Ended::Unavailable { message: "it is quarantined".to_owned() },
+                "linger" => return lingers(job, gate).await,
                 "fail once" if earlier == 0 => failed(),
                 "be busy" if earlier < 3 => Ended::Busy(Box::new(job)),
                 "stay busy" => Ended::Busy(Box::new(job)),
@@ -303,4 +330,13 @@ impl Runner for Script {
             Completed { ended, task_trace: None, took: Duration::from_millis(3) }
         })
     }
+}
+
+/// A run that goes on after its caller has left, until the gate is opened.
+async fn lingers(job: Job, gate: Arc<Semaphore>) -> Completed {
+    tokio::task::spawn_local(async move {
+        gate.acquire().await.unwrap().forget();
+        drop(job);
+    });
+    std::future::pending().await
 }

@@ -15,9 +15,12 @@ section! {
         pub host: String = "0.0.0.0".into(),
         /// TCP port to listen on.
         pub port: u16 = 8080,
-        /// Seconds during which requests are still taken after the signal to end; `/readyz` answers 503 at once.
+        /// Seconds during which requests are still taken after the signal to end; `/readyz` answers 503 at once. A
+        /// Ctrl-C at a terminal skips them.
         pub shutdown_drain_secs: u64 = 30,
-        /// Seconds that requests in flight get after that; 0 waits for all of them.
+        /// Seconds that everything in flight gets after that: requests, requests taken for later, runs of schedules. What
+        /// is left is cut, and the process ends within two seconds more. 0 sets no bound on what runs; a body that is
+        /// still arriving gets 30 seconds.
         pub shutdown_force_timeout_secs: u64 = 30,
         /// Largest body of an admin request in bytes; a larger one gets 413.
         pub max_admin_body_size: usize = 8_388_608,

@@ -100,7 +100,7 @@ section! {
         pub max_recoveries: u32 = 5,
         /// Milliseconds a run may take when its channel does not say.
         pub default_timeout_ms: u64 = 3_600_000,
-        /// Seconds that running work gets at shutdown.
+        /// Seconds that running work gets at shutdown, within `server.shutdown_force_timeout_secs`.
         pub shutdown_timeout_secs: u64 = 30,
     }
 }

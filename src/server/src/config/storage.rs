@@ -108,7 +108,7 @@ section! {
         pub buffer_size: usize = 1000,
         /// Bytes of payload and metadata that may wait; above, 503; 0 does not count.
         pub max_queue_memory_bytes: usize = 104_857_600,
-        /// Seconds that running requests get at shutdown.
+        /// Seconds that running requests get at shutdown, within `server.shutdown_force_timeout_secs`.
         pub shutdown_timeout_secs: u64 = 30,
         /// Hours a finished trace or occurrence is kept; 0 keeps it for ever.
         pub retention_hours: u64 = 72,
@@ -128,6 +128,8 @@ section! {
         pub dlq_batch_size: u32 = 20,
         /// Seconds a node holds a dead letter.
         pub dlq_lease_secs: u64 = 60,
+        /// Hours a dead letter without a retry left is kept; 0 keeps it for ever. One that waits for a retry is kept.
+        pub dlq_retention_hours: u64 = 720,
     }
 }
 
@@ -200,7 +202,7 @@ impl TraceQueue {
         report.positive("trace_queue.buffer_size", self.buffer_size);
         report.positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
         report.positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
-        if self.retention_hours > 0 {
+        if self.retention_hours > 0 || self.dlq_retention_hours > 0 {
             report.positive("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs);
         }
         report.within("trace_queue.dlq_max_retries", self.dlq_max_retries, 1..=16);

@@ -32,7 +32,11 @@ impl FromRequest for JsonBody {
             let state = request.app_data::<Data<AppState>>();
             let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
             let mut permit = state.map(|state| state.in_flight.permit());
-            let bytes = read(request.headers(), &mut payload, limit, permit.as_mut()).await?;
+            let body = read(request.headers(), &mut payload, limit, permit.as_mut());
+            let bytes = match state {
+                Some(state) => state.lifecycle.receive(body).await?,
+                None => body.await?,
+            };
             require_json(request.headers())?;
             Ok(Self(parse(&bytes)?))
         })

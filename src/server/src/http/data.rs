@@ -76,7 +76,9 @@ async fn serve(
     let query = query::parse(request.query_string())?;
     let mut permit = state.in_flight.permit();
     let limit = state.config.ingest.max_payload_size;
-    let raw = body::read(request.headers(), &mut payload.into_inner(), limit, Some(&mut permit)).await?;
+    let mut payload = payload.into_inner();
+    let body = body::read(request.headers(), &mut payload, limit, Some(&mut permit));
+    let raw = state.lifecycle.receive(body).await?;
     *body_bytes = raw.len();
     let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
     let mut resolution = state.registry.snapshot().resolve(path, request.method().as_str())?;

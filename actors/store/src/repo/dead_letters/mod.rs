@@ -105,6 +105,25 @@ impl DeadLetters {
         .await
     }
 
+    /// Deletes the letters that have no retry left and are older than so many hours; answers how many. Those that wait for
+    /// a retry stay. Works in steps of at most `chunk` rows, between which others write.
+    ///
+    /// # Errors
+    /// When the database does not answer; earlier steps are kept.
+    pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
+        let mut deleted = 0;
+        loop {
+            let step = self.0.write(operation("delete_expired"), move |conn| {
+                Box::pin(async move { rows::delete_expired(conn, hours, chunk).await.map(Outcome::Keep) })
+            });
+            let step = step.await?;
+            deleted += step;
+            if step < chunk.unsigned_abs() {
+                return Ok(deleted);
+            }
+        }
+    }
+
     /// Takes at most `batch` letters that are due, have a retry left and are held by nobody, for `lease`; the one due
     /// longest first.
     ///

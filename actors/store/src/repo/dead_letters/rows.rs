@@ -201,3 +201,17 @@ pub(super) async fn purge(conn: &mut Conn, older_than_hours: u64) -> Result<u64,
     let purged = on!(conn, c => diesel::delete(exhausted).execute(c).await)?;
     Ok(u64::try_from(purged).unwrap_or(u64::MAX))
 }
+
+pub(super) async fn delete_expired(conn: &mut Conn, hours: u64, chunk: i64) -> Result<u64, StoreError> {
+    let before = clock::hours_ago(conn, hours).await?;
+    let expired = trace_dlq::table
+        .filter(trace_dlq::retry_count.ge(trace_dlq::max_retries))
+        .filter(trace_dlq::created_at.lt(before))
+        .select(trace_dlq::id)
+        .limit(chunk);
+    let ids: Vec<String> = on!(conn, c => expired.load(c).await)?;
+    let deleted = on!(conn, c => {
+        diesel::delete(trace_dlq::table.filter(trace_dlq::id.eq_any(ids))).execute(c).await
+    })?;
+    Ok(u64::try_from(deleted).unwrap_or(u64::MAX))
+}

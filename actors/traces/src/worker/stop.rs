@@ -1,0 +1,56 @@
+//! The order to stop, as every worker and every job hears it.
+
+use tokio::sync::watch;
+
+/// How far the stop has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StopStage {
+    /// Jobs are begun.
+    Open,
+    /// No job is begun any more; those that run go on.
+    Closing,
+    /// Jobs are dropped where they stand. Their rows stay unfinished, so that another process runs them again.
+    Ending,
+}
+
+/// The stage of the stop, shared by all workers. It only advances.
+#[derive(Debug)]
+pub(crate) struct StopOrder(watch::Sender<StopStage>);
+
+impl StopOrder {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(StopStage::Open))
+    }
+
+    pub(crate) fn advance(&self, stage: StopStage) {
+        self.0.send_if_modified(|now| {
+            let advances = *now < stage;
+            *now = stage.max(*now);
+            advances
+        });
+    }
+
+    /// Waits until the stop has come so far. Cancel-safe.
+    pub(crate) async fn reached(&self, stage: StopStage) {
+        let mut stages = self.0.subscribe();
+        // The sender is this very value: it cannot be gone.
+        let _ = stages.wait_for(|now| *now >= stage).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+
+    #[test]
+    fn a_stage_is_reached_by_every_later_one_and_never_left() {
+        let order = StopOrder::new();
+        assert!(order.reached(StopStage::Closing).now_or_never().is_none());
+        order.advance(StopStage::Ending);
+        order.advance(StopStage::Closing);
+        assert!(order.reached(StopStage::Closing).now_or_never().is_some());
+        assert!(order.reached(StopStage::Ending).now_or_never().is_some());
+    }
+}

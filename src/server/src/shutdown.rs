@@ -1,0 +1,91 @@
+//! The end of a service: one deadline for everything that still runs.
+//!
+//! Until the deadline nothing is cut. Then, one after the other and each within a bound of its own, accepted jobs and
+//! runs of schedules are given back, what runs for callers is ended by force, and the rest of the tree writes what waits
+//! and ends. The bounds add up to less than two seconds.
+
+use std::time::Duration;
+
+use actix_supervision::{RetireError, TreeExit};
+use slog::{Logger, info, warn};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::lifecycle::Lifecycle;
+use crate::state::AppState;
+use crate::tree;
+
+/// The longest deadline: what is longer has none.
+pub(crate) const UNBOUNDED: Duration = Duration::from_secs(60 * 60 * 24 * 365);
+/// How long a body may take to arrive whole once nothing new is accepted, where the deadline is later.
+const UPLOADS: Duration = Duration::from_secs(30);
+/// How long callers that were cut may take to be answered.
+const ANSWERS: Duration = Duration::from_millis(100);
+/// What the tree gets beyond the deadline, to write what waits.
+const LAST_WRITES: Duration = Duration::from_millis(500);
+
+/// Ends the service within `limit`, and a little longer where something has to be cut.
+pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
+    let (begun, limit) = (Instant::now(), limit.min(UNBOUNDED));
+    let left = || limit.saturating_sub(begun.elapsed());
+    state.lifecycle.drain();
+    tokio::join!(requests(&state.lifecycle, begun + limit, &state.log), state.traces.stop(limit), async {
+        if let Some(cron) = &state.cron {
+            cron.stop(limit).await;
+        }
+    });
+    // Runs whose caller has left are in no count of requests.
+    if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS, left()).await {
+        info!(state.log, "runs cut by the shutdown deadline");
+    }
+    let _late = timeout(ANSWERS, state.lifecycle.idle()).await;
+    let exit = state.tree.shutdown(left() + LAST_WRITES).await;
+    state.io.stop();
+    exit
+}
+
+/// Waits for the requests being answered; for those that still arrive no longer than for uploads.
+async fn requests(lifecycle: &Lifecycle, deadline: Instant, log: &Logger) {
+    let uploads_end = deadline.min(Instant::now() + UPLOADS);
+    if timeout_at(uploads_end, lifecycle.idle()).await.is_ok() {
+        return;
+    }
+    lifecycle.end_uploads();
+    if timeout_at(deadline, lifecycle.idle()).await.is_err() {
+        warn!(log, "requests cut short by the shutdown deadline"; "in_flight" => lifecycle.in_flight());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use slog::{Discard, o};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn body_that_never_arrives_is_given_up_though_runs_have_no_bound() {
+        let (lifecycle, log) = (Lifecycle::default(), Logger::root(Discard, o!()));
+        lifecycle.drain();
+        lifecycle.enter();
+        let upload = async {
+            let received: Result<(), _> = lifecycle.receive(std::future::pending()).await;
+            lifecycle.leave();
+            received.unwrap_err().status()
+        };
+        let begun = Instant::now();
+        let (status, ()) = tokio::join!(upload, requests(&lifecycle, begun + UNBOUNDED, &log));
+        assert_eq!((status, begun.elapsed()), (503, UPLOADS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn request_that_runs_is_waited_for_until_the_deadline_and_no_longer() {
+        let (lifecycle, log) = (Lifecycle::default(), Logger::root(Discard, o!()));
+        lifecycle.drain();
+        lifecycle.enter();
+        let begun = Instant::now();
+        requests(&lifecycle, begun + UPLOADS * 3, &log).await;
+        assert_eq!(begun.elapsed(), UPLOADS * 3);
+        lifecycle.leave();
+        assert!(requests(&lifecycle, begun, &log).now_or_never().is_some());
+    }
+}

@@ -1,0 +1,54 @@
+//! Clients that are slow.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use serde_json::json;
+use svc_testkit::server::Server;
+
+use super::{ends, hurried};
+use crate::support::{echo, eventually};
+
+/// More than both socket buffers hold.
+const LARGE: usize = 24 << 20;
+
+/// Sends the head of a request and this much of its body.
+fn begin(server: &Server, length: usize, sent: &[u8]) -> TcpStream {
+    let mut stream = TcpStream::connect(server.address()).unwrap();
+    let head = format!(
+        "POST /api/v1/data/s HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(sent).unwrap();
+    stream
+}
+
+#[test]
+fn a_body_that_does_not_arrive_is_given_up() {
+    let mut server = hurried().start().unwrap();
+    echo(&mut server.client(), "s", json!({}));
+    let mut slow = begin(&server, 100, b"{\"a\":");
+    ends(&mut server, "TERM");
+    let mut answer = String::new();
+    // A connection that was reset is as good.
+    let _ = slow.read_to_string(&mut answer);
+    assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 503"), "{answer}");
+}
+
+#[test]
+fn an_answer_that_is_not_read_is_given_up() {
+    let mut server = hurried()
+        .env("SVC_INGEST__MAX_PAYLOAD_SIZE", "67108864")
+        .env("SVC_TRACE_QUEUE__MAX_RESULT_SIZE_BYTES", "0")
+        .env("SVC_TRACE_STORAGE__MODE", "off")
+        .env("SVC_METRICS__ENABLED", "true")
+        .start()
+        .unwrap();
+    let mut client = server.client();
+    echo(&mut client, "s", json!({}));
+    let body = format!("\"{}\"", "x".repeat(LARGE)).into_bytes();
+    let _slow = begin(&server, body.len(), &body);
+    let answered = |page: &str| page.contains(r#"svc_messages_total{channel="s",status="ok"} 1"#);
+    eventually(|| answered(&client.get("/metrics").unwrap().text()));
+    ends(&mut server, "TERM");
+}
