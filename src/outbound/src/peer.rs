@@ -1,7 +1,9 @@
 //! A client of one peer: any method, redirects followed by hand.
 //!
 //! Every hop is checked as a first request is. What a private address is allowed for, and what credentials are for, is one
-//! origin: a redirect that leaves it goes on without them, and they stay off even if another leads back.
+//! origin: a redirect that leaves it goes on without them, and they stay off even if another leads back. A body is for that
+//! origin alone too: a redirect that leaves it and would repeat the body (307, 308; RFC 9110, 15.4.8 and 15.4.9) is refused,
+//! because the same method without its body would be another request.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -30,7 +32,7 @@ pub struct Request {
     pub headers: HeaderMap,
     /// Query parameters that belong to every URL of that origin, and to no other.
     pub params: Vec<(String, String)>,
-    /// What kind of body it is, and the body.
+    /// Content type and bytes of the body, sent to that origin alone.
     pub body: Option<Body>,
     /// For the whole exchange, redirects included.
     pub timeout: Duration,
@@ -142,6 +144,9 @@ impl Peer {
                 method = Method::GET;
                 body = None;
                 headers.remove(CONTENT_TYPE);
+            }
+            if body.is_some() && next.origin() != trusted {
+                return Err(redirect(&url, "it would carry the body of the request to another origin"));
             }
             url = next;
         }

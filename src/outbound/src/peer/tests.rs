@@ -69,11 +69,53 @@ async fn credentials_go_to_the_own_origin_alone_and_do_not_come_back() {
         ("/near?a=1&key=swordfish", "/here?key=swordfish")
     );
     assert!(near.iter().all(|asked| asked.header("authorization") == Some("Bearer swordfish")));
-    peer.send(secret_request(Method::POST, &home.url("/far"))).await.unwrap();
+    peer.send(Request { body: None, ..secret_request(Method::POST, &home.url("/far")) }).await.unwrap();
     let far = other.requests();
-    assert_eq!((far[0].target.as_str(), far[0].text().as_str()), ("/away", "body"));
-    assert_eq!(far[0].header("content-type"), Some("text/plain"));
+    assert_eq!(
+        (far[0].method.as_str(), far[0].target.as_str(), far[0].text().as_str()),
+        ("POST", "/away", "")
+    );
     assert!(!shows_secret(&far[0]), "{:?}", far[0]);
+}
+
+/// RFC 9110: 301, 302 and 303 turn the request into a GET without a body, 307 and 308 repeat it.
+#[tokio::test]
+async fn redirect_to_another_origin_carries_neither_body_nor_credentials() {
+    for code in [301, 302, 303, 307, 308] {
+        let other = Upstream::start(|_| Reply::new(200, "there")).unwrap();
+        let away = other.url("/away");
+        let home = Upstream::start(move |_| Reply::redirect(code, &away)).unwrap();
+        for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+            let outcome = wanderer(&home).send(secret_request(method.clone(), &home.url("/"))).await;
+            match outcome {
+                Ok(answer) => assert!(code < 307 && answer.status == 200, "{method} {code}"),
+                Err(FetchError::Redirect { cause, .. }) => {
+                    assert!(code >= 307 && cause.contains("another origin"), "{method} {code}: {cause}");
+                }
+                Err(error) => panic!("{method} {code}: {error:?}"),
+            }
+        }
+        let asked = other.requests();
+        assert_eq!(asked.len(), if code < 307 { 4 } else { 0 }, "{code}");
+        for request in asked {
+            assert_eq!((request.method.as_str(), request.text().as_str()), ("GET", ""), "{code}");
+            assert!(!shows_secret(&request) && request.header("content-type").is_none(), "{request:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn body_that_was_refused_elsewhere_is_not_sent_by_way_of_the_own_origin() {
+    let other = Upstream::start(|_| Reply::new(200, "there")).unwrap();
+    let away = other.url("/away");
+    let home = Upstream::start(move |asked| match asked.target.split('?').next() {
+        Some("/near") => Reply::redirect(308, "/far"),
+        _ => Reply::redirect(307, &away),
+    })
+    .unwrap();
+    let error = wanderer(&home).send(secret_request(Method::POST, &home.url("/near"))).await.unwrap_err();
+    assert!(matches!(error, FetchError::Redirect { .. }), "{error:?}");
+    assert_eq!((home.requests().len(), other.requests().len()), (2, 0));
 }
 
 #[tokio::test]
@@ -83,7 +125,8 @@ async fn what_came_back_from_elsewhere_gets_no_credentials() {
     let other = Upstream::start(move |_| Reply::redirect(302, &back)).unwrap();
     let away = other.url("/");
     let first = Upstream::start(move |_| Reply::redirect(302, &away)).unwrap();
-    wanderer(&first).send(secret_request(Method::GET, &first.url("/"))).await.unwrap();
+    let request = Request { body: None, ..secret_request(Method::GET, &first.url("/")) };
+    wanderer(&first).send(request).await.unwrap();
     assert!(shows_secret(&first.requests()[0]) && !shows_secret(&home.requests()[0]));
 }
 
@@ -98,7 +141,8 @@ async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials(
     })
     .unwrap();
     for (path, at_home) in [("/here", true), ("/near", true), ("/far", false)] {
-        let arrived = wanderer(&home).ask(secret_request(Method::GET, &home.url(path))).await.unwrap();
+        let request = Request { body: None, ..secret_request(Method::GET, &home.url(path)) };
+        let arrived = wanderer(&home).ask(request).await.unwrap();
         assert_eq!((arrived.at_home, arrived.answer.status.as_u16()), (at_home, 401), "{path}");
     }
 }
@@ -136,7 +180,8 @@ async fn a_redirect_to_a_name_that_leads_inside_is_refused_where_it_is_dialled()
     let url: Url = home.url("/").parse().unwrap();
     let peer = outbound().peer(&url, true).unwrap();
     for method in [Method::GET, Method::POST] {
-        let error = peer.send(secret_request(method, url.as_str())).await.unwrap_err();
+        let request = Request { body: None, ..secret_request(method, url.as_str()) };
+        let error = peer.send(request).await.unwrap_err();
         assert!(matches!(error, FetchError::Address(AddressError::Forbidden { .. })), "{error:?}");
     }
     assert!(trap.accept().is_err());
