@@ -10,10 +10,9 @@ use tokio::time::Instant;
 pub(crate) const FETCH_LIMIT: Duration = Duration::from_secs(5);
 /// When a fetch whose end was never seen is taken for lost. None is in an orderly service.
 const LOST_AFTER: Duration = Duration::from_secs(6);
-/// The least time between two fetches for unknown key ids.
+/// The least time between two fetches for unknown key ids. Other fetches do not count: the first key id that is not there
+/// makes for a fetch at once, however young the keys are.
 const FORCED_EVERY: Duration = Duration::from_secs(30);
-/// Keys that are younger are the issuer's newest: an unknown key id makes for no fetch, nor does it use up its turn.
-const NEWEST: Duration = Duration::from_secs(1);
 /// How long keys are fresh when their answer does not say.
 const DEFAULT_AGE: Duration = Duration::from_secs(300);
 const LEAST_AGE: Duration = Duration::from_secs(60);
@@ -27,7 +26,6 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     keys: Option<Arc<Jwks>>,
-    fetched_at: Option<Instant>,
     /// Until then nobody needs to ask: the keys are fresh, or a fetch has just failed.
     settled_until: Option<Instant>,
     /// A fetch runs, and is lost if it has not ended by then.
@@ -92,8 +90,7 @@ impl State {
         let running = self.is_busy(now);
         let (settled, fetch) = match (want, &self.keys) {
             (Want::OtherThan(seen), Some(keys)) => {
-                let within = |then: Option<Instant>, span| then.is_some_and(|then| now < then + span);
-                let recently = within(self.forced_at, FORCED_EVERY) || within(self.fetched_at, NEWEST);
+                let recently = self.forced_at.is_some_and(|then| now < then + FORCED_EVERY);
                 (!Arc::ptr_eq(seen, keys) || (recently && !running), Need::ForcedFetch)
             }
             _ => (self.is_settled(now), Need::Fetch),
@@ -115,7 +112,6 @@ impl State {
     pub(crate) fn succeeded(&self, now: Instant, keys: Arc<Jwks>, lifetime: Duration) -> Self {
         Self {
             keys: Some(keys),
-            fetched_at: Some(now),
             settled_until: Some(now + lifetime),
             busy_until: None,
             forced_at: self.forced_at,

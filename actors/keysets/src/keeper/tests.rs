@@ -214,19 +214,23 @@ fn a_set_nobody_uses_is_not_fetched_again() {
 }
 
 #[test]
-fn keys_that_have_just_come_are_the_answer_to_an_unknown_key_id() {
+fn first_unknown_key_id_is_fetched_for_at_once_and_the_next_after_thirty_seconds() {
     let issuer = Issuer::answering(1);
     with(&issuer, async |cache| {
         let set = cache.at(URL).unwrap();
         let keys = set.obtain().await.unwrap();
-        for _ in 0..64 {
-            assert!(Arc::ptr_eq(&set.renew(&keys).await.unwrap(), &keys));
-        }
-        assert_eq!(issuer.hits(), 1);
-        // And a rotation a second later is not waited for: no turn was used up.
+        // The issuer has rotated between the two.
         issuer.rotate(2);
+        let rotated = set.renew(&keys).await.unwrap();
+        assert_eq!((rotated.len(), issuer.hits()), (2, 2));
+        issuer.rotate(3);
+        for _ in 0..64 {
+            assert!(Arc::ptr_eq(&set.renew(&rotated).await.unwrap(), &rotated));
+        }
+        advance(Duration::from_secs(29)).await;
+        assert_eq!((count(set.renew(&rotated).await), issuer.hits()), (Some(2), 2));
         advance(Duration::from_secs(1)).await;
-        assert_eq!((count(set.renew(&keys).await), issuer.hits()), (Some(2), 2));
+        assert_eq!((count(set.renew(&rotated).await), issuer.hits()), (Some(3), 3));
     });
 }
 

@@ -42,11 +42,9 @@ fn a_set_never_fetched_needs_a_fetch_whatever_is_wanted() {
 }
 
 #[test]
-fn an_unknown_key_id_is_fetched_for_after_a_second_and_then_every_thirty() {
-    let (state, keys, fetched) = fetched(None);
+fn unknown_key_id_is_fetched_for_at_once_and_then_every_thirty_seconds() {
+    let (state, keys, then) = fetched(None);
     let want = Want::OtherThan(keys);
-    assert_eq!(state.need(fetched + Duration::from_millis(999), &want), Need::Nothing);
-    let then = fetched + seconds(1);
     assert_eq!(state.need(then, &want), Need::ForcedFetch);
     let begun = state.begun(then, true);
     assert_eq!(begun.need(then, &want), Need::Running);
@@ -117,7 +115,7 @@ proptest! {
     fn whatever_happens_keys_stay_and_the_issuer_is_left_in_peace(steps in proptest::collection::vec(step(), 1..200)) {
         let older = keys();
         let (mut state, mut now) = (State::default(), Instant::now());
-        let (mut begun, mut last_forced, mut last_fetched) = (None::<Instant>, None::<Instant>, None::<Instant>);
+        let (mut begun, mut last_forced) = (None::<Instant>, None::<Instant>);
         let mut paused_until = None::<Instant>;
         for step in steps {
             let had_keys = state.keys().is_some();
@@ -141,7 +139,6 @@ proptest! {
                     prop_assert_eq!(need == Need::Running, need != Need::Nothing && begun.is_some());
                     if need == Need::ForcedFetch {
                         prop_assert!(last_forced.is_none_or(|at| now >= at + FORCED_EVERY));
-                        prop_assert!(last_fetched.is_none_or(|at| now >= at + NEWEST));
                         last_forced = Some(now);
                     }
                     if need == Need::Fetch {
@@ -159,7 +156,7 @@ proptest! {
             match ends {
                 Some(Some(age)) => {
                     state = state.succeeded(now, keys(), lifetime(age.map(seconds)));
-                    (begun, last_fetched, paused_until) = (None, Some(now), None);
+                    (begun, paused_until) = (None, None);
                 }
                 Some(None) => {
                     let pause = FIRST_PAUSE * (1 << state.failures.min(5));
