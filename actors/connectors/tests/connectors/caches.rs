@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use svc_testkit::redis::Redis;
 
-use crate::kit::{World, run};
+use crate::kit::{Setup, World, run, run_in};
 
 /// Runs a test over a cache in memory, then over one in Redis where there is one.
 fn each(test: impl AsyncFn(&World, &str)) {
@@ -105,5 +105,26 @@ fn entries_in_memory_belong_to_one_connector_as_it_is() {
         world.put("one", "cache", true, json!({"backend": "memory", "operations": {"read": true}})).await;
         assert_eq!(read(world, "one", json!("k")).await, Value::Null, "a change begins with none");
         assert!(world.probe("one").await.reachable);
+    });
+}
+
+#[test]
+fn memory_cache_is_within_its_bound_soon_after_a_burst_of_writes() {
+    run_in(Setup { memory_entries: Some(10), ..Setup::default() }, async |world| {
+        world.put("memory", "cache", true, json!({"backend": "memory"})).await;
+        for key in 0..60 {
+            write(world, "memory", json!({"key": key.to_string(), "value": key})).await;
+        }
+        // The sweep of expired entries is a minute away, longer than this test may take.
+        loop {
+            let mut held = 0;
+            for key in 0..60 {
+                held += usize::from(!read(world, "memory", json!(key.to_string())).await.is_null());
+            }
+            assert!(held > 0);
+            if held <= 10 {
+                break;
+            }
+        }
     });
 }

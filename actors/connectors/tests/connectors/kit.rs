@@ -82,6 +82,8 @@ pub(crate) struct Setup {
     pub(crate) kafka: Option<KafkaCluster>,
     /// Whom TLS connections trust, as PEM.
     pub(crate) authority: String,
+    /// Entries of each cache in memory; 1000 by default.
+    pub(crate) memory_entries: Option<usize>,
     /// For a test that takes longer than others.
     pub(crate) patience: Option<Duration>,
 }
@@ -128,7 +130,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
             breakers: setup.breakers,
             max_pools: 100,
             memory_cache: MemoryCacheSettings {
-                max_entries: 1000,
+                max_entries: setup.memory_entries.unwrap_or(1000),
                 cleanup_interval: Duration::from_secs(60),
             },
             kafka: setup.kafka,

@@ -12,6 +12,10 @@ use super::settings::{Backend, CacheSettings};
 use crate::drivers::failure::Failure;
 use crate::drivers::{Driver, Kind, Spot};
 
+/// How often entries beyond the bound are removed; the library leaves some of a burst of writes until it is asked. Twice
+/// within the second that the bound may lag behind.
+const BOUND_INTERVAL: Duration = Duration::from_millis(500);
+
 /// The text of a key; `None` for a miss.
 #[derive(Clone, Message)]
 #[rtype(result = "Result<Option<String>, Failure>")]
@@ -71,8 +75,9 @@ impl Actor for CacheActor {
 
     fn started(&mut self, ctx: &mut Self::Context) {
         if let Store::Memory(memory) = &self.store {
-            let memory = memory.clone();
-            ctx.run_interval(self.sweep, move |_, _| memory.sweep());
+            let (expiring, bounded) = (memory.clone(), memory.clone());
+            ctx.run_interval(self.sweep, move |_, _| expiring.sweep());
+            ctx.run_interval(BOUND_INTERVAL, move |_, _| bounded.sweep_writes());
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Entries in the memory of this process, the least recently used of them given up first.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use moka::Expiry;
@@ -9,7 +10,11 @@ use moka::sync::Cache;
 
 /// The entries of one connector. Cheap to clone; clones share them.
 #[derive(Clone)]
-pub(super) struct MemoryCache(Cache<String, Entry>);
+pub(super) struct MemoryCache {
+    entries: Cache<String, Entry>,
+    /// Set by a write, cleared by a sweep.
+    written: Arc<AtomicBool>,
+}
 
 #[derive(Clone)]
 struct Entry {
@@ -44,25 +49,34 @@ impl MemoryCache {
             Ok(0) | Err(_) => cache,
             Ok(max) => cache.max_capacity(max),
         };
-        Self(cache.build())
+        Self { entries: cache.build(), written: Arc::default() }
     }
 
     pub(super) fn read(&self, key: &str) -> Option<String> {
-        self.0.get(key).map(|entry| entry.text.as_ref().to_owned())
+        self.entries.get(key).map(|entry| entry.text.as_ref().to_owned())
     }
 
     /// Keeps a text; for ever, or for so many seconds. For 0 of them nothing is kept.
     pub(super) fn write(&self, key: String, text: &str, ttl_secs: Option<u64>) {
         if ttl_secs == Some(0) {
-            self.0.invalidate(&key);
+            self.entries.invalidate(&key);
         } else {
-            self.0.insert(key, Entry { text: text.into(), life: ttl_secs.map(Duration::from_secs) });
+            self.entries.insert(key, Entry { text: text.into(), life: ttl_secs.map(Duration::from_secs) });
+            self.written.store(true, Ordering::Relaxed);
         }
     }
 
-    /// Removes what has expired and what is too much.
+    /// Removes expired entries, and those beyond the bound.
     pub(super) fn sweep(&self) {
-        self.0.run_pending_tasks();
+        self.written.store(false, Ordering::Relaxed);
+        self.entries.run_pending_tasks();
+    }
+
+    /// As [`sweep`](Self::sweep), where something was written since the last one.
+    pub(super) fn sweep_writes(&self) {
+        if self.written.load(Ordering::Relaxed) {
+            self.sweep();
+        }
     }
 }
 
@@ -83,7 +97,7 @@ mod tests {
             cache.write(key.to_string(), "x", None);
         }
         cache.sweep();
-        assert_eq!(cache.0.entry_count(), 10);
+        assert_eq!(cache.entries.entry_count(), 10);
         assert!(cache.read("0").is_some(), "it was used after the others");
         assert!(cache.read("1").is_none());
         assert!(cache.read("14").is_some(), "a new entry is always kept");
@@ -102,7 +116,7 @@ mod tests {
         while cache.read("gone").is_some() {
             std::thread::yield_now();
         }
-        while cache.0.entry_count() > 1 {
+        while cache.entries.entry_count() > 1 {
             cache.sweep();
         }
         assert_eq!(cache.read("k").as_deref(), Some("long"));
