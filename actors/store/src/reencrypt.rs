@@ -1,4 +1,4 @@
-//! Rewrites the settings of connectors, and their tokens, under the key that writes now.
+//! Rewrites the settings of connectors, and their tokens, under the key that writes now, each bound to its place.
 //!
 //! Row by row, each replaced only while it still holds what was read, and together with its audit row: servers may run, and
 //! both they and this may be killed, meanwhile. A row is under one key or under the other at every moment.
@@ -6,14 +6,14 @@
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::Kind;
-use svc_secrets::{EnvelopeError, EnvelopeKeys};
+use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
 use crate::config::StoreConfig;
 use crate::conn::{Conn, on};
 use crate::connector::{Connector, Purpose};
 use crate::error::{OpenError, StoreError};
 use crate::migrate::detail;
-use crate::repo::{AuditEntry, record, seal};
+use crate::repo::{AuditEntry, config_place, record, seal, state_place};
 use crate::schema::{connector_oauth_state as states, connectors};
 
 /// Who it was, in the audit log: whoever may run the program beside the database.
@@ -61,17 +61,19 @@ async fn pass(conn: &mut Conn, config: &StoreConfig, done: &mut Reencrypted) -> 
     let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
     let mut overtaken = false;
     for (id, name, kept) in rows {
-        let Some(sealed) = resealed(&name, &kept, keys, done)? else { continue };
+        let Some(sealed) = resealed(&name, &kept, config_place(&id), keys, done)? else { continue };
         match replaced(conn, &id, &kept, &sealed).await? {
             true => done.connectors += 1,
             false => overtaken = true,
         }
     }
     // Nobody authored the tokens: they leave no record.
-    let rows = states::table.select((states::connector_name, states::state_json));
-    let rows = on!(conn, c => rows.load::<(String, String)>(c).await)?;
-    for (name, kept) in rows {
-        let Some(sealed) = resealed(&name, &kept, keys, done)? else { continue };
+    let rows = states::table
+        .inner_join(connectors::table.on(connectors::name.eq(states::connector_name)))
+        .select((connectors::id, states::connector_name, states::state_json));
+    let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
+    for (id, name, kept) in rows {
+        let Some(sealed) = resealed(&name, &kept, state_place(&id), keys, done)? else { continue };
         let unchanged = states::table.find(&name).filter(states::state_json.eq(&kept));
         let change = diesel::update(unchanged).set(states::state_json.eq(sealed));
         let changed = on!(conn, c => change.execute(c).await)?;
@@ -111,18 +113,17 @@ async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<
     Ok(true)
 }
 
-/// A text under the key that writes; `None` where it is so already, or cannot be read.
+/// A text under the key that writes and bound to its place; `None` where it is so already, or cannot be read.
 fn resealed(
     name: &str,
     kept: &str,
+    place: EnvelopePlace<'_>,
     keys: &EnvelopeKeys,
     done: &mut Reencrypted,
 ) -> Result<Option<String>, StoreError> {
-    if keys.is_current(kept) {
-        return Ok(None);
-    }
-    match keys.open(kept) {
-        Ok(text) => seal(&text, keys).map(Some),
+    match keys.open(kept, place) {
+        Ok(_) if keys.is_current(kept) => Ok(None),
+        Ok(text) => seal(&text, place, keys).map(Some),
         Err(error) => {
             done.failed.push((name.to_owned(), error));
             Ok(None)

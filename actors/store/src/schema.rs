@@ -259,3 +259,4 @@ table! {
 }
 
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
+diesel::allow_tables_to_appear_in_same_query!(connectors, connector_oauth_state);

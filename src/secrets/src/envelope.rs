@@ -1,19 +1,26 @@
 //! Secrets at rest: AES-256-GCM under a key that the envelope names.
 //!
-//! `enc:v1:{key id}:` and the base64 of nonce (12 bytes), ciphertext and tag (16 bytes). A key is known by its id, so it can be
-//! replaced: the new one writes, the former ones still read. An envelope without an id, `enc:v1:` and the base64, is read
-//! too, by whichever key fits.
+//! `enc:v2:{key id}:` and the base64 of nonce (12 bytes), ciphertext and tag (16 bytes). A key is known by its id, so it can be
+//! replaced: the new one writes, the former ones still read. Table, row and column are authenticated with the ciphertext (the
+//! additional data of the cipher): an envelope that was copied to another place is not opened.
+//!
+//! Two older forms are read, and are bound to no place: `enc:v1:{key id}:` and the base64, and `enc:v1:` and the base64, which
+//! is opened by whichever key fits. Only the current form is written.
 
 use std::fmt;
 
 use aes_gcm::Aes256Gcm;
-use aes_gcm::aead::{Aead, KeyInit, Nonce, Tag};
+use aes_gcm::aead::{Aead, KeyInit, Nonce, Payload, Tag};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// What an envelope begins with.
-const PREFIX: &str = "enc:v1:";
+/// First characters of an envelope that is bound to its place.
+const PREFIX: &str = "enc:v2:";
+/// First characters of an envelope of the older forms, which are bound to no place.
+const UNBOUND_PREFIX: &str = "enc:v1:";
+/// First part of the additional data; tells it from any other use of the key.
+const DOMAIN: &str = "svc:envelope:v2";
 /// Bytes of a key.
 const KEY: usize = 32;
 /// Bytes of a nonce.
@@ -36,12 +43,35 @@ pub enum EnvelopeError {
     /// No configured key opens an envelope that names none.
     #[error("it is encrypted, and no configured key opens it")]
     NoKey,
-    /// The envelope was changed or cut off, or is none.
-    #[error("it is encrypted, and was changed or damaged since")]
+    /// The envelope was changed or cut off, is none, or belongs to another row or column. The cipher does not tell which.
+    #[error("it is encrypted, and was changed, damaged or copied from another row or field since")]
     Damaged,
     /// The content could not be encrypted.
     #[error("it cannot be encrypted")]
     Seal,
+}
+
+/// The column of a row that an envelope is kept in. The row is named by an id that never changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EnvelopePlace<'p> {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Id of the row.
+    pub row: &'p str,
+    /// Name of the column.
+    pub column: &'static str,
+}
+
+impl EnvelopePlace<'_> {
+    /// The additional data of the cipher; no two places have the same.
+    fn associated_data(&self) -> Vec<u8> {
+        let mut data = Vec::new();
+        for part in [DOMAIN, self.table, self.row, self.column] {
+            data.extend_from_slice(&(part.len() as u64).to_be_bytes());
+            data.extend_from_slice(part.as_bytes());
+        }
+        data
+    }
 }
 
 /// The keys of a service. Not printable.
@@ -67,9 +97,10 @@ impl Key {
         Ok(Self { id: hex::encode(&digest[..ID]), cipher: Aes256Gcm::new(&bytes.into()) })
     }
 
-    fn open(&self, sealed: &[u8]) -> Option<String> {
+    fn open(&self, sealed: &[u8], associated_data: &[u8]) -> Option<String> {
         let (nonce, sealed) = sealed.split_first_chunk::<NONCE>()?;
-        let plain = self.cipher.decrypt(&Nonce::<Aes256Gcm>::from(*nonce), sealed).ok()?;
+        let payload = Payload { msg: sealed, aad: associated_data };
+        let plain = self.cipher.decrypt(&Nonce::<Aes256Gcm>::from(*nonce), payload).ok()?;
         String::from_utf8(plain).ok()
     }
 }
@@ -77,7 +108,7 @@ impl Key {
 /// Whether a text is an envelope.
 #[must_use]
 pub fn is_sealed(text: &str) -> bool {
-    text.starts_with(PREFIX)
+    text.starts_with(PREFIX) || text.starts_with(UNBOUND_PREFIX)
 }
 
 impl EnvelopeKeys {
@@ -113,44 +144,63 @@ impl EnvelopeKeys {
         }
     }
 
-    /// The text as it is kept: in an envelope, where there is a key. No nonce may be used twice.
+    /// The text as it is kept: in an envelope bound to its place, where there is a key. No nonce may be used twice.
     ///
     /// # Errors
     /// The text is longer than the cipher takes.
-    pub fn seal(&self, text: &str, nonce: [u8; NONCE]) -> Result<String, EnvelopeError> {
+    pub fn seal(
+        &self,
+        text: &str,
+        place: EnvelopePlace<'_>,
+        nonce: [u8; NONCE],
+    ) -> Result<String, EnvelopeError> {
         let Some(key) = &self.current else { return Ok(text.to_owned()) };
-        let sealed = key.cipher.encrypt(&Nonce::<Aes256Gcm>::from(nonce), text.as_bytes());
+        let payload = Payload { msg: text.as_bytes(), aad: &place.associated_data() };
+        let sealed = key.cipher.encrypt(&Nonce::<Aes256Gcm>::from(nonce), payload);
         let sealed = sealed.map_err(|_| EnvelopeError::Seal)?;
         Ok(format!("{PREFIX}{}:{}", key.id, STANDARD.encode([&nonce[..], &sealed].concat())))
     }
 
-    /// The text that was kept. One that is in no envelope is returned as it is.
+    /// The text that was kept at a place. One that is in no envelope is returned as it is.
     ///
     /// # Errors
-    /// No key fits, or the envelope is damaged.
-    pub fn open(&self, kept: &str) -> Result<String, EnvelopeError> {
-        let Some(envelope) = kept.strip_prefix(PREFIX) else { return Ok(kept.to_owned()) };
-        let (id, encoded) = match envelope.split_once(':') {
-            Some((id, encoded)) => (Some(id), encoded),
-            None => (None, envelope),
-        };
-        let sealed = STANDARD.decode(encoded).map_err(|_| EnvelopeError::Damaged)?;
-        if sealed.len() < NONCE + size_of::<Tag<Aes256Gcm>>() {
-            return Err(EnvelopeError::Damaged);
+    /// No key fits, or the envelope is damaged or belongs to another place.
+    pub fn open(&self, kept: &str, place: EnvelopePlace<'_>) -> Result<String, EnvelopeError> {
+        if let Some(envelope) = kept.strip_prefix(PREFIX) {
+            let (id, encoded) = envelope.split_once(':').ok_or(EnvelopeError::Damaged)?;
+            return self.open_named(id, &sealed_bytes(encoded)?, &place.associated_data());
         }
-        let mut keys = self.current.iter().chain(&self.previous);
-        match id {
-            None => keys.find_map(|key| key.open(&sealed)).ok_or(EnvelopeError::NoKey),
-            Some(id) => match keys.find(|key| key.id == id) {
-                Some(key) => key.open(&sealed).ok_or(EnvelopeError::Damaged),
-                // What stands there may be anything: it is shown only if it can be an id.
-                None if id.len() == 2 * ID && id.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
-                    Err(EnvelopeError::UnknownKey { id: id.to_owned() })
-                }
-                None => Err(EnvelopeError::Damaged),
-            },
+        let Some(envelope) = kept.strip_prefix(UNBOUND_PREFIX) else { return Ok(kept.to_owned()) };
+        match envelope.split_once(':') {
+            Some((id, encoded)) => self.open_named(id, &sealed_bytes(encoded)?, &[]),
+            None => {
+                let sealed = sealed_bytes(envelope)?;
+                self.keys().find_map(|key| key.open(&sealed, &[])).ok_or(EnvelopeError::NoKey)
+            }
         }
     }
+
+    fn open_named(&self, id: &str, sealed: &[u8], associated_data: &[u8]) -> Result<String, EnvelopeError> {
+        match self.keys().find(|key| key.id == id) {
+            Some(key) => key.open(sealed, associated_data).ok_or(EnvelopeError::Damaged),
+            // The text in its place may be anything: it is shown only if it can be an id.
+            None if id.len() == 2 * ID && id.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
+                Err(EnvelopeError::UnknownKey { id: id.to_owned() })
+            }
+            None => Err(EnvelopeError::Damaged),
+        }
+    }
+
+    fn keys(&self) -> impl Iterator<Item = &Key> {
+        self.current.iter().chain(&self.previous)
+    }
+}
+
+/// Nonce, ciphertext and tag of an envelope.
+fn sealed_bytes(encoded: &str) -> Result<Vec<u8>, EnvelopeError> {
+    let sealed = STANDARD.decode(encoded).map_err(|_| EnvelopeError::Damaged)?;
+    let shortest = NONCE + size_of::<Tag<Aes256Gcm>>();
+    if sealed.len() < shortest { Err(EnvelopeError::Damaged) } else { Ok(sealed) }
 }
 
 /// By the ids alone.
@@ -165,72 +215,4 @@ impl fmt::Debug for EnvelopeKeys {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ONE: &str = "0101010101010101010101010101010101010101010101010101010101010101";
-    const TWO: &str = "0202020202020202020202020202020202020202020202020202020202020202";
-
-    fn keys(current: Option<&str>, previous: &[&str]) -> EnvelopeKeys {
-        EnvelopeKeys::new(current, previous.iter().copied()).unwrap()
-    }
-
-    #[test]
-    fn what_is_sealed_is_opened_by_its_key_alone() {
-        let one = keys(Some(ONE), &[]);
-        let kept = one.seal("swordfish \u{1F980}", [7; NONCE]).unwrap();
-        assert!(is_sealed(&kept) && one.is_current(&kept) && !kept.contains("swordfish"));
-        assert_eq!(one.open(&kept).unwrap(), "swordfish \u{1F980}");
-        assert_eq!(keys(Some(TWO), &[ONE]).open(&kept).unwrap(), "swordfish \u{1F980}");
-        assert!(!keys(Some(TWO), &[ONE]).is_current(&kept));
-        assert_eq!(keys(None, &[ONE]).open(&kept).unwrap(), "swordfish \u{1F980}");
-        for wrong in [keys(Some(TWO), &[]), keys(None, &[])] {
-            let error = wrong.open(&kept).unwrap_err();
-            assert!(matches!(&error, EnvelopeError::UnknownKey { id } if kept.contains(id)), "{error}");
-        }
-    }
-
-    #[test]
-    fn an_envelope_without_a_key_id_is_opened_by_the_key_that_fits() {
-        let kept = keys(Some(ONE), &[]).seal("text", [1; NONCE]).unwrap();
-        let (_, encoded) = kept.rsplit_once(':').unwrap();
-        let bare = format!("{PREFIX}{encoded}");
-        assert_eq!(keys(Some(TWO), &[ONE]).open(&bare).unwrap(), "text");
-        assert_eq!(keys(Some(TWO), &[]).open(&bare), Err(EnvelopeError::NoKey));
-        assert!(!keys(Some(ONE), &[]).is_current(&bare));
-    }
-
-    #[test]
-    fn plain_text_is_read_with_and_without_keys_and_stays_plain_without() {
-        for keys in [keys(None, &[]), keys(Some(ONE), &[TWO])] {
-            assert_eq!(keys.open(r#"{"a": 1}"#).unwrap(), r#"{"a": 1}"#);
-        }
-        assert_eq!(keys(None, &[ONE]).seal("text", [0; NONCE]).unwrap(), "text");
-        assert!(keys(None, &[]).is_current("text") && !keys(Some(ONE), &[]).is_current("text"));
-    }
-
-    #[test]
-    fn every_changed_byte_of_an_envelope_is_noticed() {
-        let one = keys(Some(ONE), &[]);
-        let kept = one.seal("text", [3; NONCE]).unwrap();
-        let (head, encoded) = kept.rsplit_once(':').unwrap();
-        let sealed = STANDARD.decode(encoded).unwrap();
-        for index in 0..sealed.len() {
-            let mut changed = sealed.clone();
-            changed[index] ^= 1;
-            let changed = format!("{head}:{}", STANDARD.encode(changed));
-            assert_eq!(one.open(&changed), Err(EnvelopeError::Damaged), "byte {index}");
-        }
-        for broken in ["enc:v1:", "enc:v1:!", "enc:v1:x:", "enc:v1:x:AAAA", "enc:v1:AAAA"] {
-            assert_eq!(one.open(broken), Err(EnvelopeError::Damaged), "{broken}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_key_is_refused_and_no_key_is_printed() {
-        for text in ["", "01", &ONE[1..], &format!("{ONE}0"), &ONE.replace('0', "g")] {
-            assert_eq!(EnvelopeKeys::new(Some(text), []).err(), Some(EnvelopeError::Key), "{text}");
-        }
-        assert!(!format!("{:?}", keys(Some(ONE), &[TWO])).contains("0101"));
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 //!
 //! - [`substitute()`]: `${VAR}` in a text, before it is parsed.
 //! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`Source`], looked up through a [`Resolver`].
+//! - [`AllowedVariables`]: which variables stored definitions may read.
 //! - [`Secret`]: a value that cannot be printed.
 //! - [`EnvelopeKeys`]: a text encrypted at rest.
 //! - [`mask`]: what a configuration may show of itself.
@@ -10,6 +11,7 @@
 //! Nothing here reads the environment, a file or the network: the caller hands in what there is to look up. Nothing is
 //! cached, so a rotated value is seen by the next load.
 
+mod allow_list;
 mod envelope;
 pub mod mask;
 mod redact;
@@ -19,7 +21,8 @@ mod secret;
 mod source;
 mod substitute;
 
-pub use envelope::{EnvelopeError, EnvelopeKeys, NONCE, is_sealed};
+pub use allow_list::{AllowedVariables, is_variable_pattern};
+pub use envelope::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE, is_sealed};
 pub use redact::redact;
 pub use reference::{Reference, ReferenceError, collect, is_reference, parse};
 pub use resolve::{Environment, ResolveError, Resolver};

@@ -11,7 +11,7 @@ use svc_model::{
     Connector, ConnectorContent, FieldError, Page, ServiceError, Timestamp, Workflow, WorkflowContent,
     is_unreadable, unreadable,
 };
-use svc_secrets::{EnvelopeError, EnvelopeKeys, NONCE};
+use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -79,12 +79,13 @@ trait Opened: Send + 'static {
 
 impl Opened for Connector {
     fn open(row: Row, keys: &EnvelopeKeys) -> Self {
+        let config = keys.open(&row.config_json, config_place(&row.id));
         Self {
             id: row.id,
             content: ConnectorContent {
                 name: row.name,
                 connector_type: row.connector_type,
-                config: keys.open(&row.config_json).map_or_else(|_| unreadable(), |text| json::value(&text)),
+                config: config.map_or_else(|_| unreadable(), |text| json::value(&text)),
                 enabled: row.enabled,
                 tags: json::strings(&row.tags_json),
             },
@@ -96,11 +97,12 @@ impl Opened for Connector {
 
 impl Opened for StoredConnector {
     fn open(row: Row, keys: &EnvelopeKeys) -> Self {
+        let config_text = keys.open(&row.config_json, config_place(&row.id));
         Self {
             id: row.id,
             name: row.name,
             connector_type: row.connector_type,
-            config_text: keys.open(&row.config_json),
+            config_text,
             enabled: row.enabled,
         }
     }
@@ -119,23 +121,29 @@ struct ContentRow {
 }
 
 impl ContentRow {
-    fn of(content: &ConnectorContent, keys: &EnvelopeKeys) -> Result<Self, StoreError> {
+    fn of(id: &str, content: &ConnectorContent, keys: &EnvelopeKeys) -> Result<Self, StoreError> {
         let config = &content.config;
+        let sealed = || seal(&json::text(config), config_place(id), keys);
         Ok(Self {
             name: content.name.clone(),
             connector_type: content.connector_type.clone(),
-            config_json: (!is_unreadable(config)).then(|| seal(&json::text(config), keys)).transpose()?,
+            config_json: (!is_unreadable(config)).then(sealed).transpose()?,
             enabled: content.enabled,
             tags_json: json::list(&content.tags),
         })
     }
 }
 
+/// The place of the settings of the connector of an id.
+pub(crate) const fn config_place(id: &str) -> EnvelopePlace<'_> {
+    EnvelopePlace { table: "connectors", row: id, column: "config_json" }
+}
+
 /// The text as it is kept.
-pub(crate) fn seal(text: &str, keys: &EnvelopeKeys) -> Result<String, StoreError> {
+pub(crate) fn seal(text: &str, place: EnvelopePlace<'_>, keys: &EnvelopeKeys) -> Result<String, StoreError> {
     let mut nonce = [0; NONCE];
     getrandom::fill(&mut nonce).map_err(|error| StoreError::Database(error.to_string()))?;
-    keys.seal(text, nonce).map_err(|error| StoreError::Database(error.to_string()))
+    keys.seal(text, place, nonce).map_err(|error| StoreError::Database(error.to_string()))
 }
 
 impl Connectors {
@@ -330,7 +338,7 @@ async fn insert(
     if find(conn, id, keys).await?.is_some() {
         return Err(ServiceError::conflict(format!("connector '{id}' exists already")).into());
     }
-    let row = (connectors::id.eq(id), ContentRow::of(content, keys)?);
+    let row = (connectors::id.eq(id), ContentRow::of(id, content, keys)?);
     on!(conn, c => diesel::insert_into(connectors::table).values(row).execute(c).await)?;
     Ok(())
 }
@@ -341,7 +349,7 @@ async fn replace(
     content: &ConnectorContent,
     keys: &EnvelopeKeys,
 ) -> Result<(), StoreError> {
-    let change = diesel::update(connectors::table.find(id)).set(ContentRow::of(content, keys)?);
+    let change = diesel::update(connectors::table.find(id)).set(ContentRow::of(id, content, keys)?);
     on!(conn, c => change.execute(c).await)?;
     Ok(())
 }

@@ -21,8 +21,8 @@ mod versioned;
 mod workflow_rows;
 
 pub use audit::{Audit, AuditFilter};
-pub(crate) use connectors::seal;
 pub use connectors::{ConnectorUser, Connectors, StoredConnector};
+pub(crate) use connectors::{config_place, seal};
 pub use cron::{
     Aligned, Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised,
     OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
@@ -34,6 +34,7 @@ pub use keyset::RowKey;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
 pub use repository::Repository;
+pub(crate) use token_states::state_place;
 pub use token_states::{Before, Kept, Look, TokenState, TokenStates};
 pub(crate) use traces::Change;
 pub use traces::{

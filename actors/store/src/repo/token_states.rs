@@ -1,6 +1,6 @@
 //! Tokens of connectors whose refresh token changes with each use, and whose turn it is to use it.
 //!
-//! One row for a connector, by its name, in an envelope where there is a key. The lease of its refresh is a row of
+//! One row for a connector, by its name, in an envelope where there is a key, which is bound to the connector's id. The lease of its refresh is a row of
 //! `job_leases`; the clock is the database's. Both follow the connector to another name, and whoever has the turn knows it by
 //! its id: a rename meanwhile loses nothing. A row is replaced only while it holds what its writer has read: a writer that was
 //! overtaken writes nothing.
@@ -13,7 +13,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::{Value, json};
-use svc_secrets::{EnvelopeError, EnvelopeKeys};
+use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
 use super::connectors::seal;
 use crate::clock::{self, FromNow, Now};
@@ -189,9 +189,9 @@ impl TokenStates {
 async fn take(conn: &mut Conn, begin: &Begin) -> Result<Look, StoreError> {
     let named = connectors::table.filter(connectors::name.eq(&begin.connector)).select(connectors::id);
     let connector: Option<String> = held!(conn, named)?;
-    if connector.is_none() {
+    let Some(id) = &connector else {
         return Ok(Look { connector, turn: false, abandoned: false, state: Ok(None) });
-    }
+    };
     let job = job(&begin.connector);
     let ended = job_leases::table.find(&job).filter(job_leases::expires_at.le(Now));
     let abandoned = on!(conn, c => diesel::delete(ended).execute(c).await)? > 0;
@@ -204,7 +204,7 @@ async fn take(conn: &mut Conn, begin: &Begin) -> Result<Look, StoreError> {
     let turn = on!(conn, c => take.execute(c).await)? > 0;
     let now = clock::now(conn).await?;
     let kept = find(conn, &begin.connector).await?.filter(|kept| kept.0 == begin.fingerprint);
-    let state = kept.map(|(fingerprint, text)| opened(fingerprint, &text, now, &begin.keys)).transpose();
+    let state = kept.map(|(fingerprint, text)| opened(id, fingerprint, &text, now, &begin.keys)).transpose();
     Ok(Look { connector, turn, abandoned: turn && abandoned, state: state.map(Option::flatten) })
 }
 
@@ -232,9 +232,10 @@ async fn put(conn: &mut Conn, name: &str, save: &Save) -> Result<Kept, StoreErro
     let present = match find(conn, name).await? {
         None => Present::None,
         Some((fingerprint, _)) if fingerprint != state.fingerprint => Present::Foreign,
-        Some((fingerprint, text)) => {
-            opened(fingerprint, &text, now, keys).ok().flatten().map_or(Present::None, Present::Own)
-        }
+        Some((fingerprint, text)) => opened(&save.connector, fingerprint, &text, now, keys)
+            .ok()
+            .flatten()
+            .map_or(Present::None, Present::Own),
     };
     let fits = match (&present, before) {
         (Present::Own(own), _) if own.same_tokens(state) => return Ok(Kept::Saved),
@@ -251,8 +252,8 @@ async fn put(conn: &mut Conn, name: &str, save: &Save) -> Result<Kept, StoreErro
         .saturating_add_unsigned(u64::try_from(state.lifetime.as_millis()).unwrap_or(u64::MAX));
     let text = json!({"access_token": state.access_token, "expires_at_epoch_ms": ends_at,
         "refresh_token": state.refresh_token});
-    let row =
-        (states::fingerprint.eq(&state.fingerprint), states::state_json.eq(seal(&text.to_string(), keys)?));
+    let sealed = seal(&text.to_string(), state_place(&save.connector), keys)?;
+    let row = (states::fingerprint.eq(&state.fingerprint), states::state_json.eq(sealed));
     let upsert = diesel::insert_into(states::table)
         .values((states::connector_name.eq(name), row.clone()))
         .on_conflict(states::connector_name)
@@ -279,14 +280,20 @@ async fn find(conn: &mut Conn, connector: &str) -> Result<Option<(String, String
     })
 }
 
-/// What a text says. One that says something else is like none.
+/// The place of the tokens of the connector of an id. The row goes by the connector's name, which may change.
+pub(crate) const fn state_place(connector: &str) -> EnvelopePlace<'_> {
+    EnvelopePlace { table: "connector_oauth_state", row: connector, column: "state_json" }
+}
+
+/// The tokens in the text of a connector's row; `None` where it holds something else.
 fn opened(
+    connector: &str,
     fingerprint: String,
     kept: &str,
     now: NaiveDateTime,
     keys: &EnvelopeKeys,
 ) -> Result<Option<TokenState>, EnvelopeError> {
-    let text: Value = serde_json::from_str(&keys.open(kept)?).unwrap_or_default();
+    let text: Value = serde_json::from_str(&keys.open(kept, state_place(connector))?).unwrap_or_default();
     let field = |name: &str| text[name].as_str().map(str::to_owned);
     let (Some(access_token), Some(refresh_token)) = (field("access_token"), field("refresh_token")) else {
         return Ok(None);

@@ -157,3 +157,58 @@ pub(crate) async fn settings_are_encrypted_and_read_under_the_current_or_a_forme
         assert_eq!(store.connectors().get(id).await.unwrap().unwrap().content.config, config(word));
     }
 }
+
+/// Settings under the key `01…`, in the form that is bound to no place.
+const UNBOUND: &str =
+    "enc:v1:fb0cbbaeb52a5706:BwcHBwcHBwcHBwcH9tGf1mOMi4Nx7nBAnO9Iq4XU3rOCrrAm981T6KiJr1nW/A==";
+
+pub(crate) async fn settings_copied_to_another_connector_are_not_opened_after_a_rename_they_are(
+    mut db: Database,
+) {
+    let key = "01".repeat(32);
+    db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
+    let connectors = db.store().await.connectors();
+    for (id, word) in [("a", "swordfish"), ("b", "pencil")] {
+        let config = json!({"url": "http://a", "auth": {"type": "bearer", "token": word}});
+        connectors.create(Some(id.into()), connector(id, config), any()).await.unwrap();
+    }
+    let rename = Box::new(|stored: &ConnectorContent| {
+        Ok(ConnectorContent { name: "renamed".into(), ..stored.clone() })
+    });
+    connectors.update("a", rename, nobody(), any()).await.unwrap();
+    assert!(connectors.stored(Some("a")).await.unwrap().remove(0).config_text.is_ok());
+    db.execute(
+        "UPDATE connectors SET config_json = (SELECT config_json FROM connectors WHERE id = 'a') WHERE id = 'b'",
+    )
+    .await
+    .unwrap();
+    let copied = connectors.stored(Some("b")).await.unwrap().remove(0);
+    let error = copied.config_text.unwrap_err();
+    assert_eq!(error, EnvelopeError::Damaged);
+    assert!(error.to_string().contains("copied from another row or field"), "{error}");
+    let rewritten = reencrypt(&db.config).await.unwrap();
+    assert_eq!((rewritten.connectors, rewritten.failed), (0, vec![("b".to_owned(), EnvelopeError::Damaged)]));
+}
+
+pub(crate) async fn settings_of_the_older_form_are_read_and_bound_by_rewriting(mut db: Database) {
+    let key = "01".repeat(32);
+    db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
+    let connectors = db.store().await.connectors();
+    for id in ["a", "b"] {
+        connectors.create(Some(id.into()), connector(id, json!({})), any()).await.unwrap();
+    }
+    db.execute(&format!("UPDATE connectors SET config_json = '{UNBOUND}'")).await.unwrap();
+    for stored in connectors.stored(None).await.unwrap() {
+        assert_eq!(stored.config_text.unwrap(), r#"{"url":"http://a"}"#);
+    }
+    assert_eq!(reencrypt(&db.config).await.unwrap().connectors, 2);
+    assert_eq!(reencrypt(&db.config).await.unwrap().connectors, 0);
+    db.execute(
+        "UPDATE connectors SET config_json = (SELECT config_json FROM connectors WHERE id = 'a') WHERE id = 'b'",
+    )
+    .await
+    .unwrap();
+    let opened = connectors.stored(None).await.unwrap();
+    let opened: Vec<_> = opened.iter().map(|stored| stored.config_text.is_ok()).collect();
+    assert_eq!(opened, [true, false]);
+}

@@ -178,3 +178,38 @@ pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Databas
     let found = kept(&db.store().await, "api", "f").await.unwrap();
     assert_eq!(found.refresh_token, "refresh-1");
 }
+
+/// Tokens under the key `01…`, in the form that is bound to no place.
+const UNBOUND: &str = "enc:v1:fb0cbbaeb52a5706:BwcHBwcHBwcHBwcH9tGLx2zLwtJG7mtbw65F8IXI4roBGHx0OgAfn4NsIsQ+TLHdoKnmiNQyXbToXAubonu0BOwcA+4TrnZiNbQAx9FskJbU7mT3Uxyw3KN0SEfLCP910oegXS3BzRYJTGE=";
+
+pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db: Database) {
+    let key = "01".repeat(32);
+    db.config.connector_keys = EnvelopeKeys::new(Some(&key), []).unwrap();
+    let store = db.store().await;
+    for id in ["c", "o"] {
+        connect(&store, id, id).await;
+        store.token_states().save(id, "a", Before::Others, tokens(1)).await.unwrap();
+    }
+    rename(&store, "c", "renamed").await;
+    assert_eq!(kept(&store, "renamed", "f").await.unwrap().refresh_token, "refresh-1");
+    let copy = |from: &str, to: &str| {
+        format!(
+            "UPDATE connector_oauth_state SET state_json = (SELECT state_json FROM connector_oauth_state \
+             WHERE connector_name = '{from}') WHERE connector_name = '{to}'"
+        )
+    };
+    db.execute(&copy("renamed", "o")).await.unwrap();
+    let states = store.token_states();
+    assert!(states.begin("o", "f", "reader", LEASE).await.unwrap().state.is_err());
+    states.release("reader").await.unwrap();
+    // The older form is read, and rewriting binds it.
+    db.execute(&format!("UPDATE connector_oauth_state SET state_json = '{UNBOUND}'")).await.unwrap();
+    assert_eq!(kept(&store, "o", "f").await.unwrap().refresh_token, "refresh-1");
+    let done = reencrypt(&db.config).await.unwrap();
+    assert_eq!((done.connectors, done.tokens, done.failed.len()), (0, 2, 0));
+    for name in ["o", "renamed"] {
+        assert_eq!(kept(&store, name, "f").await.unwrap().refresh_token, "refresh-1", "{name}");
+    }
+    db.execute(&copy("renamed", "o")).await.unwrap();
+    assert!(states.begin("o", "f", "reader", LEASE).await.unwrap().state.is_err());
+}

@@ -1,0 +1,97 @@
+//! The variables of the environment that stored definitions may read.
+
+use std::sync::Arc;
+
+/// Names and patterns of variables; in a pattern `*` stands for any characters, none included. Cheap to clone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllowedVariables(Option<Arc<[String]>>);
+
+impl AllowedVariables {
+    /// Every variable.
+    pub fn all() -> Self {
+        Self(None)
+    }
+
+    /// The variables that one of the patterns matches.
+    pub fn only(patterns: impl IntoIterator<Item = String>) -> Self {
+        Self(Some(patterns.into_iter().collect()))
+    }
+
+    /// Tells whether a variable may be read.
+    #[must_use]
+    pub fn allows(&self, variable: &str) -> bool {
+        match &self.0 {
+            None => true,
+            Some(patterns) => patterns.iter().any(|pattern| matches(pattern, variable)),
+        }
+    }
+}
+
+/// Tells whether a text can be a pattern: letters, digits, underscores and `*`.
+#[must_use]
+pub fn is_variable_pattern(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'*')
+}
+
+fn matches(pattern: &str, name: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == name };
+    let Some(mut name) = name.strip_prefix(first) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return name.ends_with(part);
+        }
+        // The leftmost place leaves the most to the parts that follow.
+        let Some(at) = name.find(part) else { return false };
+        name = &name[at + part.len()..];
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pattern_matches_whole_names_and_its_star_any_characters() {
+        let matching = [
+            ("PARTNER", "PARTNER"),
+            ("PARTNER_*", "PARTNER_KEY"),
+            ("PARTNER_*", "PARTNER_"),
+            ("*_KEY", "A_KEY"),
+            ("A*B*C", "A1B2C"),
+            ("A*B*C", "ABBC"),
+            ("*", "ANY"),
+            ("**", "ANY"),
+        ];
+        let other = [
+            ("PARTNER", "PARTNER_KEY"),
+            ("PARTNER", "MY_PARTNER"),
+            ("PARTNER_*", "PARTNER"),
+            ("*_KEY", "A_KEYS"),
+            ("A*B*C", "A1C2B"),
+            ("A*A", "A"),
+            ("partner", "PARTNER"),
+        ];
+        for (pattern, name) in matching {
+            assert!(AllowedVariables::only([pattern.to_owned()]).allows(name), "{pattern} {name}");
+        }
+        for (pattern, name) in other {
+            assert!(!AllowedVariables::only([pattern.to_owned()]).allows(name), "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn empty_list_allows_no_variable_and_no_list_every_one() {
+        assert!(!AllowedVariables::only([]).allows("A"));
+        assert!(AllowedVariables::all().allows("A") && AllowedVariables::default().allows("A"));
+    }
+
+    #[test]
+    fn pattern_is_made_of_letters_digits_underscores_and_stars() {
+        assert!(is_variable_pattern("A_1*") && is_variable_pattern("*"));
+        for text in ["", "A-B", "A B", "env://A", "A?"] {
+            assert!(!is_variable_pattern(text), "{text:?}");
+        }
+    }
+}
