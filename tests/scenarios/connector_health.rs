@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_testkit::http::Client;
 use svc_testkit::upstream::{Reply, Upstream};
 
-use crate::support::launch;
+use crate::support::{echo, launch};
 
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 
@@ -84,4 +84,42 @@ fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone
         client.json("POST", &format!("{CONNECTORS}/fine/test"), &json!({})).unwrap().json()["data"]["reachable"],
         true
     );
+}
+
+#[test]
+fn stored_definitions_read_the_variables_that_the_operator_allows_and_no_other() {
+    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let launch = launch().env("PARTNER_KEY", "fine").env("OPERATOR_KEY", "swordfish");
+    let file = launch.directory().join("svc.toml");
+    let settings = "[secrets]\nown = \"env://OPERATOR_KEY\"\nallowed_env = [\"PARTNER_*\"]\n";
+    std::fs::write(&file, settings).unwrap();
+    let server = launch.args(&["-c", file.to_str().unwrap()]).start().unwrap();
+    let mut client = server.client();
+    for (name, value) in [
+        ("allowed", "env://PARTNER_KEY"),
+        ("reference", "env://OPERATOR_KEY"),
+        ("placeholder", "${OPERATOR_KEY}"),
+    ] {
+        connect(&mut client, &upstream, name, json!({"headers": {"x-key": value}}));
+    }
+    let health = client.get("/health").unwrap();
+    assert!(!health.text().contains("swordfish"));
+    let failed = health.json()["connectors"]["failed_to_load"].as_array().unwrap().clone();
+    let mut names: Vec<_> = failed.iter().map(|one| one["connector"].as_str().unwrap().to_owned()).collect();
+    names.sort();
+    assert_eq!(names, ["placeholder", "reference"]);
+    for one in &failed {
+        let reason = one["reason"].as_str().unwrap();
+        assert!(reason.contains("OPERATOR_KEY") && reason.contains("[secrets] allowed_env"), "{reason}");
+    }
+    // A channel that names the variable itself is quarantined, though the operator has declared it.
+    let locked = json!({"auth": {"mode": "api_key", "header": "x-key", "keys": ["env://OPERATOR_KEY"]}});
+    echo(&mut client, "locked", locked);
+    let answer = client.json("POST", "/api/v1/data/locked", &json!({})).unwrap();
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    let validated = json!({"name": "x", "connector_type": "http",
+        "config": {"url": "https://a.example", "headers": {"k": "${OPERATOR_KEY}"}}});
+    let report = client.json("POST", &format!("{CONNECTORS}/validate"), &validated).unwrap().json();
+    let warning = report["data"]["warnings"][0].to_string();
+    assert!(warning.contains("allowed_env"), "{report}");
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use svc_model::ConnectorType;
 use svc_model::config::connector::ConnectorConfig;
-use svc_secrets::{Keyring, ResolveError, Resolver, Secret, Syntax, collect, parse, substitute};
+use svc_secrets::{AllowedVariables, Keyring, ResolveError, Resolver, Secret, Syntax, collect, parse, substitute};
 use svc_store::StoredConnector;
 
 use crate::drivers::Ready;
@@ -77,7 +77,7 @@ pub(crate) async fn load(
     let text = text.map_err(|error| {
         LoadError::new(Stage::SecretResolution, format!("the stored config cannot be read: {error}"))
     })?;
-    let config = document(text, lookup)?;
+    let config = document(text, lookup, secrets.allowed_variables())?;
     let config = resolved(config, secrets).await?;
     let settings = settings(&row.connector_type, &config)?;
     let mut digest = Sha256::new();
@@ -89,7 +89,7 @@ pub(crate) async fn load(
 }
 
 /// Replaces placeholders in the text, and reads it.
-fn document(text: &str, lookup: &Lookup) -> Result<Value, LoadError> {
+fn document(text: &str, lookup: &Lookup, allowed: &AllowedVariables) -> Result<Value, LoadError> {
     // A value goes into a JSON string, whatever it holds.
     let escaped = |name: &str| {
         let quoted = Value::String(lookup(name)?).to_string();
@@ -99,7 +99,15 @@ fn document(text: &str, lookup: &Lookup) -> Result<Value, LoadError> {
         let problems: Vec<_> = failed.into_iter().map(|error| error.problem.to_string()).collect();
         LoadError::new(Stage::EnvSubstitution, problems.join("; "))
     })?;
+    if let Some(name) = text.names.iter().find(|name| !allowed.allows(name)) {
+        return Err(LoadError::new(Stage::EnvSubstitution, not_allowed(name)));
+    }
     serde_json::from_str(&text.text).map_err(|error| LoadError::new(Stage::JsonParse, error))
+}
+
+/// The refusal of a placeholder whose variable stored definitions may not read.
+pub(crate) fn not_allowed(variable: &str) -> String {
+    format!("stored definitions may not read the variable {variable}; add it to [secrets] allowed_env")
 }
 
 /// Puts values in the place of references; each is read once.

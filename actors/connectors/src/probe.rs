@@ -82,6 +82,12 @@ pub(crate) async fn unresolved(config: &Value, lookup: &Lookup, secrets: &Keyrin
                 .into_iter()
                 .map(|error| Unresolved { path: path.clone(), reason: error.problem.to_string() }),
         ),
+        Ok(text) if text.names.iter().any(|name| !secrets.allowed_variables().allows(name)) => {
+            let refused = text.names.iter().filter(|name| !secrets.allowed_variables().allows(name));
+            unresolved.extend(
+                refused.map(|name| Unresolved { path: path.clone(), reason: load::not_allowed(name) }),
+            );
+        }
         Ok(text) => match parse(&text.text) {
             Ok(None) => {}
             Ok(Some(reference)) => references.push((path, reference)),

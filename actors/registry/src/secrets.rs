@@ -26,13 +26,12 @@ impl Secrets {
     pub(crate) async fn reread(
         keyring: &Keyring,
         engine: &Engine,
-        mut wanted: BTreeSet<Reference>,
+        wanted: BTreeSet<Reference>,
         log: &Logger,
     ) -> Self {
-        wanted.extend(keyring.declared());
-        let readings = keyring.read(wanted).await;
+        let (readings, own) = keyring.read_with_declared(wanted).await;
         let before = engine.declared();
-        let declared = keyring.named(&readings).filter_map(|(name, value)| {
+        let declared = keyring.named(&own).filter_map(|(name, value)| {
             let value = match value {
                 Ok(secret) => Value::from(secret.expose()),
                 Err(error) => {

@@ -14,6 +14,12 @@ pub enum ResolveError {
         /// Name of the variable.
         var: String,
     },
+    /// The operator keeps the variable from stored definitions.
+    #[error("env://{var}: stored definitions may not read this variable; add it to [secrets] allowed_env")]
+    NotAllowed {
+        /// Name of the variable.
+        var: String,
+    },
     /// There is no secret store.
     #[error("{reference}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set")]
     NotUsable {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::{Environment, Reference, ResolveError, Resolver, Secret};
+use crate::{AllowedVariables, Environment, Reference, ResolveError, Resolver, Secret};
 
 /// What a [`Source`] is about to read.
 pub type Reading = Pin<Box<dyn Future<Output = Readings> + Send>>;
@@ -78,30 +78,74 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// The secrets of a process: where references are read, and which ones have names of their own. Cheap to clone.
+/// The secrets of a process: where references are read, which ones have names of their own, and which variables stored
+/// definitions may read. Cheap to clone.
 #[derive(Clone)]
 pub struct Keyring {
     source: Arc<dyn Source>,
     declared: Arc<BTreeMap<String, Reference>>,
+    allowed: AllowedVariables,
 }
 
 impl Keyring {
     /// `declared` are the names workflows use, each with the reference it stands for.
     pub fn new(source: Arc<dyn Source>, declared: BTreeMap<String, Reference>) -> Self {
-        Self { source, declared: Arc::new(declared) }
+        Self { source, declared: Arc::new(declared), allowed: AllowedVariables::all() }
     }
 
-    /// Reads each reference, now.
+    /// Confines the references of stored definitions to these variables.
+    #[must_use]
+    pub fn allowing(self, allowed: AllowedVariables) -> Self {
+        Self { allowed, ..self }
+    }
+
+    /// The variables that stored definitions may read.
+    pub fn allowed_variables(&self) -> &AllowedVariables {
+        &self.allowed
+    }
+
+    /// Reads each reference of stored definitions, now. A variable they may not read has no value, and says so.
     pub async fn read(&self, wanted: BTreeSet<Reference>) -> Readings {
+        let (allowed, mut readings) = self.confine(wanted);
+        readings.extend(self.read_settings(allowed).await.0);
+        readings
+    }
+
+    /// Reads each reference of the settings, now: the operator may name any variable.
+    pub async fn read_settings(&self, wanted: BTreeSet<Reference>) -> Readings {
         if wanted.is_empty() {
             return Readings::default();
         }
         self.source.read(wanted).await
     }
 
-    /// The references that declared names stand for.
-    pub fn declared(&self) -> BTreeSet<Reference> {
-        self.declared.values().cloned().collect()
+    /// Reads the references of the declared names, now.
+    pub async fn read_declared(&self) -> Readings {
+        self.read_settings(self.declared.values().cloned().collect()).await
+    }
+
+    /// Reads the references of stored definitions, and those of the declared names, each once; returns the two apart.
+    pub async fn read_with_declared(&self, wanted: BTreeSet<Reference>) -> (Readings, Readings) {
+        let (mut allowed, refused) = self.confine(wanted);
+        allowed.extend(self.declared.values().cloned());
+        let declared = self.read_settings(allowed).await;
+        let mut readings = declared.clone();
+        readings.extend(refused.0);
+        (readings, declared)
+    }
+
+    /// The references that may be read, and the refusals of the others.
+    fn confine(&self, wanted: BTreeSet<Reference>) -> (BTreeSet<Reference>, Readings) {
+        let mut refused = Readings::default();
+        let allowed = wanted.into_iter().filter(|reference| match reference {
+            Reference::Env { var } if !self.allowed.allows(var) => {
+                let error = ResolveError::NotAllowed { var: var.clone() };
+                refused.extend([(reference.clone(), Err(error))]);
+                false
+            }
+            _ => true,
+        });
+        (allowed.collect(), refused)
     }
 
     /// What the declared names stand for, by name.
@@ -121,10 +165,21 @@ impl fmt::Debug for Keyring {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Poll, Waker};
+
     use super::*;
 
     fn env(var: &str) -> Reference {
         Reference::Env { var: var.to_owned() }
+    }
+
+    /// The output of a future that waits for nothing.
+    fn at_once<T>(future: impl Future<Output = T>) -> T {
+        let mut cx = Context::from_waker(Waker::noop());
+        match std::pin::pin!(future).poll(&mut cx) {
+            Poll::Ready(output) => output,
+            Poll::Pending => panic!("it waits"),
+        }
     }
 
     #[test]
@@ -133,6 +188,32 @@ mod tests {
         assert_eq!(readings.resolve(&env("A")).unwrap().expose(), "1");
         let error = readings.resolve(&env("B")).unwrap_err();
         assert_eq!(error.to_string(), "env://B: it was not read for this load");
+    }
+
+    #[test]
+    fn stored_definitions_read_allowed_variables_alone_and_settings_any() {
+        let source = Arc::new(Environment(|name: &str| Some(format!("value of {name}"))));
+        let declared = BTreeMap::from([("own".to_owned(), env("OPERATOR"))]);
+        let keyring =
+            Keyring::new(source, declared).allowing(AllowedVariables::only(["PARTNER_*".to_owned()]));
+        let wanted = BTreeSet::from([env("PARTNER_A"), env("OPERATOR"), env("PATH")]);
+        let vault = Reference::Vault { path: "p".to_owned(), field: "f".to_owned() };
+        at_once(async {
+            let (joint, own) = keyring.read_with_declared(wanted.clone()).await;
+            for readings in [keyring.read(wanted).await, joint] {
+                assert_eq!(readings.resolve(&env("PARTNER_A")).unwrap().expose(), "value of PARTNER_A");
+                for var in ["OPERATOR", "PATH"] {
+                    let error = readings.resolve(&env(var)).unwrap_err().to_string();
+                    assert!(error.starts_with(&format!("env://{var}: ")), "{error}");
+                    assert!(error.contains("[secrets] allowed_env"), "{error}");
+                }
+            }
+            for readings in [own, keyring.read_declared().await] {
+                assert_eq!(keyring.named(&readings).next().unwrap().1.unwrap().expose(), "value of OPERATOR");
+            }
+            let error = keyring.read([vault.clone()].into()).await.resolve(&vault).unwrap_err();
+            assert!(matches!(error, ResolveError::NotUsable { .. }), "{error}");
+        });
     }
 
     #[test]

@@ -18,7 +18,7 @@ use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
 use svc_registry::ChannelFilter;
-use svc_secrets::{EnvelopeKeys, Keyring, Resolver, Secret};
+use svc_secrets::{AllowedVariables, EnvelopeKeys, Keyring, Resolver, Secret};
 use svc_store::{Store, StoreConfig};
 use svc_traces::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Tracing};
 use svc_vault::SecretStore;
@@ -64,7 +64,7 @@ async fn key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Secret,
     let read = match svc_secrets::parse(given.expose()).map_err(|error| refused(error.to_string()))? {
         None => given.clone(),
         Some(reference) => {
-            let readings = secrets.read([reference.clone()].into()).await;
+            let readings = secrets.read_settings([reference.clone()].into()).await;
             readings.resolve(&reference).map_err(|error| refused(error.to_string()))?
         }
     };
@@ -156,8 +156,13 @@ pub(crate) fn keyring(
         .map_err(|error| StartError::Tree(error.to_string()))?;
     // What is no reference was refused with the rest of the configuration.
     let reference = |text: &str| svc_secrets::parse(text).ok().flatten();
-    let declared = config.secrets.0.iter().filter_map(|(name, text)| Some((name.clone(), reference(text)?)));
-    Ok(Keyring::new(Arc::new(store), declared.collect()))
+    let declared =
+        config.secrets.references.iter().filter_map(|(name, text)| Some((name.clone(), reference(text)?)));
+    let allowed = match &config.secrets.allowed_env {
+        None => AllowedVariables::all(),
+        Some(patterns) => AllowedVariables::only(patterns.iter().cloned()),
+    };
+    Ok(Keyring::new(Arc::new(store), declared.collect()).allowing(allowed))
 }
 
 /// The way out. What is wrong with the trust anchors is logged: it shows only when a peer is refused.
@@ -288,7 +293,7 @@ pub(crate) async fn engine(
     keyring: &Keyring,
     log: &Logger,
 ) -> Result<EngineBuilder, StartError> {
-    let readings = keyring.read(keyring.declared()).await;
+    let readings = keyring.read_declared().await;
     let mut secrets: Vec<(&str, Value)> = Vec::new();
     let mut failed = Vec::new();
     for (name, value) in keyring.named(&readings) {

@@ -9,8 +9,12 @@ fn variables() -> HashMap<&'static str, &'static str> {
 }
 
 async fn loading(kind: &str, text: &str) -> Result<Prepared, LoadError> {
+    loading_allowed(kind, text, AllowedVariables::all()).await
+}
+
+async fn loading_allowed(kind: &str, text: &str, allowed: AllowedVariables) -> Result<Prepared, LoadError> {
     let lookup = |name: &str| variables().get(name).map(|value| (*value).to_owned());
-    let secrets = Keyring::new(Arc::new(svc_secrets::Environment(lookup)), BTreeMap::new());
+    let secrets = Keyring::new(Arc::new(svc_secrets::Environment(lookup)), BTreeMap::new()).allowing(allowed);
     let row = StoredConnector {
         id: "c".into(),
         name: "api".into(),
@@ -68,4 +72,33 @@ async fn a_load_that_comes_to_the_same_is_known_by_its_digest() {
     let one = digest(r#"{"url": "https://a.example"}"#).await;
     assert_eq!(digest(r#"{"url": "https://${HOST}"}"#).await, one);
     assert_ne!(digest(r#"{"url": "https://a.example/x"}"#).await, one);
+}
+
+#[tokio::test]
+async fn empty_variable_is_a_value_and_a_field_that_refuses_it_is_named() {
+    let text = r#"{"url": "https://a.example/", "headers": {"a": "env://EMPTY"}}"#;
+    let Ready::Http(http) = loading("http", text).await.unwrap().settings else {
+        panic!("it is of type http")
+    };
+    assert_eq!(http.headers["a"], "");
+    let bearer = r#"{"url": "https://a.example/", "auth": {"type": "bearer", "token": "env://EMPTY"}}"#;
+    let error = failing("http", bearer).await;
+    assert_eq!(error.stage, Stage::Deserialize);
+    assert!(error.reason.starts_with("connector.config.auth.token: "), "{error}");
+}
+
+#[tokio::test]
+async fn variable_that_is_not_allowed_is_refused_in_references_and_placeholders() {
+    let only = |pattern: &str| AllowedVariables::only([pattern.to_owned()]);
+    for (text, stage) in [
+        (r#"{"url": "https://a.example/", "headers": {"a": "env://TOKEN"}}"#, Stage::SecretResolution),
+        (r#"{"url": "https://a.example/", "headers": {"a": "${TOKEN}"}}"#, Stage::EnvSubstitution),
+        (r#"{"url": "https://a.example/", "headers": {"a": "${TOKEN:-x}"}}"#, Stage::EnvSubstitution),
+    ] {
+        let error = loading_allowed("http", text, only("HOS*")).await.err().unwrap();
+        assert_eq!(error.stage, stage, "{text}: {error}");
+        assert!(error.reason.contains("TOKEN") && error.reason.contains("[secrets] allowed_env"), "{error}");
+        assert!(!error.reason.contains("swordfish"), "{error}");
+        assert!(loading_allowed("http", text, only("TOK*")).await.is_ok(), "{text}");
+    }
 }

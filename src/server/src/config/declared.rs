@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use serde_json::{Map, Value as Json};
+use svc_secrets::is_variable_pattern;
 use svc_secrets::mask::mask;
 
 use super::problem::Report;
@@ -13,9 +14,18 @@ use super::setting::{Setting, found};
 #[derive(Clone, Default)]
 pub struct Vars(pub Map<String, Json>);
 
-/// `[secrets]`: names that workflows use and the references they stand for. No values are kept here.
+/// `[secrets]`: names that workflows use and the references they stand for, and the variables that stored definitions may
+/// read. No values are kept here.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets(pub BTreeMap<String, String>);
+pub struct Secrets {
+    /// The names, each with its reference.
+    pub references: BTreeMap<String, String>,
+    /// Names and patterns of the variables that stored definitions may read; `None` for every variable.
+    pub allowed_env: Option<Vec<String>>,
+}
+
+/// The key of `[secrets]` that is no name of a secret.
+const ALLOWED_ENV: &str = "allowed_env";
 
 /// Raw properties of a client library. A property may be a password, so they are shown masked.
 #[derive(Clone, Default)]
@@ -98,10 +108,48 @@ macro_rules! string_tables {
     )+ };
 }
 
-string_tables!(
-    Secrets: "a table of secret references",
-    Properties: "a table of strings"
-);
+string_tables!(Properties: "a table of strings");
+
+impl Setting for Secrets {
+    fn expected(&self) -> String {
+        "a table of secret references, and `allowed_env`".to_owned()
+    }
+
+    fn read(&mut self, value: &toml::Value) -> Result<(), String> {
+        *self = Self::default();
+        for (name, value) in table(value, self)? {
+            if name == ALLOWED_ENV {
+                self.allowed_env = Some(patterns(value)?);
+            } else if let Some(text) = value.as_str() {
+                self.references.insert(name.clone(), text.to_owned());
+            } else {
+                return Err(format!("{name}: expected a string, found {}", found(value)));
+            }
+        }
+        Ok(())
+    }
+
+    fn assign(&mut self, _: &str) -> bool {
+        false
+    }
+
+    fn show(&self) -> Json {
+        let references = self.references.iter().map(|(name, text)| (name.clone(), Json::from(text.as_str())));
+        let allowed = self.allowed_env.iter().map(|allowed| (ALLOWED_ENV.to_owned(), allowed.clone().into()));
+        references.chain(allowed).collect()
+    }
+
+    fn overridable(&self) -> bool {
+        false
+    }
+}
+
+/// The value of `allowed_env`.
+fn patterns(value: &toml::Value) -> Result<Vec<String>, String> {
+    let refused = |value| format!("{ALLOWED_ENV}: expected a list of strings, found {}", found(value));
+    let items = value.as_array().ok_or_else(|| refused(value))?;
+    items.iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(|| refused(item))).collect()
+}
 
 fn table<'a>(value: &'a toml::Value, setting: &dyn Setting) -> Result<&'a toml::Table, String> {
     value.as_table().ok_or_else(|| format!("expected {}, found {}", setting.expected(), found(value)))
@@ -144,7 +192,11 @@ impl Vars {
 
 impl Secrets {
     pub(crate) fn check(&self, report: &mut Report) {
-        for (name, text) in &self.0 {
+        for pattern in self.allowed_env.iter().flatten().filter(|pattern| !is_variable_pattern(pattern)) {
+            let why = format!("{pattern:?}: a variable is letters, digits and underscores, `*` any of them");
+            report.refuse("secrets.allowed_env", why);
+        }
+        for (name, text) in &self.references {
             check_name("secrets", name, report);
             match svc_secrets::parse(text) {
                 Ok(Some(_)) => {}

@@ -84,7 +84,9 @@ section! {
         pub channel_filter: ChannelFilter = ChannelFilter::default(),
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.
         pub vars: Vars = Vars::default(),
-        /// Names that workflows use for secrets, each with the reference (`env://…`, `vault://…`) it stands for.
+        /// Names that workflows use for secrets, each with the reference (`env://…`, `vault://…`) it stands for. `allowed_env` is
+        /// no such name but a list of variables, by name or pattern (`PARTNER_*`): stored definitions read these alone through
+        /// `env://…` and `${…}`. Unset: every variable of the process.
         pub secrets: Secrets = Secrets::default(),
     }
 }

@@ -139,7 +139,7 @@ fn summary(config: &Config) -> String {
         ("rate limit", on(config.rate_limit.enabled)),
         ("cors origins", config.cors.allowed_origins.join(", ")),
         ("vars", config.vars.0.len().to_string()),
-        ("secrets", config.secrets.0.len().to_string()),
+        ("secrets", config.secrets.references.len().to_string()),
     ];
     lines.iter().fold(String::new(), |text, (name, value)| text + &format!("{name:<18}{value}\n"))
 }

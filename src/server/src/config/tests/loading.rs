@@ -115,6 +115,7 @@ fn a_wrong_type_is_refused_without_telling_a_string() {
         ("vars.since = 2024-01-01", "vars: since: a date is no value here; write it as a string"),
         ("vars.a = [{ b = nan }]", "vars: a[0].b: NaN is no finite number"),
         ("secrets.a = 1", "secrets: a: expected a string, found 1"),
+        ("secrets.allowed_env = 1", "secrets: allowed_env: expected a list of strings, found 1"),
     ] {
         assert_eq!(problems(text, &[]), [problem], "{text}");
     }

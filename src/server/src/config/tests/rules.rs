@@ -84,6 +84,7 @@ fn a_value_outside_its_rule_is_refused_by_key() {
         ("secrets.a = \"plain\"", "secrets.a"),
         ("secrets.a = \"env://\"", "secrets.a"),
         ("secrets.a = \"aws-sm://x\"", "secrets.a"),
+        ("secrets.allowed_env = [\"A-B\"]", "secrets.allowed_env"),
     ] {
         assert_eq!(refused(text), [key], "{text}");
     }
