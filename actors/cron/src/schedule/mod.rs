@@ -145,7 +145,8 @@ impl Course<'_> {
             }
             (Step::TurnBack, _) => *cursor = self.turn_back(cursor.take()).await?,
             (Step::Align | Step::Write, _) => {
-                *cursor = self.align(state::align(self.timetable, self.seat.has_rested(), now)).await?;
+                let rested = self.seat.has_rested().then(|| state::followed(self.desk.ledger.backend()));
+                *cursor = self.align(state::align(self.timetable, rested, now)).await?;
             }
         }
         Ok(())

@@ -2,14 +2,24 @@
 
 use chrono::{DateTime, TimeDelta, Utc};
 use svc_ledger::{Align, Cursor, Plan};
+use svc_store::Backend;
 
 use crate::seat::Timetable;
 
-/// How far a cursor may be behind that somebody follows, with room for a slow answer.
+/// How far a cursor may be behind that another node follows, with room for a slow answer.
 const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 
 /// How far beyond its next instant a cursor may be due: what two nodes think of the database clock differs by less.
 const AHEAD: TimeDelta = TimeDelta::seconds(5);
+
+/// The room for a slow answer: none where no other node can follow the cursor, so that a schedule back from quarantine
+/// begins at the first instant after now.
+pub(crate) const fn followed(backend: Backend) -> TimeDelta {
+    match backend {
+        Backend::Sqlite => TimeDelta::zero(),
+        Backend::Postgres => FOLLOWED,
+    }
+}
 
 /// The next step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,18 +60,18 @@ fn latest(timetable: &Timetable, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
 /// What is asked of the ledger where the clock was set back: to begin anew after now, unless somebody did it before.
 pub(crate) fn turn_back(timetable: &Timetable, now: DateTime<Utc>) -> Option<Align> {
     let latest = latest(timetable, now)?.naive_utc();
-    Some(Align { latest: Some(latest), ..align(timetable, false, now)? })
+    Some(Align { latest: Some(latest), ..align(timetable, None, now)? })
 }
 
 /// What is asked of the ledger: the first instant after now, where the schedule begins; `None` where there is none.
-/// One that has `rested` goes on only where another node has moved its cursor meanwhile.
-pub(crate) fn align(timetable: &Timetable, rested: bool, now: DateTime<Utc>) -> Option<Align> {
+/// One that has rested goes on only where another node has moved its cursor meanwhile: `rested` is how far behind that may be.
+pub(crate) fn align(timetable: &Timetable, rested: Option<TimeDelta>, now: DateTime<Utc>) -> Option<Align> {
     Some(Align {
         channel_id: timetable.channel.channel_id.clone(),
         version: timetable.channel.channel_version,
         config_hash: timetable.hash.clone(),
         next_fire_at: timetable.schedule.next_after(now)?.naive_utc(),
-        forsaken_before: rested.then(|| (now - FOLLOWED).naive_utc()),
+        forsaken_before: rested.map(|followed| (now - followed).naive_utc()),
         latest: None,
     })
 }
@@ -182,10 +192,12 @@ mod tests {
 
     #[test]
     fn a_schedule_begins_after_now() {
-        let begins = align(&timetable(2, "a"), false, now()).unwrap();
+        let begins = align(&timetable(2, "a"), None, now()).unwrap();
         assert_eq!(begins.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
         assert_eq!(begins.forsaken_before, None, "a restart goes on where the cursor stands");
-        let rested = align(&timetable(2, "a"), true, now()).unwrap();
-        assert_eq!(rested.forsaken_before, Some((now() - FOLLOWED).naive_utc()));
+        for (backend, behind) in [(Backend::Sqlite, TimeDelta::zero()), (Backend::Postgres, FOLLOWED)] {
+            let rested = align(&timetable(2, "a"), Some(followed(backend)), now()).unwrap();
+            assert_eq!(rested.forsaken_before, Some((now() - behind).naive_utc()), "{backend}");
+        }
     }
 }

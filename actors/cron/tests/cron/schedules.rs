@@ -246,3 +246,31 @@ fn a_channel_that_leaves_quarantine_begins_at_now() {
         node.end().await;
     });
 }
+
+#[test]
+fn channel_back_from_a_short_quarantine_begins_at_the_first_instant_after_now() {
+    run(async |world| {
+        let node = world.start().await;
+        node.channel("tick", every_second(""), json!({})).await;
+        node.come_to("tick", "completed", 1).await;
+        let sound = world.read("(SELECT transport_config_json FROM channels)");
+        world.execute("DROP TRIGGER channels_active_frozen");
+        let author = async |transport: &str| {
+            world.execute(&format!("UPDATE channels SET transport_config_json = '{transport}'"));
+            node.registry.reload(Scope::All).await.unwrap();
+        };
+        author(r#"{"schedule": "every day"}"#).await;
+        until(async || node.state_of("cron/schedules/tick").is_none()).await;
+        let before: Vec<_> =
+            node.occurrences("tick").await.into_iter().map(|row| row.row.scheduled_for).collect();
+        world.execute("UPDATE cron_schedule_state SET next_fire_at = datetime('now', '-4 seconds')");
+        let released = world.read("strftime('%Y-%m-%dT%H:%M:%S', 'now')");
+        author(&sound).await;
+        node.come_to("tick", "completed", before.len() + 1).await;
+        for row in node.occurrences("tick").await {
+            let at = row.row.scheduled_for;
+            assert!(before.contains(&at) || at.to_string()[..19] > *released, "{at} is made up for");
+        }
+        node.end().await;
+    });
+}

@@ -30,6 +30,7 @@ use svc_model::Page;
 use uuid::Uuid;
 
 use crate::clock;
+use crate::config::Backend;
 use crate::error::StoreError;
 use crate::metrics::Operation;
 use crate::pool::Step;
@@ -54,6 +55,11 @@ const fn operation(method: &'static str) -> Operation {
 pub struct Ledger(pub(crate) Store);
 
 impl Ledger {
+    /// The kind of database.
+    pub fn backend(&self) -> Backend {
+        self.0.backend()
+    }
+
     /// The database clock, in UTC.
     ///
     /// # Errors
