@@ -78,9 +78,13 @@ pub fn restore_url(sent: &str, stored: &str) -> String {
     restored.collect()
 }
 
-/// Whether the mask stands where a secret belongs, or is the whole text.
+/// Tells whether the mask is the whole text, stands where masking hides a secret of a URL, or is one of the parts of a URL:
+/// the user, the host, a segment of the path, a name or a value of the query, the fragment.
 pub fn holds_mask(text: &str) -> bool {
-    text == MASK || cut(text).iter().any(|piece| matches!(piece, Piece::Hidden(_, MASK)))
+    let hidden = || cut(text).iter().any(|piece| matches!(piece, Piece::Hidden(_, MASK)));
+    let part =
+        |rest: &str| rest.split(['/', '?', '#', '&', '=', ':', '@', ';', ',']).any(|part| part == MASK);
+    text == MASK || hidden() || text.split_once("://").is_some_and(|(_, rest)| part(rest))
 }
 
 /// What a name in a query means, however it is written.
@@ -190,6 +194,26 @@ mod tests {
             assert_eq!(mask_url(url), shown);
             assert_eq!(restore_url(shown, url), url);
             assert_eq!(holds_mask(shown), shown != url, "{shown}");
+        }
+    }
+
+    #[test]
+    fn mask_is_found_in_every_part_of_a_url_and_not_within_one() {
+        for url in [
+            MASK,
+            "https://h/?a=******",
+            "https://h/?a=1&b=******#f",
+            "https://h/******/x",
+            "https://******@h/",
+            "https://u:******@h/",
+            "https://h:80/#******",
+            "postgres://h/d?sslmode=******",
+            "mongodb://a,******/d",
+        ] {
+            assert!(holds_mask(url), "{url}");
+        }
+        for url in ["https://h/?a=*******", "https://h/?a=x******", "a=******", "", "https://h/*"] {
+            assert!(!holds_mask(url), "{url}");
         }
     }
 

@@ -9,7 +9,7 @@ use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::ChannelConfig;
 use crate::entity::{ChannelContent, ChannelType, Kind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, Validation};
-use crate::mask::restore_channel_config;
+use crate::mask::{MASK, restore_channel_config};
 use crate::route::{METHODS, RoutePattern};
 
 /// Longest route pattern, topic and consumer group, in characters.
@@ -114,7 +114,14 @@ fn merge(
         None => current.map_or_else(|| json!({}), |c| c.config.clone()),
     };
     if body.value("config").is_some() {
-        body.errors.extend(restore_channel_config(&mut config, current.map(|c| &c.config)));
+        let left = restore_channel_config(&mut config, current.map(|c| &c.config));
+        scan::each_string("channel.config", &config, &mut |path, text| {
+            if text == MASK && left.iter().all(|error| error.path != path) {
+                body.errors
+                    .push(FieldError::invalid(path, "this is the read mask, and nothing is hidden here"));
+            }
+        });
+        body.errors.extend(left);
     }
     ChannelContent {
         name: body.name(current.map(|c| c.name.as_str())),

@@ -96,6 +96,12 @@ fn read(
     scan::uncompiled(CONFIG, &content.config, &mut errors);
     scan::nul(Kind::Connector, &content.hashable(), &mut errors);
     scan::each_string(CONFIG, &content.config, &mut |path, text| errors.extend(refused(path, text)));
+    let tags = content.tags.iter().enumerate().map(|(index, tag)| (format!("connector.tags[{index}]"), tag));
+    for (path, text) in tags.chain([("connector.name".to_owned(), &content.name)]) {
+        if holds_mask(text) {
+            errors.push(FieldError::invalid(path, "this is the read mask, and nothing is hidden here"));
+        }
+    }
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of what is refused, where, and with which code.
 
 mod channel;
+mod connector;
 mod cron;
 mod import;
 mod scan;

@@ -1,0 +1,71 @@
+//! The read mask in connectors: put back from its own place, refused anywhere else.
+
+use serde_json::{Value, json};
+
+use super::found;
+use crate::config::connector::{ConnectorConfig, mask_connector_config};
+use crate::field::FieldCode::Invalid;
+use crate::{
+    ConnectorChecks, ConnectorContent, FieldError, MASK, parse_connector_update, parse_new_connector,
+};
+
+struct Lenient;
+
+impl ConnectorChecks for Lenient {
+    fn config(&self, _: &ConnectorConfig) -> Vec<FieldError> {
+        Vec::new()
+    }
+}
+
+fn stored() -> ConnectorContent {
+    ConnectorContent {
+        name: "api".into(),
+        connector_type: "http".into(),
+        config: json!({"url": "https://u:pw@a.example/v1?key=k&page=2", "headers": {"x": "secret"},
+            "auth": {"type": "bearer", "token": "t"}}),
+        enabled: true,
+        tags: vec!["a".into()],
+    }
+}
+
+/// Where a create refuses, and where an update does.
+fn refused(config: &Value, path: &str) {
+    let body = json!({"name": "api", "connector_type": "http", "config": config});
+    let created = parse_new_connector(&body, &Lenient).unwrap_err();
+    assert!(found(&created).contains(&(path, Invalid)), "{config}: {created:?}");
+    let updated = parse_connector_update(&json!({"config": config}), &stored(), &Lenient).unwrap_err();
+    assert!(found(&updated).contains(&(path, Invalid)), "{config}: {updated:?}");
+}
+
+#[test]
+fn mask_that_no_masking_made_is_refused_at_every_depth() {
+    let url = "https://a.example/";
+    for (config, path) in [
+        (json!({"url": url, "headers": {"y": MASK}}), "connector.config.headers.y"),
+        (json!({"url": url, "query_params": {"y": MASK}}), "connector.config.query_params.y"),
+        (json!({"url": "https://a.example/?page=******"}), "connector.config.url"),
+        (json!({"url": "https://a.example/******/x"}), "connector.config.url"),
+        (json!({"url": url, "x": [{"deep": [[MASK]]}]}), "connector.config.x[0].deep[0][0]"),
+        (json!({"url": url, "operations": {"methods": [MASK]}}), "connector.config.operations.methods[0]"),
+    ] {
+        refused(&config, path);
+    }
+    let body = json!({"name": MASK, "connector_type": "http", "config": {"url": url}, "tags": [MASK]});
+    let errors = parse_new_connector(&body, &Lenient).unwrap_err();
+    assert_eq!(found(&errors), [("connector.name", Invalid), ("connector.tags[0]", Invalid)]);
+}
+
+#[test]
+fn what_was_read_is_taken_back_and_masks_in_other_places_are_not() {
+    let stored = stored();
+    let shown = mask_connector_config(&stored.config);
+    let updated = parse_connector_update(&json!({"config": shown}), &stored, &Lenient).unwrap();
+    assert_eq!(updated.config, stored.config);
+    for (pointer, moved) in
+        [("/url", json!("https://u:******@a.example/v1?key=******&page=******")), ("/url", json!(MASK))]
+    {
+        let mut config = shown.clone();
+        *config.pointer_mut(pointer).unwrap() = moved;
+        assert!(parse_connector_update(&json!({"config": config}), &stored, &Lenient).is_err(), "{config}");
+    }
+}
