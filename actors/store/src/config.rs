@@ -21,6 +21,8 @@ pub struct StoreConfig {
     pub busy_timeout_ms: u64,
     /// How long a caller waits for a connection before it is told that the database is away.
     pub acquire_timeout: Duration,
+    /// How long a check may take that the database answers; one that takes longer has failed.
+    pub health_check_timeout: Duration,
     /// After how long an idle connection is closed; `None` for never.
     pub idle_timeout: Option<Duration>,
     /// Run pending migrations at start. Where this is off, a pending migration is an error.
@@ -39,6 +41,7 @@ impl Default for StoreConfig {
             min_connections: 5,
             busy_timeout_ms: 5000,
             acquire_timeout: Duration::from_secs(3),
+            health_check_timeout: Duration::from_secs(2),
             idle_timeout: Some(Duration::from_secs(300)),
             auto_migrate: true,
             connect_retry: Duration::from_secs(60),

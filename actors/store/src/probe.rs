@@ -8,30 +8,37 @@ use std::time::Duration;
 use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use tokio::runtime::Handle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::conn::on_io;
 use crate::writer::Link;
 
 const PERIOD: Duration = Duration::from_secs(1);
+/// What a probe may take beyond its limit, to say that it has passed.
+const MARGIN: Duration = Duration::from_millis(100);
 
 /// The actor.
 pub(crate) struct Probe {
     pub(crate) link: Arc<Link>,
     pub(crate) io: Handle,
+    /// The longest that the database may take to answer.
+    pub(crate) limit: Duration,
 }
 
 impl Actor for Probe {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let (link, io) = (Arc::clone(&self.link), self.io.clone());
+        let (link, io, limit) = (Arc::clone(&self.link), self.io.clone(), self.limit);
         let rounds = async move {
             loop {
-                let link = Arc::clone(&link);
-                let backend = link.backend();
-                // A probe that panics has learnt nothing; the next one may.
-                let _ended = on_io(&io, backend, async move { link.probe().await }).await;
+                let (asked, backend) = (Arc::clone(&link), link.backend());
+                let answer = on_io(&io, backend, async move { asked.probe(limit).await });
+                // A call of the file system that hangs holds its thread, so it is not waited for here. A probe that panics
+                // has learnt nothing; the next one may.
+                if timeout(limit + MARGIN, answer).await.is_err() {
+                    link.is_late();
+                }
                 sleep(PERIOD).await;
             }
         };

@@ -44,6 +44,7 @@ pub struct Opened {
     status: Arc<StatusLevel>,
     io: Handle,
     patience: Duration,
+    health_check: Duration,
     opened_at: NaiveDateTime,
     keys: Arc<EnvelopeKeys>,
 }
@@ -90,7 +91,7 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let Opened { backend, readers, link, status, io, patience, opened_at, keys } = opened;
+        let Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys } = opened;
         tree.group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
@@ -106,7 +107,7 @@ impl Store {
             .await?;
         tree.spawn(&format!("{path}/probe"), ChildSpec::new(), at, move |_| {
             let (link, io) = of_probe.clone();
-            std::future::ready(Ok::<_, StartError>(Probe { link, io }))
+            std::future::ready(Ok::<_, StartError>(Probe { link, io, limit: health_check }))
         })
         .await?;
         let queries = Queries::new();
@@ -285,7 +286,8 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, O
         .await
         .map_err(|error| OpenError::Unreachable { target, detail: migrate::detail(error) })?;
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
-    Ok(Opened { backend, readers, link, status, io, patience, opened_at, keys })
+    let health_check = config.health_check_timeout;
+    Ok(Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys })
 }
 
 /// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.

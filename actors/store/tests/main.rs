@@ -160,6 +160,13 @@ fn a_locked_file_is_unavailable_and_then_fine() {
 }
 
 #[test]
+fn database_that_answers_no_check_in_time_counts_as_away_until_it_does() {
+    suite::database::on_sqlite(
+        suite::outages::database_that_answers_no_check_in_time_counts_as_away_until_it_does,
+    );
+}
+
+#[test]
 fn what_an_activation_asks_is_answered_by_an_index() {
     suite::database::on_sqlite(suite::schema::what_an_activation_asks_is_answered_by_an_index);
 }

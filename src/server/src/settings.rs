@@ -37,11 +37,17 @@ pub fn store(config: &Config) -> StoreConfig {
         min_connections: storage.min_connections,
         busy_timeout_ms: storage.busy_timeout_ms,
         acquire_timeout: Duration::from_secs(storage.acquire_timeout_secs),
+        health_check_timeout: health_check(config),
         idle_timeout: (storage.idle_timeout_secs > 0).then(|| Duration::from_secs(storage.idle_timeout_secs)),
         auto_migrate: storage.auto_migrate,
         connect_retry: Duration::from_secs(storage.connect_retry_secs),
         connector_keys: EnvelopeKeys::default(),
     }
+}
+
+/// The longest that a check of the database or of the Kafka brokers may take.
+pub(crate) fn health_check(config: &Config) -> Duration {
+    Duration::from_secs(config.engine.health_check_timeout_secs)
 }
 
 /// The keys that connectors are encrypted with, read where they are references.

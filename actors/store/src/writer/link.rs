@@ -59,21 +59,33 @@ impl Link {
         self.write(slot, batch, self.patience).await
     }
 
-    /// Begins a transaction and ends it, unless a batch is at it, which teaches as much. While the database counts as
-    /// away it also writes: a disk that is full answers everything else.
-    pub(crate) async fn probe(&self) {
-        if self.status.get() == DatabaseStatus::Ok {
-            return self.try_batch(Batch::default()).await;
-        }
-        self.try_batch(Batch { trial: Some(Trial::Write), ..Batch::default() }).await;
-        if self.status.get() == DatabaseStatus::Ok {
-            self.try_batch(Batch { trial: Some(Trial::Clear), ..Batch::default() }).await;
+    /// Begins a transaction and ends it. While the database counts as away it also writes: a disk that is full answers
+    /// everything else. A database that has not done so within `limit`, because of a batch before it or for whatever
+    /// reason, counts as away until it answers.
+    pub(crate) async fn probe(&self, limit: Duration) {
+        let check = async {
+            if self.status.get() == DatabaseStatus::Ok {
+                return self.run_batch(Batch::default()).await;
+            }
+            self.run_batch(Batch { trial: Some(Trial::Write), ..Batch::default() }).await;
+            if self.status.get() == DatabaseStatus::Ok {
+                self.run_batch(Batch { trial: Some(Trial::Clear), ..Batch::default() }).await;
+            }
+        };
+        if timeout(limit, check).await.is_err() {
+            self.is_late();
         }
     }
 
-    async fn try_batch(&self, batch: Batch) {
-        let Ok(slot) = self.conn.try_lock() else { return };
+    /// Writes a batch of the probe; the status tells how it went.
+    async fn run_batch(&self, batch: Batch) {
+        let slot = self.conn.lock().await;
         let _learnt = self.write(slot, batch, Duration::ZERO).await;
+    }
+
+    /// Notes that the database has not answered in time.
+    pub(crate) fn is_late(&self) {
+        self.learn(&Err(late()), false);
     }
 
     /// Uses the connection at hand, or a new one when that turns out to be broken before anything was done with it.

@@ -128,6 +128,22 @@ pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: Database)
     assert_eq!(store.status(), DatabaseStatus::Ok);
 }
 
+/// The lock is waited for far longer than a check may take.
+pub(crate) async fn database_that_answers_no_check_in_time_counts_as_away_until_it_does(mut db: Database) {
+    use diesel::Connection;
+    use diesel::connection::SimpleConnection;
+    db.config.busy_timeout_ms = 600_000;
+    db.config.health_check_timeout = Duration::from_millis(50);
+    let store = db.store().await;
+    status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
+    let path = db.config.url.strip_prefix("sqlite:").unwrap().to_owned();
+    let mut other = diesel::SqliteConnection::establish(&path).unwrap();
+    other.batch_execute("BEGIN IMMEDIATE").unwrap();
+    status_becomes(&store, is_down).await;
+    other.batch_execute("ROLLBACK").unwrap();
+    status_becomes(&store, |status| *status == DatabaseStatus::Ok).await;
+}
+
 pub(crate) async fn a_database_that_cannot_be_opened_is_one_clear_line(mut db: Database) {
     db.config.url = if db.is_sqlite() {
         format!("sqlite:{}", db.directory().join("missing/svc.db").display())
