@@ -190,6 +190,15 @@ impl Connectors {
     }
 
     /// Tries a stored connector out, loaded afresh, whether it is in use or not.
+    /// Tells whether a Kafka connector names a topic for tasks that name none; `None` for one that is not in use, or of
+    /// another type.
+    pub fn names_topic(&self, name: &str) -> Option<bool> {
+        match &self.find(name).ok()?.driver {
+            Driver::Kafka(kafka) => Some(kafka.settings.topic.is_some()),
+            _ => None,
+        }
+    }
+
     ///
     /// # Errors
     /// The roster cannot be asked.

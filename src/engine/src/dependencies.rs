@@ -22,6 +22,8 @@ pub struct ConnectorUse {
     pub speaks_mongodb: bool,
     /// Whether the task names a `database`.
     pub names_database: bool,
+    /// Whether the task publishes records and leaves the topic to the connector.
+    pub needs_topic: bool,
 }
 
 /// Everything a workflow reaches.
@@ -74,6 +76,7 @@ fn task(function: &str, input: &Value, path: &str, found: &mut Dependencies) {
             speaks_sql: matches!(function, "db_read" | "db_write"),
             speaks_mongodb: function.starts_with("mongo_"),
             names_database: input["database"].as_str().is_some_and(|name| !name.is_empty()),
+            needs_topic: function == "publish_kafka" && input["topic"].is_null(),
         });
     }
 }
@@ -106,7 +109,9 @@ mod tests {
                 {"id": "d", "function": {"name": "channel_call", "input": {"channel": "audit"}}},
                 {"id": "e", "function": {"name": "channel_call", "input": {"channel_logic": {"var": "data.c"}}}}
             ]},
-            {"id": "f", "function": {"name": "map", "input": {"connector": "none of its inputs"}}}
+            {"id": "f", "function": {"name": "map", "input": {"connector": "none of its inputs"}}},
+            {"id": "k", "function": {"name": "publish_kafka", "input": {"connector": "events"}}},
+            {"id": "l", "function": {"name": "publish_kafka", "input": {"connector": "events", "topic": "t"}}}
         ]);
         let content = WorkflowContent {
             name: String::new(),
@@ -129,10 +134,14 @@ mod tests {
             [
                 ("tasks[0].function.input.connector", "crm", &["http"][..]),
                 ("tasks[1].tasks[0].function.input.connector", "docs", &["db"][..]),
+                ("tasks[3].function.input.connector", "events", &["kafka"][..]),
+                ("tasks[4].function.input.connector", "events", &["kafka"][..]),
             ]
         );
         let docs = &found.connectors[1];
         assert!(docs.names_database && docs.speaks_mongodb && !docs.speaks_sql);
+        let topics: Vec<_> = found.connectors.iter().map(|one| one.needs_topic).collect();
+        assert_eq!(topics, [false, false, true, false]);
         assert_eq!((found.channels, found.has_dynamic_channel_calls), (vec!["audit".to_owned()], true));
     }
 }

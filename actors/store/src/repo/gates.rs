@@ -31,6 +31,8 @@ pub struct ConnectorNeed {
     /// Whether the connector leads to MongoDB, if that is known of one in use: what is stored may be encrypted, or a
     /// reference.
     pub is_mongodb: Option<bool>,
+    /// The objection that the connector in use gives to the task, where it is known beforehand.
+    pub objection: Option<String>,
 }
 
 /// What the activation of a workflow depends on.
@@ -103,6 +105,7 @@ pub(super) async fn workflow(conn: &mut Conn, gates: &WorkflowGates) -> Result<V
                 let accepted = need.accepts.join(", ");
                 Some(format!("connector '{}' is of type '{kind}', accepted: {accepted}", need.connector))
             }
+            Some(_) if need.objection.is_some() => need.objection.clone(),
             Some((_, config)) => match need.is_mongodb.or_else(|| is_mongodb(&config)) {
                 Some(true) => mongodb_objection(need),
                 Some(false) => sql_objection(need),

@@ -140,6 +140,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
         speaks_mongodb: false,
         names_database: false,
         is_mongodb: None,
+        objection: None,
     };
     let gates = |connectors| WorkflowGates { connectors };
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
@@ -158,6 +159,12 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     let hidden = ConnectorNeed { is_mongodb: Some(true), ..need("api", "http") };
     let documents = |connector| ConnectorNeed { speaks_mongodb: true, ..need(connector, "db") };
     let loaded = ConnectorNeed { is_mongodb: Some(false), ..documents("open") };
+    let objected = ConnectorNeed { objection: Some("no topic".into()), ..need("api", "http") };
+    let report = workflows.check_status("w", Status::Active, None, gates(vec![objected])).await.unwrap();
+    assert_eq!(
+        (report.errors[0].field.as_str(), report.errors[0].message.as_str()),
+        ("tasks.api", "no topic")
+    );
     let wrong = gates(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
     let report = workflows.check_status("w", Status::Active, None, wrong).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();

@@ -5,11 +5,11 @@ use std::time::Duration;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
-use svc_connectors::LoadState;
-use svc_engine::{Flow, Material, Message, RunOptions, TraceOptions};
+use svc_connectors::{Connectors, LoadState};
+use svc_engine::{ConnectorUse, Flow, Material, Message, RunOptions, TraceOptions};
 use svc_model::{
-    FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow, parse_workflow_update,
-    validate_workflow,
+    FieldCode, FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow,
+    parse_workflow_update, validate_workflow,
 };
 use svc_registry::Scope;
 use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
@@ -46,6 +46,7 @@ impl Authored for Workflow {
             latest.map(|workflow| svc_engine::dependencies(&workflow.content).connectors).unwrap_or_default();
         let connectors = uses.into_iter().map(|one| ConnectorNeed {
             is_mongodb: state.connectors.is_mongodb(&one.connector),
+            objection: lacks_topic(&state.connectors, &one).then(|| NO_TOPIC.to_owned()),
             field: one.path,
             connector: one.connector,
             accepts: one.accepts.iter().map(|kind| (*kind).to_owned()).collect(),
@@ -72,12 +73,18 @@ impl Authored for Workflow {
     }
 
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
-        parse_new_workflow(body, &*state.engine)
+        let (id, content) = parse_new_workflow(body, &*state.engine)?;
+        check_topics(&state.connectors, &content)?;
+        Ok((id, content))
     }
 
     fn merge(state: &AppState, body: Value) -> Merge<WorkflowContent> {
-        let engine = state.engine.clone();
-        Box::new(move |current| parse_workflow_update(&body, current, &*engine))
+        let (engine, connectors) = (state.engine.clone(), state.connectors.clone());
+        Box::new(move |current| {
+            let content = parse_workflow_update(&body, current, &*engine)?;
+            check_topics(&connectors, &content)?;
+            Ok(content)
+        })
     }
 
     /// Beside what the document shows by itself: a connector that is not there yet. Only activation needs it.
@@ -85,7 +92,12 @@ impl Authored for Workflow {
         let mut report = validate_workflow(body, &*state.engine);
         let uses = match Self::parse(state, body) {
             Ok((_, content)) => svc_engine::dependencies(&content).connectors,
-            Err(_) => Vec::new(),
+            Err(errors) => {
+                if report.errors.is_empty() {
+                    report.errors.extend(errors.into_iter().map(Issue::from));
+                }
+                Vec::new()
+            }
         };
         if !uses.is_empty() {
             let known = state.store.connectors().all().await?;
@@ -97,6 +109,25 @@ impl Authored for Workflow {
         }
         Ok(report.to_json())
     }
+}
+
+/// The refusal of a task that publishes to no topic.
+const NO_TOPIC: &str = "required: the connector names no topic either";
+
+/// Tells whether neither the task nor its connector, which is known, names a topic.
+fn lacks_topic(connectors: &Connectors, used: &ConnectorUse) -> bool {
+    used.needs_topic && connectors.names_topic(&used.connector) == Some(false)
+}
+
+/// Refuses tasks that publish to no topic; one whose connector is not known may find a topic when it runs.
+fn check_topics(connectors: &Connectors, content: &WorkflowContent) -> Result<(), Vec<FieldError>> {
+    let uses = svc_engine::dependencies(content).connectors.into_iter();
+    let errors = uses.filter(|used| lacks_topic(connectors, used)).map(|used| {
+        let input = used.path.strip_suffix(".connector").unwrap_or(&used.path);
+        FieldError::new(format!("{input}.topic"), FieldCode::Required, NO_TOPIC)
+    });
+    let errors: Vec<_> = errors.collect();
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
 /// `GET /workflows/{id}/dependencies`.
