@@ -59,12 +59,17 @@ impl ReadHandler<Run> for MongoActor {
         let client = self.client.clone();
         Reply::later(async move {
             let connected = client.get(async || open(&settings, &outbound).await).await?;
-            connected.check(&outbound).await?;
+            connected.check()?;
             let database = connected.client.database(&run.database);
             let collection = database.collection::<Document>(&run.collection);
             let limit = settings.query_timeout;
             let operation = run.operation.run(&collection, limit);
-            timeout(limit, operation).await.unwrap_or(Err(MongoError::Deadline(limit)))
+            let outcome = timeout(limit, operation).await.unwrap_or(Err(MongoError::Deadline(limit)));
+            // A server that was refused meanwhile is the reason of a failure.
+            if outcome.is_err() {
+                connected.check()?;
+            }
+            outcome
         })
     }
 }

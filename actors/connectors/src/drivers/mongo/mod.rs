@@ -3,6 +3,7 @@
 mod actor;
 mod client;
 mod error;
+mod hop;
 mod operation;
 mod probe;
 mod settings;

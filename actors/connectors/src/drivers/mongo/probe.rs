@@ -14,7 +14,7 @@ pub(crate) async fn probe(mongo: &MongoSettings, outbound: &Outbound) -> Probe {
     let what = "ping";
     let asked = async {
         let connected = open(mongo, outbound).await?;
-        connected.check(outbound).await?;
+        connected.check()?;
         let ping = connected.client.database("admin").run_command(doc! {"ping": 1}).await;
         ping.map(drop).map_err(|error| MongoError::of(&error, LIMIT))
     };
