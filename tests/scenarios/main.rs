@@ -10,6 +10,7 @@
 mod admin_auth;
 mod audit;
 mod auth_config;
+mod brokers;
 mod calls;
 mod canary;
 mod channels;

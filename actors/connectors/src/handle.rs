@@ -51,7 +51,8 @@ pub struct Settings {
 pub struct KafkaCluster {
     /// `host:port` each, for connectors that name none of their own.
     pub brokers: Vec<String>,
-    /// Properties of the client by their names, the last one of a name wins; for every connector.
+    /// Properties of the client by their names, the last one of a name wins. Credentials among them go to these brokers
+    /// alone; the others are for every connector.
     pub properties: Vec<(String, String)>,
 }
 
@@ -189,7 +190,6 @@ impl Connectors {
         }
     }
 
-    /// Tries a stored connector out, loaded afresh, whether it is in use or not.
     /// Tells whether a Kafka connector names a topic for tasks that name none; `None` for one that is not in use, or of
     /// another type.
     pub fn names_topic(&self, name: &str) -> Option<bool> {
@@ -199,6 +199,7 @@ impl Connectors {
         }
     }
 
+    /// Tries a stored connector out, loaded afresh, whether it is in use or not.
     ///
     /// # Errors
     /// The roster cannot be asked.

@@ -171,6 +171,11 @@ impl Service {
         let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
         let tokens = settings::tokens(&config, &store, &outbound, channels.clone());
         let tokens = ground.tokens(tokens, obtained).await?;
+        let cluster = settings::kafka(&config, &options.environment);
+        let brokers = match &cluster {
+            Some(cluster) => Some(ground.brokers(cluster, settings::health_check(&config)).await?),
+            None => None,
+        };
         let reached = svc_connectors::Settings {
             store: store.clone(),
             needs: tree::STORE.to_owned(),
@@ -181,7 +186,7 @@ impl Service {
             breakers: settings::breakers(&config),
             max_pools: config.engine.max_pool_cache_entries,
             memory_cache: settings::memory_cache(&config),
-            kafka: settings::kafka(&config, &options.environment),
+            kafka: cluster,
         };
         let connectors = ground.connectors(reached, calls, io.driving_arbiter()?).await?;
         settings::check_connectors(&config, &connectors)?;
@@ -229,6 +234,7 @@ impl Service {
             config: Arc::new(config),
             store,
             connectors,
+            brokers,
             registry,
             traces,
             cron,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use actix_supervision::Tree;
 use slog::{Logger, info};
-use svc_connectors::Connectors;
+use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::Cron;
 use svc_engine::Engine;
 use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
@@ -32,6 +32,8 @@ pub struct AppState {
     pub store: Store,
     /// What tasks reach outside.
     pub connectors: Connectors,
+    /// Whether the Kafka brokers of the settings answer; `None` where Kafka is off.
+    pub brokers: Option<BrokerHealth>,
     /// What serves.
     pub registry: Registry,
     /// Traces and accepted work.

@@ -4,6 +4,8 @@
 //! root
 //! ├ store         writer (essential), probe             every connection lives on the shared i/o runtime
 //! ├ connectors    roster, {id}                          one actor per outbound system on the i/o runtime; needs store
+//! ├ kafka         one actor                              asks the brokers of the settings for a sign of life; absent where
+//! │                                                      kafka.enabled is off
 //! ├ keysets       one actor                              fetches the keys of token issuers
 //! ├ tokens        one actor                              obtains OAuth2 tokens for connectors; needs store
 //! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store, its workers the channels
@@ -31,7 +33,7 @@ use actix_supervision::{
     Backoff, ChildSpec, Exhausted, GroupSpec, NodeEnd, Placement, Policy, SpawnError, Tree,
 };
 use slog::Logger;
-use svc_connectors::{ConnectorMetrics, Connectors};
+use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors, KafkaCluster};
 use svc_cron::{Cron, CronMetrics};
 use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
@@ -44,6 +46,8 @@ use svc_traces::{TraceMetrics, Traces};
 pub(crate) const STORE: &str = "store";
 /// The outbound systems.
 pub(crate) const CONNECTORS: &str = "connectors";
+/// The check of the Kafka brokers.
+pub(crate) const KAFKA: &str = "kafka";
 /// The key sets of token issuers.
 pub(crate) const KEY_SETS: &str = "keysets";
 /// The OAuth2 tokens of connectors.
@@ -145,6 +149,19 @@ impl Ground<'_> {
             Connectors::supervise(self.tree, CONNECTORS, at, settings, metrics, self.log.clone()).await?;
         connectors.reload(svc_connectors::Scope::All).await?;
         Ok(connectors)
+    }
+
+    /// Starts the check of the Kafka brokers of the settings.
+    ///
+    /// # Errors
+    /// The actor could not be placed.
+    pub(crate) async fn brokers(
+        &self,
+        cluster: &KafkaCluster,
+        limit: Duration,
+    ) -> Result<BrokerHealth, PlantError> {
+        let (io, log) = (self.io.clone(), self.log.clone());
+        Ok(BrokerHealth::supervise(self.tree, KAFKA, io, cluster, limit, log).await?)
     }
 
     /// Starts the registry and waits until it runs, which is when the stored configuration serves. `schedules`: whether

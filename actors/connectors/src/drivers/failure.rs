@@ -9,6 +9,9 @@ pub(crate) enum Failure {
     /// The host may not be dialled, or has no address now.
     #[error(transparent)]
     Address(#[from] AddressError),
+    /// The settings lead where addresses cannot be checked; the text says what it protects from.
+    #[error("{0}")]
+    Forbidden(&'static str),
     /// There is no connection, or it broke off.
     #[error("{0}")]
     Unreachable(String),
@@ -27,6 +30,7 @@ impl Failure {
             Self::Address(AddressError::Unresolved { .. }) | Self::Unreachable(_) => ErrorCode::Io,
             Self::Timeout(_) => ErrorCode::Timeout,
             Self::Address(AddressError::Malformed(_)) | Self::Refused(_) => ErrorCode::Function,
+            Self::Forbidden(refused) => return TaskError::new(ErrorCode::Function, *refused),
             // Says itself what it protects from.
             Self::Address(refused) => return TaskError::new(ErrorCode::Function, refused.to_string()),
         };

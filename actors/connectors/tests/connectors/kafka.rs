@@ -1,14 +1,17 @@
 //! Records that are published, against a cluster that librdkafka plays.
 
-use std::net::TcpListener;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
+use actix_supervision::Placement;
 use rdkafka::consumer::{Consumer, StreamConsumer};
 use rdkafka::mocking::MockCluster;
 use rdkafka::producer::DefaultProducerContext;
 use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 use rdkafka::{ClientConfig, Message, Offset, TopicPartitionList};
 use serde_json::{Value, json};
-use svc_connectors::KafkaCluster;
+use svc_connectors::{BrokerHealth, KafkaCluster};
 
 use crate::kit::{Setup, World, run, run_in};
 
@@ -170,11 +173,113 @@ fn brokers_that_are_not_there_are_told_from_those_nobody_may_ask() {
         connect(world, &gone, json!({})).await;
         let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
         assert_eq!((error.code.name(), error.retryable()), ("IO_ERROR", true), "{}", error.message);
-        for broker in [cluster.bootstrap_servers(), "localhost:1".to_owned()] {
-            connect(world, &broker, json!({"allow_private_urls": false})).await;
+        for broker in ["localhost:1", "8.8.8.8:9092"] {
+            connect(world, broker, json!({"allow_private_urls": false})).await;
             let error = world.failed("publish_kafka", publish(json!({})), Value::Null).await;
             assert_eq!((error.code.name(), error.retryable()), ("FUNCTION_ERROR", false));
             assert!(error.message.starts_with("SSRF protection: "), "{}", error.message);
+            assert!(error.message.contains("allow_private_urls"), "{}", error.message);
+            assert!(!world.probe("k").await.reachable);
         }
+    });
+}
+
+/// A listener that notes all that is sent to it, until the peer gives up.
+fn wire_tap() -> (String, std::thread::JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let tap = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        let (mut sent, mut chunk) = (Vec::new(), [0; 4096]);
+        while let Ok(length @ 1..) = stream.read(&mut chunk) {
+            sent.extend_from_slice(&chunk[..length]);
+            answer(&mut stream, &sent);
+        }
+        sent
+    });
+    (address, tap)
+}
+
+/// Answers the requests of a client that wants to authenticate: the versions a broker knows, and the mechanism it takes.
+fn answer(stream: &mut TcpStream, sent: &[u8]) {
+    let mut rest = sent;
+    let mut last = None;
+    while let Some((length, request)) = rest.split_first_chunk::<4>() {
+        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap();
+        let Some((request, others)) = request.split_at_checked(length) else { break };
+        (last, rest) = (Some(request), others);
+    }
+    let Some(request) = last else { return };
+    let (key, correlation) = (&request[..2], &request[4..8]);
+    let body: Vec<u8> = match key {
+        // ApiVersions, version 0: no error; Metadata, SaslHandshake, ApiVersions and SaslAuthenticate.
+        [0, 18] => [
+            &[0, 0, 0, 0, 0, 4][..],
+            &[0, 3, 0, 0, 0, 1],
+            &[0, 17, 0, 0, 0, 1],
+            &[0, 18, 0, 0, 0, 0],
+            &[0, 36, 0, 0, 0, 0],
+        ]
+        .concat(),
+        // SaslHandshake: no error, and the mechanism PLAIN.
+        [0, 17] => [&[0, 0, 0, 0, 0, 1, 0, 5][..], b"PLAIN"].concat(),
+        _ => return,
+    };
+    let length = u32::try_from(correlation.len() + body.len()).unwrap();
+    let _gone = stream.write_all(&[&length.to_be_bytes()[..], correlation, &body].concat());
+}
+
+#[test]
+fn password_of_the_operator_is_not_sent_to_brokers_of_a_connector() {
+    let (home, at_home) = wire_tap();
+    let operator = [
+        ("security.protocol", "sasl_plaintext"),
+        ("sasl.mechanism", "PLAIN"),
+        ("sasl.username", "operator"),
+        ("sasl.password", "swordfish"),
+        ("api.version.fallback.ms", "0"),
+    ];
+    let properties = operator.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+    let kafka = Some(KafkaCluster { brokers: vec![home.clone()], properties });
+    run_in(Setup { kafka, ..Setup::default() }, async |world| {
+        let sent = async |tap: std::thread::JoinHandle<Vec<u8>>| {
+            assert!(!world.probe("k").await.reachable, "nobody answers like a broker");
+            let sent = tokio::task::spawn_blocking(|| tap.join().unwrap()).await.unwrap();
+            String::from_utf8_lossy(&sent).into_owned()
+        };
+        world.put("k", "kafka", true, json!({"brokers": []})).await;
+        let told = sent(at_home).await;
+        assert!(told.contains("swordfish"), "the positive control: its own brokers are told: {told:?}");
+        let (foreign, tap) = wire_tap();
+        connect(world, &foreign, json!({})).await;
+        let told = sent(tap).await;
+        assert!(!told.is_empty() && !told.contains("swordfish") && !told.contains("operator"), "{told:?}");
+        let (partner, tap) = wire_tap();
+        let auth = json!({"security_protocol": "sasl_plaintext", "sasl_mechanism": "PLAIN",
+            "sasl_username": "own", "sasl_password": "pencil"});
+        connect(world, &partner, json!({"auth": auth})).await;
+        let told = sent(tap).await;
+        assert!(told.contains("pencil") && !told.contains("swordfish"), "{told:?}");
+    });
+}
+
+#[test]
+fn health_of_the_brokers_follows_their_absence_and_their_return() {
+    let cluster = cluster("t");
+    let patience = Some(Duration::from_secs(90));
+    run_in(Setup { patience, ..Setup::default() }, async |world| {
+        let properties = vec![("reconnect.backoff.max.ms".to_owned(), "100".to_owned())];
+        let own = KafkaCluster { brokers: vec![cluster.bootstrap_servers()], properties };
+        let limit = Duration::from_millis(500);
+        let log = slog::Logger::root(slog::Discard, slog::o!());
+        let health = BrokerHealth::supervise(&world.tree, "kafka", Placement::Here, &own, limit, log);
+        let mut health = health.await.unwrap();
+        assert!(health.problem().is_some(), "brokers that were not asked yet are not said to answer");
+        health.wait_for(|problem| problem.is_none()).await;
+        cluster.broker_down(-1).unwrap();
+        health.wait_for(|problem| problem.is_some()).await;
+        cluster.broker_up(-1).unwrap();
+        health.wait_for(|problem| problem.is_none()).await;
     });
 }

@@ -29,10 +29,14 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let database = state.store.status() == DatabaseStatus::Ok;
     let initialized = state.is_initialized();
     let ready = database && initialized;
-    let body = json!({
+    let mut body = json!({
         "status": if ready { "ready" } else { "not_ready" },
         "components": {"database": ok_or(database, "error"), "engine": "ok", "initialized": initialized},
     });
+    // Brokers that are away make no node less able to serve than another.
+    if let Some(brokers) = &state.brokers {
+        body["components"]["kafka"] = ok_or(brokers.problem().is_none(), "degraded").into();
+    }
     if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
 
@@ -47,7 +51,14 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let reload = state.registry.reload_failure().is_none();
     let actors = actors_are_well(&tree);
     let cron = schedules_are_well(&state, database);
-    let degraded = !(database && connectors && channels && reload && actors && cron.unwrap_or(true));
+    let brokers = state.brokers.as_ref().map(|brokers| brokers.problem().is_none());
+    let degraded = !(brokers.unwrap_or(true)
+        && database
+        && connectors
+        && channels
+        && reload
+        && actors
+        && cron.unwrap_or(true));
     let mut body = json!({
         "status": if degraded { "degraded" } else { "ok" },
         "version": crate::VERSION,
@@ -63,6 +74,9 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     });
     if let Some(well) = cron {
         body["components"]["cron"] = ok_or(well, "degraded").into();
+    }
+    if let Some(well) = brokers {
+        body["components"]["kafka"] = ok_or(well, "degraded").into();
     }
     if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
         body.extend(details(&state, &tree, failed));
@@ -112,6 +126,9 @@ fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String,
     details.insert("channels".into(), json!({"quarantined": quarantined}));
     if let Some(cron) = &state.cron {
         details.insert("cron".into(), schedules(&cron.health()));
+    }
+    if let Some(brokers) = &state.brokers {
+        details.insert("kafka".into(), json!({"problem": brokers.problem()}));
     }
     details.insert("actors".into(), actors(tree));
     details.insert("notes".into(), notes(state));

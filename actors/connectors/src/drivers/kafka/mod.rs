@@ -4,16 +4,18 @@
 //! when the brokers have acknowledged the record. A record whose caller has left may still be written. When the actor or its
 //! connector goes, records on their way are given some seconds, on a thread of their own.
 //!
-//! Brokers of a connector are resolved and checked when the producer is opened, and so are those that they name in turn;
-//! later on librdkafka resolves the names of brokers itself. The brokers of the server's settings are not checked: an operator
-//! chose them.
+//! The client resolves the names of brokers, also of those that brokers announce, by itself: no address can be checked before it
+//! is dialled. So a connector that names brokers other than the server's needs `allow_private_urls`. The credentials of the
+//! server's settings go to the server's brokers alone.
 
 mod actor;
+mod monitor;
 mod probe;
 mod producer;
 mod reach;
 mod settings;
 
 pub(crate) use actor::{KafkaDriver, Publish};
+pub use monitor::BrokerHealth;
 pub(crate) use probe::probe;
 pub(crate) use settings::KafkaSettings;

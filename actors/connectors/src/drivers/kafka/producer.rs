@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use rdkafka::ClientContext;
-use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::producer::{FutureProducer, FutureRecord, Producer as _};
 use rdkafka::util::Timeout;
@@ -60,35 +60,38 @@ impl Drop for Open {
 }
 
 impl Producer {
-    /// Waits until a broker has answered. `topic`: what is to be published to, if that is known.
+    /// Waits until a broker has answered. `topic`: where records will go, if that is known.
     ///
     /// # Errors
-    /// Brokers that may not be dialled or do not answer, or properties that make no producer.
+    /// Brokers that do not answer, or properties that make no producer.
     pub(super) async fn open(reach: &Reach, topic: Option<String>, log: Logger) -> Result<Self, Failure> {
-        let config = reach.config().await?;
-        let opened = tokio::task::spawn_blocking(move || Self::begin(&config, topic.as_deref(), log)).await;
-        let crashed = |error| Err(Failure::Refused(format!("the producer crashed ({error})")));
-        let (made, brokers) = opened.unwrap_or_else(crashed)?;
-        reach.check(&brokers).await?;
-        Ok(made)
+        let producer = Self::create(reach, log)?;
+        producer.ask_brokers(topic, LIMIT).await?;
+        Ok(producer)
     }
 
-    /// As [`open`](Self::open), on a thread that may wait; answers the brokers that were named as well.
-    fn begin(
-        config: &ClientConfig,
-        topic: Option<&str>,
-        log: Logger,
-    ) -> Result<(Self, Vec<(String, u16)>), Failure> {
+    /// Makes a producer that has not asked anybody yet.
+    ///
+    /// # Errors
+    /// Properties that make no producer.
+    pub(super) fn create(reach: &Reach, log: Logger) -> Result<Self, Failure> {
         let made: FutureProducer<Said> =
-            config.create_with_context(Said { log }).map_err(|error| unusable(&error))?;
-        let metadata = made.client().fetch_metadata(topic, LIMIT);
-        let made = Self(Arc::new(Open(Some(made))));
-        let metadata = metadata.map_err(|error| failed(&error))?;
-        let named = metadata.brokers().iter();
-        let named = named
-            .map(|broker| (broker.host().to_owned(), u16::try_from(broker.port()).unwrap_or_default()))
-            .collect();
-        Ok((made, named))
+            reach.config().create_with_context(Said { log }).map_err(|error| unusable(&error))?;
+        Ok(Self(Arc::new(Open(Some(made)))))
+    }
+
+    /// Fetches the metadata of a topic, or of all.
+    ///
+    /// # Errors
+    /// No broker answers within `limit`.
+    pub(super) async fn ask_brokers(&self, topic: Option<String>, limit: Duration) -> Result<(), Failure> {
+        let asking = self.clone();
+        let asked = tokio::task::spawn_blocking(move || match &asking.0.0 {
+            Some(producer) => producer.client().fetch_metadata(topic.as_deref(), limit).map(drop),
+            None => Ok(()),
+        });
+        let crashed = |error| Failure::Refused(format!("the producer crashed ({error})"));
+        asked.await.map_err(crashed)?.map_err(|error| failed(&error))
     }
 
     /// Publishes a record and waits until the brokers have it.

@@ -1,18 +1,23 @@
-//! Which brokers a connector leads to, checked.
+//! Which brokers a connector leads to, and with which credentials.
 
-use std::net::SocketAddr;
-
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
-use svc_outbound::{AddressError, Outbound};
+use svc_model::config::connector::KafkaAuth;
+use svc_outbound::Outbound;
+use svc_secrets::mask::looks_secret;
 
 use super::settings::KafkaSettings;
 use crate::drivers::failure::Failure;
 use crate::handle::{KafkaCluster, Settings};
 
-/// What calls fail with where the server has no Kafka.
+/// The failure of calls where the server has no Kafka.
 const OFF: &str = "Kafka is off on this server; set kafka.enabled";
+/// The failure of calls of a connector whose brokers cannot be confined to public addresses.
+const UNCHECKED: &str = "SSRF protection: the Kafka client resolves the names that brokers announce by itself, so their addresses \
+     cannot be checked; a connector with brokers of its own needs allow_private_urls";
 
-/// What comes before the properties of the operator. The last two end an outage, and the wait for a topic that does not
+/// Defaults below the properties of the operator. The last two end an outage, and the wait for a topic that does not
 /// exist, well before a record is given up.
 const PROPERTIES: [(&str, &str); 10] = [
     ("client.id", "svc"),
@@ -27,145 +32,100 @@ const PROPERTIES: [(&str, &str); 10] = [
     ("topic.metadata.propagation.max.ms", "5000"),
 ];
 
-/// The brokers of a connector, and how they are spoken to.
+/// The brokers of a connector, and the properties of its client.
 #[derive(Clone)]
 pub(super) struct Reach {
     brokers: Vec<String>,
-    /// Whether brokers may be anywhere.
-    trusted: bool,
     properties: Vec<(String, String)>,
-    outbound: Outbound,
 }
 
 impl Reach {
-    /// # Errors
-    /// Kafka is off.
-    pub(super) fn new(settings: &KafkaSettings, with: &Settings) -> Result<Self, Failure> {
-        let cluster = with.kafka.as_ref().ok_or_else(|| Failure::Refused(OFF.to_owned()))?;
-        let KafkaCluster { brokers, properties } = cluster.clone();
-        let own = !settings.brokers.is_empty();
-        Ok(Self {
-            brokers: if own { settings.brokers.clone() } else { brokers },
-            trusted: !own || settings.allow_private,
-            properties,
-            outbound: with.outbound.clone(),
-        })
-    }
-
-    /// The properties of a producer whose brokers are checked.
+    /// The brokers of a connector: the server's, with the credentials of its settings, or others, with those of the connector.
     ///
     /// # Errors
-    /// No broker has an address, or one of them has one that may not be dialled.
-    pub(super) async fn config(&self) -> Result<ClientConfig, Failure> {
-        let addresses = self.addresses().await?;
+    /// Kafka is off, or the connector names brokers of its own without `allow_private_urls`.
+    pub(super) fn new(settings: &KafkaSettings, with: &Settings) -> Result<Self, Failure> {
+        let cluster = with.kafka.as_ref().ok_or_else(|| Failure::Refused(OFF.to_owned()))?;
+        Self::within(settings, cluster, &with.outbound)
+    }
+
+    /// The brokers of the server's settings.
+    pub(super) fn home(cluster: &KafkaCluster) -> Self {
+        Self { brokers: cluster.brokers.clone(), properties: cluster.properties.clone() }
+    }
+
+    fn within(
+        settings: &KafkaSettings,
+        cluster: &KafkaCluster,
+        outbound: &Outbound,
+    ) -> Result<Self, Failure> {
+        let own = |broker: &String| cluster.brokers.iter().any(|known| known.eq_ignore_ascii_case(broker));
+        let at_home = settings.brokers.iter().all(own);
+        if !at_home && !settings.allow_private {
+            return Err(Failure::Forbidden(UNCHECKED));
+        }
+        let home = Self::home(cluster);
+        let brokers = if settings.brokers.is_empty() { home.brokers } else { settings.brokers.clone() };
+        let inherited = home.properties.into_iter().filter(|(name, _)| match (&settings.auth, at_home) {
+            (None, true) => true,
+            (Some(_), true) => !is_credential(name),
+            (_, false) => !is_credential(name) && !is_trust(name),
+        });
+        let mut properties: Vec<_> = inherited.collect();
+        if let Some(auth) = &settings.auth {
+            properties.extend(credentials(auth));
+            if auth.protocol.is_encrypted() && !at_home {
+                properties.push(("ssl.ca.pem".to_owned(), anchors(outbound)));
+            }
+        }
+        Ok(Self { brokers, properties })
+    }
+
+    /// The properties of a producer.
+    pub(super) fn config(&self) -> ClientConfig {
         let mut config = ClientConfig::new();
         config.set_log_level(RDKafkaLogLevel::Warning);
         let own = self.properties.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         for (name, value) in PROPERTIES.into_iter().chain(own) {
             config.set(name, value);
         }
-        let encrypted =
-            config.get("security.protocol").is_some_and(|name| name.to_ascii_lowercase().contains("ssl"));
-        // Certificates are for names, and prove who answers. Without them only a checked address will do.
-        let bootstrap = match self.trusted || encrypted {
-            true => self.brokers.join(","),
-            false => addresses.iter().map(SocketAddr::to_string).collect::<Vec<_>>().join(","),
-        };
-        config.set("bootstrap.servers", bootstrap);
-        Ok(config)
-    }
-
-    async fn addresses(&self) -> Result<Vec<SocketAddr>, Failure> {
-        if self.trusted {
-            return Ok(Vec::new());
-        }
-        let mut found = Vec::new();
-        let mut unresolved = None;
-        for broker in &self.brokers {
-            let (host, port) =
-                split(broker).ok_or_else(|| Failure::Refused(format!("'{broker}' is no broker")))?;
-            match self.outbound.addresses(host, port, false).await {
-                Ok(addresses) => found.extend(addresses),
-                Err(error @ AddressError::Unresolved { .. }) => unresolved = Some(error),
-                Err(refused) => return Err(refused.into()),
-            }
-        }
-        match unresolved {
-            Some(error) if found.is_empty() => Err(error.into()),
-            _ => Ok(found),
-        }
-    }
-
-    /// Checks what brokers say about each other.
-    ///
-    /// # Errors
-    /// One of them is where nobody may be led.
-    pub(super) async fn check(&self, advertised: &[(String, u16)]) -> Result<(), Failure> {
-        if self.trusted {
-            return Ok(());
-        }
-        for (host, port) in advertised {
-            match self.outbound.addresses(host, *port, false).await {
-                // Of the others there may be enough.
-                Ok(_) | Err(AddressError::Unresolved { .. }) => {}
-                Err(refused) => return Err(refused.into()),
-            }
-        }
-        Ok(())
+        // Another name of the brokers, which would count beside them.
+        config.remove("metadata.broker.list");
+        config.set("bootstrap.servers", self.brokers.join(","));
+        config
     }
 }
 
-/// `host:port` and `[v6]:port` in two.
-fn split(broker: &str) -> Option<(&str, u16)> {
-    let (host, port) = broker.rsplit_once(':')?;
-    let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-    Some((host, port.parse().ok()?))
+/// Tells whether a property of the operator proves who this service is.
+fn is_credential(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let parts = ["sasl.", "enable.sasl.", "ssl.key", "ssl.certificate", "ssl.keystore", "ssl.engine"];
+    name == "security.protocol" || parts.iter().any(|part| name.starts_with(part)) || looks_secret(&name)
+}
+
+/// Tells whether a property of the operator says whom to trust at its brokers.
+fn is_trust(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.starts_with("ssl.") || name.starts_with("enable.ssl.")
+}
+
+fn credentials(auth: &KafkaAuth) -> Vec<(String, String)> {
+    let mut properties = vec![("security.protocol", auth.protocol.name().to_owned())];
+    if let Some(sasl) = &auth.sasl {
+        properties.push(("sasl.mechanism", sasl.mechanism.to_owned()));
+        properties.push(("sasl.username", sasl.username.clone()));
+        properties.push(("sasl.password", sasl.password.expose().to_owned()));
+    }
+    properties.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The trust anchors of every outbound connection, as PEM.
+fn anchors(outbound: &Outbound) -> String {
+    let pem = outbound.anchor_certificates().iter().map(|certificate| {
+        format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", STANDARD.encode(certificate))
+    });
+    pem.collect()
 }
 
 #[cfg(test)]
-mod tests {
-    use svc_outbound::Trust;
-
-    use super::*;
-
-    fn reach(brokers: &[&str], trusted: bool, properties: &[(&str, &str)]) -> Reach {
-        Reach {
-            brokers: brokers.iter().map(|broker| (*broker).to_owned()).collect(),
-            trusted,
-            properties: properties
-                .iter()
-                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
-                .collect(),
-            outbound: Outbound::new(&Trust::Only(String::new())).unwrap(),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_private_broker_is_refused_whatever_stands_beside_it() {
-        let refused = reach(&["8.8.8.8:9092", "[::1]:9092"], false, &[]).config().await.unwrap_err();
-        assert!(refused.to_string().starts_with("SSRF protection: "), "{refused}");
-        let config = reach(&["8.8.8.8:9092", "[2606:4700::1]:1"], false, &[]).config().await.unwrap();
-        assert_eq!(config.get("bootstrap.servers"), Some("8.8.8.8:9092,[2606:4700::1]:1"));
-        let config = reach(&["broker.invalid:1"], true, &[]).config().await.unwrap();
-        assert_eq!(config.get("bootstrap.servers"), Some("broker.invalid:1"));
-    }
-
-    #[tokio::test]
-    async fn brokers_that_are_advertised_are_checked_like_those_that_are_written() {
-        let advertised = [("8.8.8.8".to_owned(), 9092), ("169.254.169.254".to_owned(), 80)];
-        let reached = reach(&["8.8.8.8:9092"], false, &[]);
-        assert!(reached.check(&advertised[..1]).await.is_ok());
-        assert!(reached.check(&advertised).await.unwrap_err().to_string().starts_with("SSRF protection: "));
-        assert!(reach(&["8.8.8.8:9092"], true, &[]).check(&advertised).await.is_ok());
-    }
-
-    #[tokio::test]
-    async fn properties_of_the_operator_win_but_for_the_brokers() {
-        let own =
-            [("linger.ms", "0"), ("bootstrap.servers", "elsewhere:1"), ("security.protocol", "sasl_ssl")];
-        let config = reach(&["8.8.8.8:9092"], false, &own).config().await.unwrap();
-        assert_eq!(config.get("linger.ms"), Some("0"));
-        assert_eq!((config.get("acks"), config.get("enable.idempotence")), (Some("all"), Some("true")));
-        assert_eq!(config.get("bootstrap.servers"), Some("8.8.8.8:9092"));
-    }
-}
+mod tests;

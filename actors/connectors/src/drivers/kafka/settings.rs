@@ -1,6 +1,6 @@
 //! The settings of a Kafka connector, ready for use.
 
-use svc_model::config::connector::{Gates, KafkaConfig};
+use svc_model::config::connector::{Gates, KafkaAuth, KafkaConfig};
 
 /// How records are published.
 pub(crate) struct KafkaSettings {
@@ -8,6 +8,8 @@ pub(crate) struct KafkaSettings {
     pub(super) brokers: Vec<String>,
     /// For tasks that name none.
     pub(crate) topic: Option<String>,
+    /// Credentials of its own.
+    pub(super) auth: Option<KafkaAuth>,
     pub(super) allow_private: bool,
     /// Operations that tasks may use.
     pub(crate) operations: Gates,
@@ -15,7 +17,7 @@ pub(crate) struct KafkaSettings {
 
 impl KafkaSettings {
     pub(crate) fn new(config: KafkaConfig) -> Self {
-        let KafkaConfig { brokers, topic, allow_private_urls: allow_private, operations } = config;
-        Self { brokers, topic, allow_private, operations }
+        let KafkaConfig { brokers, topic, auth, allow_private_urls: allow_private, operations } = config;
+        Self { brokers, topic, auth, allow_private, operations }
     }
 }

@@ -8,13 +8,14 @@ use serde_json::Value;
 use crate::mask::{MASK, is_reserved_reference, is_resolvable_reference, mask_url, restore_url};
 
 /// Keys whose values are shown, but for secrets within a URL.
-const READABLE: [&str; 56] = [
+const READABLE: [&str; 57] = [
     "type",
     "driver",
     "backend",
     "method",
     "username",
     "header",
+    "security_protocol",
     "sasl_mechanism",
     "sasl_username",
     "url",

@@ -29,7 +29,7 @@ pub use db::{Database, DbConfig};
 pub use es::EsConfig;
 pub use fields::{Dialect, Gates};
 pub use http::{HttpConfig, check_header};
-pub use kafka::KafkaConfig;
+pub use kafka::{KafkaAuth, KafkaConfig, KafkaProtocol, KafkaSasl};
 pub use masking::{mask_connector_config, restore_connector_config};
 pub use oauth2::{ClientAuth, Grant, OAuth2};
 pub use smtp::{SmtpConfig, SmtpTls};
