@@ -1,5 +1,38 @@
-//! Rebuilds the crate when a migration changes: they are embedded.
+//! Computes the checksums of the migrations, which are embedded, and rebuilds the crate when one changes.
 
-fn main() {
+use std::env;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=../../migrations");
+    let mut source = String::new();
+    for backend in ["sqlite", "postgres"] {
+        let checksums = checksums(&Path::new("../../migrations").join(backend))?;
+        writeln!(source, "const {}: &[(&str, &str)] = &{checksums:?};", backend.to_uppercase())?;
+    }
+    fs::write(Path::new(&env::var("OUT_DIR")?).join("checksums.rs"), source)?;
+    Ok(())
+}
+
+/// The names of the migrations of a directory with their checksums, in order.
+fn checksums(directory: &Path) -> Result<Vec<(String, String)>, Box<dyn Error>> {
+    let mut checksums = Vec::new();
+    for migration in fs::read_dir(directory)? {
+        let migration = migration?;
+        // As text, so that a checkout with other ends of lines has the same checksums.
+        let sql = fs::read_to_string(migration.path().join("up.sql"))?.replace("\r\n", "\n");
+        let digest = Sha256::digest(sql.as_bytes());
+        let mut checksum = String::new();
+        for byte in digest {
+            write!(checksum, "{byte:02x}")?;
+        }
+        checksums.push((migration.file_name().to_string_lossy().into_owned(), checksum));
+    }
+    checksums.sort();
+    Ok(checksums)
 }

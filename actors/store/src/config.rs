@@ -1,6 +1,7 @@
 //! What the store needs to know, and what a database URL says.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Duration;
 
 use svc_secrets::EnvelopeKeys;
@@ -129,6 +130,14 @@ impl Target {
             config.application_name("svc-server");
         }
         Ok(Self::Postgres(Box::new(config)))
+    }
+
+    /// The file, where it is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(path) => Some(Path::new(path)),
+            Self::Postgres(_) => None,
+        }
     }
 
     pub(crate) const fn backend(&self) -> Backend {

@@ -8,10 +8,12 @@ use diesel::{Connection, SqliteConnection};
 use diesel_async::sync_connection_wrapper::SyncConnectionWrapper;
 use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use tokio_postgres::NoTls;
+use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
 use crate::config::{StoreConfig, Target};
 use crate::conn::{Conn, Inline};
 use crate::error::{OpenError, StoreError, with_causes};
+use crate::sqlstate::MarkErrors;
 
 /// A process that is stopped inside a transaction, and does not even hang up, holds its locks no longer than this.
 const STOPPED: &str = "SET idle_in_transaction_session_timeout = '5s'";
@@ -99,11 +101,18 @@ impl Connector {
 }
 
 async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConnection, StoreError> {
-    let (client, connection) =
-        settings.connect(NoTls).await.map_err(|error| StoreError::Unavailable(with_causes(&error)))?;
-    let mut conn = AsyncPgConnection::try_from_client_and_connection(client, connection)
-        .await
-        .map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    let failed = |error: tokio_postgres::Error| StoreError::Unavailable(with_causes(&error));
+    // The driver makes TLS of a socket of the machine only where that has a name.
+    let conn = if settings.get_hosts().iter().any(|host| matches!(host, Host::Tcp(_))) {
+        let mut settings = settings.clone();
+        settings.ssl_mode(SslMode::Require).ssl_negotiation(SslNegotiation::Direct);
+        let (client, connection) = settings.connect(MarkErrors).await.map_err(failed)?;
+        AsyncPgConnection::try_from_client_and_connection(client, connection).await
+    } else {
+        let (client, connection) = settings.connect(NoTls).await.map_err(failed)?;
+        AsyncPgConnection::try_from_client_and_connection(client, connection).await
+    };
+    let mut conn = conn.map_err(|error| StoreError::Unavailable(error.to_string()))?;
     conn.batch_execute(STOPPED).await?;
     Ok(conn)
 }

@@ -3,6 +3,8 @@
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 use svc_model::ServiceError;
 
+use crate::sqlstate;
+
 /// Why a database could not be opened. Each is one line.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OpenError {
@@ -25,6 +27,14 @@ pub enum OpenError {
         /// The migrations this program does not know.
         versions: Vec<String>,
     },
+    /// A migration is not what it was when it was applied.
+    #[error("{target} was migrated by other migrations than those of this program: the checksum of {} differs; run the version of the program that migrated it", .migrations.join(", "))]
+    Altered {
+        /// Where, without the password.
+        target: String,
+        /// The names of those that differ, in order.
+        migrations: Vec<String>,
+    },
     /// Migrations are pending and must not be run by themselves.
     #[error("{target} has pending migrations and storage.auto_migrate is off: {}", .migrations.join(", "))]
     Pending {
@@ -46,7 +56,7 @@ pub enum OpenError {
 impl OpenError {
     /// True for a fault of the configuration, which another attempt does not heal.
     pub const fn is_configuration(&self) -> bool {
-        matches!(self, Self::Url(_))
+        matches!(self, Self::Url(_) | Self::Altered { .. })
     }
 }
 
@@ -79,7 +89,12 @@ impl StoreError {
     /// Whether another transaction got in the way of this one, which the database undid and which may be done again.
     pub(crate) fn is_contention(&self) -> bool {
         let Self::Unavailable(detail) = self else { return false };
-        ["deadlock detected", "could not serialize access"].iter().any(|text| detail.contains(text))
+        match sqlstate::code(detail) {
+            Some(code) => matches!(code, "40001" | "40P01"),
+            None => {
+                ["deadlock detected", "could not serialize access"].iter().any(|text| detail.contains(text))
+            }
+        }
     }
 
     /// Whether the database reads but cannot write, such as on a full disk.
@@ -135,10 +150,23 @@ impl From<DieselError> for StoreError {
     }
 }
 
-/// Beyond a few kinds neither driver hands the result code on, so the message has to tell. These are texts of SQLite's
-/// result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR`, `FULL` and `NOMEM`, and of PostgreSQL's classes 53
-/// (insufficient resources) and 57 (operator intervention) and its code 40P01 (deadlock).
+/// Beyond a few kinds neither driver hands the result code on. Errors of PostgreSQL bring their SQLSTATE before their text, but
+/// for those over a socket of the machine: classes 08 (connection), 53 (insufficient resources), 57 (operator intervention) and
+/// 58 (system error), and the codes of a deadlock, a failed serialization, a lock that is not to be had, and a server that only
+/// reads.
 fn is_away(message: &str) -> bool {
+    match sqlstate::code(message) {
+        Some(code) => {
+            ["08", "53", "57", "58"].iter().any(|class| code.starts_with(class))
+                || matches!(code, "25006" | "40001" | "40P01" | "55P03")
+        }
+        None => is_away_by_text(message),
+    }
+}
+
+/// These are the texts of SQLite's result codes `BUSY`, `LOCKED`, `READONLY`, `CANTOPEN`, `IOERR`, `FULL` and `NOMEM`: constants of
+/// the library that is compiled in, in no other language. Those of PostgreSQL are for its errors without a SQLSTATE.
+fn is_away_by_text(message: &str) -> bool {
     const AWAY: [&str; 18] = [
         "database is locked",
         "database table is locked",
@@ -194,6 +222,18 @@ mod tests {
             let error = raised(DatabaseErrorKind::Unknown, message);
             assert!(matches!(error, StoreError::Unavailable(_)), "{message}");
         }
+        for message in [
+            "SQLSTATE 40P01: Verklemmung entdeckt",
+            "SQLSTATE 57P01: Verbindung wird abgebrochen",
+            "SQLSTATE 53300: tut mir leid, schon zu viele Verbindungen",
+        ] {
+            let error = raised(DatabaseErrorKind::Unknown, message);
+            assert!(matches!(error, StoreError::Unavailable(_)), "{message}");
+        }
+        for message in ["SQLSTATE 42P01: database is locked", "SQLSTATE 22001: deadlock detected"] {
+            let error = raised(DatabaseErrorKind::Unknown, message);
+            assert!(matches!(error, StoreError::Database(_)), "{message}: the code decides");
+        }
         assert!(matches!(
             raised(DatabaseErrorKind::UnableToSendCommand, "closed"),
             StoreError::Unavailable(_)
@@ -201,6 +241,18 @@ mod tests {
         assert!(matches!(raised(DatabaseErrorKind::SerializationFailure, "x"), StoreError::Unavailable(_)));
         assert!(matches!(raised(DatabaseErrorKind::Unknown, "no such table: x"), StoreError::Database(_)));
         assert!(matches!(raised(DatabaseErrorKind::UniqueViolation, "x"), StoreError::Database(_)));
+    }
+
+    #[test]
+    fn contention_is_told_by_its_code_in_any_language() {
+        for (message, due) in [
+            ("SQLSTATE 40P01: Verklemmung entdeckt", true),
+            ("SQLSTATE 40001: Zugriff konnte nicht serialisiert werden", true),
+            ("SQLSTATE 53100: deadlock detected", false),
+        ] {
+            let kind = DatabaseErrorKind::Unknown;
+            assert_eq!(raised(kind, message).is_contention(), due, "{message}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! The database may go away and come back: meanwhile reads and writes answer [`StoreError::Unavailable`] within the
 //! acquire timeout, then they work again; nothing has to be restarted. What survives a restart is what was committed.
 
+mod checksums;
 mod clock;
 mod config;
 mod conn;
@@ -20,6 +21,7 @@ mod probe;
 mod reencrypt;
 mod repo;
 mod schema;
+mod sqlstate;
 mod status;
 mod store;
 mod writer;

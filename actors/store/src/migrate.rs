@@ -1,15 +1,18 @@
 //! The schema: embedded migrations, one ordered set per backend.
 //!
-//! A database is never touched when it knows a migration that this program does not: a newer program has been there.
+//! A database is never touched when it knows a migration that this program does not: a newer program has been there. Nor is
+//! one whose record of an applied migration differs from the migration of this program.
 //! Processes that start together take turns.
 
+use diesel::backend::Backend;
 use diesel::migration::{Migration, MigrationSource, MigrationVersion};
 use diesel::pg::Pg;
 use diesel::sqlite::{Sqlite, SqliteConnection};
-use diesel_async::{AsyncMigrationHarness, AsyncPgConnection, SimpleAsyncConnection};
+use diesel_async::{AsyncPgConnection, SimpleAsyncConnection};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::runtime::Handle;
 
+use crate::checksums::{BlockingPostgres, Checksums};
 use crate::config::{StoreConfig, Target};
 use crate::conn::Conn;
 use crate::connector::{Connector, Purpose};
@@ -121,7 +124,7 @@ async fn perform_postgres(
     let io = Handle::current();
     blocking(move || {
         let _entered = io.enter();
-        apply::<Pg, _>(&mut AsyncMigrationHarness::new(conn), &POSTGRES, task, &target)
+        apply::<Pg, _>(&mut BlockingPostgres::from(conn), &POSTGRES, task, &target)
     })
     .await
 }
@@ -141,8 +144,8 @@ fn apply<DB, H>(
     target: &str,
 ) -> Result<Vec<String>, OpenError>
 where
-    DB: diesel::backend::Backend,
-    H: MigrationHarness<DB>,
+    DB: Backend,
+    H: MigrationHarness<DB> + Checksums,
     EmbeddedMigrations: MigrationSource<DB>,
 {
     let failed = |error: Box<dyn std::error::Error + Send + Sync>| OpenError::Migration {
@@ -160,6 +163,12 @@ where
         return Err(OpenError::Newer { target: target.into(), versions: unknown });
     }
     let is_applied = |migration: &dyn Migration<DB>| applied.contains(&migration.name().version());
+    let recorded = harness.recorded().map_err(|error| failed(Box::new(error)))?;
+    let altered: Vec<String> =
+        known.iter().filter(|migration| differs::<H, DB>(&recorded, migration.as_ref())).map(name).collect();
+    if !altered.is_empty() {
+        return Err(OpenError::Altered { target: target.into(), migrations: altered });
+    }
     match task {
         Task::Pending | Task::Run => {
             let mut pending: Vec<_> =
@@ -169,6 +178,9 @@ where
                 for migration in &pending {
                     harness.run_migration(migration.as_ref()).map_err(failed)?;
                 }
+                let unrecorded =
+                    known.iter().filter_map(|migration| unrecorded::<H, DB>(&recorded, migration.as_ref()));
+                harness.record(&unrecorded.collect::<Vec<_>>()).map_err(|error| failed(Box::new(error)))?;
             }
             Ok(pending.iter().map(|migration| migration.name().to_string()).collect())
         }
@@ -179,9 +191,32 @@ where
                 .max_by_key(|migration| migration.name().to_string());
             let Some(latest) = latest else { return Ok(Vec::new()) };
             harness.revert_migration(latest.as_ref()).map_err(failed)?;
+            let version = latest.name().version().to_string();
+            harness.forget(&version).map_err(|error| failed(Box::new(error)))?;
             Ok(vec![latest.name().to_string()])
         }
     }
+}
+
+fn name<DB: Backend>(migration: &Box<dyn Migration<DB>>) -> String {
+    migration.name().to_string()
+}
+
+/// Tells that a migration is on record as another than it is now.
+fn differs<H: Checksums, DB: Backend>(recorded: &[(String, String)], migration: &dyn Migration<DB>) -> bool {
+    let (version, checksum) =
+        (migration.name().version().to_string(), H::embedded(&migration.name().to_string()));
+    recorded.iter().any(|(known, sum)| *known == version && checksum.is_some_and(|now| now != sum))
+}
+
+/// The version and the checksum of a migration that is not on record.
+fn unrecorded<H: Checksums, DB: Backend>(
+    recorded: &[(String, String)],
+    migration: &dyn Migration<DB>,
+) -> Option<(String, &'static str)> {
+    let version = migration.name().version().to_string();
+    let checksum = H::embedded(&migration.name().to_string())?;
+    (!recorded.iter().any(|(known, _)| *known == version)).then_some((version, checksum))
 }
 
 /// The driver's words; the target is named beside them.

@@ -258,5 +258,13 @@ table! {
     }
 }
 
+table! {
+    /// Checksums of the migrations that were run.
+    migration_checksums (version) {
+        version -> Text,
+        checksum -> Text,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(connectors, connector_oauth_state);

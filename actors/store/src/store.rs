@@ -1,5 +1,6 @@
 //! The handle everyone else holds.
 
+use std::path::{Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ pub struct Opened {
     health_check: Duration,
     opened_at: NaiveDateTime,
     keys: Arc<EnvelopeKeys>,
+    file: Option<PathBuf>,
 }
 
 /// The store. Cheap to clone; survives restarts of its actors.
@@ -64,6 +66,7 @@ struct Shared {
     queries: Queries,
     opened_at: NaiveDateTime,
     keys: Arc<EnvelopeKeys>,
+    file: Option<PathBuf>,
 }
 
 impl Store {
@@ -91,7 +94,7 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys } = opened;
+        let Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys, file } = opened;
         tree.group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
@@ -111,7 +114,7 @@ impl Store {
         })
         .await?;
         let queries = Queries::new();
-        let shared = Shared { backend, readers, writer, status, patience, queries, opened_at, keys };
+        let shared = Shared { backend, readers, writer, status, patience, queries, opened_at, keys, file };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -123,6 +126,11 @@ impl Store {
     /// Whether the database answers. Reads a level; does no I/O.
     pub fn status(&self) -> DatabaseStatus {
         self.shared.status.get()
+    }
+
+    /// The file of the database; `None` where it is on a server.
+    pub fn file(&self) -> Option<&Path> {
+        self.shared.file.as_deref()
     }
 
     /// What the store measures, to be registered once.
@@ -280,6 +288,8 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, O
     let status = Arc::new(StatusLevel::new());
     let readers = Readers::open(config, connector.clone(), io.clone()).await?;
     let (backend, target) = (connector.target.backend(), connector.target.to_string());
+    // As it is now: a later change of the working directory leads elsewhere.
+    let file = connector.target.file().map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
     let link = Arc::new(Link::new(connector, config.acquire_timeout, Arc::clone(&status), log));
     let opened_at = readers
         .read(|conn| Box::pin(clock::now(conn)))
@@ -287,7 +297,7 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, O
         .map_err(|error| OpenError::Unreachable { target, detail: migrate::detail(error) })?;
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
     let health_check = config.health_check_timeout;
-    Ok(Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys })
+    Ok(Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys, file })
 }
 
 /// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.

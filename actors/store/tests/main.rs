@@ -20,6 +20,8 @@ on_both! {
     schema::of_many_that_migrate_at_once_one_does_and_the_others_wait,
     schema::a_fresh_schema_equals_a_migrated_one,
     schema::a_newer_schema_is_refused_by_name,
+    schema::an_altered_migration_refuses_the_start_by_name,
+    schema::a_database_without_checksums_is_adopted_once,
     schema::pending_migrations_are_refused_when_they_must_not_run,
     schema::the_tables_are_those_the_queries_know,
     schema::a_page_of_many_traces_is_read_from_an_index,
@@ -147,6 +149,16 @@ fn killed_connections_are_replaced_unnoticed() {
 #[test]
 fn a_server_that_starts_late_is_waited_for() {
     suite::database::on_own_postgres(suite::outages::a_server_that_starts_late_is_waited_for);
+}
+
+#[test]
+fn errors_in_another_language_are_judged_by_their_codes() {
+    suite::database::on_postgres(suite::outages::errors_in_another_language_are_judged_by_their_codes);
+}
+
+#[test]
+fn contention_in_another_language_is_tried_again() {
+    suite::database::on_postgres(suite::outages::contention_in_another_language_is_tried_again);
 }
 
 #[test]

@@ -100,6 +100,48 @@ pub(crate) async fn a_server_that_starts_late_is_waited_for(mut db: Database, se
     opened.expect("it came in time");
 }
 
+/// Lets the server speak German in this database; `false` where it has not learnt to.
+async fn speaks_german(db: &Database) -> bool {
+    let (_, name) = db.config.url.rsplit_once('/').unwrap();
+    let changed = db.execute(&format!("ALTER DATABASE {name} SET lc_messages = 'de_DE.UTF-8'")).await;
+    if let Err(why) = &changed {
+        svc_testkit::peer::missing("locale de_DE.UTF-8", why);
+    }
+    changed.is_ok()
+}
+
+pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Database) {
+    if !speaks_german(&db).await {
+        return;
+    }
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("before".into()), workflow("w"), any()).await.unwrap();
+    let (_, name) = db.config.url.rsplit_once('/').unwrap();
+    db.execute(&format!("ALTER DATABASE {name} SET lock_timeout = '100ms'")).await.unwrap();
+    // New connections of the store have the setting.
+    db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+        .await
+        .unwrap();
+    workflows.create(Some("between".into()), workflow("w"), any()).await.expect("a new connection is found");
+    let (mut other, connection) =
+        tokio_postgres::connect(&db.config.url, tokio_postgres::NoTls).await.unwrap();
+    db.io.spawn(connection);
+    let lock = other.transaction().await.unwrap();
+    lock.batch_execute("LOCK TABLE workflows IN ACCESS EXCLUSIVE MODE").await.unwrap();
+    let write = workflows.create(Some("during".into()), workflow("w"), any()).await;
+    assert!(is_unavailable(&write), "{write:?}");
+    let told = format!("{write:?}");
+    assert!(told.contains("SQLSTATE 55P03") && told.contains("Zeit"), "it is told in German: {told}");
+    lock.rollback().await.unwrap();
+    workflows.create(Some("after".into()), workflow("w"), any()).await.expect("writes work again");
+}
+
+pub(crate) async fn contention_in_another_language_is_tried_again(db: Database) {
+    if speaks_german(&db).await {
+        super::ledger::races::in_the_crowd_nothing_fails_and_everything_ends(db).await;
+    }
+}
+
 pub(crate) async fn a_locked_file_is_unavailable_and_then_fine(mut db: Database) {
     use diesel::Connection;
     use diesel::connection::SimpleConnection;

@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::database::Database;
 
-const MIGRATIONS: usize = 5;
+const MIGRATIONS: usize = 6;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 
@@ -105,6 +105,38 @@ pub(crate) async fn a_newer_schema_is_refused_by_name(db: Database) {
     assert!(line.contains("29991231000000") && line.contains("newer") && !line.contains('\n'), "{line}");
 }
 
+pub(crate) async fn an_altered_migration_refuses_the_start_by_name(mut db: Database) {
+    migrate::run(&db.config).await.unwrap();
+    let altered =
+        "UPDATE migration_checksums SET checksum = 'of another text' WHERE version = '20261120000003'";
+    db.execute(altered).await.unwrap();
+    for auto_migrate in [true, false] {
+        db.config.auto_migrate = auto_migrate;
+        let refused = db.open().await.err().unwrap();
+        assert!(
+            matches!(&refused, OpenError::Altered { migrations, .. } if migrations.len() == 1),
+            "{refused}"
+        );
+        assert!(refused.is_configuration());
+        let line = refused.to_string();
+        assert!(line.contains("2026-11-20-000003_runs") && line.contains("checksum"), "{line}");
+    }
+    assert!(matches!(migrate::revert(&db.config).await, Err(OpenError::Altered { .. })));
+}
+
+pub(crate) async fn a_database_without_checksums_is_adopted_once(db: Database) {
+    migrate::run(&db.config).await.unwrap();
+    // As a program leaves it that knows no checksums.
+    db.execute("DROP TABLE migration_checksums").await.unwrap();
+    db.execute("DELETE FROM __diesel_schema_migrations WHERE version = '20261122000008'").await.unwrap();
+    assert_eq!(migrate::pending(&db.config).await.unwrap(), ["2026-11-22-000008_checksums"]);
+    assert_eq!(migrate::run(&db.config).await.unwrap(), ["2026-11-22-000008_checksums"]);
+    let altered = "UPDATE migration_checksums SET checksum = 'x' WHERE version = '20261120000001'";
+    db.execute(altered).await.unwrap();
+    let refused = migrate::run(&db.config).await.unwrap_err();
+    assert!(refused.to_string().contains("2026-11-20-000001_definitions"), "{refused}");
+}
+
 pub(crate) async fn pending_migrations_are_refused_when_they_must_not_run(mut db: Database) {
     db.config.auto_migrate = false;
     let refused = db.open().await.err().unwrap();
@@ -138,7 +170,7 @@ pub(crate) async fn the_tables_are_those_the_queries_know(db: Database) {
         db.execute(&width).await.unwrap();
         tables += 1;
     }
-    assert_eq!(tables, 15, "13 tables and 2 views");
+    assert_eq!(tables, 16, "14 tables and 2 views");
 }
 
 pub(crate) async fn the_database_keeps_one_draft_and_freezes_what_is_active(db: Database) {
