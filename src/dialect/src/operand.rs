@@ -50,7 +50,18 @@ impl Operand {
     }
 
     /// Its value now. What it holds is never read as a part of the document.
+    ///
+    /// # Errors
+    /// The value is not given, or a text in it holds U+0000, which some databases refuse and others cut texts at.
     pub(crate) fn value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, Refusal> {
+        let value = self.bound(with)?;
+        if holds_nul(value) {
+            return Err(Refusal::at(&self.at, "a text holds U+0000, which not every database can hold"));
+        }
+        Ok(value)
+    }
+
+    fn bound<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, Refusal> {
         match &self.source {
             Source::Literal(value) => Ok(value),
             Source::Param(name) => {
@@ -154,6 +165,18 @@ impl Reader {
             _ => Source::Literal(value.clone()),
         };
         Some(Operand { at: at.into(), source })
+    }
+}
+
+/// Tells whether a text or a name anywhere in a value holds U+0000.
+fn holds_nul(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(holds_nul),
+        Value::Object(members) => {
+            members.iter().any(|(name, member)| name.contains('\0') || holds_nul(member))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

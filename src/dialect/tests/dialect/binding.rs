@@ -1,7 +1,10 @@
 //! What values make of a filter.
 
 use serde_json::{Map, Value, json};
-use svc_dialect::{Bindings, Bounds, Comparison, Constant, Extent, Guard, Predicate, Query, Refusal, Select};
+use svc_dialect::{
+    Bindings, Bounds, Change, Comparison, Constant, Extent, Guard, Limits, Predicate, Query, Refusal, Select,
+    Write,
+};
 
 const BOUNDS: Bounds = Bounds { default_limit: 10, max_limit: 100, max_skip: 50 };
 
@@ -15,6 +18,51 @@ fn select(query: Value, folded: &[Value]) -> Result<Select, String> {
     ]);
     assert_eq!(query.folded().len(), folded.len());
     query.bind(&Bindings { params: &params, folded }, BOUNDS).map_err(|refusal| refusal.to_string())
+}
+
+#[test]
+fn a_text_with_u_0000_is_refused_whatever_the_backend() {
+    for nul in [json!("a\0b"), json!({"a": ["\0"]}), json!({"a\0": 1})] {
+        let write = json!({"op": "insert", "target": "t", "values": [{"a": {"var": "payload"}, "b": nul}]});
+        let read = Write::read(&write, Some(&json!({"unmapped": "identity"})), "").unwrap();
+        let limits = Limits { max_rows: 10, allow_unfiltered: true };
+        for (folded, at) in [(json!("fine"), "b"), (nul.clone(), "a")] {
+            let bound = read.bind(&Bindings { params: &Map::new(), folded: &[folded] }, limits);
+            let why = bound.unwrap_err().to_string();
+            assert!(why.contains("U+0000") && why.contains(at), "{why}");
+        }
+        let open = json!({"op": "insert", "target": "t", "values": {"var": "payload.rows"}});
+        let schema = json!({"entities": {"t": {"columns": {"a": {}}}}});
+        let read = Write::read(&open, Some(&schema), "").unwrap();
+        let rows = json!([{"a": 1}, {"a": nul}]);
+        assert!(read.bind(&Bindings { params: &Map::new(), folded: &[rows] }, limits).is_err(), "{nul}");
+    }
+    let (open, name) = (json!({"var": "payload"}), json!({"field": "a"}));
+    for filter in [
+        json!({"==": [name, open]}),
+        json!({"in": [name, open]}),
+        json!({"in": [open, name]}),
+        json!({"starts_with": [name, open]}),
+    ] {
+        let value = if filter["in"][1] == open { json!(["x", "a\0"]) } else { json!("a\0") };
+        let why = predicate(filter.clone(), &[value]).unwrap_err();
+        assert!(why.contains("U+0000"), "{filter}: {why}");
+    }
+}
+
+#[test]
+fn objects_and_arrays_are_stored_and_never_compared_with() {
+    let object = json!({"a": [1, {"b": null}], "$set": 1});
+    let write = json!({"op": "insert", "target": "t", "values": [{"a": object, "b": {"var": "payload"}}]});
+    let read = Write::read(&write, Some(&json!({"unmapped": "identity"})), "").unwrap();
+    let limits = Limits { max_rows: 10, allow_unfiltered: true };
+    let bound = read.bind(&Bindings { params: &Map::new(), folded: &[json!([[1], {}])] }, limits).unwrap();
+    let Change::Insert { rows, .. } = bound else { panic!("it is an insert") };
+    assert_eq!(rows, [[object.clone(), json!([[1], {}])]]);
+    for value in [object, json!([[1]]), json!({})] {
+        let why = predicate(json!({"==": [{"field": "a"}, {"var": "payload"}]}), &[value]).unwrap_err();
+        assert!(why.contains("no value here"), "{why}");
+    }
 }
 
 fn predicate(filter: Value, folded: &[Value]) -> Result<Predicate, String> {

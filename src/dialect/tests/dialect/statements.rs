@@ -340,7 +340,7 @@ fn more_values_than_a_statement_may_have_are_spread() {
 
 #[test]
 fn what_sql_has_no_value_for_is_refused() {
-    for value in [json!({"$oid": "5f"}), json!({"$date": "2020-01-01T00:00:00Z"}), json!("a\0b")] {
+    for value in [json!({"$oid": "5f"}), json!({"$date": "2020-01-01T00:00:00Z"})] {
         let select = bound(json!({"source": "client", "filter": {"==": [{"field": "id"}, value]}}));
         let insert = json!({"op": "insert", "target": "client", "values": {"id": value}});
         let write = Write::read(&insert, Some(&shop()), "").unwrap();
