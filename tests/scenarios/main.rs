@@ -23,6 +23,7 @@ mod cron_admin;
 mod cron_nodes;
 mod cron_retries;
 mod data;
+mod databases;
 mod dead_letters;
 mod degraded;
 mod durability;

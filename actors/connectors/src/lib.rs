@@ -27,6 +27,7 @@ mod shared_cache;
 mod table;
 
 pub use breaker::{BreakerSettings, BreakerState};
+pub use drivers::OwnDatabase;
 pub use drivers::kafka::BrokerHealth;
 pub use functions::{CallSettings, QuerySettings, WriteSettings, register};
 pub use handle::{Connectors, KafkaCluster, MemoryCacheSettings, ReloadError, Settings};

@@ -100,6 +100,14 @@ codes! {
     ChannelConflict = "channel_conflict", ChannelConflict;
     /// A called channel cannot serve now.
     ChannelUnavailable = "channel_unavailable", ChannelUnavailable;
+    /// A unique constraint of a database refuses a write.
+    IntegrityUnique = "integrity_unique", IntegrityConflict;
+    /// A foreign key of a database refuses a write.
+    IntegrityForeignKey = "integrity_foreign_key", IntegrityConflict;
+    /// A write lacks a value that a database requires.
+    IntegrityNotNull = "integrity_not_null", IntegrityInvalid;
+    /// A check constraint of a database refuses a write.
+    IntegrityCheck = "integrity_check", IntegrityInvalid;
     /// None of the above.
     Unknown = "UNKNOWN_ERROR", Engine;
 }
@@ -189,6 +197,10 @@ impl TaskError {
     }
 }
 
+/// Names no table, constraint or value: an anonymous caller reads it.
+const INTEGRITY_CONFLICT: &str = "The data conflicts with data that is stored already";
+const INTEGRITY_INVALID: &str = "The data does not meet a constraint of the database";
+
 /// What a failed run answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
@@ -208,6 +220,10 @@ pub enum FailureKind {
     ChannelConflict,
     /// 503.
     ChannelUnavailable,
+    /// 409 with a fixed sentence: the data of the request conflicts with stored data.
+    IntegrityConflict,
+    /// 400 with a fixed sentence: the data of the request does not meet a constraint.
+    IntegrityInvalid,
     /// 500 with a fixed sentence.
     Engine,
 }
@@ -239,6 +255,12 @@ impl Failure {
             FailureKind::ChannelForbidden => fixed(Code::Forbidden),
             FailureKind::ChannelConflict => fixed(Code::Conflict),
             FailureKind::ChannelUnavailable => fixed(Code::ServiceUnavailable).with_retry_after(1),
+            FailureKind::IntegrityConflict => {
+                ServiceError::new(Code::Conflict, INTEGRITY_CONFLICT).with_internal(text)
+            }
+            FailureKind::IntegrityInvalid => {
+                ServiceError::new(Code::ValidationError, INTEGRITY_INVALID).with_internal(text)
+            }
             FailureKind::Engine => fixed(Code::EngineError),
         }
     }

@@ -103,6 +103,7 @@ pub(crate) fn calls(config: &Config) -> CallSettings {
             default_limit: query.default_limit,
             max_limit: query.max_limit,
             max_skip: query.max_skip,
+            max_result_bytes: query.max_result_bytes,
         },
         write: WriteSettings { max_rows: write.max_rows, allow_unfiltered: write.allow_unfiltered },
     }

@@ -6,6 +6,7 @@ pub(crate) mod cache;
 pub(crate) mod es;
 pub(crate) mod failure;
 pub(crate) mod http;
+pub(crate) mod integrity;
 pub(crate) mod kafka;
 pub(crate) mod mongo;
 mod pool;
@@ -29,6 +30,7 @@ use kafka::{KafkaDriver, KafkaSettings};
 use mongo::{MongoDriver, MongoSettings};
 pub(crate) use pool::{OpenPools, Slot};
 use smtp::{SmtpDriver, SmtpSettings};
+pub use sql::OwnDatabase;
 use sql::{SqlDriver, SqlSettings};
 use storage::{StorageDriver, StorageSettings};
 
@@ -129,7 +131,7 @@ impl Ready {
             Self::Mongo(settings) => mongo::probe(settings, &with.outbound).await,
             Self::Smtp(settings) => smtp::probe(settings, &with.outbound).await,
             Self::Storage(settings) => storage::probe(settings, &with.outbound).await,
-            Self::Sql(settings) => sql::probe(settings, &with.outbound).await,
+            Self::Sql(settings) => sql::probe(name, settings, with).await,
         }
     }
 

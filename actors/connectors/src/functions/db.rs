@@ -7,22 +7,23 @@ use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 
+use super::QuerySettings;
 use super::call::{channel_of, gate, guarded};
 use super::input::{self, text};
 use super::sql::run;
-use crate::drivers::sql::{Origin, Run, Statement, Together, is_blank};
+use crate::drivers::sql::{Access, Origin, ResultBounds, Run, Statement, Together, is_blank};
 use crate::handle::Connectors;
 
 /// `db_read`.
 pub(crate) struct DbRead {
     connectors: Connectors,
-    cap: usize,
+    bounds: ResultBounds,
 }
 
 impl DbRead {
-    /// A result of more rows than `most` is refused.
-    pub(crate) fn new(connectors: Connectors, most: u64) -> Self {
-        Self { connectors, cap: usize::try_from(most).unwrap_or(usize::MAX) }
+    /// A result beyond the bounds of `settings` is refused.
+    pub(crate) fn new(connectors: Connectors, settings: QuerySettings) -> Self {
+        Self { connectors, bounds: ResultBounds::new(settings.max_limit, settings.max_result_bytes) }
     }
 }
 
@@ -32,7 +33,7 @@ impl Function for DbRead {
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
-        compile("db_read", input, &self.connectors, Operation::Read { cap: self.cap })
+        compile("db_read", input, &self.connectors, Operation::Read(self.bounds))
     }
 }
 
@@ -59,7 +60,7 @@ impl Function for DbWrite {
 
 #[derive(Clone, Copy)]
 enum Operation {
-    Read { cap: usize },
+    Read(ResultBounds),
     Write,
 }
 
@@ -104,19 +105,20 @@ impl DbTask {
     }
 
     async fn outcome(&self, params: &[Value]) -> Result<Value, TaskError> {
-        let (operation, cap) = match self.operation {
-            Operation::Read { cap } => ("read", Some(cap)),
-            Operation::Write => ("raw_write", None),
+        let (operation, bounds, access) = match self.operation {
+            Operation::Read(bounds) => ("read", Some(bounds), Access::ReadOnly),
+            Operation::Write => ("raw_write", None, Access::ReadWrite),
         };
         let outcomes = run(&self.connectors, &self.connector, |settings| {
             gate(&settings.gates, operation, &self.connector)?;
             let (sql, params) = (self.query.clone(), params.to_vec());
             let statement = Statement { sql, params, origin: Origin::Author };
-            Ok(Run { statements: vec![statement], cap, together: Together::default() })
+            let bounds = bounds.map(|bounds| settings.bounded(bounds));
+            Ok(Run { statements: vec![statement], bounds, together: Together::default(), access })
         });
         let outcome = outcomes.await?.into_iter().next().unwrap_or_default();
         Ok(match self.operation {
-            Operation::Read { .. } => Value::Array(outcome.rows),
+            Operation::Read(_) => Value::Array(outcome.rows),
             Operation::Write => json!({"rows_affected": outcome.affected}),
         })
     }

@@ -46,6 +46,8 @@ pub struct QuerySettings {
     pub max_limit: u64,
     /// Most rows a task may skip.
     pub max_skip: u64,
+    /// Most bytes of a result, as it is held in memory. A connector may set less.
+    pub max_result_bytes: u64,
 }
 
 /// Bounds of writes to databases and search engines.
@@ -71,14 +73,8 @@ pub fn register(builder: EngineBuilder, connectors: &Connectors, settings: CallS
         .function("send_email", Arc::new(send_email::SendEmail::new(connectors.clone())))
         .function("storage_head", Arc::new(storage_head::StorageHead::new(connectors.clone())))
         .function("storage_presign", Arc::new(storage_presign::StoragePresign::new(connectors.clone())))
-        .function(
-            "data_query",
-            Arc::new(data::DataQuery::new(connectors.clone(), settings.query, settings.http_timeout)),
-        )
-        .function(
-            "data_write",
-            Arc::new(data::DataWrite::new(connectors.clone(), settings.write, settings.http_timeout)),
-        )
-        .function("db_read", Arc::new(db::DbRead::new(connectors.clone(), settings.query.max_limit)))
+        .function("data_query", Arc::new(data::DataQuery::new(connectors.clone(), settings)))
+        .function("data_write", Arc::new(data::DataWrite::new(connectors.clone(), settings)))
+        .function("db_read", Arc::new(db::DbRead::new(connectors.clone(), settings.query)))
         .function("db_write", Arc::new(db::DbWrite::new(connectors.clone())))
 }

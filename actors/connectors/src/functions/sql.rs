@@ -28,7 +28,8 @@ pub(crate) async fn run(
 
 fn failed(connector: &str, error: &SqlError) -> TaskError {
     let code = match error {
-        SqlError::Input(_) | SqlError::TooManyRows(_) => ErrorCode::Validation,
+        SqlError::Input(_) | SqlError::TooManyRows(_) | SqlError::TooLarge(_) => ErrorCode::Validation,
+        SqlError::Violation { kind, .. } => kind.error_code(),
         // A refusal begins with what it protects from.
         SqlError::Address(refused) if error.is_refusal() => {
             return TaskError::new(ErrorCode::Function, refused.to_string());

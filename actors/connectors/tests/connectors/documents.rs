@@ -76,6 +76,29 @@ fn rows_are_found_by_every_kind_of_filter_by_wire_contract() {
 }
 
 #[test]
+fn objects_and_arrays_are_stored_natively_by_wire_contract() {
+    let Some(server) = Mongo::shared() else { return };
+    run(async |world| {
+        let database = fresh("nested");
+        let stored = beside(server.url(), &database).await;
+        connect(world, server.url(), json!({})).await;
+        let body = json!({"op": "insert", "target": "client", "values": [
+            {"id": 1, "name": {"first": "A", "more": [1, {"b": null}]}, "city": {"var": "payload"}},
+        ]});
+        done(world, "data_write", over(&database, "write", body), json!([1, ["x"]])).await;
+        assert_eq!(
+            stored.find_one(doc! {"_id": 1}).await.unwrap(),
+            Some(doc! {"_id": 1, "name": {"first": "A", "more": [1, {"b": null}]}, "town": [1, ["x"]]})
+        );
+        let body =
+            json!({"op": "insert", "target": "client", "values": [{"id": 2, "name": {"var": "payload"}}]});
+        let error = world.failed("data_write", over(&database, "write", body), json!({"a": "x\0"})).await;
+        assert_eq!(error.code.name(), "VALIDATION_ERROR", "{error:?}");
+        assert!(error.message.contains("U+0000"), "{}", error.message);
+    });
+}
+
+#[test]
 fn rows_are_written_by_every_operation_by_wire_contract() {
     let Some(server) = Mongo::shared() else { return };
     run(async |world| {

@@ -142,7 +142,12 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
             Connectors::supervise(&tree, "connectors", at, settings, metrics, log).await.unwrap();
         let calls = CallSettings {
             http_timeout: Duration::from_secs(10),
-            query: QuerySettings { default_limit: 100, max_limit: 1000, max_skip: 10_000 },
+            query: QuerySettings {
+                default_limit: 100,
+                max_limit: 1000,
+                max_skip: 10_000,
+                max_result_bytes: 64 << 20,
+            },
             write: WriteSettings { max_rows: 1000, allow_unfiltered: false },
         };
         let declared = Engine::builder().secrets([("partner", json!(DECLARED))]);
@@ -170,6 +175,11 @@ pub(crate) fn mutation() -> Mutation {
 }
 
 impl World {
+    /// The database of the service.
+    pub(crate) fn own_database(&self) -> std::path::PathBuf {
+        self.store.file().unwrap().to_owned()
+    }
+
     /// Lets the next reading of secrets say what it has read when the answer is used, and not before.
     pub(crate) fn hold_reading(&self) -> oneshot::Sender<()> {
         let (release, held) = oneshot::channel();

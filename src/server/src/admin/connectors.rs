@@ -8,7 +8,7 @@ use std::sync::Arc;
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
-use svc_connectors::{LoadState, Scope};
+use svc_connectors::{LoadState, OwnDatabase, Scope};
 use svc_model::config::connector::{ConnectorConfig, Place};
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, FieldCode, FieldError, Issue, Kind, Page, PageOf,
@@ -26,8 +26,17 @@ use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
-/// What a connector is checked for beyond its document: an address that could never be dialled is refused.
-pub(super) struct ConnectorRules;
+/// Checks of a connector beyond its document: an address that could never be dialled is refused, and the database
+/// of the service itself.
+pub(super) struct ConnectorRules {
+    own: OwnDatabase,
+}
+
+impl ConnectorRules {
+    fn of(state: &AppState) -> Self {
+        Self { own: OwnDatabase::of(&state.store) }
+    }
+}
 
 impl ConnectorChecks for ConnectorRules {
     fn config(&self, config: &ConnectorConfig) -> Vec<FieldError> {
@@ -39,7 +48,7 @@ impl ConnectorChecks for ConnectorRules {
             };
             checked.err().map(|why| FieldError::invalid(field, why.to_string()))
         });
-        refused.collect()
+        refused.chain(self.own.check(config)).collect()
     }
 }
 
@@ -70,7 +79,7 @@ pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
 }
 
 pub(super) async fn create(state: Data<AppState>, caller: Caller, body: JsonBody) -> Answer {
-    let (id, content) = parse_new_connector(&body.0, &ConnectorRules)?;
+    let (id, content) = parse_new_connector(&body.0, &ConnectorRules::of(&state))?;
     let connector = state.store.connectors().create(id, content, mutation(&caller, "create", "")).await?;
     changed(&state, "create", &connector.id).await;
     Ok(created(shown(&state, &connector)))
@@ -87,7 +96,8 @@ pub(super) async fn update(
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
-    let merge: Merge<_> = Box::new(move |current| parse_connector_update(&body.0, current, &ConnectorRules));
+    let rules = ConnectorRules::of(&state);
+    let merge: Merge<_> = Box::new(move |current| parse_connector_update(&body.0, current, &rules));
     store(&state, "update", &id, merge, &caller).await
 }
 
@@ -141,8 +151,9 @@ pub(super) async fn export(state: Data<AppState>, query: Query) -> Answer {
 /// `POST /connectors/import`: an item's key is its name.
 pub(super) async fn import(state: Data<AppState>, caller: Caller, query: Query, body: JsonBody) -> Answer {
     let mut names = HashSet::new();
+    let rules = ConnectorRules::of(&state);
     let report = batch(&state, &caller, &query, &body.0, Kind::Connector, async |item, terms: Terms| {
-        let (id, content) = parse_new_connector(item, &ConnectorRules)?;
+        let (id, content) = parse_new_connector(item, &rules)?;
         if terms.unique {
             once(&mut names, Kind::Connector, &content.name)?;
         }
@@ -158,7 +169,7 @@ pub(super) async fn import(state: Data<AppState>, caller: Caller, query: Query, 
 
 /// `POST /connectors/validate`: what create would say, and which texts stand for nothing here and now.
 pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
-    let mut report = validate_connector(&body.0, &ConnectorRules);
+    let mut report = validate_connector(&body.0, &ConnectorRules::of(&state));
     if let Some(config) = body.0.get("config") {
         let unresolved = state.connectors.unresolved(config).await;
         report.warnings.extend(unresolved.into_iter().map(|text| Issue {

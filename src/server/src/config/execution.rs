@@ -57,6 +57,8 @@ section! {
         pub max_limit: u64 = 1000,
         /// Most rows a task may skip.
         pub max_skip: u64 = 10_000,
+        /// Most bytes of one result of a database, as it is held in memory; checked while its rows arrive. A `db` connector may set less.
+        pub max_result_bytes: u64 = 67_108_864,
     }
 }
 
@@ -123,6 +125,7 @@ impl Query {
     pub(crate) fn check(&self, report: &mut Report) {
         report.positive("query.default_limit", self.default_limit);
         report.positive("query.max_limit", self.max_limit);
+        report.positive("query.max_result_bytes", self.max_result_bytes);
         if self.default_limit > self.max_limit {
             report.refuse("query.default_limit", "must not be above query.max_limit");
         }

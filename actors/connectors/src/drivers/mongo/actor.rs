@@ -25,6 +25,8 @@ pub(crate) struct Run {
     pub(crate) database: String,
     pub(crate) collection: String,
     pub(crate) operation: Operation,
+    /// Most bytes of the documents that are answered.
+    pub(crate) max_bytes: usize,
 }
 
 /// The actor.
@@ -63,7 +65,7 @@ impl ReadHandler<Run> for MongoActor {
             let database = connected.client.database(&run.database);
             let collection = database.collection::<Document>(&run.collection);
             let limit = settings.query_timeout;
-            let operation = run.operation.run(&collection, limit);
+            let operation = run.operation.run(&collection, limit, run.max_bytes);
             let outcome = timeout(limit, operation).await.unwrap_or(Err(MongoError::Deadline(limit)));
             // A server that was refused meanwhile is the reason of a failure.
             if outcome.is_err() {

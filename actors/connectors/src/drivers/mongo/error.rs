@@ -6,6 +6,8 @@ use mongodb::error::{Error, ErrorKind, WriteFailure};
 use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::AddressError;
 
+use crate::drivers::integrity::Integrity;
+
 /// Bytes of a server's own text that an error shows.
 const SHOWN: usize = 512;
 /// The server gave up at the time it was told.
@@ -14,7 +16,7 @@ const MAX_TIME_EXPIRED: i32 = 50;
 const NOT_NOW: [i32; 11] = [6, 7, 89, 91, 189, 9001, 10_107, 11_600, 11_602, 13_435, 13_436];
 
 /// Why there is no result.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum MongoError {
     /// No server, or it went away.
     #[error("{0}")]
@@ -31,11 +33,19 @@ pub(crate) enum MongoError {
     /// The server said no.
     #[error("{0}")]
     Refused(String),
+    /// A constraint of the collection refuses the write. Holds no value of the document.
+    #[error("the write violates a {kind} constraint ({code})")]
+    Violation {
+        /// The kind of constraint.
+        kind: Integrity,
+        /// The code of the server.
+        code: i32,
+    },
     /// More documents than a result may have.
     #[error("the result has more than {0} documents; set a limit or filter more")]
     TooMany(u64),
     /// More bytes than a result may have.
-    #[error("the result takes more than {} MiB; project or filter more", .0 >> 20)]
+    #[error("the result takes more than {0} bytes: project or filter more, or raise query.max_result_bytes")]
     TooLarge(usize),
 }
 
@@ -48,9 +58,19 @@ impl MongoError {
             Self::Address(_) | Self::Socket => return TaskError::new(ErrorCode::Function, self.to_string()),
             Self::Deadline(_) => ErrorCode::Timeout,
             Self::Refused(_) => ErrorCode::Function,
+            Self::Violation { kind, .. } => kind.error_code(),
             Self::TooMany(_) | Self::TooLarge(_) => ErrorCode::Validation,
         };
         TaskError::new(code, format!("connector '{connector}': {self}"))
+    }
+
+    /// The error that a server's code and text come to. The text of a violation repeats the values, and is left out.
+    pub(super) fn of_write(code: i32, name: &str, message: &str) -> Self {
+        if let Some(kind) = integrity(code) {
+            return Self::Violation { kind, code };
+        }
+        let name = if name.is_empty() { String::new() } else { format!(" {name}") };
+        Self::Refused(format!("the server answered with error {code}{name}: {}", shown(message)))
     }
 
     /// What the driver's error is to a task; `limit` is the time the operation had.
@@ -60,12 +80,12 @@ impl MongoError {
             ErrorKind::Command(failed) if NOT_NOW.contains(&failed.code) => {
                 Self::Unreachable(format!("the server does not take it now ({})", failed.code_name))
             }
-            ErrorKind::Command(failed) => refused(failed.code, &failed.code_name, &failed.message),
+            ErrorKind::Command(failed) => Self::of_write(failed.code, &failed.code_name, &failed.message),
             ErrorKind::Write(WriteFailure::WriteError(failed)) => {
-                refused(failed.code, failed.code_name.as_deref().unwrap_or_default(), &failed.message)
+                Self::of_write(failed.code, failed.code_name.as_deref().unwrap_or_default(), &failed.message)
             }
             ErrorKind::Write(WriteFailure::WriteConcernError(failed)) => {
-                refused(failed.code, &failed.code_name, &failed.message)
+                Self::of_write(failed.code, &failed.code_name, &failed.message)
             }
             ErrorKind::Authentication { .. } => {
                 Self::Refused("the server refused the credentials of the connection string".to_owned())
@@ -92,12 +112,17 @@ impl MongoError {
     }
 }
 
-fn refused(code: i32, name: &str, message: &str) -> MongoError {
-    let name = if name.is_empty() { String::new() } else { format!(" {name}") };
-    MongoError::Refused(format!("the server answered with error {code}{name}: {}", shown(message)))
+/// The kind of constraint that a code is about.
+const fn integrity(code: i32) -> Option<Integrity> {
+    match code {
+        11_000 | 11_001 | 12_582 => Some(Integrity::Unique),
+        // A document that the validator of its collection refuses.
+        121 => Some(Integrity::Check),
+        _ => None,
+    }
 }
 
 /// As much of a text as an error shows.
-pub(crate) fn shown(text: &str) -> &str {
+fn shown(text: &str) -> &str {
     &text[..text.floor_char_boundary(SHOWN)]
 }

@@ -8,11 +8,9 @@ use mongodb::action::Action;
 use mongodb::error::{ErrorKind, IndexedWriteError};
 use mongodb::{Collection, Cursor};
 use serde_json::{Value, json};
+use svc_engine::value_bytes;
 
-use super::error::{MongoError, shown};
-
-/// Bytes of documents that one result may take, as the server sends them.
-const MAX_BYTES: usize = 64 << 20;
+use super::error::MongoError;
 
 /// One operation of a collection.
 #[derive(Clone, Debug)]
@@ -60,19 +58,21 @@ pub(crate) enum Item {
     /// It is stored, under this id.
     Stored(Bson),
     /// It is not, and why.
-    Failed(String),
+    Failed(MongoError),
     /// It was not tried: one before it failed.
     Skipped,
 }
 
 impl Operation {
-    /// Carries it out; `limit` is what the server is told it may take.
+    /// Carries it out; `limit` is what the server is told it may take, `max_bytes` bounds the documents that are answered.
     pub(crate) async fn run(
         self,
         collection: &Collection<Document>,
         limit: Duration,
+        max_bytes: usize,
     ) -> Result<Outcome, MongoError> {
         let failed = |error| MongoError::of(&error, limit);
+        let bounds = Bounds { documents: 0, bytes: max_bytes };
         match self {
             Self::Find { find, cap } => {
                 let most = find.limit.unwrap_or_else(|| cap.saturating_add(1));
@@ -83,11 +83,11 @@ impl Operation {
                     .skip(find.skip)
                     .limit(i64::try_from(most).unwrap_or(i64::MAX))
                     .max_time(limit);
-                collect(query.await.map_err(failed)?, cap, limit).await
+                collect(query.await.map_err(failed)?, Bounds { documents: cap, ..bounds }, limit).await
             }
             Self::Aggregate { pipeline, allow_disk_use, cap } => {
                 let query = collection.aggregate(pipeline).allow_disk_use(allow_disk_use).max_time(limit);
-                collect(query.await.map_err(failed)?, cap, limit).await
+                collect(query.await.map_err(failed)?, Bounds { documents: cap, ..bounds }, limit).await
             }
             Self::Insert { documents, ordered } => insert(collection, documents, ordered, limit).await,
             Self::Update { filter, update, array_filters, upsert, many } => {
@@ -122,21 +122,37 @@ fn updated(done: mongodb::results::UpdateResult) -> Outcome {
     }
 }
 
-async fn collect(mut cursor: Cursor<Document>, cap: u64, limit: Duration) -> Result<Outcome, MongoError> {
+/// Bounds of an answer.
+#[derive(Clone, Copy)]
+struct Bounds {
+    documents: u64,
+    /// Of the documents as they are held in memory.
+    bytes: usize,
+}
+
+async fn collect(
+    mut cursor: Cursor<Document>,
+    bounds: Bounds,
+    limit: Duration,
+) -> Result<Outcome, MongoError> {
     let mut documents = Vec::new();
-    let mut bytes = 0;
+    let mut bytes = 0_usize;
     while cursor.advance().await.map_err(|error| MongoError::of(&error, limit))? {
-        if documents.len() as u64 >= cap {
-            return Err(MongoError::TooMany(cap));
+        if documents.len() as u64 >= bounds.documents {
+            return Err(MongoError::TooMany(bounds.documents));
         }
         let raw = cursor.current();
-        bytes += raw.as_bytes().len();
-        if bytes > MAX_BYTES {
-            return Err(MongoError::TooLarge(MAX_BYTES));
+        if bytes.saturating_add(raw.as_bytes().len()) > bounds.bytes {
+            return Err(MongoError::TooLarge(bounds.bytes));
         }
         let document = Document::try_from(raw)
             .map_err(|_| MongoError::Refused("the server sent what is no document".to_owned()))?;
-        documents.push(Bson::Document(document).into_relaxed_extjson());
+        let document = Bson::Document(document).into_relaxed_extjson();
+        bytes = bytes.saturating_add(value_bytes(&document));
+        if bytes > bounds.bytes {
+            return Err(MongoError::TooLarge(bounds.bytes));
+        }
+        documents.push(document);
     }
     Ok(Outcome::Documents(documents))
 }
@@ -176,7 +192,7 @@ fn items(ids: Vec<Bson>, errors: &[IndexedWriteError], ordered: bool) -> Vec<Ite
         errors.iter().map(|error| (error.index, error)).collect();
     let end = errors.keys().next().copied().filter(|_| ordered);
     let item = |(index, id)| match errors.get(&index) {
-        Some(error) => Item::Failed(format!("error {}: {}", error.code, shown(&error.message))),
+        Some(error) => Item::Failed(MongoError::of_write(error.code, "", &error.message)),
         None if end.is_some_and(|end| index > end) => Item::Skipped,
         None => Item::Stored(id),
     };
@@ -193,7 +209,7 @@ impl Item {
     }
 
     /// Why it is not stored.
-    pub(crate) fn failure(&self) -> Option<&str> {
+    pub(crate) fn failure(&self) -> Option<&MongoError> {
         match self {
             Self::Failed(why) => Some(why),
             _ => None,
@@ -206,7 +222,7 @@ impl Item {
             Self::Stored(id) => {
                 json!({"index": index, "status": "ok", "id": id.clone().into_relaxed_extjson()})
             }
-            Self::Failed(why) => json!({"index": index, "status": "error", "error": why}),
+            Self::Failed(why) => json!({"index": index, "status": "error", "error": why.to_string()}),
             Self::Skipped => json!({"index": index, "status": "skipped"}),
         }
     }

@@ -17,6 +17,8 @@ pub(crate) struct MongoSettings {
     /// For one operation, whatever it takes.
     pub(crate) query_timeout: Duration,
     pub(crate) allow_private: bool,
+    /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
+    max_result_bytes: Option<u64>,
     pub(crate) operations: Gates,
     pub(crate) dialect: Dialect,
     /// Whether an aggregation may write.
@@ -40,9 +42,16 @@ impl MongoSettings {
             connect_timeout: Duration::from_millis(config.connect_timeout_ms),
             query_timeout: Duration::from_millis(config.query_timeout_ms),
             allow_private: config.allow_private_urls,
+            max_result_bytes: config.max_result_bytes,
             operations: config.operations.clone(),
             dialect: config.dialect.clone(),
             aggregate_write_stages: config.aggregate_write_stages,
         })
+    }
+
+    /// Most bytes of a result of this connector, where the server's bound is this.
+    pub(crate) fn max_bytes(&self, server: u64) -> usize {
+        let most = self.max_result_bytes.map_or(server, |own| own.min(server));
+        usize::try_from(most).unwrap_or(usize::MAX)
     }
 }

@@ -7,29 +7,28 @@ use std::sync::Arc;
 
 use actix::{Actor, Message};
 use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
-use svc_outbound::Outbound;
 
 use super::message::Run;
 use super::pool::Pool;
-use super::settings::SqlSettings;
+use super::settings::{PoolContext, SqlSettings};
 use crate::drivers::{Driver, Kind, OpenPools, Slot, Spot};
 
 /// The actor.
 pub(crate) struct SqlActor {
     settings: Arc<SqlSettings>,
-    outbound: Outbound,
+    context: PoolContext,
     pool: Slot<Pool>,
 }
 
 impl SqlActor {
     fn factory(
         settings: Arc<SqlSettings>,
-        outbound: Outbound,
+        context: PoolContext,
         pools: OpenPools,
     ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
-            let (settings, outbound) = (Arc::clone(&settings), outbound.clone());
-            std::future::ready(Ok(Self { settings, outbound, pool: pools.slot() }))
+            let (settings, context) = (Arc::clone(&settings), context.clone());
+            std::future::ready(Ok(Self { settings, context, pool: pools.slot() }))
         }
     }
 }
@@ -42,10 +41,9 @@ impl Supervised for SqlActor {}
 
 impl ReadHandler<Run> for SqlActor {
     fn read(&self, run: Run) -> Reply<<Run as Message>::Result> {
-        let (settings, outbound, slot) =
-            (Arc::clone(&self.settings), self.outbound.clone(), self.pool.clone());
+        let (settings, context, slot) = (Arc::clone(&self.settings), self.context.clone(), self.pool.clone());
         Reply::later(async move {
-            let pool = slot.get(async || Pool::open(&settings, &outbound)).await?;
+            let pool = slot.get(async || Pool::open(&settings, &context)).await?;
             pool.run(run).await
         })
     }
@@ -59,7 +57,8 @@ pub(crate) struct SqlDriver {
 
 impl SqlDriver {
     pub(crate) async fn start(settings: &Arc<SqlSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
-        let factory = SqlActor::factory(Arc::clone(settings), spot.with.outbound.clone(), spot.pools.clone());
+        let context = PoolContext::new(spot.name, spot.with, spot.log);
+        let factory = SqlActor::factory(Arc::clone(settings), context, spot.pools.clone());
         let address = spot.tree.spawn(spot.path, spot.spec, spot.at, factory).await?;
         Ok(Self { settings: Arc::clone(settings), address })
     }

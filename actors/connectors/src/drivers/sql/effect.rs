@@ -90,23 +90,23 @@ fn unquoted(sql: &str) -> impl Iterator<Item = &str> {
     sql.split('\'').step_by(2)
 }
 
-fn words(sql: &str) -> impl Iterator<Item = &str> {
+pub(super) fn words(sql: &str) -> impl Iterator<Item = &str> {
     sql.split(|c| !in_word(c)).filter(|word| !word.is_empty())
 }
 
-fn in_word(c: char) -> bool {
+pub(super) fn in_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
 /// Where a statement begins.
-struct Beginning<'s> {
-    rest: &'s str,
+pub(super) struct Beginning<'s> {
+    pub(super) rest: &'s str,
     /// Behind a comment that some servers carry out and others pass over.
     conditional: bool,
 }
 
 /// Passes over what stands before the first word: white space, comments, empty statements, parentheses.
-fn beginning(sql: &str, database: Database) -> Beginning<'_> {
+pub(super) fn beginning(sql: &str, database: Database) -> Beginning<'_> {
     let (postgres, mysql) = (database == Database::Postgres, database == Database::MySql);
     let line_ends: &[char] = if postgres { &['\n', '\r'] } else { &['\n'] };
     let (mut rest, mut conditional) = (sql, false);

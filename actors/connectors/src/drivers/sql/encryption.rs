@@ -1,4 +1,8 @@
-//! Whether a connection to a database server is encrypted.
+//! Encryption of connections to a database server.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+use slog::Logger;
 
 /// What a connection string asks for.
 ///
@@ -7,7 +11,8 @@
 pub(crate) enum Encryption {
     /// `disable`.
     Never,
-    /// `prefer`, and where nothing is said: where the server offers it with a certificate that is believed, else not.
+    /// `prefer`, and where nothing is said: where the server offers it, and then its certificate must be believed. A server that
+    /// offers none is spoken to without.
     Preferred,
     /// `require`, `verify-ca`, `verify-full`.
     Required,
@@ -21,6 +26,46 @@ impl Encryption {
             "allow" | "prefer" | "preferred" => Ok(Self::Preferred),
             "require" | "required" | "verify-ca" | "verify-full" | "verify-identity" => Ok(Self::Required),
             _ => Err("use one of disable, prefer, require, verify-full".to_owned()),
+        }
+    }
+}
+
+/// The remedies of a handshake that failed where encryption is a preference.
+pub(super) const REMEDIES: &str = "where the server offers TLS its certificate must be trusted (SSL_CERT_FILE); to go \
+                                   without encryption is asked for by the mode 'disable'";
+
+/// States of a pool: none is known yet, or connections are plain, or encrypted.
+const UNKNOWN: u8 = 0;
+const PLAIN: u8 = 1;
+const ENCRYPTED: u8 = 2;
+
+/// Logs whether the connections of a pool are encrypted: of the first, and at every change.
+pub(super) struct EncryptionLog {
+    log: Logger,
+    wanted: Encryption,
+    last: AtomicU8,
+}
+
+impl EncryptionLog {
+    pub(super) const fn new(log: Logger, wanted: Encryption) -> Self {
+        Self { log, wanted, last: AtomicU8::new(UNKNOWN) }
+    }
+
+    /// Records a new connection.
+    pub(super) fn record(&self, encrypted: bool) {
+        let state = if encrypted { ENCRYPTED } else { PLAIN };
+        if self.last.swap(state, Ordering::Relaxed) == state {
+            return;
+        }
+        match (encrypted, self.wanted) {
+            (true, _) => slog::info!(self.log, "connections to the database are encrypted"),
+            (false, Encryption::Never) => {
+                slog::info!(self.log, "connections to the database are not encrypted")
+            }
+            (false, _) => slog::warn!(
+                self.log,
+                "connections to the database are not encrypted: the server offers no TLS"
+            ),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What is asked of a database, and what it answers.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,9 @@ use svc_model::config::connector::Database;
 use svc_outbound::AddressError;
 
 use super::effect::{Effect, effect};
+use super::read_only;
+use super::result::ResultBounds;
+use crate::drivers::integrity::Integrity;
 
 /// Run statements, several as one transaction. The deadline is the connector's, for all of them and for the wait for a
 /// connection.
@@ -16,10 +20,21 @@ use super::effect::{Effect, effect};
 #[rtype(result = "Result<Vec<Outcome>, SqlError>")]
 pub(crate) struct Run {
     pub(crate) statements: Vec<Statement>,
-    /// Most rows of one statement; `None` where its rows are not wanted.
-    pub(crate) cap: Option<usize>,
+    /// Bounds of the rows that are answered; `None` where no rows are wanted.
+    pub(crate) bounds: Option<ResultBounds>,
     /// What several statements are to each other.
     pub(crate) together: Together,
+    /// Permission of a single statement to write.
+    pub(crate) access: Access,
+}
+
+/// Permission to write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// The database refuses writes: the statement runs in a read-only transaction that is rolled back.
+    ReadOnly,
+    /// The statement runs as it is.
+    ReadWrite,
 }
 
 /// What the statements of one transaction are to each other.
@@ -89,9 +104,22 @@ pub(crate) enum SqlError {
     /// A statement or a parameter that cannot be sent.
     #[error("{0}")]
     Input(String),
+    /// A constraint of the database refuses the write. Holds no value of the row.
+    #[error("the write violates a {kind} constraint{} ({code})", named(.constraint.as_deref()))]
+    Violation {
+        /// The kind of constraint.
+        kind: Integrity,
+        /// The constraint or column, where the database names it apart from its text.
+        constraint: Option<String>,
+        /// The code of the database.
+        code: String,
+    },
     /// More rows than are taken.
     #[error("the result has more than {0} rows: narrow the query")]
     TooManyRows(usize),
+    /// More bytes than are taken.
+    #[error("the result takes more than {0} bytes: select less, or raise query.max_result_bytes")]
+    TooLarge(usize),
     /// A value that JSON has no place for.
     #[error("column '{column}' of type {kind} {why}")]
     Unreadable {
@@ -102,6 +130,10 @@ pub(crate) enum SqlError {
         /// What is wrong, and what helps.
         why: &'static str,
     },
+}
+
+fn named(constraint: Option<&str>) -> String {
+    constraint.map_or_else(String::new, |name| format!(" '{name}'"))
 }
 
 impl SqlError {
@@ -116,16 +148,31 @@ impl SqlError {
 
     /// Whether the connection it came over is as before.
     pub(super) fn leaves_clean(&self) -> bool {
-        matches!(self, Self::Refused(_) | Self::Input(_))
+        matches!(self, Self::Refused(_) | Self::Input(_) | Self::Violation { .. })
+    }
+
+    /// A statement that writes where the transaction only reads; `code` is the database's.
+    pub(super) fn writes_in_read_only(code: impl fmt::Display) -> Self {
+        Self::Refused(format!(
+            "the statement writes, and its transaction is read-only ({code}): db_read only reads, db_write writes"
+        ))
     }
 }
+
+/// Bytes that the answer to the smallest question may take.
+const PING_BYTES: usize = 1024;
 
 impl Run {
     /// The smallest question.
     pub(super) fn ping() -> Self {
         let origin = Origin::Document { inserts: None };
         let statement = Statement { sql: "SELECT 1".to_owned(), params: Vec::new(), origin };
-        Self { statements: vec![statement], cap: Some(1), together: Together::default() }
+        Self {
+            statements: vec![statement],
+            bounds: Some(ResultBounds { rows: 1, bytes: PING_BYTES }),
+            together: Together::default(),
+            access: Access::ReadWrite,
+        }
     }
 
     /// Whether something may stay behind in the session, which must then serve nobody else.
@@ -156,6 +203,9 @@ impl Run {
                     return Err(SqlError::Input("query: there is no statement in it".to_owned()));
                 }
             }
+            if self.access == Access::ReadOnly {
+                read_only::check(&statement.sql, database)?;
+            }
         }
         Ok(spends)
     }
@@ -179,6 +229,10 @@ mod tests {
     fn what_was_refused_before_it_was_done_leaves_a_connection_as_it_was() {
         assert!(SqlError::Refused(String::new()).leaves_clean());
         assert!(!SqlError::TooManyRows(1).leaves_clean());
+        assert!(!SqlError::TooLarge(1).leaves_clean());
+        let violation =
+            SqlError::Violation { kind: Integrity::Unique, constraint: None, code: "1062".to_owned() };
+        assert!(violation.leaves_clean());
         assert!(!SqlError::overdue(Duration::from_secs(1)).leaves_clean());
     }
 }

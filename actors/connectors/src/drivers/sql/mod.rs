@@ -14,12 +14,16 @@ mod parameters;
 mod pool;
 mod postgres;
 mod probe;
+mod read_only;
+mod result;
 mod settings;
 mod sqlite;
 mod value;
 
 pub(crate) use actor::SqlDriver;
 pub(crate) use effect::is_blank;
-pub(crate) use message::{Origin, Outcome, Run, SqlError, Statement, Together};
+pub(crate) use message::{Access, Origin, Outcome, Run, SqlError, Statement, Together};
 pub(crate) use probe::probe;
+pub(crate) use result::ResultBounds;
 pub(crate) use settings::SqlSettings;
+pub use sqlite::OwnDatabase;

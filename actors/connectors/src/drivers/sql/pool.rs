@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use bb8::{ErrorSink, ManageConnection, PooledConnection, RunError};
 use svc_model::config::connector::Database;
-use svc_outbound::Outbound;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
 use super::message::{Outcome, Run, SqlError};
-use super::settings::{SqlSettings, Target};
+use super::settings::{PoolContext, SqlSettings, Target};
 use super::{mysql, postgres, sqlite};
 
 /// An idle connection is closed after this time.
@@ -37,8 +36,8 @@ enum Connections {
 
 impl Pool {
     /// Makes the pool; nothing is connected yet. Must be called on the runtime that drives connections.
-    pub(super) fn open(settings: &SqlSettings, outbound: &Outbound) -> Result<Self, SqlError> {
-        let dial = settings.dial(outbound);
+    pub(super) fn open(settings: &SqlSettings, context: &PoolContext) -> Result<Self, SqlError> {
+        let dial = settings.dial(context);
         let bounds = Bounds { size: settings.max_connections, wait: settings.query_timeout, lasting: false };
         let connections = match &settings.target {
             Target::Postgres(target) => {
@@ -51,7 +50,7 @@ impl Pool {
                 // A database in memory is gone with its connection, and no other connection sees it.
                 let bounds =
                     if target.in_memory() { Bounds { size: 1, lasting: true, ..bounds } } else { bounds };
-                Connections::Sqlite(Bounded::new(sqlite::Manager::new(target), bounds))
+                Connections::Sqlite(Bounded::new(sqlite::Manager::new(target, context.own.clone()), bounds))
             }
         };
         Ok(Self { connections, database: settings.database(), limit: settings.query_timeout })
@@ -77,6 +76,9 @@ impl Pool {
                 let mut session = pool.get(deadline, limit).await?;
                 let outcome = timeout_at(deadline, session.run(&run)).await.map_err(overdue)?;
                 session.spent |= spends;
+                if session.is_in_transaction() && !session.spent {
+                    session.io().spawn(async move { session.roll_back().await });
+                }
                 outcome
             }
             Connections::Sqlite(pool) => {

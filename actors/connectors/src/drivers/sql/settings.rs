@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use slog::{Logger, o};
 use svc_model::config::connector::{Database, DbConfig, Dialect, Gates};
 use svc_outbound::Outbound;
 use tokio::time::timeout;
@@ -10,7 +11,9 @@ use tokio::time::timeout;
 use super::message::SqlError;
 use super::mysql::MySqlTarget;
 use super::postgres::PostgresTarget;
-use super::sqlite::SqliteTarget;
+use super::result::ResultBounds;
+use super::sqlite::{OwnDatabase, SqliteTarget};
+use crate::handle::Settings;
 
 /// Connections at most when the config does not say.
 const MAX_CONNECTIONS: u32 = 5;
@@ -23,6 +26,8 @@ pub(crate) struct SqlSettings {
     /// For all statements of one task.
     pub(crate) query_timeout: Duration,
     pub(super) allow_private: bool,
+    /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
+    max_result_bytes: Option<usize>,
     /// Operations that tasks may not use.
     pub(crate) gates: Gates,
     /// How the portable dialect may be used.
@@ -36,6 +41,24 @@ pub(super) enum Target {
     Sqlite(SqliteTarget),
 }
 
+/// The context that the connections of a pool are made in.
+#[derive(Clone)]
+pub(super) struct PoolContext {
+    pub(super) outbound: Outbound,
+    /// The database that no connector may open.
+    pub(super) own: OwnDatabase,
+    /// Log of the state of encryption.
+    pub(super) log: Logger,
+}
+
+impl PoolContext {
+    /// The context of the connector `name`.
+    pub(super) fn new(name: &str, with: &Settings, log: &Logger) -> Self {
+        let log = log.new(o!("connector" => name.to_owned()));
+        Self { outbound: with.outbound.clone(), own: OwnDatabase::of(&with.store), log }
+    }
+}
+
 /// How a server is dialled.
 #[derive(Clone)]
 pub(super) struct Dial {
@@ -43,6 +66,7 @@ pub(super) struct Dial {
     pub(super) allow_private: bool,
     /// For each address of it.
     pub(super) limit: Duration,
+    pub(super) log: Logger,
 }
 
 impl Dial {
@@ -79,9 +103,18 @@ impl SqlSettings {
             connect_timeout: Duration::from_millis(config.connect_timeout_ms),
             query_timeout: Duration::from_millis(config.query_timeout_ms),
             allow_private: config.allow_private_urls,
+            max_result_bytes: config.max_result_bytes.and_then(|most| usize::try_from(most).ok()),
             gates: config.operations.clone(),
             dialect: config.dialect.clone(),
         })
+    }
+
+    /// Bounds of a result of this connector, where the server's are these.
+    pub(crate) fn bounded(&self, server: ResultBounds) -> ResultBounds {
+        ResultBounds {
+            bytes: self.max_result_bytes.map_or(server.bytes, |own| own.min(server.bytes)),
+            ..server
+        }
     }
 
     /// Which dialect of SQL it speaks.
@@ -93,7 +126,12 @@ impl SqlSettings {
         }
     }
 
-    pub(super) fn dial(&self, outbound: &Outbound) -> Dial {
-        Dial { outbound: outbound.clone(), allow_private: self.allow_private, limit: self.connect_timeout }
+    pub(super) fn dial(&self, context: &PoolContext) -> Dial {
+        Dial {
+            outbound: context.outbound.clone(),
+            allow_private: self.allow_private,
+            limit: self.connect_timeout,
+            log: context.log.clone(),
+        }
     }
 }

@@ -19,6 +19,7 @@ use svc_engine::{CompileCx, ErrorCode, Inputs, Path, TaskCx, TaskError, Template
 use svc_model::FieldError;
 use svc_model::config::connector::Dialect;
 
+use super::CallSettings;
 use super::input::{self, given, text};
 use crate::drivers::Driver;
 use crate::handle::Connectors;
@@ -35,6 +36,8 @@ struct Base {
     database: Option<String>,
     /// For a request over HTTP whose connector does not say.
     http_timeout: Duration,
+    /// Most bytes of what a database answers.
+    max_result_bytes: u64,
     /// The open values of the document.
     folded: Vec<Template>,
     output: Path,
@@ -63,7 +66,7 @@ impl Base {
     fn new(
         table: &Entry,
         input: &Value,
-        (connectors, http_timeout): (&Connectors, Duration),
+        (connectors, settings): (&Connectors, CallSettings),
         open: &[Value],
         cx: &CompileCx<'_>,
     ) -> Result<Self, String> {
@@ -72,7 +75,8 @@ impl Base {
             connector: text(table, input, "connector").unwrap_or_default().into(),
             inputs: Inputs::new(table, input),
             database: text(table, input, "database").map(str::to_owned),
-            http_timeout,
+            http_timeout: settings.http_timeout,
+            max_result_bytes: settings.query.max_result_bytes,
             folded: open.iter().map(|value| cx.template(value)).collect(),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
         })

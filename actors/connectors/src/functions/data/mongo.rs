@@ -54,9 +54,7 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
     };
     let outcome = run(base, write.extent(), write.operation().name(), collection, operation).await?;
     let (output, partial) = match outcome {
-        Outcome::Inserted(items) => inserted(&items).map_err(|why| {
-            TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", base.connector))
-        })?,
+        Outcome::Inserted(items) => inserted(&items).map_err(|failed| failed.task(&base.connector))?,
         Outcome::Updated { matched, modified, upserted } => {
             let mut output = json!({"status": "ok", "matched": matched, "modified": modified});
             if let Some(id) = upserted {
@@ -96,7 +94,9 @@ async fn run(
         }
         guard(extent, &driver.settings.dialect, connector)?;
         let (database, collection) = (database.clone(), collection.clone());
-        Ok((driver.address.clone(), Run { database, collection, operation: operation.clone() }))
+        let max_bytes = driver.settings.max_bytes(base.max_result_bytes);
+        let run = Run { database, collection, operation: operation.clone(), max_bytes };
+        Ok((driver.address.clone(), run))
     };
     let (_, answer) = ask(&base.connectors, connector, message).await?;
     answer.map_err(|error| error.task(connector))

@@ -1,7 +1,5 @@
 //! `data_query`: reads rows.
 
-use std::time::Duration;
-
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{Bounds, Query, Select};
@@ -9,22 +7,20 @@ use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 
 use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
-use crate::functions::QuerySettings;
 use crate::functions::call::{channel_of, guarded};
 use crate::functions::input;
+use crate::functions::{CallSettings, QuerySettings};
 use crate::handle::Connectors;
 
 /// The function.
 pub(crate) struct DataQuery {
     connectors: Connectors,
-    http_timeout: Duration,
-    bounds: Bounds,
+    settings: CallSettings,
 }
 
 impl DataQuery {
-    pub(crate) fn new(connectors: Connectors, settings: QuerySettings, http_timeout: Duration) -> Self {
-        let QuerySettings { default_limit, max_limit, max_skip } = settings;
-        Self { connectors, http_timeout, bounds: Bounds { default_limit, max_limit, max_skip } }
+    pub(crate) const fn new(connectors: Connectors, settings: CallSettings) -> Self {
+        Self { connectors, settings }
     }
 }
 
@@ -41,8 +37,9 @@ impl Function for DataQuery {
         let table = input::table("data_query")?;
         let (query, schema) = document(table, input, "query");
         let query = compiled(Query::read(query, schema, ""))?;
-        let base = Base::new(table, input, (&self.connectors, self.http_timeout), query.folded(), cx)?;
-        Ok(Box::new(DataQueryTask { base, query, bounds: self.bounds }))
+        let base = Base::new(table, input, (&self.connectors, self.settings), query.folded(), cx)?;
+        let QuerySettings { default_limit, max_limit, max_skip, .. } = self.settings.query;
+        Ok(Box::new(DataQueryTask { base, query, bounds: Bounds { default_limit, max_limit, max_skip } }))
     }
 }
 

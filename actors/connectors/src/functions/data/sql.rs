@@ -10,14 +10,14 @@ use svc_model::config::connector::Database;
 
 use super::write::Written;
 use super::{Base, guard, refused};
-use crate::drivers::sql::{Origin, Outcome, Run, SqlSettings, Statement, Together};
+use crate::drivers::sql::{Access, Origin, Outcome, ResultBounds, Run, SqlSettings, Statement, Together};
 use crate::functions::call::gate;
 use crate::functions::sql::run;
 
 /// Most rows of one relation that come along.
-const MOST_INCLUDED: usize = 100_000;
+const MOST_INCLUDED: u64 = 100_000;
 /// Most rows of an update or a delete that are answered.
-const MOST_RETURNED: usize = 10_000;
+const MOST_RETURNED: u64 = 10_000;
 
 /// Reads rows, and those that come along, which see the same state of the database.
 pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
@@ -29,9 +29,10 @@ pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Resu
         let statements = std::iter::once(sql::select(select, flavour)).chain(related);
         let statements = statements.map(|statement| statement.map(sent)).collect::<Result<_, _>>();
         let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
-        let cap =
-            if select.include.is_empty() { usize::try_from(select.limit).ok() } else { Some(MOST_INCLUDED) };
-        Ok(Run { statements, cap, together: Together::OneView })
+        let rows = if select.include.is_empty() { select.limit } else { MOST_INCLUDED };
+        let bounds = settings.bounded(ResultBounds::new(rows, base.max_result_bytes));
+        let access = Access::ReadWrite;
+        Ok(Run { statements, bounds: Some(bounds), together: Together::OneView, access })
     });
     let mut outcomes = outcomes.await?.into_iter().map(|outcome| outcome.rows);
     let mut rows = outcomes.next().unwrap_or_default();
@@ -76,7 +77,9 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
             let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
             statements.push(sent(sql::Statement { sql, params }));
         }
-        Ok(Run { statements, cap: returning.then_some(MOST_RETURNED), together: Together::AllOrNothing })
+        let bounds = settings.bounded(ResultBounds::new(MOST_RETURNED, base.max_result_bytes));
+        let (bounds, together) = (returning.then_some(bounds), Together::AllOrNothing);
+        Ok(Run { statements, bounds, together, access: Access::ReadWrite })
     });
     let mut outcomes = outcomes.await?;
     if returning {

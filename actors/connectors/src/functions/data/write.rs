@@ -1,7 +1,5 @@
 //! `data_write`: inserts, updates, deletes and upserts rows.
 
-use std::time::Duration;
-
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{Change, Limits, Write};
@@ -9,22 +7,20 @@ use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 
 use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
-use crate::functions::WriteSettings;
 use crate::functions::call::{channel_of, guarded};
 use crate::functions::input;
+use crate::functions::{CallSettings, WriteSettings};
 use crate::handle::Connectors;
 
 /// The function.
 pub(crate) struct DataWrite {
     connectors: Connectors,
-    http_timeout: Duration,
-    limits: Limits,
+    settings: CallSettings,
 }
 
 impl DataWrite {
-    pub(crate) fn new(connectors: Connectors, settings: WriteSettings, http_timeout: Duration) -> Self {
-        let WriteSettings { max_rows, allow_unfiltered } = settings;
-        Self { connectors, http_timeout, limits: Limits { max_rows, allow_unfiltered } }
+    pub(crate) const fn new(connectors: Connectors, settings: CallSettings) -> Self {
+        Self { connectors, settings }
     }
 }
 
@@ -41,8 +37,9 @@ impl Function for DataWrite {
         let table = input::table("data_write")?;
         let (write, schema) = document(table, input, "write");
         let write = compiled(Write::read(write, schema, ""))?;
-        let base = Base::new(table, input, (&self.connectors, self.http_timeout), write.folded(), cx)?;
-        Ok(Box::new(DataWriteTask { base, write, limits: self.limits }))
+        let base = Base::new(table, input, (&self.connectors, self.settings), write.folded(), cx)?;
+        let WriteSettings { max_rows, allow_unfiltered } = self.settings.write;
+        Ok(Box::new(DataWriteTask { base, write, limits: Limits { max_rows, allow_unfiltered } }))
     }
 }
 

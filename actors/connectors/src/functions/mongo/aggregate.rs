@@ -37,7 +37,7 @@ impl Function for MongoAggregate {
         let table = input::table("mongo_aggregate")?;
         let pipeline = Bound::compile(input, "pipeline", Place::Expression, cx);
         Ok(Box::new(MongoAggregateTask {
-            target: Target::compile(&self.connectors, table, input)?,
+            target: Target::compile(&self.connectors, self.settings.max_result_bytes, table, input)?,
             pipeline: pipeline.ok_or("pipeline: required")?,
             writes: pipeline::writes(&input["pipeline"]),
             allow_disk_use: input["allow_disk_use"].as_bool().unwrap_or(false),

@@ -9,7 +9,7 @@ use svc_engine::catalogue::Entry;
 use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
 use svc_model::FieldError;
 
-use crate::drivers::mongo::{Item, MongoDriver, MongoSettings, Operation, Outcome, Run};
+use crate::drivers::mongo::{Item, MongoDriver, MongoError, MongoSettings, Operation, Outcome, Run};
 use crate::functions::call::{ask, channel_of, guarded};
 use crate::functions::input::{self, text};
 use crate::handle::Connectors;
@@ -20,6 +20,7 @@ pub(super) struct Target {
     connector: Arc<str>,
     database: String,
     collection: String,
+    max_result_bytes: u64,
     pub(super) inputs: Inputs,
     pub(super) output: Path,
 }
@@ -27,6 +28,7 @@ pub(super) struct Target {
 impl Target {
     pub(super) fn compile(
         connectors: &Connectors,
+        max_result_bytes: u64,
         table: &'static Entry,
         input: &Value,
     ) -> Result<Self, String> {
@@ -36,6 +38,7 @@ impl Target {
             connector: named("connector").into(),
             database: named("database").to_owned(),
             collection: named("collection").to_owned(),
+            max_result_bytes,
             inputs: Inputs::new(table, input),
             output: input::path(text(table, input, "output").unwrap_or("data"))?,
         })
@@ -54,7 +57,9 @@ impl Target {
             };
             gate(&driver.settings).map_err(closed)?;
             let (database, collection) = (self.database.clone(), self.collection.clone());
-            Ok((driver.address.clone(), Run { database, collection, operation: operation.clone() }))
+            let max_bytes = driver.settings.max_bytes(self.max_result_bytes);
+            let run = Run { database, collection, operation: operation.clone(), max_bytes };
+            Ok((driver.address.clone(), run))
         };
         let call = async {
             let (_, answer) = ask(&self.connectors, &self.connector, message).await?;
@@ -63,9 +68,9 @@ impl Target {
         guarded(&self.connectors, &channel_of(cx), &self.connector, call).await
     }
 
-    /// The error of a call that the server refused.
-    pub(super) fn refused(&self, why: &str) -> TaskError {
-        TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", self.connector))
+    /// The error of documents of which none is stored.
+    pub(super) fn refused(&self, failed: &MongoError) -> TaskError {
+        failed.task(&self.connector)
     }
 
     /// A whole number within bounds.
@@ -155,14 +160,14 @@ pub(super) fn documents(name: &str, value: Value) -> Result<Vec<Document>, TaskE
 ///
 /// # Errors
 /// Why none is stored.
-pub(crate) fn inserted(items: &[Item]) -> Result<(Value, bool), String> {
+pub(crate) fn inserted(items: &[Item]) -> Result<(Value, bool), MongoError> {
     let ids: Vec<_> = items.iter().filter_map(Item::id).map(extended).collect();
     if ids.len() == items.len() {
         return Ok((json!({"status": "ok", "inserted": ids.len(), "ids": ids}), false));
     }
     if ids.is_empty() {
-        let why = items.iter().find_map(Item::failure).unwrap_or("nothing was inserted");
-        return Err(why.to_owned());
+        let nothing = || MongoError::Refused("nothing was inserted".to_owned());
+        return Err(items.iter().find_map(Item::failure).cloned().unwrap_or_else(nothing));
     }
     let report: Vec<_> = items.iter().enumerate().map(|(index, item)| item.report(index)).collect();
     Ok((json!({"status": "partial", "inserted": ids.len(), "ids": ids, "items": report}), true))

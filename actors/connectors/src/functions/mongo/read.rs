@@ -33,7 +33,7 @@ impl Function for MongoRead {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
         let table = input::table("mongo_read")?;
         Ok(Box::new(MongoReadTask {
-            target: Target::compile(&self.connectors, table, input)?,
+            target: Target::compile(&self.connectors, self.settings.max_result_bytes, table, input)?,
             filter: Bound::compile(input, "filter", Place::Query, cx),
             projection: Bound::compile(input, "projection", Place::Expression, cx),
             sort: Bound::compile(input, "sort", Place::Sealed, cx),

@@ -133,7 +133,7 @@ impl Function for MongoWrite {
         let op = input::text(table, input, "op").and_then(Op::named).ok_or("op: unknown")?;
         let flag = |name: &str| input.get(name).and_then(Value::as_bool);
         Ok(Box::new(MongoWriteTask {
-            target: Target::compile(&self.connectors, table, input)?,
+            target: Target::compile(&self.connectors, NO_DOCUMENTS, table, input)?,
             op,
             filter: Bound::compile(input, "filter", Place::Query, cx),
             update: Bound::compile(input, "update", Place::Update, cx),
@@ -145,6 +145,9 @@ impl Function for MongoWrite {
         }))
     }
 }
+
+/// No bound: a write answers no documents.
+const NO_DOCUMENTS: u64 = u64::MAX;
 
 struct MongoWriteTask {
     target: Target,
@@ -218,7 +221,7 @@ impl MongoWriteTask {
     fn result(&self, answer: mongo::Outcome) -> Result<(Value, Outcome), TaskError> {
         match answer {
             mongo::Outcome::Inserted(items) => {
-                let (result, partial) = inserted(&items).map_err(|why| self.target.refused(&why))?;
+                let (result, partial) = inserted(&items).map_err(|failed| self.target.refused(&failed))?;
                 Ok((result, if partial { Outcome::Partial } else { Outcome::Success }))
             }
             mongo::Outcome::Updated { matched, modified, upserted } => {

@@ -41,8 +41,8 @@ fn postgres_is_believed_by_its_certificate() {
     let modes = ["sslmode=disable", "sslmode=require", "sslmode=verify-full"];
     let whole = [Some(true), Some(false), Some(true), Some(true)];
     check(server.url(), POSTGRES, modes, &certificate.authority, whole);
-    // A certificate of others is none: where encryption is a preference it is gone without.
-    check(server.url(), POSTGRES, modes, "", [Some(false), Some(false), None, None]);
+    // A certificate of others is none: nothing is sent in the clear instead, also where encryption is a preference.
+    check(server.url(), POSTGRES, modes, "", [None, Some(false), None, None]);
 }
 
 #[test]
@@ -52,7 +52,24 @@ fn mariadb_is_believed_by_its_certificate() {
     let modes = ["ssl-mode=DISABLED", "ssl-mode=REQUIRED", "require_ssl=true"];
     let whole = [Some(true), Some(false), Some(true), Some(true)];
     check(server.url(), MARIADB, modes, &certificate.authority, whole);
-    check(server.url(), MARIADB, modes, "", [Some(false), Some(false), None, None]);
+    check(server.url(), MARIADB, modes, "", [None, Some(false), None, None]);
+}
+
+#[test]
+fn refused_certificate_names_its_remedies_where_encryption_is_preferred() {
+    let certificate = issue().unwrap();
+    let mut urls = Vec::new();
+    let (postgres, mariadb) = (Postgres::with_tls(&certificate), MariaDb::with_tls(&certificate));
+    urls.extend(postgres.as_ref().map(|server| (server.url().to_owned(), "sslmode=prefer")));
+    urls.extend(mariadb.as_ref().map(|server| (server.url().to_owned(), "ssl-mode=PREFERRED")));
+    run_in(Setup::default(), async |world| {
+        for (url, mode) in &urls {
+            world.put("c", "db", true, config(&format!("{url}?{mode}"), json!({}))).await;
+            let error = read(world, "SELECT 1", json!([])).await.unwrap_err();
+            assert!(error.message.contains("SSL_CERT_FILE"), "{url}: {}", error.message);
+            assert!(error.message.contains("'disable'"), "{url}: {}", error.message);
+        }
+    });
 }
 
 #[test]

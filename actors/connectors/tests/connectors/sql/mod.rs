@@ -6,6 +6,10 @@ mod data;
 mod encryption;
 mod heal;
 mod injection;
+mod integrity;
+mod own;
+mod read_only;
+mod result_bytes;
 mod sessions;
 mod types;
 

@@ -52,6 +52,8 @@ pub struct DbConfig {
     pub connect_timeout_ms: u64,
     /// Milliseconds for one statement.
     pub query_timeout_ms: u64,
+    /// Most bytes of one result; `None` for the server's own bound, which holds in any case.
+    pub max_result_bytes: Option<u64>,
     /// Whether its hosts may be private.
     pub allow_private_urls: bool,
     /// Operations that tasks may not use.
@@ -69,6 +71,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<DbConfig, Vec<FieldError>> 
         max_connections: fields.read(|block| block.positive("max_connections")),
         connect_timeout_ms: fields.positive("connect_timeout_ms", CONNECT_TIMEOUT_MS),
         query_timeout_ms: fields.positive("query_timeout_ms", QUERY_TIMEOUT_MS),
+        max_result_bytes: fields.read(|block| block.positive("max_result_bytes")),
         allow_private_urls: fields.flag("allow_private_urls"),
         operations: Gates::read(&mut fields, &OPERATIONS),
         dialect: Dialect::read(&mut fields),

@@ -1,16 +1,15 @@
 //! New connections to a MySQL.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bb8::ManageConnection;
-use mysql_async::{Conn, Error, SslOpts};
+use mysql_async::{Conn, DriverError, Error, SslOpts};
 use tokio::time::timeout;
 
 use super::error;
 use super::session::Session;
 use super::target::MySqlTarget;
-use crate::drivers::sql::encryption::Encryption;
+use crate::drivers::sql::encryption::{Encryption, EncryptionLog};
 use crate::drivers::sql::message::SqlError;
 use crate::drivers::sql::pool::Trouble;
 use crate::drivers::sql::settings::Dial;
@@ -20,8 +19,7 @@ pub(crate) struct Manager {
     target: MySqlTarget,
     dial: Dial,
     trust: SslOpts,
-    /// Encryption is a mere preference, and this server has none that is believed.
-    plain: AtomicBool,
+    encryption: EncryptionLog,
 }
 
 impl Manager {
@@ -30,28 +28,33 @@ impl Manager {
         let trust = SslOpts::default()
             .with_root_certs(anchors.iter().map(|anchor| anchor.to_vec().into()).collect())
             .with_disable_built_in_roots(true);
-        let plain = AtomicBool::new(target.encryption == Encryption::Never);
-        Self { target: target.clone(), dial, trust, plain }
+        let encryption = EncryptionLog::new(dial.log.clone(), target.encryption);
+        Self { target: target.clone(), dial, trust, encryption }
     }
 
     /// Tries one address.
     async fn session(&self, address: SocketAddr) -> Result<Session, SqlError> {
         let connect = async {
-            if self.plain.load(Ordering::Relaxed) {
-                return self.dialled(address, None).await;
+            if self.target.encryption == Encryption::Never {
+                return Ok((self.dialled(address, None).await?, false));
             }
             match self.dialled(address, Some(self.trust.clone())).await {
-                Err(Error::Driver(_) | Error::Io(_)) if self.target.encryption == Encryption::Preferred => {
-                    let session = self.dialled(address, None).await?;
-                    // Servers count handshakes that were broken off: once is enough.
-                    self.plain.store(true, Ordering::Relaxed);
-                    Ok(session)
+                // The greeting of the server says so, before anything is sent to it. A certificate that is refused never leads
+                // here.
+                Err(Error::Driver(DriverError::NoClientSslFlagFromServer))
+                    if self.target.encryption == Encryption::Preferred =>
+                {
+                    Ok((self.dialled(address, None).await?, false))
                 }
-                tried => tried,
+                tried => Ok((tried?, true)),
             }
         };
         match timeout(self.dial.limit, connect).await {
-            Ok(connected) => connected.map_err(|error| error::connecting(&error)),
+            Ok(Ok((session, encrypted))) => {
+                self.encryption.record(encrypted);
+                Ok(session)
+            }
+            Ok(Err(error)) => Err(error::connecting(&error, self.target.encryption)),
             Err(_) => {
                 let limit = self.dial.limit.as_millis();
                 Err(SqlError::Unreachable(format!(

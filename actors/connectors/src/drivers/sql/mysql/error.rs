@@ -2,10 +2,16 @@
 
 use mysql_async::{DriverError, Error, IoError, ServerError};
 
+use crate::drivers::integrity::Integrity;
+use crate::drivers::sql::encryption::{Encryption, REMEDIES};
 use crate::drivers::sql::message::{SqlError, Statement};
 
 /// Why there is no connection.
-pub(super) fn connecting(error: &Error) -> SqlError {
+pub(super) fn connecting(error: &Error, wanted: Encryption) -> SqlError {
+    if matches!(error, Error::Io(IoError::Tls(_))) && wanted == Encryption::Preferred {
+        let cause = cause(error);
+        return SqlError::Unreachable(format!("no connection to the database ({cause}): {REMEDIES}"));
+    }
     let Error::Server(told) = error else {
         return SqlError::Unreachable(format!("no connection to the database ({})", cause(error)));
     };
@@ -42,6 +48,11 @@ pub(super) fn running(error: &Error, statement: Option<&Statement>) -> SqlError 
         // Interrupted, or over a limit of the server's own.
         1317 | 1969 | 3024 => SqlError::Timeout(format!("the database gave the statement up ({code})")),
         _ if away(told) => SqlError::Unreachable(format!("the database is going away ({code})")),
+        1792 => SqlError::writes_in_read_only(code),
+        _ if let Some(kind) = integrity(code) => {
+            // Which constraint it is stands in its words alone, beside the values.
+            SqlError::Violation { kind, constraint: None, code: code.to_string() }
+        }
         // Its words repeat who asks.
         1142..=1143 | 1227 | 1370 => {
             SqlError::Refused(format!("the user of the connection may not do this ({code})"))
@@ -50,6 +61,17 @@ pub(super) fn running(error: &Error, statement: Option<&Statement>) -> SqlError 
             SqlError::Input(format!("a value of the document does not fit its column ({code})"))
         }
         _ => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message)),
+    }
+}
+
+/// The kind of constraint that a code is about, of MySQL or of MariaDB.
+fn integrity(code: u16) -> Option<Integrity> {
+    match code {
+        1022 | 1062 | 1169 | 1586 | 1859 => Some(Integrity::Unique),
+        1216 | 1217 | 1451 | 1452 | 1557 | 1761 | 1762 => Some(Integrity::ForeignKey),
+        1048 | 1138 | 1263 | 1364 => Some(Integrity::NotNull),
+        3819 | 4025 => Some(Integrity::Check),
+        _ => None,
     }
 }
 

@@ -21,6 +21,15 @@ pub(super) fn check(columns: &[Column]) -> Result<(), SqlError> {
     }
 }
 
+/// Bytes of a row as the server sent them, but for numbers and times.
+pub(super) fn size(row: &Row) -> usize {
+    let length = |index| match row.as_ref(index) {
+        Some(Sent::Bytes(bytes)) => bytes.len(),
+        _ => 0,
+    };
+    (0..row.len()).map(length).sum()
+}
+
 /// A row as an object, its columns in their order.
 pub(super) fn row(row: Row) -> Result<Value, SqlError> {
     let columns = row.columns();

@@ -8,7 +8,8 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::message::{Access, Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::result::ResultBudget;
 
 /// How long the server may take to hear of a cancellation.
 const CANCEL: Duration = Duration::from_secs(5);
@@ -25,17 +26,37 @@ pub(crate) struct Session {
     used: Instant,
     /// What runs, or ran and was left half way: nobody may use it again.
     busy: bool,
+    /// A read-only transaction is still to be rolled back: nobody may use it before.
+    in_transaction: bool,
     /// Something may be left in it: nobody else may use it.
     pub(crate) spent: bool,
 }
 
 impl Session {
     pub(super) fn new(conn: Conn, options: Opts) -> Self {
-        Self { conn, options, io: Handle::current(), used: Instant::now(), busy: false, spent: false }
+        let (io, used) = (Handle::current(), Instant::now());
+        Self { conn, options, io, used, busy: false, in_transaction: false, spent: false }
     }
 
     pub(super) fn is_broken(&self) -> bool {
-        self.busy || self.spent || self.conn.is_disconnected()
+        self.busy || self.in_transaction || self.spent || self.conn.is_disconnected()
+    }
+
+    /// Reports a read-only transaction that [`roll_back`](Self::roll_back) has to end.
+    pub(crate) const fn is_in_transaction(&self) -> bool {
+        self.in_transaction && !self.busy
+    }
+
+    /// The runtime that drives the connection.
+    pub(crate) fn io(&self) -> Handle {
+        self.io.clone()
+    }
+
+    /// Ends a read-only transaction. A connection that fails at it is not used again.
+    pub(crate) async fn roll_back(&mut self) {
+        let rolled_back = timeout(PING, self.conn.query_drop("ROLLBACK")).await;
+        self.in_transaction = !matches!(rolled_back, Ok(Ok(())));
+        self.used = Instant::now();
     }
 
     /// Whether the server still knows it: nothing is heard of a connection that nobody uses.
@@ -55,13 +76,24 @@ impl Session {
         let cancel =
             Cancel { armed: true, id: self.conn.id(), options: self.options.clone(), io: self.io.clone() };
         let outcome = match run.statements.as_slice() {
-            [statement] => self.one(statement, run.cap).await.map(|outcome| vec![outcome]),
+            [statement] => self.alone(statement, run).await.map(|outcome| vec![outcome]),
             _ => self.together(run).await,
         };
         self.busy = outcome.as_ref().is_err_and(|error| !error.leaves_clean());
         self.used = Instant::now();
         cancel.end(self.busy);
         outcome
+    }
+
+    /// A statement by itself. In a read-only transaction it leaves that open: ending it takes a round trip, which the answer
+    /// does not wait for.
+    async fn alone(&mut self, statement: &Statement, run: &Run) -> Result<Outcome, SqlError> {
+        if run.access == Access::ReadOnly {
+            let begun = self.conn.query_drop("START TRANSACTION READ ONLY").await;
+            begun.map_err(|error| error::running(&error, None))?;
+            self.in_transaction = true;
+        }
+        self.one(statement, &mut ResultBudget::new(run.bounds)).await
     }
 
     async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, SqlError> {
@@ -77,8 +109,9 @@ impl Session {
         };
         self.conn.query_drop(begin).await.map_err(plain)?;
         let mut outcomes = Vec::with_capacity(run.statements.len());
+        let mut budget = ResultBudget::new(run.bounds);
         for statement in &run.statements {
-            match self.one(statement, run.cap).await {
+            match self.one(statement, &mut budget).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => {
                     if error.leaves_clean() {
@@ -92,21 +125,21 @@ impl Session {
         Ok(outcomes)
     }
 
-    async fn one(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, SqlError> {
+    async fn one(&mut self, statement: &Statement, budget: &mut ResultBudget) -> Result<Outcome, SqlError> {
         let failed = |error: Error| error::running(&error, Some(statement));
         let prepared = self.conn.prep(&statement.sql).await.map_err(failed)?;
         check_count(usize::from(prepared.num_params()), statement.params.len())?;
-        if cap.is_some() {
+        if budget.wants_rows() {
             read::check(&prepared.columns())?;
         }
         let params = Params::Positional(statement.params.iter().map(bind::param).collect());
         let mut result = self.conn.exec_iter(&prepared, params).await.map_err(failed)?;
         let mut rows = Vec::new();
         while let Some(row) = result.next().await.map_err(failed)? {
-            match cap {
-                Some(cap) if rows.len() >= cap => return Err(SqlError::TooManyRows(cap)),
-                Some(_) => rows.push(read::row(row)?),
-                None => {}
+            if budget.admit(rows.len(), read::size(&row))? {
+                let row = read::row(row)?;
+                budget.charge(&row)?;
+                rows.push(row);
             }
         }
         let affected = result.affected_rows();

@@ -9,7 +9,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::error;
 use super::session::Session;
 use super::target::PostgresTarget;
-use crate::drivers::sql::encryption::Encryption;
+use super::tls::ObservedTls;
+use crate::drivers::sql::encryption::{Encryption, EncryptionLog, REMEDIES};
 use crate::drivers::sql::message::SqlError;
 use crate::drivers::sql::pool::Trouble;
 use crate::drivers::sql::settings::Dial;
@@ -22,30 +23,29 @@ pub(crate) struct Manager {
     target: PostgresTarget,
     dial: Dial,
     tls: MakeRustlsConnect,
+    encryption: EncryptionLog,
 }
 
 impl Manager {
     pub(crate) fn new(target: &PostgresTarget, dial: Dial) -> Self {
         let tls = MakeRustlsConnect::new(dial.outbound.tls());
-        Self { target: target.clone(), dial, tls }
+        let encryption = EncryptionLog::new(dial.log.clone(), target.encryption);
+        Self { target: target.clone(), dial, tls, encryption }
     }
 
     /// Tries one address of one host.
     async fn session(&self, host: &str, address: std::net::SocketAddr) -> Result<Session, SqlError> {
-        let connect = async {
-            match self.client(host, address, true).await {
-                // Where encryption is a mere preference, a server that fails at it may still be spoken to.
-                Err(error)
-                    if error.as_db_error().is_none() && self.target.encryption == Encryption::Preferred =>
-                {
-                    self.client(host, address, false).await.or(Err(error))
-                }
-                tried => tried,
+        let tls = ObservedTls::new(self.tls.clone());
+        match timeout(self.dial.limit, self.client(host, address, tls.clone())).await {
+            Ok(Ok(client)) => {
+                self.encryption.record(tls.is_offered());
+                Ok(Session::new(client, self.tls.clone()))
             }
-        };
-        match timeout(self.dial.limit, connect).await {
-            Ok(Ok(client)) => Ok(Session::new(client, self.tls.clone())),
-            Ok(Err(error)) => Err(error::connecting(&error)),
+            // Once a server has offered TLS it is not gone without, whatever fails at it.
+            Ok(Err(error)) if tls.is_offered() && self.target.encryption == Encryption::Preferred => {
+                Err(error::connecting(&error, REMEDIES))
+            }
+            Ok(Err(error)) => Err(error::connecting(&error, "")),
             Err(_) => {
                 let limit = self.dial.limit.as_millis();
                 Err(SqlError::Unreachable(format!(
@@ -59,10 +59,10 @@ impl Manager {
         &self,
         host: &str,
         address: std::net::SocketAddr,
-        encrypted: bool,
+        tls: ObservedTls,
     ) -> Result<Client, Error> {
-        let config = self.target.config(host, address.ip(), address.port(), encrypted);
-        let (client, connection) = config.connect(self.tls.clone()).await?;
+        let config = self.target.config(host, address.ip(), address.port());
+        let (client, connection) = config.connect(tls).await?;
         // Ends with its client.
         Handle::current().spawn(connection);
         client.batch_execute(SETUP).await?;

@@ -7,12 +7,15 @@ use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, ErrorPosition};
 use tokio_postgres::types::Type;
 
+use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::message::{SqlError, Statement};
 
 /// Why there is no connection.
-pub(super) fn connecting(error: &Error) -> SqlError {
+/// `remedies` are named where it was not the database that refused.
+pub(super) fn connecting(error: &Error, remedies: &str) -> SqlError {
     let Some(told) = error.as_db_error() else {
-        return SqlError::Unreachable(format!("no connection to the database ({})", cause(error)));
+        let remedies = if remedies.is_empty() { String::new() } else { format!(": {remedies}") };
+        return SqlError::Unreachable(format!("no connection to the database ({}){remedies}", cause(error)));
     };
     // Their own words repeat who connects, and to what.
     let code = told.code().code();
@@ -35,6 +38,13 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&Stateme
     }
     if away(code) {
         return SqlError::Unreachable(format!("the database is going away ({code})"));
+    }
+    if code == "25006" {
+        return SqlError::writes_in_read_only(code);
+    }
+    if let Some(kind) = integrity(code) {
+        let constraint = told.constraint().or(told.column()).map(str::to_owned);
+        return SqlError::Violation { kind, constraint, code: code.to_owned() };
     }
     let document = statement.filter(|statement| statement.origin.is_document());
     if let Some(number) = misfit(told) {
@@ -88,6 +98,18 @@ pub(super) fn outdated(error: &Error) -> bool {
     })
 }
 
+/// The kind of constraint that a code of class 23 is about.
+fn integrity(code: &str) -> Option<Integrity> {
+    match code {
+        // An exclusion constraint is a unique one with other operators.
+        "23505" | "23P01" => Some(Integrity::Unique),
+        "23503" | "23001" => Some(Integrity::ForeignKey),
+        "23502" => Some(Integrity::NotNull),
+        "23514" => Some(Integrity::Check),
+        _ => None,
+    }
+}
+
 /// Codes of a server that ends, starts, or has no room.
 fn away(code: &str) -> bool {
     code.starts_with("08") || code.starts_with("53") || code.starts_with("57P")
@@ -95,11 +117,17 @@ fn away(code: &str) -> bool {
 
 /// The parameter that its type does not take: the server says so in the context of the error.
 fn misfit(told: &DbError) -> Option<usize> {
-    let told_where = told.where_().filter(|_| told.code().code().starts_with("22"))?;
-    if !told_where.contains("portal") {
+    told.where_().filter(|_| told.code().code().starts_with("22")).and_then(parameter)
+}
+
+/// The number of the parameter that a context is about, in whatever language: `… $1` or `… $1 = 'value'`. Where a function failed,
+/// its context quotes a statement or has no parameter.
+fn parameter(context: &str) -> Option<usize> {
+    let (place, _) = context.split_once(" = ").unwrap_or((context, ""));
+    if place.contains(['"', '\n']) {
         return None;
     }
-    let (_, after) = told_where.split_once("parameter $")?;
+    let (_, after) = place.split_once('$')?;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
@@ -119,6 +147,21 @@ fn cause(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameter_of_a_context_is_found_in_any_language() {
+        for (context, due) in [
+            ("unnamed portal parameter $2 = 'x'", Some(2)),
+            ("unnamed portal parameter $12", Some(12)),
+            ("unbenanntes Portal mit Parameter $1 = '...'", Some(1)),
+            ("параметр $3 неименованного портала = 'a\nb'", Some(3)),
+            ("PL/pgSQL function f(integer) line 1 at RETURN", None),
+            ("SQL statement \"SELECT $1 = 5\"", None),
+            ("PL/pgSQL function f(integer) line 1\nSQL function costs $5", None),
+        ] {
+            assert_eq!(parameter(context), due, "{context}");
+        }
+    }
 
     #[test]
     fn the_column_that_a_value_is_compared_with_is_the_one_before_the_operator() {

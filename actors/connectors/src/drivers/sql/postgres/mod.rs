@@ -6,6 +6,7 @@ mod error;
 mod read;
 mod session;
 mod target;
+mod tls;
 
 pub(super) use connect::Manager;
 pub(super) use target::PostgresTarget;

@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::TryStreamExt;
+use futures_util::{FutureExt, TryStreamExt};
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 use tokio_postgres::{CancelToken, Client, Error, Statement as Prepared};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{bind, error, read};
-use crate::drivers::sql::message::{Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::message::{Access, Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::result::ResultBudget;
 
 /// Statements kept prepared; one more, and all are forgotten.
 const PREPARED: usize = 200;
@@ -49,7 +50,7 @@ impl Session {
             io: self.io.clone(),
         };
         let outcome = match run.statements.as_slice() {
-            [statement] => self.alone(statement, run.cap).await.map(|outcome| vec![outcome]),
+            [statement] => self.alone(statement, run).await.map(|outcome| vec![outcome]),
             _ => match self.together(run).await {
                 // Reads that met a table as it was before are read again, prepared anew.
                 Err(Failed::Outdated(_)) if run.together == Together::OneView => self.together(run).await,
@@ -63,15 +64,52 @@ impl Session {
     }
 
     /// A statement that is a transaction of its own.
-    async fn alone(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, SqlError> {
+    async fn alone(&mut self, statement: &Statement, run: &Run) -> Result<Outcome, SqlError> {
         let known = self.prepared.contains_key(&statement.sql);
-        match self.one(statement, cap).await {
+        match self.attempt(statement, run).await {
             Err(Failed::Outdated(_)) if known => {
                 self.prepared.remove(&statement.sql);
-                self.one(statement, cap).await.map_err(Failed::into_error)
+                self.attempt(statement, run).await.map_err(Failed::into_error)
             }
             outcome => outcome.map_err(Failed::into_error),
         }
+    }
+
+    async fn attempt(&mut self, statement: &Statement, run: &Run) -> Result<Outcome, Failed> {
+        let mut budget = ResultBudget::new(run.bounds);
+        // Before a transaction begins, which a statement that cannot be prepared would leave aborted.
+        let prepared = self.prepared(statement).await?;
+        match run.access {
+            Access::ReadWrite => self.execute(&prepared, statement, &mut budget).await,
+            Access::ReadOnly => self.execute_read_only(&prepared, statement, &mut budget).await,
+        }
+    }
+
+    /// Executes a statement in a read-only transaction, which is rolled back: what a read leaves behind, such as a
+    /// notification or a setting, is undone as well.
+    async fn execute_read_only(
+        &self,
+        prepared: &Prepared,
+        statement: &Statement,
+        budget: &mut ResultBudget,
+    ) -> Result<Outcome, Failed> {
+        let plain = |error: Error| error::running(&error, &[], None);
+        self.client.batch_execute("BEGIN READ ONLY").await.map_err(plain)?;
+        let mut executed = pin!(self.execute(prepared, statement, budget));
+        let mut rolled_back = pin!(self.client.batch_execute("ROLLBACK").fuse());
+        // Polled in this order, the rollback is sent right behind the statement and costs no round trip of its own.
+        let outcome = tokio::select! {
+            biased;
+            outcome = executed.as_mut() => outcome,
+            done = rolled_back.as_mut() => {
+                done.map_err(plain)?;
+                return executed.await;
+            }
+        };
+        if outcome.as_ref().is_ok() || outcome.as_ref().is_err_and(Failed::leaves_clean) {
+            rolled_back.await.map_err(plain)?;
+        }
+        outcome
     }
 
     async fn together(&mut self, run: &Run) -> Result<Vec<Outcome>, Failed> {
@@ -82,8 +120,9 @@ impl Session {
         };
         self.client.batch_execute(begin).await.map_err(plain)?;
         let mut outcomes = Vec::with_capacity(run.statements.len());
+        let mut budget = ResultBudget::new(run.bounds);
         for statement in &run.statements {
-            match self.one(statement, run.cap).await {
+            match self.one(statement, &mut budget).await {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(failed) => {
                     if matches!(failed, Failed::Outdated(_)) {
@@ -101,9 +140,19 @@ impl Session {
         Ok(outcomes)
     }
 
-    async fn one(&mut self, statement: &Statement, cap: Option<usize>) -> Result<Outcome, Failed> {
-        let origin = &statement.origin;
+    async fn one(&mut self, statement: &Statement, budget: &mut ResultBudget) -> Result<Outcome, Failed> {
         let prepared = self.prepared(statement).await?;
+        self.execute(&prepared, statement, budget).await
+    }
+
+    /// Executes a prepared statement. The request is sent when this is first polled.
+    async fn execute(
+        &self,
+        prepared: &Prepared,
+        statement: &Statement,
+        budget: &mut ResultBudget,
+    ) -> Result<Outcome, Failed> {
+        let origin = &statement.origin;
         check_count(prepared.params().len(), statement.params.len())?;
         let params = statement
             .params
@@ -114,17 +163,17 @@ impl Session {
             let told = error::running(&error, prepared.params(), Some(statement));
             if error::outdated(&error) { Failed::Outdated(told) } else { Failed::Error(told) }
         };
-        if cap.is_some() {
+        if budget.wants_rows() {
             read::check(prepared.columns())?;
         }
         let params: Vec<_> = params.collect();
-        let mut stream = pin!(self.client.query_raw(&prepared, params).await.map_err(failed)?);
+        let mut stream = pin!(self.client.query_raw(prepared, params).await.map_err(failed)?);
         let mut rows = Vec::new();
         while let Some(row) = stream.try_next().await.map_err(failed)? {
-            match cap {
-                Some(cap) if rows.len() >= cap => return Err(SqlError::TooManyRows(cap).into()),
-                Some(_) => rows.push(read::row(&row)?),
-                None => {}
+            if budget.admit(rows.len(), row.raw_size_bytes())? {
+                let row = read::row(&row)?;
+                budget.charge(&row)?;
+                rows.push(row);
             }
         }
         Ok(Outcome { rows, affected: stream.rows_affected().unwrap_or(0), last_insert_id: None })

@@ -82,11 +82,10 @@ impl PostgresTarget {
     }
 
     /// The settings of one connection to one address. `host` is whom a certificate must name.
-    pub(super) fn config(&self, host: &str, address: IpAddr, port: u16, encrypted: bool) -> Config {
+    pub(super) fn config(&self, host: &str, address: IpAddr, port: u16) -> Config {
         let mut config = self.greeting.clone();
         config.host(host).hostaddr(address).port(port);
         config.ssl_mode(match self.encryption {
-            _ if !encrypted => SslMode::Disable,
             Encryption::Never => SslMode::Disable,
             Encryption::Preferred => SslMode::Prefer,
             Encryption::Required => SslMode::Require,
@@ -174,11 +173,12 @@ mod tests {
     #[test]
     fn a_connection_goes_to_the_address_that_was_checked() {
         let target = PostgresTarget::parse("postgres://u@db/app").unwrap();
-        let config = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432, true);
+        let config = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432);
         assert_eq!(config.get_hosts(), [Host::Tcp("db".to_owned())]);
         assert_eq!(config.get_hostaddrs(), [IpAddr::from([203, 0, 113, 7])]);
         assert_eq!((config.get_ports(), config.get_ssl_mode()), ([6432].as_slice(), SslMode::Prefer));
-        let plain = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432, false);
+        let target = PostgresTarget::parse("postgres://u@db/app?sslmode=disable").unwrap();
+        let plain = target.config("db", IpAddr::from([203, 0, 113, 7]), 6432);
         assert_eq!(plain.get_ssl_mode(), SslMode::Disable);
     }
 }

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OpenFlags, ffi};
 use tokio::task::spawn_blocking;
 
 use super::error;
+use super::own::{OwnDatabase, REFUSED};
 use super::session::Session;
 use super::target::{Access, SqliteTarget};
 use crate::drivers::sql::message::SqlError;
@@ -17,11 +18,13 @@ const PREPARED: usize = 200;
 /// Makes connections.
 pub(crate) struct Manager {
     target: SqliteTarget,
+    /// The file that must not be opened.
+    own: OwnDatabase,
 }
 
 impl Manager {
-    pub(crate) fn new(target: &SqliteTarget) -> Self {
-        Self { target: target.clone() }
+    pub(crate) fn new(target: &SqliteTarget, own: OwnDatabase) -> Self {
+        Self { target: target.clone(), own }
     }
 }
 
@@ -30,10 +33,17 @@ impl ManageConnection for Manager {
     type Error = Trouble;
 
     async fn connect(&self) -> Result<Session, Trouble> {
-        let target = self.target.clone();
-        let opened = spawn_blocking(move || open(&target)).await;
-        let opened = opened.map_err(|_| SqlError::Unreachable("the database was not opened".to_owned()))?;
-        let connection = opened.map_err(|error| Trouble::Failed(error::opening(&error)))?;
+        let (target, own) = (self.target.clone(), self.own.clone());
+        let opened = spawn_blocking(move || {
+            // Before each connection: a link may have been made since the last one.
+            if target.file.as_deref().is_some_and(|file| own.is(file)) {
+                return Err(SqlError::Refused(REFUSED.to_owned()));
+            }
+            open(&target).map_err(|error| error::opening(&error))
+        });
+        let opened = opened.await;
+        let connection =
+            opened.map_err(|_| SqlError::Unreachable("the database was not opened".to_owned()))??;
         Ok(Session { connection, spent: false })
     }
 

@@ -1,7 +1,10 @@
 //! What SQLite complains about.
 
-use rusqlite::{Error, ErrorCode};
+use std::ffi::c_int;
 
+use rusqlite::{Error, ErrorCode, ffi};
+
+use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::message::SqlError;
 
 /// Why there is no connection. SQLite's own words repeat the path.
@@ -31,7 +34,25 @@ pub(super) fn running(error: &Error) -> SqlError {
              the whole process"
                 .to_owned(),
         ),
-        _ => SqlError::Refused(format!("the database refuses the statement: {error}")),
+        _ => match error.sqlite_error().map(|told| told.extended_code) {
+            Some(code) if let Some(kind) = integrity(code) => {
+                SqlError::Violation { kind, constraint: None, code: code.to_string() }
+            }
+            _ => SqlError::Refused(format!("the database refuses the statement: {error}")),
+        },
+    }
+}
+
+/// The kind of constraint that an extended result code is about.
+fn integrity(code: c_int) -> Option<Integrity> {
+    match code {
+        ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY | ffi::SQLITE_CONSTRAINT_ROWID => {
+            Some(Integrity::Unique)
+        }
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => Some(Integrity::ForeignKey),
+        ffi::SQLITE_CONSTRAINT_NOTNULL => Some(Integrity::NotNull),
+        ffi::SQLITE_CONSTRAINT_CHECK => Some(Integrity::Check),
+        _ => None,
     }
 }
 

@@ -39,6 +39,15 @@ pub(super) fn columns(query: &Statement<'_>) -> Vec<Column> {
         .collect()
 }
 
+/// Bytes of the texts and blobs of a row.
+pub(super) fn size(row: &Row<'_>) -> usize {
+    let length = |index| match row.get_ref(index) {
+        Ok(ValueRef::Text(bytes) | ValueRef::Blob(bytes)) => bytes.len(),
+        _ => 0,
+    };
+    (0..row.as_ref().column_count()).map(length).sum()
+}
+
 /// A row as an object, its columns in their order.
 pub(super) fn row(row: &Row<'_>, columns: &[Column]) -> Result<Value, SqlError> {
     let mut object = Map::with_capacity(columns.len());

@@ -16,7 +16,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::connect::Manager;
 use super::{error, read};
-use crate::drivers::sql::message::{Origin, Outcome, Run, SqlError, Statement, Together, check_count};
+use crate::drivers::sql::message::{
+    Access, Origin, Outcome, Run, SqlError, Statement, Together, check_count,
+};
+use crate::drivers::sql::result::ResultBudget;
 
 /// Steps of SQLite's machine between two looks at the clock.
 const STEPS: i32 = 1000;
@@ -75,8 +78,16 @@ fn work(
 
 fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlError> {
     let failed = |error: rusqlite::Error| error::running(&error);
+    let mut budget = ResultBudget::new(run.bounds);
+    // Set for each run: a statement of an author may have changed it.
+    connection.pragma_update(None, "query_only", run.access == Access::ReadOnly).map_err(failed)?;
     if let [statement] = run.statements.as_slice() {
-        return one(connection, statement, run.cap).map(|outcome| vec![outcome]);
+        if run.access == Access::ReadOnly
+            && !connection.prepare_cached(&statement.sql).map_err(failed)?.readonly()
+        {
+            return Err(SqlError::writes_in_read_only("SQLITE_READONLY"));
+        }
+        return one(connection, statement, &mut budget).map(|outcome| vec![outcome]);
     }
     connection
         .execute_batch(match run.together {
@@ -85,13 +96,17 @@ fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlEr
             Together::OneView => "BEGIN",
         })
         .map_err(failed)?;
-    let outcomes = run.statements.iter().map(|statement| one(connection, statement, run.cap));
+    let outcomes = run.statements.iter().map(|statement| one(connection, statement, &mut budget));
     let outcomes = outcomes.collect::<Result<Vec<_>, _>>()?;
     connection.execute_batch("COMMIT").map_err(failed)?;
     Ok(outcomes)
 }
 
-fn one(connection: &Connection, statement: &Statement, cap: Option<usize>) -> Result<Outcome, SqlError> {
+fn one(
+    connection: &Connection,
+    statement: &Statement,
+    budget: &mut ResultBudget,
+) -> Result<Outcome, SqlError> {
     let failed = |error: rusqlite::Error| error::running(&error);
     let mut prepared = connection.prepare_cached(&statement.sql).map_err(failed)?;
     check_count(prepared.parameter_count(), statement.params.len())?;
@@ -103,11 +118,11 @@ fn one(connection: &Connection, statement: &Statement, cap: Option<usize>) -> Re
     let (mut rows, mut columns) = (Vec::new(), None);
     let mut cursor = prepared.raw_query();
     while let Some(row) = cursor.next().map_err(failed)? {
-        match cap {
-            Some(cap) if rows.len() >= cap => return Err(SqlError::TooManyRows(cap)),
+        if budget.admit(rows.len(), read::size(row))? {
             // Known for sure when it runs: one prepared before its table changed is prepared anew then.
-            Some(_) => rows.push(read::row(row, columns.get_or_insert_with(|| read::columns(row.as_ref())))?),
-            None => {}
+            let row = read::row(row, columns.get_or_insert_with(|| read::columns(row.as_ref())))?;
+            budget.charge(&row)?;
+            rows.push(row);
         }
     }
     drop(cursor);

@@ -46,6 +46,9 @@ impl SqliteTarget {
         if memory {
             return Ok(Self { file: None, access: Access::Create });
         }
+        if is_uri(&place) {
+            return Err("connection_string: a file: URI is not taken, use sqlite:path".to_owned());
+        }
         if place.is_empty() {
             return Err("connection_string: names no file, use sqlite:path or sqlite::memory:".to_owned());
         }
@@ -55,6 +58,11 @@ impl SqliteTarget {
     pub(crate) fn in_memory(&self) -> bool {
         self.file.is_none()
     }
+}
+
+/// Tells whether SQLite would read a path as a URI, with parameters of its own.
+pub(super) fn is_uri(place: &str) -> bool {
+    place.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("file:"))
 }
 
 #[cfg(test)]
@@ -80,7 +88,14 @@ mod tests {
         for text in ["sqlite::memory:", "sqlite://:memory:", "sqlite:any?mode=memory&cache=shared"] {
             assert_eq!(file(text), None, "{text}");
         }
-        for wrong in ["sqlite:", "sqlite://", "sqlite:a?mode=x", "sqlite:a?vfs=unix"] {
+        for wrong in [
+            "sqlite:",
+            "sqlite://",
+            "sqlite:a?mode=x",
+            "sqlite:a?vfs=unix",
+            "sqlite:file:a",
+            "sqlite://file:/a%3Fmode=rw",
+        ] {
             assert!(SqliteTarget::parse(wrong).is_err(), "{wrong}");
         }
     }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use svc_engine::ErrorCode;
 
+use super::super::write;
 use super::{Base, Kind, change, open_shop, query, run, shop};
 use crate::kit::{self, World};
 
@@ -29,6 +30,47 @@ fn rows_are_changed_removed_and_told() {
             assert_eq!(names(world).await, [json!("Ann"), json!("O'x; --")]);
             let none = json!({"op": "delete", "target": "clients", "filter": {"in": [{"field": "id"}, []]}});
             assert_eq!(change(world, none).await["rows_affected"], 0);
+        }
+    });
+}
+
+#[test]
+fn objects_and_arrays_are_stored_as_json() {
+    kit::run(async |world| {
+        for mut base in Base::all() {
+            base.connect(world, json!({})).await;
+            let json_type = if base.kind == Kind::Postgres { "JSONB" } else { "JSON" };
+            let table = format!(
+                "CREATE TABLE t (id INT PRIMARY KEY, doc {json_type}, list {json_type}, text VARCHAR(80))"
+            );
+            write(world, &table, json!([])).await.unwrap();
+            let (doc, list) = (json!({"a": [1, {"b": null}], "c": "x'\"y"}), json!([1, "two", [3], {}]));
+            let insert = json!({"op": "insert", "target": "t", "values": [
+                {"id": 1, "doc": doc, "list": {"var": "payload.list"}, "text": {"var": "payload.doc"}},
+            ]});
+            let input = json!({"write": insert, "schema": {"unmapped": "identity"}});
+            let payload = json!({"list": list, "doc": doc});
+            run(world, "data_write", input, payload.clone()).await.unwrap();
+            let update = json!({"op": "update", "target": "t", "set": {"list": doc, "doc": {"var": "payload.list"}},
+                "filter": {"==": [{"field": "id"}, 1]}});
+            let rows = query(world, json!({"source": "t"})).await;
+            // MariaDB keeps JSON as text.
+            let read = |value: &Value| match value {
+                Value::String(text) => serde_json::from_str(text).unwrap(),
+                other => other.clone(),
+            };
+            assert_eq!(
+                [read(&rows[0]["doc"]), read(&rows[0]["list"])],
+                [doc.clone(), list.clone()],
+                "{:?}",
+                base.kind
+            );
+            assert!(rows[0]["text"].is_string(), "{:?}: {rows}", base.kind);
+            assert_eq!(read(&rows[0]["text"]), doc, "{:?}", base.kind);
+            let input = json!({"write": update, "schema": {"unmapped": "identity"}});
+            run(world, "data_write", input, payload).await.unwrap();
+            let rows = query(world, json!({"source": "t"})).await;
+            assert_eq!([read(&rows[0]["doc"]), read(&rows[0]["list"])], [list, doc], "{:?}", base.kind);
         }
     });
 }

@@ -1,0 +1,59 @@
+//! No connector opens the database of the service itself.
+
+use std::os::unix::fs::symlink;
+
+use serde_json::{Value, json};
+
+use super::{config, read, write};
+use crate::kit::run;
+
+#[test]
+fn the_database_of_the_service_is_refused_by_every_name_of_it() {
+    run(async |world| {
+        let own = world.own_database();
+        let beside = own.with_file_name("beside");
+        std::fs::create_dir(&beside).unwrap();
+        symlink(&own, beside.join("link.db")).unwrap();
+        std::fs::hard_link(&own, beside.join("hard.db")).unwrap();
+        let (own, beside) = (own.display().to_string(), beside.display().to_string());
+        for place in [
+            own.clone(),
+            format!("//{own}"),
+            format!("{own}?mode=ro"),
+            own.replace("svc.db", "svc%2Edb"),
+            own.replace("svc.db", "./beside/../svc.db"),
+            format!("{beside}/link.db"),
+            format!("{beside}/hard.db?mode=rw"),
+            format!("{own}-wal"),
+            format!("{own}-shm"),
+            format!("{own}-journal"),
+        ] {
+            world.put("c", "db", true, config(&format!("sqlite:{place}"), json!({}))).await;
+            for (function, query) in
+                [("db_read", "SELECT * FROM connectors"), ("db_write", "DELETE FROM audit_logs")]
+            {
+                let input = json!({"connector": "c", "query": query});
+                let error = world.failed(function, input, Value::Null).await;
+                assert_eq!(
+                    (error.code.name(), error.retryable()),
+                    ("FUNCTION_ERROR", false),
+                    "{place}: {error:?}"
+                );
+                assert!(error.message.contains("the service itself"), "{place}: {}", error.message);
+            }
+            assert!(!world.probe("c").await.reachable, "{place}");
+        }
+        // A URI would be read by SQLite, with parameters of its own.
+        for place in [format!("file:{own}"), format!("file:{own}%3Fimmutable=1"), format!("FILE://{own}")] {
+            world.put("c", "db", true, config(&format!("sqlite:{place}"), json!({}))).await;
+            let error = read(world, "SELECT 1", json!([])).await.unwrap_err();
+            assert!(format!("{error:?}").contains("file: URI"), "{place}: {error:?}");
+        }
+        // Another file is opened, and does not attach this one.
+        world.put("c", "db", true, config(&format!("sqlite:{beside}/app.db"), json!({}))).await;
+        for query in [format!("ATTACH '{own}' AS x"), format!("ATTACH 'file:{own}?mode=rw' AS x")] {
+            assert!(write(world, &query, json!([])).await.is_err(), "{query}");
+        }
+        assert_eq!(read(world, "SELECT 1 AS a", json!([])).await.unwrap(), json!([{"a": 1}]));
+    });
+}
