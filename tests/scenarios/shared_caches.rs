@@ -121,7 +121,7 @@ fn an_answer_of_one_process_is_reused_by_the_other_and_by_no_other_version_of_th
 fn while_the_server_is_away_keys_pass_or_are_refused_as_the_channel_says_and_answers_are_not_found() {
     let Some(store) = Redis::own() else { return };
     for (word, status) in [("allow", 200), ("deny", 503)] {
-        let server = start();
+        let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
         let mut client = server.client();
         connect(&mut client, redis(&store));
         let mut config = deduplicating(json!({"on_backend_error": word}));
@@ -137,6 +137,8 @@ fn while_the_server_is_away_keys_pass_or_are_refused_as_the_channel_says_and_ans
             assert_eq!(answer.status, status, "{}", answer.text());
             assert_eq!(answer.header("retry-after"), (status == 503).then_some("5"));
         }
+        let page = client.get("/metrics").unwrap().text();
+        assert!(page.contains("svc_errors_total{reason=\"dedup_backend\"} 2"), "{page}");
         let fresh = unkeyed(&mut client);
         assert!(fresh.status == 200 && fresh.text() != kept);
         store.restart().unwrap();

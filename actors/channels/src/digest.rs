@@ -29,6 +29,11 @@ impl Hash {
         self.0.update(text.as_bytes());
     }
 
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.tagged(b'b', bytes.len());
+        self.0.update(bytes);
+    }
+
     /// Takes in a JSON value: the order of keys does not matter, nor do blanks, which parsing has removed. Numbers
     /// differ when they are written differently after parsing: `1` and `1.0` are two values, because a workflow can
     /// tell them apart; `1e2` and `100.0` are one.
@@ -52,8 +57,12 @@ impl Hash {
 
     /// Takes in the members of an object, in the order of their keys.
     pub(crate) fn members(&mut self, members: &Map<String, Value>) {
+        self.entries(members.iter().collect());
+    }
+
+    /// Takes in some members of an object as if they were all of it.
+    pub(crate) fn entries(&mut self, mut members: Vec<(&String, &Value)>) {
         self.tagged(b'{', members.len());
-        let mut members: Vec<_> = members.iter().collect();
         members.sort_unstable_by_key(|(key, _)| *key);
         for (key, value) in members {
             self.text(key);

@@ -7,7 +7,7 @@ use subtle::{Choice, ConstantTimeEq};
 use svc_model::config::auth::{ApiKeyAuth, is_header_value};
 use svc_secrets::Resolver;
 
-use crate::authenticator::Presented;
+use crate::authenticator::{Fingerprint, Presented};
 use crate::material::{self, MaterialError};
 use crate::reason::Reason;
 use crate::scheme::credential;
@@ -35,12 +35,13 @@ impl ApiKeys {
         Ok(Self { header: config.header.to_ascii_lowercase(), scheme: config.scheme.clone(), digests })
     }
 
-    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<(), Reason> {
+    /// Returns the key that was accepted.
+    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<Fingerprint, Reason> {
         // A value that is not ASCII is no header text (RFC 9110, section 5.5) and counts as absent.
         let value = request.header(&self.header).filter(|value| !value.is_empty() && value.is_ascii());
         let value = value.ok_or(Reason::Missing)?;
         let key = credential(value, self.scheme.as_deref()).ok_or(Reason::Malformed)?;
-        if self.accepts(digest(key)) { Ok(()) } else { Err(Reason::UnknownKey) }
+        if self.accepts(digest(key)) { Ok(Fingerprint::of(key)) } else { Err(Reason::UnknownKey) }
     }
 
     /// Compares with every key, whether one was found already or not.

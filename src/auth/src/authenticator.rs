@@ -1,6 +1,9 @@
 //! The `auth` block made ready.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use svc_model::config::AuthConfig;
 use svc_secrets::Resolver;
 
@@ -29,11 +32,40 @@ impl<'r> Presented<'r> {
     }
 }
 
+/// Tells the keys and shared secrets of a channel apart: a SHA-256 of one. Its `Debug` shows nothing of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint([u8; 32]);
+
+impl Fingerprint {
+    pub(crate) fn of(secret: &[u8]) -> Self {
+        Self(Sha256::digest(secret).into())
+    }
+
+    /// Returns the bytes of the digest.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprint")
+    }
+}
+
 /// Who called.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
     /// The verified claims of a token; `None` where no token was asked for or none was needed.
     pub claims: Option<Map<String, Value>>,
+    /// The key or shared secret that was accepted; `None` for a token.
+    pub credential: Option<Fingerprint>,
+}
+
+impl Identity {
+    fn of_credential(credential: Fingerprint) -> Self {
+        Self { claims: None, credential: Some(credential) }
+    }
 }
 
 /// The `auth` block of a channel, ready to verify. Shared by all threads. Its `Debug` shows no secret.
@@ -76,8 +108,8 @@ impl Authenticator {
     /// Why the caller is refused; for metrics and traces.
     pub async fn authenticate(&self, request: Presented<'_>) -> Result<Identity, Reason> {
         match &self.mode {
-            Mode::ApiKey(keys) => keys.verify(request).map(|()| Identity::default()),
-            Mode::Hmac(signatures) => signatures.verify(request).map(|()| Identity::default()),
+            Mode::ApiKey(keys) => keys.verify(request).map(Identity::of_credential),
+            Mode::Hmac(signatures) => signatures.verify(request).map(Identity::of_credential),
             Mode::Jwt(verifier) => verifier.verify(request).await,
         }
     }

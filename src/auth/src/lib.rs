@@ -19,6 +19,6 @@ mod material;
 mod reason;
 mod scheme;
 
-pub use authenticator::{Authenticator, Identity, Presented};
+pub use authenticator::{Authenticator, Fingerprint, Identity, Presented};
 pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};
 pub use reason::Reason;

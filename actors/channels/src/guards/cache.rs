@@ -1,13 +1,14 @@
 //! Answers kept for equal requests.
 //!
-//! A key is a digest of channel, method, route parameters, query and payload; headers, and with them the caller, take
-//! no part in it. What is kept is bounded by entries and by bytes.
+//! A key is a digest of channel, method, route parameters, query, payload, the metadata that the body brought and, where
+//! the channel says so, the principal of the caller; headers take no part in it. What is kept is bounded by entries and
+//! by bytes.
 
 use std::fmt;
 use std::time::Duration;
 
 use moka::sync::Cache;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
 
@@ -20,6 +21,23 @@ const MAX_BYTES: u64 = 64 << 20;
 const OVERHEAD: usize = 256;
 /// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
+/// Facts of a request that tell its answer from others.
+const FACTS: [&str; 3] = ["http_method", "params", "query"];
+/// Metadata that the service stamps over whatever the body brought: headers, and what is made of them, take no part in a
+/// key but by the principal.
+const STAMPED: [&str; 5] = ["auth", "channel", "cookies", "headers", "vars"];
+
+/// The part of the caller in a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeyPrincipal {
+    /// All callers share answers.
+    Everyone,
+    /// The digest of one principal.
+    Known(Digest),
+    /// The caller has no name, so its answers are not kept.
+    Unknown,
+}
 
 /// Identifies the requests that share an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,12 +71,25 @@ impl KeyMaker {
         Self { channel: channel.to_owned(), fields }
     }
 
-    /// The key of a request with this method, these parameters and this query; `None` when the payload has none of the declared fields, and then nothing is looked up or
-    /// kept.
-    pub(crate) fn key(&self, facts: [Option<&Value>; 3], payload: &Value) -> Option<CacheKey> {
+    /// Returns the key of a request; `None` when the payload has none of the declared fields or the caller is not known,
+    /// and then nothing is looked up or kept. The facts of the request are read where the workflow reads them: an
+    /// envelope may bring parameters that the route does not have.
+    pub(crate) fn key(
+        &self,
+        principal: KeyPrincipal,
+        metadata: &Map<String, Value>,
+        payload: &Value,
+    ) -> Option<CacheKey> {
         let mut hash = Hash::default();
         hash.text(&self.channel);
-        facts.into_iter().for_each(|fact| hash.optional(fact));
+        match principal {
+            KeyPrincipal::Everyone => {}
+            KeyPrincipal::Known(principal) => hash.bytes(&principal),
+            KeyPrincipal::Unknown => return None,
+        }
+        FACTS.iter().for_each(|fact| hash.optional(metadata.get(*fact)));
+        let is_brought = |name: &str| !FACTS.contains(&name) && !STAMPED.contains(&name);
+        hash.entries(metadata.iter().filter(|(name, _)| is_brought(name)).collect());
         match &self.fields {
             None => hash.json(payload),
             Some(fields) => {

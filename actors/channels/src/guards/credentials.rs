@@ -1,17 +1,22 @@
 //! Who is calling, and whether that one may.
 
 use serde_json::{Map, Value};
-use svc_auth::{Authenticator, Presented, Reason};
+use svc_auth::{Authenticator, Identity, Presented, Reason};
 use svc_engine::Expression;
 use svc_model::config::AuthConfig;
 use svc_model::config::auth::TokenSource;
 use svc_model::{Code, ServiceError, Timestamp};
 use svc_secrets::Resolver;
 
+use super::cache::KeyPrincipal;
 use super::expression;
+use crate::digest::Hash;
 use crate::metrics::Credential;
 use crate::request::DataRequest;
 use crate::toolbox::Toolbox;
+
+/// Claims that are new with every token of the same caller.
+const PER_TOKEN: [&str; 4] = ["exp", "iat", "nbf", "jti"];
 
 /// What every refused credential is told.
 const REFUSED: &str = "Channel authentication failed";
@@ -50,14 +55,14 @@ impl Credentials {
         Ok(Self { authenticator, kind, header, authorization })
     }
 
-    /// Verifies the credential of a request, then what its claims must satisfy. Returns all claims of a token; `None`
-    /// where there is no token to have some.
+    /// Verifies the credential of a request, then what its claims must satisfy. Returns who called, with all claims of a
+    /// token.
     pub(super) async fn verify(
         &self,
         channel: &str,
         request: &DataRequest,
         tools: &Toolbox,
-    ) -> Result<Option<Value>, ServiceError> {
+    ) -> Result<Identity, ServiceError> {
         let now = Timestamp::now().naive().and_utc().timestamp();
         let presented = Presented { headers: &request.headers, body: &request.raw, now };
         let identity = self.authenticator.authenticate(presented).await.map_err(|reason| {
@@ -66,15 +71,38 @@ impl Credentials {
                 "channel" => channel, "mode" => self.kind.name(), "reason" => reason.name());
             self.refusal(reason)
         })?;
-        let claims = identity.claims.map(Value::Object);
-        match (&self.authorization, &claims) {
-            (Some(logic), Some(claims)) if !expression::holds(logic, &[("claims", claims)], tools) => {
+        if let (Some(logic), Some(claims)) = (&self.authorization, &identity.claims) {
+            let claims = Value::Object(claims.clone());
+            if !expression::holds(logic, &[("claims", &claims)], tools) {
+                tools.metrics.claims_refused();
                 slog::debug!(tools.log, "claims refused"; "channel" => channel);
                 let refusal = ServiceError::forbidden("insufficient_scope: the token does not allow this");
-                Err(refusal.with_challenge(r#"Bearer error="insufficient_scope""#))
+                return Err(refusal.with_challenge(r#"Bearer error="insufficient_scope""#));
             }
-            _ => Ok(claims),
         }
+        Ok(identity)
+    }
+
+    /// Returns what tells the caller's answers from those of other callers: the key or secret it used, or the issuer and
+    /// subject of its token with what the workflow sees of the other claims.
+    pub(super) fn principal(&self, identity: &Identity) -> KeyPrincipal {
+        let mut hash = Hash::default();
+        match identity {
+            Identity { claims: Some(claims), .. } if !claims.contains_key("sub") => {
+                return KeyPrincipal::Unknown;
+            }
+            Identity { claims: Some(claims), .. } => {
+                hash.optional(claims.get("iss"));
+                hash.optional(claims.get("sub"));
+                let mut seen = self.authenticator.exposed(claims);
+                seen.retain(|name, _| !PER_TOKEN.contains(&name.as_str()));
+                hash.members(&seen);
+            }
+            Identity { credential: Some(credential), .. } => hash.bytes(credential.as_bytes()),
+            // A channel may let callers in without a token: they are one principal, nobody.
+            Identity { .. } => {}
+        }
+        KeyPrincipal::Known(hash.finish())
     }
 
     /// The header whose value is a secret of the caller.
@@ -83,11 +111,8 @@ impl Credentials {
     }
 
     /// The claims that may reach the metadata.
-    pub(super) fn exposed(&self, claims: Value) -> Map<String, Value> {
-        match claims {
-            Value::Object(claims) => self.authenticator.exposed(&claims),
-            _ => Map::new(),
-        }
+    pub(super) fn exposed(&self, claims: &Map<String, Value>) -> Map<String, Value> {
+        self.authenticator.exposed(claims)
     }
 
     /// The same bytes for every cause, but that a token has expired: its holder is to fetch a new one.

@@ -102,6 +102,7 @@ impl Deduplication {
 
     /// What becomes of a message whose key could not be checked.
     fn unknown(&self, channel: &str, why: &CacheError, tools: &Toolbox) -> Result<(), ServiceError> {
+        tools.metrics.error("dedup_backend");
         slog::warn!(tools.log, "an idempotency key could not be checked"; "channel" => channel, "reason" => %why);
         match self.on_backend_error {
             BackendError::Allow => Ok(()),

@@ -19,7 +19,7 @@ mod shared;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use svc_model::config::{AuthConfig, ChannelConfig};
+use svc_model::config::ChannelConfig;
 use svc_model::{Channel, ServiceError, rollout};
 use svc_secrets::Resolver;
 
@@ -154,10 +154,12 @@ impl Guards {
     }
 }
 
-/// The setting that lets a workflow answer one caller other than the next, which no cache knows.
+/// Returns the setting that lets a workflow answer one caller other than the next, which no cache knows. A channel that
+/// says who shares its answers has none.
 fn personal(config: &ChannelConfig) -> Option<&'static str> {
+    let undecided = config.cache.as_ref().is_some_and(|cache| cache.per_principal.is_none());
     match config.auth {
-        Some(AuthConfig::Jwt(_)) => Some("auth.mode"),
+        Some(_) if undecided => Some("auth"),
         _ if !config.request.cookies_to_metadata.is_empty() => Some("request.cookies_to_metadata"),
         _ => None,
     }
@@ -216,17 +218,19 @@ impl Definition {
         if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
             limit.check(&self.name, Caller::of(&request), None, tools)?;
         }
-        let mut claims = None;
+        let (mut claims, mut principal) = (None, None);
         if let Some(credentials) = Guard::Credentials.of(&guards.credentials, ingress) {
             let verified = credentials.verify(&self.name, &request, tools).await?;
             if let Some(quota) = Guard::Quota.of(&guards.quota, ingress) {
-                let auth = verified.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
+                let auth =
+                    verified.claims.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
                 quota.check(&self.name, Caller::of(&request), Some(&auth), tools)?;
             }
-            claims = verified.map(|claims| credentials.exposed(claims));
+            principal = guards.reuse.is_some().then(|| credentials.principal(&verified));
+            claims = verified.claims.map(|claims| credentials.exposed(&claims));
         }
         if let Some(origins) = Guard::Origin.of(&guards.origins, ingress) {
-            origins.check(&request)?;
+            origins.check(&request).inspect_err(|_| tools.metrics.origin_refused())?;
         }
         // Read before the facts of the request move into the message.
         let bucket = self.bucket(&request);
@@ -247,7 +251,7 @@ impl Definition {
         let reuse = Guard::Cache
             .of(&guards.reuse, ingress)
             .filter(|_| request.delivery == Delivery::Sync)
-            .and_then(|reuse| Some((reuse, reuse.key(&metadata, &payload)?)));
+            .and_then(|reuse| Some((reuse, reuse.key(principal, &metadata, &payload)?)));
         if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
             metadata = validation.check(&payload, metadata, tools)?;
         }

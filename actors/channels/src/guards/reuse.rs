@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use svc_model::config;
 
-use super::cache::{CacheKey, KeyMaker, ResponseCache};
+use super::cache::{CacheKey, KeyMaker, KeyPrincipal, ResponseCache};
 use super::shared::Shared;
 use crate::answer::Answer;
 use crate::digest::{self, Digest};
@@ -25,7 +25,7 @@ pub(crate) struct Basis {
 /// Answers a request as an equal one was answered a short time ago.
 pub(crate) struct Reuse {
     keys: KeyMaker,
-    ttl_secs: u64,
+    block: config::Cache,
     capacity: u64,
     shared: Shared,
     /// What keys in a shared cache begin with.
@@ -54,12 +54,13 @@ impl Reuse {
     ) -> Self {
         if let Some(setting) = personal {
             slog::warn!(tools.log, "cached answers are shared by callers the workflow can tell apart";
-                "channel" => channel, "setting" => setting);
+                "channel" => channel, "setting" => setting,
+                "remedy" => "set cache.per_principal, or leave cookies out of the workflow");
         }
         let previous = previous.filter(|_| basis.unchanged);
         Self {
             keys: KeyMaker::new(channel, block.cache_key_fields.as_deref()),
-            ttl_secs: block.ttl_secs,
+            block: block.clone(),
             capacity: tools.memory_entries,
             shared: Shared::new(channel, block.connector.as_deref(), "answers", tools),
             prefix: format!("cache:{channel}:{}:", digest::hex(basis.definition)),
@@ -67,11 +68,19 @@ impl Reuse {
         }
     }
 
-    /// What tells equal requests; `None` for one whose answer is never kept.
-    /// Its facts are read where the workflow reads them: an envelope may bring parameters that the route does not have.
-    pub(super) fn key(&self, metadata: &Map<String, Value>, payload: &Value) -> Option<CacheKey> {
-        let facts = ["http_method", "params", "query"].map(|fact| metadata.get(fact));
-        self.keys.key(facts, payload)
+    /// Returns what tells equal requests; `None` for one whose answer is never kept. `principal` counts where the channel
+    /// keeps answers per principal.
+    pub(super) fn key(
+        &self,
+        principal: Option<KeyPrincipal>,
+        metadata: &Map<String, Value>,
+        payload: &Value,
+    ) -> Option<CacheKey> {
+        let principal = match (self.block.per_principal, principal) {
+            (Some(true), principal) => principal.unwrap_or(KeyPrincipal::Unknown),
+            _ => KeyPrincipal::Everyone,
+        };
+        self.keys.key(principal, metadata, payload)
     }
 
     /// The answer of an equal request. A cache that does not say has none.
@@ -92,16 +101,19 @@ impl Reuse {
         found
     }
 
-    /// Keeps an answer for the next equal request.
+    /// Keeps an answer for the next equal request, if answers of its status are kept.
     pub(super) async fn keep(&self, channel: &str, key: CacheKey, answer: &Answer, tools: &Toolbox) {
+        if !self.block.keeps_status(answer.status) {
+            return;
+        }
         let kept = match self.shared.cache(channel, tools) {
             Ok(None) => {
-                let ttl = Duration::from_secs(self.ttl_secs);
+                let ttl = Duration::from_secs(self.block.ttl_secs);
                 self.answers.get_or_init(|| ResponseCache::new(ttl, self.capacity)).put(key, answer);
                 Ok(())
             }
             Ok(Some(cache)) => match Kept::text(answer) {
-                Some(text) => cache.write(self.name(&key), text, self.ttl_secs).await,
+                Some(text) => cache.write(self.name(&key), text, self.block.ttl_secs).await,
                 None => Ok(()),
             },
             Err(why) => Err(why),

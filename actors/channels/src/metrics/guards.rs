@@ -70,7 +70,7 @@ impl GuardMetrics {
         registry.register("jwt_rejections", "Refused tokens by reason", self.tokens.clone());
         registry.register(
             "channel_auth_rejections",
-            "Refused API keys and signatures by reason",
+            "Refused API keys and signatures, claims and origins by reason",
             self.credentials.clone(),
         );
     }
@@ -89,6 +89,10 @@ impl GuardMetrics {
             Credential::Token => self.tokens.get_or_create(&TokenLabels { reason }).inc(),
             other => self.credentials.get_or_create(&CredentialLabels { mode: other.name(), reason }).inc(),
         };
+    }
+
+    pub(super) fn forbidden(&self, mode: &'static str, reason: &'static str) {
+        self.credentials.get_or_create(&CredentialLabels { mode, reason }).inc();
     }
 
     pub(super) fn looked_up(&self, channel: &str, found: bool) {

@@ -132,6 +132,16 @@ impl ChannelMetrics {
         self.guards.refused(credential, reason);
     }
 
+    /// Counts a token whose claims do not allow the call: a 403.
+    pub(crate) fn claims_refused(&self) {
+        self.guards.forbidden(Credential::Token.name(), "insufficient_scope");
+    }
+
+    /// Counts a request of a page that may not call: a 403.
+    pub(crate) fn origin_refused(&self) {
+        self.guards.forbidden("origin", "origin_not_allowed");
+    }
+
     /// Counts a look into the response cache.
     pub(crate) fn cache_looked_up(&self, channel: &str, found: bool) {
         self.guards.looked_up(channel, found);

@@ -101,6 +101,9 @@ fn claims_must_satisfy_the_authorization_or_it_is_403() {
             assert!(error.message().starts_with("insufficient_scope:"), "{}", error.message());
             assert_eq!(error.challenge(), Some(r#"Bearer error="insufficient_scope""#));
         }
+        let page = kit.counted();
+        let counted = r#"svc_channel_auth_rejections_total{mode="jwt",reason="insufficient_scope"} 3"#;
+        assert!(page.contains(counted), "{page}");
     });
 }
 

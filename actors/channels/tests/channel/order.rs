@@ -97,6 +97,9 @@ fn of_two_guards_that_would_refuse_the_earlier_one_does() {
         }
         let (answered, message) = shown(orders.submit(failing(&[], id + 1)).await);
         assert!(answered == AT_CAPACITY.0 && message.contains(AT_CAPACITY.1), "{message}");
+        let page = kit.counted();
+        let counted = r#"svc_channel_auth_rejections_total{mode="origin",reason="origin_not_allowed"}"#;
+        assert!(page.contains(counted), "{page}");
         kit.hold.release();
         assert_eq!(shown(running.await.unwrap()).0, 200);
         let again = failing(&[], id + 1);

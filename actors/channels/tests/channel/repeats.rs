@@ -9,7 +9,7 @@ use slog::{Drain, Logger, Never, OwnedKVList, Record, o};
 use svc_channels::{Answer, ChannelActor, DataRequest, Definition, Settings};
 use svc_model::{Code, ServiceError};
 
-use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task, token_auth};
+use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task, token, token_auth};
 
 async fn keyed(orders: &Orders, key: &str) -> Result<Answer, ServiceError> {
     orders.submit(http(json!({}), &[("idempotency-key", key)])).await
@@ -183,6 +183,80 @@ fn answers_of_a_changed_channel_or_workflow_are_forgotten() {
     });
 }
 
+#[test]
+fn answers_per_principal_go_to_their_own_principal_alone() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let mut config = json!({"auth": {"mode": "api_key", "header": "x-api-key", "keys": ["one", "two"]}});
+        config["cache"] = json!({"enabled": true, "per_principal": true});
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        let ask = async |key: &str| orders.submit(http(json!({}), &[("x-api-key", key)])).await.unwrap();
+        let first = ask("one").await;
+        assert_ne!(ask("two").await, first, "another tenant has an answer of its own");
+        assert_eq!(ask("one").await, first);
+    });
+}
+
+#[test]
+fn tokens_of_one_subject_share_answers_and_tokens_without_one_share_none() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let config = json!({"auth": token_auth(), "cache": {"enabled": true, "per_principal": true}});
+        let orders = kit.serve(&tree, config, &nothing()).await;
+        let ask = async |claims: Value| {
+            let token = token(claims);
+            orders.submit(http(json!({}), &[("authorization", &token)])).await.unwrap()
+        };
+        let first = ask(json!({"role": "buyer", "sub": "u-1", "jti": "1"})).await;
+        assert_eq!(ask(json!({"role": "buyer", "sub": "u-1", "jti": "2"})).await, first);
+        assert_ne!(ask(json!({"role": "buyer", "sub": "u-2", "jti": "1"})).await, first);
+        assert_ne!(ask(json!({"role": "buyer", "sub": "u-1", "tenant": "t"})).await, first);
+        let nameless = ask(json!({"role": "buyer"})).await;
+        assert_ne!(ask(json!({"role": "buyer"})).await, nameless);
+    });
+}
+
+#[test]
+fn metadata_of_the_body_tells_answers_apart() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let orders = kit.serve(&tree, keeping(), &nothing()).await;
+        let ask = async |tenant: &str| {
+            let envelope = json!({"data": {}, "metadata": {"tenant": tenant}});
+            orders.submit(http(envelope, &[("x-tenant-id", tenant)])).await.unwrap()
+        };
+        let first = ask("one").await;
+        assert_eq!(ask("one").await, first);
+        assert_ne!(ask("two").await, first);
+    });
+}
+
+#[test]
+fn shaped_refusals_are_kept_only_where_their_status_is_listed() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let shape = json!([
+            copy("payload.status", "data._svc.response.status"),
+            copy("metadata.processed_at", "data._svc.response.body.at"),
+        ]);
+        let serve = async |statuses: Option<Value>| {
+            let mut config = keeping();
+            config["response"] = json!({"mode": "shaped"});
+            if let Some(statuses) = statuses {
+                config["cache"]["statuses"] = statuses;
+            }
+            kit.definition(&row(config), kit.flow(&shape), None).unwrap()
+        };
+        let orders = Orders::start(&tree, serve(None).await).await;
+        let ask = async |status: u16| orders.post(json!({"status": status})).await.unwrap();
+        assert_eq!(ask(404).await.status, 404);
+        let is_kept = async |status: u16| ask(status).await == ask(status).await;
+        assert_eq!((is_kept(200).await, is_kept(404).await, is_kept(503).await), (true, false, false));
+        replace(&tree, &orders, serve(Some(json!([404]))).await).await;
+        assert_eq!((is_kept(200).await, is_kept(404).await), (false, true));
+    });
+}
+
 /// Keeps the texts of log lines.
 struct Texts(Arc<Mutex<Vec<String>>>);
 
@@ -212,8 +286,13 @@ fn the_log_warns_of_a_cache_in_front_of_a_workflow_that_can_tell_callers_apart()
         config
     };
     assert_eq!(warnings(keeping()), 0);
-    assert_eq!(warnings(with("auth", json!({"mode": "api_key", "keys": ["k"]}))), 0);
+    assert_eq!(warnings(with("auth", json!({"mode": "api_key", "keys": ["k"]}))), 1);
     assert_eq!(warnings(with("auth", token_auth())), 1);
+    for decided in [true, false] {
+        let mut config = with("auth", token_auth());
+        config["cache"]["per_principal"] = json!(decided);
+        assert_eq!(warnings(config), 0);
+    }
     assert_eq!(warnings(with("request", json!({"cookies_to_metadata": ["sid"]}))), 1);
     let unkept = json!({"auth": token_auth(), "cache": {"enabled": false}});
     assert_eq!(warnings(unkept), 0);

@@ -5,7 +5,7 @@ use std::fmt;
 use ::hmac::{Hmac, KeyInit, Mac};
 use sha1::Sha1;
 use sha2::{Sha256, Sha512};
-use subtle::{Choice, ConstantTimeEq};
+use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use svc_model::config::auth::HmacAlgorithm;
 use svc_secrets::Secret;
 
@@ -31,12 +31,12 @@ impl Macs {
         })
     }
 
-    /// Whether the message's code under one of the secrets is one of those presented.
-    pub(super) fn match_any(&self, message: &[&[u8]], presented: &[Vec<u8>]) -> bool {
+    /// Returns the position of a secret under which the message's code is one of those presented.
+    pub(super) fn find_match(&self, message: &[&[u8]], presented: &[Vec<u8>]) -> Option<usize> {
         match self {
-            Self::Sha1(keyed) => match_any(keyed, message, presented),
-            Self::Sha256(keyed) => match_any(keyed, message, presented),
-            Self::Sha512(keyed) => match_any(keyed, message, presented),
+            Self::Sha1(keyed) => find_match(keyed, message, presented),
+            Self::Sha256(keyed) => find_match(keyed, message, presented),
+            Self::Sha512(keyed) => find_match(keyed, message, presented),
         }
     }
 
@@ -65,15 +65,17 @@ fn keyed<M: KeyInit>(secrets: &[(String, Secret)]) -> Result<Vec<M>, MaterialErr
 
 /// One code for each secret, however many signatures are presented, and every pair compared: many signatures in a header
 /// cost comparisons, not hashes.
-fn match_any<M: Mac + Clone>(keyed: &[M], message: &[&[u8]], presented: &[Vec<u8>]) -> bool {
-    let mut found = Choice::from(0);
-    for mac in keyed {
+fn find_match<M: Mac + Clone>(keyed: &[M], message: &[&[u8]], presented: &[Vec<u8>]) -> Option<usize> {
+    let (mut found, mut position) = (Choice::from(0), 0_u64);
+    for (index, mac) in (0_u64..).zip(keyed) {
         let mut mac = mac.clone();
         message.iter().for_each(|piece| mac.update(piece));
         let code = mac.finalize().into_bytes();
         for signature in presented {
-            found |= code.as_slice().ct_eq(signature);
+            let matches = code.as_slice().ct_eq(signature);
+            position.conditional_assign(&index, matches);
+            found |= matches;
         }
     }
-    found.into()
+    bool::from(found).then(|| usize::try_from(position).ok()).flatten()
 }

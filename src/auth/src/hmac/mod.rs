@@ -13,7 +13,7 @@ use svc_model::config::auth::{HmacAuth, ReplayWindow, SignatureEncoding, Signatu
 use svc_model::config::{HeaderField, Part, SigningTemplate};
 use svc_secrets::Resolver;
 
-use crate::authenticator::Presented;
+use crate::authenticator::{Fingerprint, Presented};
 use crate::material::{self, MaterialError};
 use crate::reason::Reason;
 use macs::Macs;
@@ -28,6 +28,8 @@ pub(crate) struct Signatures {
     window: Option<ReplayWindow>,
     message: Vec<Part>,
     macs: Macs,
+    /// Of the secrets, in the order of the codes.
+    secrets: Vec<Fingerprint>,
 }
 
 impl Signatures {
@@ -50,10 +52,12 @@ impl Signatures {
             }),
             message: parts(&config.message),
             macs: Macs::build(config.algorithm, &secrets)?,
+            secrets: secrets.iter().map(|(_, secret)| Fingerprint::of(secret.expose().as_bytes())).collect(),
         })
     }
 
-    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<(), Reason> {
+    /// Returns the secret that the request was signed with.
+    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<Fingerprint, Reason> {
         let value = request.header(&self.header).ok_or(Reason::Missing)?;
         let texts = signature::extract(&self.form, value).ok_or(Reason::Malformed)?;
         if let Some(window) = &self.window {
@@ -69,7 +73,8 @@ impl Signatures {
         if presented.is_empty() {
             return Err(Reason::Malformed);
         }
-        if self.macs.match_any(&message, &presented) { Ok(()) } else { Err(Reason::BadSignature) }
+        let matched = self.macs.find_match(&message, &presented).and_then(|index| self.secrets.get(index));
+        matched.copied().ok_or(Reason::BadSignature)
     }
 
     /// The signed text, in pieces; `None` when a header of it is not there.

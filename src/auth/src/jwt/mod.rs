@@ -66,7 +66,10 @@ impl JwtVerifier {
     /// Why the caller is refused.
     pub async fn verify(&self, request: Presented<'_>) -> Result<Identity, Reason> {
         match self.source.token(request)? {
-            Some(token) => Ok(Identity { claims: Some(self.claims(token, request.now).await?) }),
+            Some(token) => {
+                let claims = self.claims(token, request.now).await?;
+                Ok(Identity { claims: Some(claims), ..Identity::default() })
+            }
             None if self.required => Err(Reason::Missing),
             None => Ok(Identity::default()),
         }

@@ -173,6 +173,15 @@ impl<'a> Block<'a> {
         items.iter().enumerate().map(text).collect::<Result<_, _>>().map(Some)
     }
 
+    pub(in crate::config) fn integers(&mut self, name: &'static str) -> Read<Vec<i64>> {
+        let Some(items) = self.array(name)? else { return Ok(None) };
+        let number = |(index, item): (usize, &Value)| {
+            let path = || format!("{}[{index}]", self.field(name));
+            item.as_i64().ok_or_else(|| self.mismatch(path(), "integer", item))
+        };
+        items.iter().enumerate().map(number).collect::<Result<_, _>>().map(Some)
+    }
+
     /// A string, or an array of strings.
     pub(in crate::config) fn one_or_many(&mut self, name: &'static str) -> Read<Vec<String>> {
         match self.get(name) {

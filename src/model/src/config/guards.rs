@@ -75,6 +75,17 @@ pub struct Cache {
     pub cache_key_fields: Option<Vec<String>>,
     /// Connector that holds the entries.
     pub connector: Option<String>,
+    /// Whether the caller's principal is part of the key. A channel with `auth` has to say so when it is written.
+    pub per_principal: Option<bool>,
+    /// Statuses of the answers that are kept; those below 400 when absent.
+    pub statuses: Option<Vec<u16>>,
+}
+
+impl Cache {
+    /// Returns `true` when answers of this status are kept.
+    pub fn keeps_status(&self, status: u16) -> bool {
+        self.statuses.as_ref().map_or(status < 400, |statuses| statuses.contains(&status))
+    }
 }
 
 /// The `deduplication` block.
@@ -197,7 +208,27 @@ pub(super) fn cache(block: &mut Block<'_>) -> Result<Cache, FieldError> {
         ttl_secs: block.positive("ttl_secs")?.unwrap_or(300),
         cache_key_fields: fields,
         connector: block.string("connector")?,
+        per_principal: block.boolean("per_principal")?,
+        statuses: cache_statuses(block)?,
     })
+}
+
+fn cache_statuses(block: &mut Block<'_>) -> Result<Option<Vec<u16>>, FieldError> {
+    let Some(numbers) = block.integers("statuses")? else { return Ok(None) };
+    if numbers.is_empty() {
+        return Err(block.invalid("statuses", "an empty list keeps no answer, set enabled to false instead"));
+    }
+    let mut statuses = Vec::with_capacity(numbers.len());
+    for (index, number) in numbers.into_iter().enumerate() {
+        match u16::try_from(number) {
+            Ok(status @ 200..=599) => statuses.push(status),
+            _ => {
+                let why = "this is no status of an answer, use 200 to 599";
+                return Err(block.invalid(&format!("statuses[{index}]"), why));
+            }
+        }
+    }
+    Ok(Some(statuses))
 }
 
 pub(super) fn deduplication(block: &mut Block<'_>) -> Result<Deduplication, FieldError> {

@@ -53,6 +53,7 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> Validation 
     };
     report.warnings.push(Issue::new("channel.workflow_id", reminder));
     if let Some(config) = body.get("config").and_then(|config| ChannelConfig::parse(config).ok()) {
+        report.warnings.extend(shared_answers(&config));
         report.warnings.extend(checks.suspicions(&config));
     }
     report
@@ -220,6 +221,7 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
         Ok(config) => config,
         Err(problems) => return errors.extend(problems),
     };
+    errors.extend(undecided_sharing(&config));
     for expression in config.expressions() {
         let compiled = if scan::reads_secret(expression.logic) {
             Err("a secret cannot be read here".to_owned())
@@ -234,4 +236,36 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
         }
     }
     errors.extend(checks.config(&config));
+}
+
+/// Refuses a cache that does not say whether the callers it could tell apart share its answers. Checked when a channel is
+/// written; a stored one goes on loading, with a warning in the log.
+fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
+    let cache = config.cache.as_ref().filter(|cache| cache.enabled)?;
+    let path = "channel.config.cache.per_principal";
+    match (&config.auth, cache.per_principal) {
+        (Some(_), None) => Some(FieldError::new(
+            path,
+            FieldCode::Required,
+            "the channel authenticates its callers: true keeps answers for each principal, false shares them",
+        )),
+        (None, Some(true)) => {
+            Some(FieldError::invalid(path, "per_principal needs auth, which names a principal"))
+        }
+        _ => None,
+    }
+}
+
+/// Reports answers that callers share although the workflow can tell the callers apart.
+fn shared_answers(config: &ChannelConfig) -> Vec<Issue> {
+    let Some(cache) = config.cache.as_ref().filter(|cache| cache.enabled) else { return Vec::new() };
+    let shared = (config.auth.is_some() && cache.per_principal == Some(false)).then(|| {
+        let why = "every caller that is let in gets the answers of the others";
+        Issue::new("channel.config.cache.per_principal", why)
+    });
+    let cookies = (!config.request.cookies_to_metadata.is_empty()).then(|| {
+        let why = "cookies take no part in the cache key: callers with other cookies share answers";
+        Issue::new("channel.config.request.cookies_to_metadata", why)
+    });
+    shared.into_iter().chain(cookies).collect()
 }

@@ -7,7 +7,7 @@ use super::*;
 fn key(fields: Option<&[&str]>, payload: &Value) -> Option<CacheKey> {
     let fields: Option<Vec<String>> = fields.map(|names| names.iter().map(|&name| name.to_owned()).collect());
     let keys = KeyMaker::new("orders", fields.as_deref());
-    keys.key([None; 3], payload)
+    keys.key(KeyPrincipal::Everyone, &Map::new(), payload)
 }
 
 fn whole(payload: &Value) -> CacheKey {
@@ -59,27 +59,50 @@ proptest! {
 
 #[test]
 fn every_part_of_the_request_takes_part() {
-    let channel = |name| KeyMaker::new(name, None);
-    let key = |method: &str, params: Value, query: Value, payload: Value| {
-        channel("a").key([Some(&json!(method)), Some(&params), Some(&query)], &payload)
+    use KeyPrincipal::{Everyone, Known};
+    let key = |channel: &str, principal, metadata: Value, payload: Value| {
+        KeyMaker::new(channel, None).key(principal, metadata.as_object().unwrap(), &payload)
     };
-    let (none, id, payload) = (json!({}), json!({"id": "1"}), json!({"a": 1}));
+    let fact = |name: &str, value: Value| {
+        let mut facts = json!({"http_method": "POST", "params": {}, "query": {}});
+        facts[name] = value;
+        facts
+    };
+    let (post, payload, none) = (fact("http_method", json!("POST")), json!({"a": 1}), json!({}));
     let keys = [
-        key("POST", none.clone(), none.clone(), payload.clone()),
-        key("PUT", none.clone(), none.clone(), payload.clone()),
-        key("POST", id.clone(), none.clone(), payload.clone()),
-        key("POST", none.clone(), id.clone(), payload.clone()),
-        key("POST", none.clone(), json!("id"), payload.clone()),
-        key("POST", none.clone(), none.clone(), json!({"a": 2})),
-        key("POST", none.clone(), none.clone(), json!({"a": 1.0})),
-        channel("a").key([None; 3], &payload),
-        channel("b").key([None; 3], &payload),
-        channel("aPOST").key([Some(&json!("")), None, None], &payload),
+        key("a", Everyone, post.clone(), payload.clone()),
+        key("a", Everyone, fact("http_method", json!("PUT")), payload.clone()),
+        key("a", Everyone, fact("params", json!({"id": "1"})), payload.clone()),
+        key("a", Everyone, fact("query", json!({"id": "1"})), payload.clone()),
+        key("a", Everyone, fact("query", json!("id")), payload.clone()),
+        key("a", Everyone, fact("tenant", json!("one")), payload.clone()),
+        key("a", Everyone, fact("tenant", json!("two")), payload.clone()),
+        key("a", Everyone, post.clone(), json!({"a": 2})),
+        key("a", Everyone, post, json!({"a": 1.0})),
+        key("a", Everyone, none.clone(), payload.clone()),
+        key("a", Known([1; 16]), none.clone(), payload.clone()),
+        key("a", Known([2; 16]), none.clone(), payload.clone()),
+        key("b", Everyone, none.clone(), payload.clone()),
+        key("aPOST", Everyone, json!({"http_method": ""}), payload.clone()),
     ];
     let distinct: std::collections::HashSet<_> = keys.iter().map(|key| key.unwrap()).collect();
     assert_eq!(distinct.len(), keys.len());
     let (one, other) = (json!({"x": "1", "y": "2"}), json!({"y": "2", "x": "1"}));
-    assert_eq!(key("GET", one.clone(), one, payload.clone()), key("GET", other.clone(), other, payload));
+    let with = |facts: Value| {
+        key("a", Everyone, json!({"http_method": "GET", "params": facts, "query": facts}), payload.clone())
+    };
+    assert_eq!(with(one), with(other));
+    assert_eq!(key("a", KeyPrincipal::Unknown, none, payload), None);
+}
+
+#[test]
+fn what_the_service_stamps_takes_no_part() {
+    let key = |metadata: Value| {
+        KeyMaker::new("a", None).key(KeyPrincipal::Everyone, metadata.as_object().unwrap(), &json!({}))
+    };
+    let stamped =
+        json!({"headers": {"x": "1"}, "cookies": {"c": "1"}, "auth": {}, "vars": {}, "channel": "a"});
+    assert_eq!(key(stamped), key(json!({})));
 }
 
 #[test]

@@ -183,6 +183,30 @@ fn a_masked_secret_is_restored_on_update_and_refused_without_a_stored_one() {
 }
 
 #[test]
+fn cache_behind_auth_must_say_who_shares_its_answers() {
+    let config = |auth: bool, per_principal: Value| {
+        let mut config = json!({"cache": {"enabled": true, "per_principal": per_principal}});
+        if auth {
+            config["auth"] = json!({"mode": "api_key", "keys": ["env://KEY"]});
+        }
+        rest(json!({"config": config}))
+    };
+    let path = "channel.config.cache.per_principal";
+    assert_eq!(refused(&config(true, Value::Null)), one(path, Required));
+    assert_eq!(refused(&config(false, json!(true))), one(path, Invalid));
+    let warned = |body: &Value| {
+        let report = validate_channel(body, &Marked);
+        assert!(report.valid());
+        report.warnings.iter().any(|warning| warning.field == path)
+    };
+    assert!(warned(&config(true, json!(false))));
+    assert!(!warned(&config(true, json!(true))) && !warned(&config(false, Value::Null)));
+    let mut unkept = config(true, Value::Null);
+    unkept["config"]["cache"]["enabled"] = json!(false);
+    assert!(validate_channel(&unkept, &Marked).valid());
+}
+
+#[test]
 fn validate_reminds_of_the_workflow_an_activation_needs() {
     let report = validate_channel(&rest(json!({})), &Marked);
     assert!(report.valid());
