@@ -32,6 +32,7 @@ mod functions;
 mod hostile;
 mod import;
 mod inside;
+mod memory;
 mod oauth;
 mod operations;
 mod overload;

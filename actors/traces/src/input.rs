@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 
 use crate::job::Job;
 
+/// Bytes counted for a value or key besides its text.
+const NODE_BYTES: usize = 32;
+
 #[derive(Serialize)]
 struct Written<'a> {
     data: &'a Value,
@@ -35,6 +38,25 @@ pub(crate) struct Input {
 pub(crate) fn write(job: &Job, retry: u32) -> Result<String, serde_json::Error> {
     let Job { payload, metadata, bucket, .. } = job;
     serde_json::to_string(&Written { data: payload, metadata, bucket: *bucket, retry })
+}
+
+/// Estimates the bytes that a job takes while it waits: those of its texts, and 32 for every value and key.
+pub(crate) fn held_bytes(job: &Job) -> usize {
+    job.metadata.iter().fold(value_bytes(&job.payload), |sum, (key, value)| {
+        sum.saturating_add(NODE_BYTES + key.len()).saturating_add(value_bytes(value))
+    })
+}
+
+fn value_bytes(value: &Value) -> usize {
+    NODE_BYTES
+        + match value {
+            Value::String(text) => text.len(),
+            Value::Array(items) => items.iter().map(value_bytes).sum(),
+            Value::Object(members) => {
+                members.iter().map(|(key, member)| NODE_BYTES + key.len() + value_bytes(member)).sum()
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        }
 }
 
 /// Reads it back.

@@ -245,7 +245,7 @@ impl Traces {
         let input = input::write(&job, 0).map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
         })?;
-        slot.weigh(input.len()).map_err(|shed| self.refuse(shed))?;
+        slot.weigh(input.len().max(input::held_bytes(&job))).map_err(|shed| self.refuse(shed))?;
         let token = token::make().map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::InternalError).with_internal(error))
         })?;

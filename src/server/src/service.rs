@@ -13,7 +13,7 @@ use serde_json::Value;
 use slog::{Discard, Logger, info, o};
 use svc_auth::KeySets;
 use svc_channels::call::{self, Calls};
-use svc_channels::{Answer, ChannelMetrics, DataRequest, Toolbox};
+use svc_channels::{Answer, ChannelMetrics, DataRequest, Reservation, Toolbox};
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
@@ -294,7 +294,11 @@ impl Service {
             }
             known => known,
         };
-        self.state.registry.submit_to(worker, channel, DataRequest::embedded(payload)).await
+        let mut permit = self.state.in_flight.permit();
+        permit.grow_for_run(0, Some(&payload))?;
+        let reservation = Some(Reservation::new(permit));
+        let message = DataRequest { reservation, ..DataRequest::embedded(payload) };
+        self.state.registry.submit_to(worker, channel, message).await
     }
 
     /// Brings what serves in line with what is stored.

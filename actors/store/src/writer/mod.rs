@@ -152,5 +152,5 @@ pub(crate) fn abandoned() -> StoreError {
 }
 
 fn crowded() -> StoreError {
-    StoreError::Unavailable("too many rows wait to be written; nothing was written".into())
+    StoreError::Unavailable("too many rows or bytes wait to be written; nothing was written".into())
 }

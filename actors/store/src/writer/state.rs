@@ -10,6 +10,9 @@ pub(crate) const MOST_ROWS: usize = 1024;
 pub(crate) const MOST_BYTES: usize = 16 * 1024 * 1024;
 /// Rows that wait, at most.
 const MOST_WAITING: usize = 8192;
+/// Bytes of the rows that wait, at most; a larger row waits alone. A database that stalls is so waited for in bounded
+/// memory: eight batches of what one transaction takes.
+const MOST_WAITING_BYTES: usize = 8 * MOST_BYTES;
 
 /// Natural group commit: whatever arrives while a transaction runs makes up the next one.
 ///
@@ -19,6 +22,8 @@ pub(crate) struct Queue<U, R> {
     units: VecDeque<U>,
     /// With the bytes of each.
     rows: VecDeque<(R, usize)>,
+    /// Bytes of all rows that wait.
+    bytes: usize,
     stage: Stage,
 }
 
@@ -47,19 +52,21 @@ pub(crate) enum Wake {
 
 impl<U, R> Queue<U, R> {
     pub(crate) const fn new() -> Self {
-        Self { units: VecDeque::new(), rows: VecDeque::new(), stage: Stage::Idle }
+        Self { units: VecDeque::new(), rows: VecDeque::new(), bytes: 0, stage: Stage::Idle }
     }
 
     pub(crate) fn push_unit(&mut self, unit: U) {
         self.units.push_back(unit);
     }
 
-    /// Takes a row in, or gives it back when too many wait.
+    /// Takes a row in, or gives it back when too many rows or bytes wait.
     pub(crate) fn push_row(&mut self, row: R, bytes: usize) -> Result<(), R> {
-        if self.rows.len() >= MOST_WAITING {
+        let sum = self.bytes.saturating_add(bytes);
+        if self.rows.len() >= MOST_WAITING || (sum > MOST_WAITING_BYTES && self.bytes > 0) {
             return Err(row);
         }
         self.rows.push_back((row, bytes));
+        self.bytes = sum;
         Ok(())
     }
 
@@ -122,7 +129,9 @@ impl<U, R> Queue<U, R> {
             bytes <= most_bytes
         });
         let rows = fitting.count().max(1).min(self.rows.len());
-        self.rows.drain(..rows).map(|(row, _)| row).collect()
+        let (rows, sizes): (Vec<_>, Vec<_>) = self.rows.drain(..rows).unzip();
+        self.bytes = self.bytes.saturating_sub(sizes.into_iter().fold(0, usize::saturating_add));
+        rows
     }
 
     fn waiting(&self) -> usize {
@@ -183,6 +192,23 @@ mod tests {
             assert_eq!(queue.start(), Some((vec![], expected)));
             queue.finished(false);
         }
+    }
+
+    #[test]
+    fn what_waits_is_bounded_by_bytes_and_a_larger_row_waits_alone() {
+        let mut queue: Queue<(), u8> = Queue::new();
+        queue.push_row(1, MOST_WAITING_BYTES - 1).unwrap();
+        assert_eq!(queue.push_row(2, 2), Err(2));
+        queue.push_row(3, 1).unwrap();
+        assert_eq!(queue.push_row(4, 0), Ok(()), "what has no bytes always has room");
+        assert_eq!(queue.start(), Some((vec![], vec![1])));
+        queue.push_row(5, MOST_WAITING_BYTES - 1).unwrap();
+        queue.finished(false);
+        assert_eq!(queue.take(), (vec![], vec![3, 4, 5]));
+        queue.push_row(6, usize::MAX).unwrap();
+        assert_eq!(queue.push_row(7, 1), Err(7));
+        assert_eq!(queue.start(), Some((vec![], vec![6])));
+        queue.push_row(7, 1).unwrap();
     }
 
     #[test]

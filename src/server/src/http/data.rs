@@ -13,13 +13,11 @@ use serde_json::{Map, Value};
 use svc_channels::{Answer, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{WorkerId, data_path};
+use tokio::time::Instant;
 
-use super::pacing::is_refusal;
+use super::pacing::{RefusalCost, is_refusal};
 use super::{Error, RequestContext, body, query};
 use crate::state::AppState;
-
-/// Bytes counted for a request besides its body: its headers, its facts and the state of its run.
-const REQUEST_BYTES: usize = 4096;
 
 const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
 
@@ -51,21 +49,21 @@ pub(crate) async fn submit(
     state: web::Data<AppState>,
     context: RequestContext,
 ) -> Result<HttpResponse, Error> {
-    let mut body_bytes = 0;
-    let answer = serve(request, payload, &state, context, &mut body_bytes).await;
+    let mut cost = RefusalCost::default();
+    let answer = serve(request, payload, &state, context, &mut cost).await;
     if is_refusal(&answer) && !state.lifecycle.is_draining() {
-        state.pacer.pace(body_bytes).await;
+        state.pacer.pace(cost).await;
     }
     answer
 }
 
-/// Answers a request, or refuses it; `body_bytes` tells what was read of its body.
+/// Answers a request, or refuses it; `cost` tells what was read of its body, and when.
 async fn serve(
     request: HttpRequest,
     payload: web::Payload,
     state: &AppState,
     context: RequestContext,
-    body_bytes: &mut usize,
+    cost: &mut RefusalCost,
 ) -> Result<HttpResponse, Error> {
     if !METHODS.contains(request.method()) {
         let refused = format!("{} is not a method of the data plane", request.method());
@@ -79,7 +77,7 @@ async fn serve(
     let mut payload = payload.into_inner();
     let body = body::read(request.headers(), &mut payload, limit, Some(&mut permit));
     let raw = state.lifecycle.receive(body).await?;
-    *body_bytes = raw.len();
+    *cost = RefusalCost { bytes: raw.len(), read_at: Some(Instant::now()) };
     let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
     let mut resolution = state.registry.snapshot().resolve(path, request.method().as_str())?;
     let parsed = if raw.is_empty() {
@@ -88,7 +86,7 @@ async fn serve(
         body::require_json(request.headers())?;
         Some(body::parse(&raw)?)
     };
-    permit.grow(run_bytes(raw.len(), parsed.as_ref()))?;
+    permit.grow_for_run(raw.len(), parsed.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
     let message = DataRequest {
         ingress: Ingress::Http,
@@ -107,13 +105,6 @@ async fn serve(
     };
     let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
     Ok(respond(state.registry.submit(worker, &resolution, message).await?))
-}
-
-/// Estimates what a message takes beside its raw body until it is answered: the parsed body, which tasks copy, and the
-/// texts of its answer and of its trace, which repeats the body twice.
-fn run_bytes(raw: usize, parsed: Option<&Value>) -> usize {
-    let values = parsed.map_or(0, svc_engine::value_bytes);
-    REQUEST_BYTES + raw.saturating_mul(3).saturating_add(values.saturating_mul(2))
 }
 
 fn respond(answer: Answer) -> HttpResponse {

@@ -14,7 +14,11 @@ use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
+use serde_json::Value;
 use svc_model::ServiceError;
+
+/// Bytes counted for a message besides its body: its headers, its facts and the state of its run.
+const MESSAGE_BYTES: usize = 4096;
 
 /// The process-wide byte semaphore. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -90,6 +94,18 @@ impl BytesPermit {
         }
         self.bytes += bytes;
         Ok(())
+    }
+}
+
+impl BytesPermit {
+    /// Takes what a message is estimated to hold beside its raw body until it is answered: the parsed body, which tasks
+    /// copy, and the texts of its answer and of its trace, which repeats the body twice.
+    ///
+    /// # Errors
+    /// As [`grow`](Self::grow).
+    pub(crate) fn grow_for_run(&mut self, raw: usize, parsed: Option<&Value>) -> Result<(), ServiceError> {
+        let values = parsed.map_or(0, svc_engine::value_bytes);
+        self.grow(MESSAGE_BYTES + raw.saturating_mul(3).saturating_add(values.saturating_mul(2)))
     }
 }
 

@@ -16,8 +16,12 @@ use tokio::time::{Instant, sleep};
 
 use super::Error;
 
-/// What one refusal adds to the schedule: a thousand small ones leave each second, which take a few per cent of a core.
+/// What one refusal adds to the schedule at least: a thousand small ones leave each second, a few per cent of a core.
 const INTERVAL: Duration = Duration::from_millis(1);
+/// What one refusal adds for the time it took: refusals have a twentieth of one core, however slow the machine.
+const SHARE: u32 = 20;
+/// Longest time that counts as taken: a refusal that took longer has waited for something.
+const LONGEST_TAKEN: Duration = Duration::from_millis(10);
 /// Bytes of a refused body that cost as much as a request without one.
 const BYTES_PER_INTERVAL: usize = 8192;
 /// How far the schedule may run ahead without anybody waiting: a burst of a hundred small refusals.
@@ -26,6 +30,24 @@ const BURST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(2);
 /// Refusals held at the same time at most; those beyond leave at once.
 const MOST_HELD: usize = 20_000;
+
+/// What a request has cost by the time it is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RefusalCost {
+    /// Bytes of the body that were read.
+    pub(crate) bytes: usize,
+    /// When they had been read.
+    pub(crate) read_at: Option<Instant>,
+}
+
+impl RefusalCost {
+    /// Returns how far this refusal moves the schedule.
+    fn interval(self) -> Duration {
+        let intervals = u32::try_from(self.bytes / BYTES_PER_INTERVAL + 1).unwrap_or(u32::MAX);
+        let taken = self.read_at.map_or(Duration::ZERO, |read_at| read_at.elapsed()).min(LONGEST_TAKEN);
+        INTERVAL.saturating_mul(intervals).max(taken * SHARE)
+    }
+}
 
 /// The schedule of refusals, one for the process.
 #[derive(Debug)]
@@ -53,9 +75,9 @@ impl RefusalPacer {
         registry.register("refusals_held", "Refusals that are held back under overload", self.gauge.clone());
     }
 
-    /// Waits until a refusal of a request with a body of `bytes` may leave, two seconds at most.
-    pub(crate) async fn pace(&self, bytes: usize) {
-        let delay = self.schedule(bytes);
+    /// Waits until a refusal may leave, two seconds at most.
+    pub(crate) async fn pace(&self, cost: RefusalCost) {
+        let delay = self.schedule(cost);
         if delay.is_zero() {
             return;
         }
@@ -65,10 +87,8 @@ impl RefusalPacer {
     }
 
     /// Puts one refusal into the schedule and returns how long it is to wait.
-    fn schedule(&self, bytes: usize) -> Duration {
-        let now = nanoseconds(self.started.elapsed());
-        let intervals = u64::try_from(1 + bytes / BYTES_PER_INTERVAL).unwrap_or(u64::MAX);
-        let cost = nanoseconds(INTERVAL).saturating_mul(intervals);
+    fn schedule(&self, cost: RefusalCost) -> Duration {
+        let (now, cost) = (nanoseconds(self.started.elapsed()), nanoseconds(cost.interval()));
         // A schedule that ran further ahead would hold refusals long after the load has gone.
         let furthest = now + nanoseconds(BURST + LONGEST);
         let advance = |next: u64| Some(next.max(now).saturating_add(cost).min(furthest));
@@ -119,39 +139,51 @@ mod tests {
 
     use super::*;
 
+    const SMALL: RefusalCost = RefusalCost { bytes: 0, read_at: None };
+
     #[tokio::test(start_paused = true)]
     async fn burst_leaves_at_once_and_the_rest_at_the_rate() {
         let pacer = RefusalPacer::new();
-        assert!((0..100).all(|_| pacer.schedule(0).is_zero()));
-        let delays: Vec<_> = (0..500).map(|_| pacer.schedule(0)).collect();
+        assert!((0..100).all(|_| pacer.schedule(SMALL).is_zero()));
+        let delays: Vec<_> = (0..500).map(|_| pacer.schedule(SMALL)).collect();
         assert_eq!((delays[0], delays[499]), (INTERVAL, INTERVAL * 500));
         advance(Duration::from_secs(1)).await;
-        assert!(pacer.schedule(0).is_zero(), "the load has gone");
+        assert!(pacer.schedule(SMALL).is_zero(), "the load has gone");
     }
 
     #[tokio::test(start_paused = true)]
     async fn refusal_of_a_large_body_takes_as_much_of_the_schedule_as_many_small_ones() {
         let pacer = RefusalPacer::new();
-        let delay = pacer.schedule(1 << 20);
+        let delay = pacer.schedule(RefusalCost { bytes: 1 << 20, read_at: None });
         assert_eq!(delay, INTERVAL * 129 - BURST);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusal_takes_twenty_times_the_time_it_cost_up_to_a_bound() {
+        let since = |read_at| RefusalCost { bytes: 0, read_at: Some(read_at) };
+        let read_at = Instant::now();
+        advance(Duration::from_millis(3)).await;
+        assert_eq!(since(read_at).interval(), Duration::from_millis(60));
+        advance(Duration::from_secs(3)).await;
+        assert_eq!(since(read_at).interval(), LONGEST_TAKEN * SHARE, "it has waited for something");
     }
 
     #[tokio::test(start_paused = true)]
     async fn no_refusal_is_held_longer_than_two_seconds() {
         let pacer = RefusalPacer::new();
-        let longest = (0..10_000).map(|_| pacer.schedule(0)).max().unwrap();
+        let longest = (0..10_000).map(|_| pacer.schedule(SMALL)).max().unwrap();
         assert_eq!(longest, LONGEST);
         advance(LONGEST + BURST).await;
-        assert!(pacer.schedule(0).is_zero());
+        assert!(pacer.schedule(SMALL).is_zero());
     }
 
     #[tokio::test(start_paused = true)]
     async fn refusals_beyond_the_held_ones_leave_at_once() {
         let pacer = RefusalPacer::new();
-        pacer.schedule(usize::MAX);
-        let mut held: Vec<_> = (0..MOST_HELD).map(|_| Box::pin(pacer.pace(0))).collect();
+        pacer.schedule(RefusalCost { bytes: usize::MAX, read_at: None });
+        let mut held: Vec<_> = (0..MOST_HELD).map(|_| Box::pin(pacer.pace(SMALL))).collect();
         assert!(held.iter_mut().all(|refusal| refusal.now_or_never().is_none()));
-        assert!(pacer.pace(0).now_or_never().is_some());
+        assert!(pacer.pace(SMALL).now_or_never().is_some());
         drop(held);
         assert_eq!((pacer.held.load(Ordering::Acquire), pacer.gauge.get()), (0, 0));
     }
