@@ -14,7 +14,7 @@ use crate::support::{echo, launch};
 const CLIENTS: usize = 150;
 /// The bound, in bytes.
 const BOUND: usize = 64 << 20;
-/// What memory may grow by, in KiB: the bound, read buffers of the connections, what the allocator keeps. Without a bound
+/// Growth of memory that is allowed, in KiB: the bound, read buffers of the connections, what the allocator keeps. Without a bound
 /// these requests take a GiB.
 const GROWTH: u64 = 256 << 10;
 

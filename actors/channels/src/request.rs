@@ -30,7 +30,7 @@ pub enum Delivery {
     Async,
 }
 
-/// What an ingress has reserved for a message, such as bytes of memory. Held until the message is answered or in the
+/// A reservation that an ingress made for a message, such as bytes of memory. Held until the message is answered or in the
 /// queue, even when its caller hangs up; given back when the last clone is dropped.
 #[derive(Clone)]
 pub struct Reservation(#[expect(dead_code, reason = "held for its drop")] Arc<dyn Any + Send + Sync>);
@@ -75,7 +75,7 @@ pub struct DataRequest {
     pub request_id: String,
     /// The caller asked for a profile of the run.
     pub profile: bool,
-    /// What the message holds while it is served.
+    /// Resources held while the message is served.
     pub reservation: Option<Reservation>,
 }
 

@@ -237,7 +237,7 @@ fn shaped_refusals_are_kept_only_where_their_status_is_listed() {
         let kit = Kit::new(Settings::default());
         let shape = json!([
             copy("payload.status", "data._svc.response.status"),
-            copy("metadata.processed_at", "data._svc.response.body.at"),
+            copy("metadata.processed_at", "data.at"),
         ]);
         let serve = async |statuses: Option<Value>| {
             let mut config = keeping();

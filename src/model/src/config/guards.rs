@@ -75,7 +75,7 @@ pub struct Cache {
     pub cache_key_fields: Option<Vec<String>>,
     /// Connector that holds the entries.
     pub connector: Option<String>,
-    /// Whether the caller's principal is part of the key. A channel with `auth` has to say so when it is written.
+    /// Makes the caller's principal part of the key. A channel with `auth` has to set it when it is written.
     pub per_principal: Option<bool>,
     /// Statuses of the answers that are kept; those below 400 when absent.
     pub statuses: Option<Vec<u16>>,
@@ -221,9 +221,9 @@ fn cache_statuses(block: &mut Block<'_>) -> Result<Option<Vec<u16>>, FieldError>
     let mut statuses = Vec::with_capacity(numbers.len());
     for (index, number) in numbers.into_iter().enumerate() {
         match u16::try_from(number) {
-            Ok(status @ 200..=599) => statuses.push(status),
+            Ok(status @ 200..=999) => statuses.push(status),
             _ => {
-                let why = "this is no status of an answer, use 200 to 599";
+                let why = "this is no status of an answer, use 200 to 999";
                 return Err(block.invalid(&format!("statuses[{index}]"), why));
             }
         }

@@ -16,27 +16,27 @@ use tokio::time::{Instant, sleep};
 
 use super::Error;
 
-/// What one refusal adds to the schedule at least: a thousand small ones leave each second, a few per cent of a core.
+/// Time that one refusal adds to the schedule at least: a thousand small ones leave each second, a few per cent of a core.
 const INTERVAL: Duration = Duration::from_millis(1);
-/// What one refusal adds for the time it took: refusals have a twentieth of one core, however slow the machine.
+/// Factor by which the time a refusal took moves the schedule: refusals have a twentieth of one core, however slow the machine.
 const SHARE: u32 = 20;
 /// Longest time that counts as taken: a refusal that took longer has waited for something.
 const LONGEST_TAKEN: Duration = Duration::from_millis(10);
 /// Bytes of a refused body that cost as much as a request without one.
 const BYTES_PER_INTERVAL: usize = 8192;
-/// How far the schedule may run ahead without anybody waiting: a burst of a hundred small refusals.
+/// Lead of the schedule that makes nobody wait: a burst of a hundred small refusals.
 const BURST: Duration = Duration::from_millis(100);
 /// Longest time a refusal is held. Clients that give up sooner come back as new requests, so more would gain nothing.
 const LONGEST: Duration = Duration::from_secs(2);
 /// Refusals held at the same time at most; those beyond leave at once.
 const MOST_HELD: usize = 20_000;
 
-/// What a request has cost by the time it is refused.
+/// The cost of a request by the time it is refused.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RefusalCost {
     /// Bytes of the body that were read.
     pub(crate) bytes: usize,
-    /// When they had been read.
+    /// Instant at which the body had been read.
     pub(crate) read_at: Option<Instant>,
 }
 
@@ -53,7 +53,7 @@ impl RefusalCost {
 #[derive(Debug)]
 pub(crate) struct RefusalPacer {
     started: Instant,
-    /// When the next refusal is scheduled, in nanoseconds since the start.
+    /// Instant of the next refusal in the schedule, in nanoseconds since the start.
     next: AtomicU64,
     held: AtomicUsize,
     gauge: Gauge,
