@@ -115,7 +115,7 @@ fn a_schedule_of_every_second_runs_once_for_each_with_its_instant() {
         assert!((0..10).contains(&late), "not before its instant, and soon after: {row}");
         let trace = format!("/api/v1/admin/traces/{}", row["trace_id"].as_str().unwrap());
         let trace = client.get(&trace).unwrap().json()["data"].clone();
-        let told = trace["message"]["context"]["data"]["trigger"].clone();
+        let told = trace["message"]["trigger"].clone();
         let instant = format!("{}Z", row["scheduled_for"].as_str().unwrap());
         assert_eq!(
             (&told["scheduled_for"], &told["occurrence_id"]),

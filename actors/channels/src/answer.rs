@@ -1,7 +1,5 @@
 //! What a caller gets back, rendered once.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::Value;
@@ -81,8 +79,6 @@ pub(crate) struct Rendering<'a> {
     pub(crate) settings: &'a Settings,
     /// Set where the workflow may shape the answer.
     pub(crate) shaper: Option<&'a Shaper>,
-    /// The time since the request arrived, where a profile is to be added.
-    pub(crate) profile: Option<Duration>,
     /// The result is also rendered for a trace.
     pub(crate) traced: bool,
 }
@@ -90,6 +86,8 @@ pub(crate) struct Rendering<'a> {
 /// A rendered run.
 pub(crate) struct Rendered {
     pub(crate) answer: Answer,
+    /// The workflow shaped it.
+    pub(crate) shaped: bool,
     /// The whole envelope with the real errors, JSON, for the trace.
     pub(crate) result: Option<String>,
     /// What the workflow asked for and could not have.
@@ -110,10 +108,10 @@ impl Rendering<'_> {
             Some((answer, dropped)) => {
                 self.check(answer.body.len())?;
                 let result = self.traced.then(|| self.full(outcome)).transpose()?;
-                Rendered { answer, result, dropped }
+                Rendered { answer, shaped: true, result, dropped }
             }
             None => {
-                let text = self.public(outcome)?;
+                let text = self.public(outcome, None)?;
                 self.check(text.len())?;
                 let result = match self.traced {
                     false => None,
@@ -121,18 +119,35 @@ impl Rendering<'_> {
                     true if outcome.errors.is_empty() => Some(text.clone()),
                     true => Some(self.full(outcome)?),
                 };
-                Rendered { answer: Answer::json(200, text), result, dropped: Vec::new() }
+                Rendered { answer: Answer::json(200, text), shaped: false, result, dropped: Vec::new() }
             }
         };
         Ok(rendered)
     }
 
+    /// Adds a profile to an answer in the standard envelope.
+    ///
+    /// # Errors
+    /// `RESPONSE_TOO_LARGE`.
+    pub(crate) fn add_profile(
+        &self,
+        rendered: &mut Rendered,
+        outcome: &RunOutcome,
+        profile: &Profile,
+    ) -> Result<(), ServiceError> {
+        if !rendered.shaped {
+            let text = self.public(outcome, Some(profile))?;
+            self.check(text.len())?;
+            rendered.answer = Answer::json(200, text);
+        }
+        Ok(())
+    }
+
     /// The envelope for the caller.
-    fn public(&self, outcome: &RunOutcome) -> Result<String, ServiceError> {
-        let profile = self.profile.map(|total| Profile::of(&outcome.timings, total));
+    fn public(&self, outcome: &RunOutcome, profile: Option<&Profile>) -> Result<String, ServiceError> {
         let verbose = self.settings.verbose_errors;
         let errors: Vec<_> = outcome.errors.iter().map(|error| PublicError::of(error, verbose)).collect();
-        self.envelope(outcome, errors, profile.as_ref())
+        self.envelope(outcome, errors, profile)
     }
 
     /// The envelope for operators. One over the limit is not kept.

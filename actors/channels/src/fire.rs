@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::definition::Definition;
 use crate::guards::Held;
-use crate::job::{self, describe};
+use crate::job::describe;
 use crate::metadata;
 use crate::metrics::Ending;
 use crate::serve::Tally;
@@ -22,6 +22,8 @@ pub struct Firing {
     pub payload: Value,
     /// What the run is told about the instant it is for; `metadata.trigger`.
     pub trigger: Map<String, Value>,
+    /// Names the occurrence, the same at every attempt; `metadata.run.key`.
+    pub key: String,
     /// Which share of the traffic it belongs to, 0 to 99: the same at every attempt.
     pub bucket: u8,
     /// How long it may run where the channel does not say.
@@ -37,7 +39,7 @@ pub struct Firing {
 pub struct Fired {
     /// How it ended.
     pub ended: FireEnd,
-    /// The message as the tasks left it, JSON, where a trace keeps it.
+    /// The data document as the tasks left it, JSON, where a trace keeps it.
     pub result: Option<String>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
@@ -70,9 +72,10 @@ impl FireEnd {
 impl Definition {
     /// Leads a run past the guards that a schedule meets, and runs it.
     pub(crate) async fn fire(&self, firing: Firing) -> Fired {
-        let Firing { payload, trigger, bucket, default_limit, trace_id, abort } = firing;
+        let Firing { payload, trigger, key, bucket, default_limit, trace_id, abort } = firing;
         let mut tally = Tally::start(&self.meters);
-        let metadata = metadata::of_schedule(&self.name, self.tools.settings.vars.as_ref(), trigger);
+        let mut metadata = metadata::of_schedule(&self.name, self.tools.settings.vars.as_ref(), trigger);
+        metadata::name_run(&mut metadata, key);
         let (metadata, _permit) = match self.admit_firing(&payload, metadata) {
             Ok(admitted) => admitted,
             Err(Held::Busy) => {
@@ -98,7 +101,7 @@ impl Definition {
             tally.ending = None;
             return FireEnd::Aborted.alone();
         };
-        let (ending, ended) = conclude(&outcome, limit);
+        let (ending, ended) = conclude(&outcome, limit, tally.started.elapsed());
         tally.ending = Some(ending);
         let clean = ended == FireEnd::Completed;
         let kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
@@ -114,7 +117,7 @@ impl Definition {
     /// What a trace keeps of a clean run. One that is too large is left out, which changes nothing for the run.
     fn result_of(&self, outcome: &mut RunOutcome) -> Option<String> {
         Control::take(&mut outcome.message.data);
-        let result = job::stored(outcome).ok()?;
+        let result = serde_json::to_string(&outcome.message.data).ok()?;
         if self.tools.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
             self.tools.metrics.error("result_size_exceeded");
             return None;
@@ -123,11 +126,15 @@ impl Definition {
     }
 }
 
-fn conclude(outcome: &RunOutcome, limit: Duration) -> (Ending, FireEnd) {
+fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (Ending, FireEnd) {
     match &outcome.failure {
         None if outcome.errors.is_empty() => (Ending::Ok, FireEnd::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
-            let message = format!("timed out after {}ms", limit.as_millis());
+            // One that used up its processor time ended before.
+            let message = match took < limit {
+                true => describe(&outcome.errors),
+                false => format!("timed out after {}ms", limit.as_millis()),
+            };
             (Ending::Timeout, FireEnd::Failed { message })
         }
         _ => (Ending::Error, FireEnd::Failed { message: describe(&outcome.errors) }),

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::answer::Answer;
 use crate::definition::Definition;
 use crate::guards::{Admitted, Exhausted};
+use crate::metadata;
 use crate::metrics::Ending;
 use crate::serve::Tally;
 use crate::shape::Control;
@@ -24,9 +25,12 @@ impl Definition {
     /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is free again
     /// only when the queue shed the message; whatever else became of it may have been written.
     pub(crate) async fn enqueue(&self, admitted: Admitted) -> Result<Answer, ServiceError> {
-        let Admitted { payload, metadata, bucket, claim, permit, .. } = admitted;
+        let Admitted { payload, mut metadata, bucket, claim, permit, .. } = admitted;
+        let trace_id = Uuid::now_v7();
+        // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
+        metadata::name_run(&mut metadata, trace_id.to_string());
         let job = Job {
-            trace_id: Uuid::now_v7(),
+            trace_id,
             channel_id: Some(self.id.clone()),
             channel: self.name.clone(),
             payload,
@@ -72,6 +76,10 @@ impl Definition {
             chain: self.chain.clone(),
             ..RunOptions::default()
         };
+        if !metadata::is_named(&job.metadata) {
+            // It was accepted before runs had keys.
+            metadata::name_run(&mut job.metadata, job.trace_id.to_string());
+        }
         let message = Message { id: job.trace_id, ..Message::new(job.payload, job.metadata) };
         let mut outcome = self.execute(message, options).await;
         drop(job.hold);
@@ -141,7 +149,7 @@ impl<'o> Stored<'o> {
 }
 
 /// The message of a run as its trace keeps it, JSON.
-pub(crate) fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
+fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
     serde_json::to_string(&Stored::of(outcome))
 }
 

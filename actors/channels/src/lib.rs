@@ -32,6 +32,7 @@ mod series;
 mod serve;
 mod settings;
 mod shape;
+mod shape_limits;
 mod toolbox;
 
 pub use actor::{ChannelActor, Fire, Probe, Run, Submit};
@@ -44,4 +45,5 @@ pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
 pub use request::{DataRequest, Delivery, Ingress, Reservation};
 pub use settings::Settings;
 pub use shape::remove_control;
+pub use shape_limits::ShapeLimits;
 pub use toolbox::Toolbox;

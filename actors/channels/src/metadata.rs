@@ -98,6 +98,19 @@ pub(crate) fn of_schedule(
     metadata
 }
 
+/// The field of the metadata that tells of the run.
+const RUN: &str = "run";
+
+/// Stamps the key of a run, which is the same at every attempt: what is done once for it is done once for all of them.
+pub(crate) fn name_run(metadata: &mut Map<String, Value>, key: String) {
+    metadata.insert(RUN.into(), json!({ "key": key }));
+}
+
+/// Whether a run has its key.
+pub(crate) fn is_named(metadata: &Map<String, Value>) -> bool {
+    metadata.get(RUN).is_some_and(|run| run.get("key").is_some_and(Value::is_string))
+}
+
 /// Headers as text: credentials masked, values outside ASCII dropped, repeated names joined as RFC 9110 allows.
 fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) -> Map<String, Value> {
     let mut visible = Map::new();

@@ -13,6 +13,8 @@ pub(crate) struct Profile {
     workflow_total_ms: f64,
     workflow_overhead_ms: f64,
     handlers_total_ms: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace_store_ms: Option<f64>,
     handlers: Vec<Handler>,
     by_function: BTreeMap<String, Total>,
     by_connector: BTreeMap<String, Total>,
@@ -32,6 +34,7 @@ struct Total {
     total_ms: f64,
 }
 
+/// Shares of the whole request.
 #[derive(Serialize)]
 struct Breakdown {
     external_io: f64,
@@ -40,18 +43,21 @@ struct Breakdown {
 }
 
 impl Profile {
-    /// `total` is the time since the channel took the request.
-    pub(crate) fn of(timings: &Timings, total: Duration) -> Self {
+    /// `total` is the time since the channel took the request, `trace_store` that in which the answer waited for its trace.
+    pub(crate) fn new(timings: &Timings, total: Duration, trace_store: Option<Duration>) -> Self {
+        let request_total_ms = millis(total);
+        let trace_store_ms = trace_store.map(millis);
         let workflow = millis(timings.workflow);
         let mut handlers_total_ms = 0.0;
-        let mut by_function = BTreeMap::<String, Total>::new();
+        let (mut by_function, mut by_connector) = (BTreeMap::new(), BTreeMap::new());
         let mut handlers = Vec::with_capacity(timings.tasks.len());
         for task in &timings.tasks {
             let duration_ms = millis(task.duration);
             handlers_total_ms += duration_ms;
-            let total = by_function.entry(task.function.to_string()).or_default();
-            total.count += 1;
-            total.total_ms += duration_ms;
+            add(&mut by_function, &task.function, duration_ms);
+            if let Some(connector) = &task.connector {
+                add(&mut by_connector, connector, duration_ms);
+            }
             handlers.push(Handler {
                 function: task.function.to_string(),
                 duration_ms,
@@ -59,21 +65,29 @@ impl Profile {
             });
         }
         let overhead = (workflow - handlers_total_ms).max(0.0);
+        let external_io: f64 = by_connector.values().map(|total: &Total| total.total_ms).sum();
         Self {
-            request_total_ms: millis(total),
+            request_total_ms,
             workflow_total_ms: workflow,
             workflow_overhead_ms: overhead,
             handlers_total_ms,
+            trace_store_ms,
             handlers,
             by_function,
-            by_connector: BTreeMap::new(),
+            by_connector,
             breakdown_pct: Breakdown {
-                external_io: 0.0,
-                workflow_overhead: percent(overhead, workflow),
-                trace_store: 0.0,
+                external_io: percent(external_io, request_total_ms),
+                workflow_overhead: percent(overhead, request_total_ms),
+                trace_store: percent(trace_store_ms.unwrap_or_default(), request_total_ms),
             },
         }
     }
+}
+
+fn add(totals: &mut BTreeMap<String, Total>, name: &str, duration_ms: f64) {
+    let total = totals.entry(name.to_owned()).or_default();
+    total.count += 1;
+    total.total_ms += duration_ms;
 }
 
 fn millis(duration: Duration) -> f64 {
@@ -82,4 +96,46 @@ fn millis(duration: Duration) -> f64 {
 
 fn percent(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole * 100.0 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_engine::TaskTiming;
+
+    use super::*;
+
+    fn timing(function: &str, connector: Option<&str>, milliseconds: u64) -> TaskTiming {
+        TaskTiming {
+            position: 0,
+            task_id: "t".into(),
+            function: function.into(),
+            connector: connector.map(Into::into),
+            duration: Duration::from_millis(milliseconds),
+        }
+    }
+
+    #[test]
+    fn the_figures_are_those_of_the_run_by_function_and_by_connector() {
+        let tasks = vec![
+            timing("map", None, 5),
+            timing("http_call", Some("api"), 20),
+            timing("db_read", Some("api"), 10),
+        ];
+        let timings = Timings { workflow_id: None, workflow: Duration::from_millis(40), tasks };
+        let profile = Profile::new(&timings, Duration::from_millis(100), Some(Duration::from_millis(25)));
+        let shown = serde_json::to_value(&profile).unwrap();
+        assert_eq!(shown["by_connector"], serde_json::json!({"api": {"count": 2, "total_ms": 30.0}}));
+        assert_eq!(shown["by_function"]["map"], serde_json::json!({"count": 1, "total_ms": 5.0}));
+        assert_eq!((&shown["trace_store_ms"], &shown["workflow_overhead_ms"]), (&25.0.into(), &5.0.into()));
+        let expected =
+            serde_json::json!({"external_io": 30.0, "workflow_overhead": 5.0, "trace_store": 25.0});
+        assert_eq!(shown["breakdown_pct"], expected);
+        assert_eq!(shown["handlers"][1]["pct_of_workflow"], 50.0);
+        let untraced =
+            serde_json::to_value(Profile::new(&timings, Duration::from_millis(100), None)).unwrap();
+        assert_eq!(
+            (untraced.get("trace_store_ms"), &untraced["breakdown_pct"]["trace_store"]),
+            (None, &0.0.into())
+        );
+    }
 }

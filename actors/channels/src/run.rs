@@ -6,10 +6,13 @@ use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, T
 use svc_model::{Code, ServiceError, Timestamp};
 use svc_traces::{Policy, Record, Traces};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use crate::answer::{Answer, Rendering};
 use crate::definition::Definition;
 use crate::guards::Admitted;
+use crate::metadata;
+use crate::profile::Profile;
 
 impl Definition {
     /// Runs an admitted message and answers it. Where its trace is stored before the answer, an answer says so.
@@ -19,7 +22,7 @@ impl Definition {
         request_id: &str,
         arrived: Instant,
     ) -> Result<Answer, ServiceError> {
-        let Admitted { payload, metadata, bucket, profile, kept_at, permit, .. } = admitted;
+        let Admitted { payload, mut metadata, bucket, profile, kept_at, permit, .. } = admitted;
         let traced = self.drawn();
         let details = traced.is_some_and(|(_, policy)| policy.task_details);
         let options = RunOptions {
@@ -29,8 +32,12 @@ impl Definition {
             chain: self.chain.clone(),
             ..RunOptions::default()
         };
+        let id = Uuid::now_v7();
+        let key = if request_id.is_empty() { id.to_string() } else { request_id.to_owned() };
+        metadata::name_run(&mut metadata, key);
+        let message = Message { id, ..Message::new(payload, metadata) };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
-        let mut outcome = self.execute(Message::new(payload, metadata), options).await;
+        let mut outcome = self.execute(message, options).await;
         let took = started.elapsed();
         if let Some(failure) = &outcome.failure {
             return Err(failure.to_service_error());
@@ -39,27 +46,34 @@ impl Definition {
             request_id,
             settings: &self.tools.settings,
             shaper: self.shaper.as_ref(),
-            profile: profile.then(|| arrived.elapsed()),
             traced: traced.is_some(),
         };
-        let rendered = rendering.render(&mut outcome).inspect_err(|error| self.count_error(error.code()))?;
+        let mut rendered =
+            rendering.render(&mut outcome).inspect_err(|error| self.count_error(error.code()))?;
         for dropped in &rendered.dropped {
             slog::warn!(self.tools.log, "part of a shaped answer left out";
                 "channel" => &*self.name, "part" => ?dropped);
         }
         let clean = outcome.errors.is_empty();
+        let mut trace_store = None;
         if let (Some((traces, policy)), Some(started_at)) = (traced, started_at) {
             let record = Record {
                 trace_id: outcome.message.id,
                 channel: self.name.clone(),
                 channel_id: self.id.clone(),
-                result: rendered.result.unwrap_or_default(),
+                result: rendered.result.take().unwrap_or_default(),
                 clean,
                 task_trace: self.task_trace(outcome.trace.take()),
                 started_at: started_at.naive(),
                 took,
             };
+            let storing = Instant::now();
             traces.record(policy, record).await?;
+            trace_store = Some(storing.elapsed());
+        }
+        if profile {
+            let profile = Profile::new(&outcome.timings, arrived.elapsed(), trace_store);
+            rendering.add_profile(&mut rendered, &outcome, &profile)?;
         }
         // Whoever keeps answers may be slow, and the run is over.
         drop(permit);

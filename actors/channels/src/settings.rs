@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::shape_limits::ShapeLimits;
+
 /// Server settings that channels follow.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -17,4 +19,6 @@ pub struct Settings {
     pub cron_enabled: bool,
     /// Callers may ask for a profile of their run.
     pub profiles: bool,
+    /// How wide the objects and arrays of a message may be.
+    pub shape_limits: ShapeLimits,
 }

@@ -166,6 +166,7 @@ impl Assembly<'_> {
             position: self.steps.len(),
             id: id.into(),
             function: name.into(),
+            connector: authored_input(function)["connector"].as_str().map(Into::into),
             condition,
             action,
             continue_on_error: self.flag(element, "continue_on_error", at)?,
@@ -179,7 +180,12 @@ impl Assembly<'_> {
         let evaluator = &self.engine.evaluator;
         if builtin::NAMES.contains(&name) {
             let mut errors = Vec::new();
-            let compiler = Compiler { evaluator, check_secrets: true, reads: RefCell::default() };
+            let compiler = Compiler {
+                evaluator,
+                check_secrets: true,
+                reads: RefCell::default(),
+                warnings: RefCell::default(),
+            };
             let built = Builtin::compile(name, input, at, &compiler, &mut errors);
             self.reads.merge(compiler.reads.into_inner());
             return built.map(Action::Builtin).ok_or_else(|| self.problems(&errors));

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::Value;
@@ -9,6 +10,7 @@ use slog::Logger;
 use svc_model::Workflow;
 use svc_model::mask::is_secret_reference;
 
+use crate::budget;
 use crate::compile;
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretUse};
@@ -23,11 +25,13 @@ pub struct Limits {
     pub max_loop_iterations: i64,
     /// Bytes all that tasks write to one message may take: those of its text, and 32 for every value and key.
     pub max_message_bytes: usize,
+    /// Processor time a run may use; waiting does not count.
+    pub cpu_budget: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_loop_iterations: 10_000, max_message_bytes: 64 << 20 }
+        Self { max_loop_iterations: 10_000, max_message_bytes: 64 << 20, cpu_budget: budget::DEFAULT }
     }
 }
 
@@ -223,7 +227,7 @@ impl EngineBuilder {
     /// The engine.
     pub fn build(self) -> Engine {
         Engine {
-            evaluator: Evaluator::new(Secrets::from_iter(self.secrets), self.limits.max_message_bytes),
+            evaluator: Evaluator::new(Secrets::from_iter(self.secrets), &self.limits),
             functions: self.functions,
             vars: self.vars,
             limits: self.limits,

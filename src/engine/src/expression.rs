@@ -5,11 +5,13 @@
 //! error text: an expression that reads one fails without saying why.
 
 mod prepare;
+mod replace;
 
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use datalogic_rs::bumpalo::Bump;
@@ -17,6 +19,7 @@ use datalogic_rs::{DataValue, Logic};
 use serde_json::{Map, Value};
 
 use crate::concealed::Concealed;
+use crate::engine::Limits;
 use crate::extent;
 use crate::operators::{self, Declared, Secrets};
 use crate::path::Path;
@@ -98,12 +101,16 @@ pub(crate) struct Evaluator {
     secrets: Declared,
     /// Bytes a value may take.
     max_bytes: usize,
+    /// Time an evaluation may take that belongs to no run.
+    alone: Duration,
 }
 
 impl Evaluator {
-    pub(crate) fn new(secrets: Secrets, max_bytes: usize) -> Self {
+    pub(crate) fn new(secrets: Secrets, limits: &Limits) -> Self {
         let secrets: Declared = Arc::new(ArcSwap::from_pointee(secrets));
-        Self { engine: operators::engine(&secrets, max_bytes), secrets, max_bytes }
+        let max_bytes = limits.max_message_bytes;
+        let engine = operators::engine(&secrets, max_bytes);
+        Self { engine, secrets, max_bytes, alone: limits.cpu_budget }
     }
 
     /// Compiles an expression for a place with or without secrets.
@@ -182,7 +189,7 @@ impl Evaluator {
     fn within_memory<T>(&self, bump: &Bump, evaluate: impl FnOnce() -> T) -> Result<T, String> {
         let limit = self.max_bytes.saturating_mul(ARENA_SHARE);
         bump.set_allocation_limit(Some(bump.allocated_bytes().saturating_add(limit)));
-        operators::start_time();
+        operators::start_time(self.alone);
         let ended = catch_unwind(AssertUnwindSafe(evaluate));
         bump.set_allocation_limit(None);
         ended.map_err(|panic| {
@@ -392,6 +399,8 @@ fn is_literal(value: &Value) -> bool {
     }
 }
 
+#[cfg(test)]
+mod growth;
 #[cfg(test)]
 mod suites;
 #[cfg(test)]

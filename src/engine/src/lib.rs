@@ -9,6 +9,7 @@
 //!
 //! Compiled workflows are shared between threads; a run stays on the thread that started it.
 
+mod budget;
 mod builtin;
 pub mod catalogue;
 mod checks;

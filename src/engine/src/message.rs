@@ -7,7 +7,7 @@ use crate::extent;
 use crate::path::{self, Path, Root, WriteError};
 
 /// Metadata keys that only the service may set; whatever a caller supplies under them is dropped.
-const STAMPED: [&str; 6] = ["channel", "cookies", "vars", "auth", "trigger", "progress"];
+const STAMPED: [&str; 7] = ["channel", "cookies", "vars", "auth", "trigger", "progress", "run"];
 
 /// One message: what came in, what the tasks make of it, and facts about it.
 #[derive(Debug, Clone, PartialEq)]

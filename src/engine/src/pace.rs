@@ -1,10 +1,12 @@
-//! How a run shares its thread: it gives way when it has held it for a while, and ends when its deadline passes.
+//! How a run shares its thread: it gives way when it has held it for a while, and ends when its deadline passes or its
+//! processor time is used up.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::error::{ErrorCode, TaskError};
+use crate::budget::{self, Exhausted};
+use crate::error::TaskError;
 
 /// The time a run may hold its thread before it gives way.
 const TURN: Duration = Duration::from_millis(1);
@@ -16,39 +18,45 @@ pub(crate) struct Pace {
     deadline: Option<Instant>,
 }
 
+/// When a run that may take `limit` and not last beyond `until` must have ended.
+pub(crate) fn deadline(limit: Option<Duration>, until: Option<Instant>) -> Option<Instant> {
+    let limited = limit.and_then(|limit| Instant::now().checked_add(limit));
+    limited.into_iter().chain(until).min()
+}
+
 impl Pace {
-    /// Starts the clock of a run that may take `limit` and not last beyond `until`.
-    pub(crate) fn start(limit: Option<Duration>, until: Option<Instant>) -> Self {
-        let now = Instant::now();
-        let limited = limit.and_then(|limit| now.checked_add(limit));
-        Self { turn: now + TURN, deadline: limited.into_iter().chain(until).min() }
+    /// Starts the first turn of a run.
+    pub(crate) fn start(deadline: Option<Instant>) -> Self {
+        Self { turn: budget::turn_started() + TURN, deadline }
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Now, unless the deadline has passed.
+    /// Now, unless the deadline has passed or the processor time is used up.
     ///
     /// # Errors
-    /// It has.
+    /// It has, or is.
     pub(crate) fn in_time(&self) -> Result<Instant, TaskError> {
         let now = Instant::now();
-        match self.deadline {
-            Some(deadline) if deadline <= now => Err(timed_out()),
-            _ => Ok(now),
-        }
+        self.check_at(now).map(|()| now)
+    }
+
+    /// As [`in_time`](Self::in_time), for a moment that was read already.
+    pub(crate) fn check_at(&self, now: Instant) -> Result<(), TaskError> {
+        budget::check(now).map_err(Exhausted::into_error)
     }
 
     /// Gives way when the turn is over. Called between any two pieces of work.
     ///
     /// # Errors
-    /// The deadline has passed.
+    /// The deadline has passed, or the processor time is used up.
     pub(crate) async fn check(&mut self) -> Result<(), TaskError> {
         let now = self.in_time()?;
         if now >= self.turn {
             tokio::task::yield_now().await;
-            self.turn = Instant::now() + TURN;
+            self.turn = budget::turn_started() + TURN;
         }
         Ok(())
     }
@@ -56,5 +64,5 @@ impl Pace {
 
 /// The error of a task that the deadline met.
 pub(crate) fn timed_out() -> TaskError {
-    TaskError::new(ErrorCode::Timeout, "the deadline of the run passed")
+    Exhausted::Deadline.into_error()
 }

@@ -69,6 +69,8 @@ pub(crate) struct Step {
     pub(crate) position: usize,
     pub(crate) id: Arc<str>,
     pub(crate) function: Arc<str>,
+    /// The connector its input names.
+    pub(crate) connector: Option<Arc<str>>,
     pub(crate) condition: Condition,
     pub(crate) action: Action,
     pub(crate) continue_on_error: bool,

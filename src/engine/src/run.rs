@@ -1,7 +1,8 @@
 //! Running a message through a flow.
 //!
-//! A run is one future on one thread. It checks its deadline before every task and mapping and cancels the task that
-//! is under way when the deadline passes; it gives way to others when it has held the thread for a while.
+//! A run is one future on one thread. It checks its deadline and its processor time before every task and mapping, and
+//! inside what takes long; it cancels the task that is under way when the deadline passes, and gives way to others when it
+//! has held the thread for a while.
 
 mod settle;
 
@@ -13,6 +14,7 @@ use datalogic_rs::DataValue;
 use svc_model::mask::MASK;
 use tokio::time::Instant;
 
+use crate::budget;
 use crate::builtin;
 use crate::concealed::Concealed;
 use crate::engine::Engine;
@@ -20,7 +22,7 @@ use crate::error::{ErrorCode, Failure, TaskError};
 use crate::expression::Condition;
 use crate::function::{Outcome, TaskCx};
 use crate::message::Message;
-use crate::pace::{Pace, timed_out};
+use crate::pace::{self, Pace, timed_out};
 use crate::program::{Action, CompiledWorkflow, Flow, Step};
 use crate::reads::Reads;
 use crate::scope::{Arena, Roots, Scope};
@@ -77,12 +79,16 @@ impl Engine {
             (None, [_]) => 0,
             (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
         };
-        let mut run = Run::new(self, message, options);
-        let failure = match flow.pick(bucket) {
-            Some((workflow, id)) => run.workflow(workflow, id).await.or_else(|| run.overrun(id)),
-            None => None,
+        let deadline = pace::deadline(options.deadline, options.until);
+        let run = async {
+            let mut run = Run::new(self, message, options, deadline);
+            let failure = match flow.pick(bucket) {
+                Some((workflow, id)) => run.workflow(workflow, id).await.or_else(|| run.overrun(id)),
+                None => None,
+            };
+            run.finish(failure)
         };
-        run.finish(failure)
+        budget::limited(self.limits.cpu_budget, deadline, run).await
     }
 }
 
@@ -112,7 +118,7 @@ struct Run<'e> {
 }
 
 impl<'e> Run<'e> {
-    fn new(engine: &'e Engine, mut message: Message, options: RunOptions) -> Self {
+    fn new(engine: &'e Engine, mut message: Message, options: RunOptions, deadline: Option<Instant>) -> Self {
         let now = (engine.clock)();
         let metadata = &mut message.metadata;
         metadata.insert("processed_at".into(), now.to_rfc3339_opts(SecondsFormat::Micros, true).into());
@@ -136,7 +142,7 @@ impl<'e> Run<'e> {
             engine,
             workflow_id: None,
             now,
-            pace: Pace::start(options.deadline, options.until),
+            pace: Pace::start(deadline),
             work,
             audit_trail: Vec::new(),
             timings: Timings::default(),
@@ -298,9 +304,9 @@ impl<'e> Run<'e> {
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
         let first_error = self.work.errors.len();
         let deadline = self.pace.deadline();
-        let outcome = match deadline {
-            Some(deadline) if deadline <= started => Err(timed_out()),
-            deadline => match &step.action {
+        let outcome = match self.pace.check_at(started) {
+            Err(error) => Err(error),
+            Ok(()) => match &step.action {
                 Action::Builtin(builtin) => {
                     let mut cx = builtin::Cx {
                         evaluator: &self.engine.evaluator,
@@ -342,6 +348,7 @@ impl<'e> Run<'e> {
             position: step.position,
             task_id: Arc::clone(&step.id),
             function: Arc::clone(&step.function),
+            connector: step.connector.clone(),
             duration,
         });
         let ran = !matches!(outcome, Ok(Outcome::Skip));

@@ -55,6 +55,8 @@ pub struct TaskTiming {
     pub task_id: Arc<str>,
     /// The function it called.
     pub function: Arc<str>,
+    /// The connector it called it through.
+    pub connector: Option<Arc<str>>,
     /// Its duration.
     pub duration: Duration,
 }

@@ -12,8 +12,11 @@ use crate::extent;
 use crate::message::Message;
 use crate::path::{Path, Root, WriteError};
 use crate::reads::Reads;
-use crate::scope::Scope;
+use crate::scope::{Roots, Scope};
 use crate::trace::{Change, Tracer};
+
+/// Members of an object that are merged into a root one by one under the eyes of its copy.
+const FOLLOWED: usize = 16;
 
 /// The record of the newest task, as `metadata.progress` shows it.
 #[derive(Debug, Clone)]
@@ -120,6 +123,12 @@ impl Work {
             path.segments().is_empty() && matches!(path.root(), Root::Data | Root::Metadata | Root::TempData);
         match value {
             Value::Object(map) if bare && self.holds_object(path.root()) => {
+                if map.len() > FOLLOWED {
+                    // Each write that a copy follows takes as long as the root is wide.
+                    let mut written = Roots::default();
+                    written.mark(path.root());
+                    scope.forget(written);
+                }
                 map.into_iter().try_for_each(|(key, value)| self.put(scope, &path.child(&key), value))
             }
             value => self.put(scope, path, value),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use slog::{Logger, warn};
 use svc_channels::call::CallLimits;
-use svc_channels::{ChannelMetrics, Settings};
+use svc_channels::{ChannelMetrics, Settings, ShapeLimits};
 use svc_connectors::{
     BreakerSettings, CallSettings, Connectors, KafkaCluster, LoadState, Lookup, MemoryCacheSettings,
     QuerySettings, WriteSettings,
@@ -316,7 +316,11 @@ pub(crate) async fn engine(
     Ok(Engine::builder()
         .vars(vars(config))
         .secrets(secrets)
-        .limits(Limits { max_loop_iterations, max_message_bytes: max_message_bytes(config) })
+        .limits(Limits {
+            max_loop_iterations,
+            max_message_bytes: max_message_bytes(config),
+            cpu_budget: Duration::from_millis(config.engine.cpu_budget_ms),
+        })
         .logger(log.clone())
         .version(crate::VERSION))
 }
@@ -344,6 +348,10 @@ pub(crate) fn channels(config: &Config) -> Settings {
         rollout_sticky_header: Some(sticky).filter(|name| !name.is_empty()),
         profiles: config.tracing.debug_profile_enabled,
         cron_enabled: config.cron.enabled,
+        shape_limits: ShapeLimits {
+            object_members: config.ingest.max_object_members,
+            array_elements: config.ingest.max_array_elements,
+        },
     }
 }
 

@@ -218,6 +218,9 @@ impl Definition {
         if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
             limit.check(&self.name, Caller::of(&request), None, tools)?;
         }
+        if let Some(body) = &request.body {
+            tools.settings.shape_limits.check(body)?;
+        }
         let (mut claims, mut principal) = (None, None);
         if let Some(credentials) = Guard::Credentials.of(&guards.credentials, ingress) {
             let verified = credentials.verify(&self.name, &request, tools).await?;

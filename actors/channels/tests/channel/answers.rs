@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_supervision::{CallErrorKind, Universe};
 use serde_json::{Value, json};
-use svc_channels::{DataRequest, Probe, Settings, Submit, refusal};
+use svc_channels::{DataRequest, Probe, Settings, ShapeLimits, Submit, refusal};
 use svc_model::Code;
 
 use crate::kit::{Kit, body, copy, http, task};
@@ -103,6 +103,30 @@ fn a_payload_that_crashes_the_run_costs_its_own_answer_only() {
         let vitals = orders.0.vitals();
         assert_eq!((vitals.generation, vitals.restarts), (1, 0));
         assert_eq!(orders.0.call(Probe).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_run_is_named_by_its_request_whatever_the_caller_says() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let orders = kit.serve(&tree, json!({}), &json!([copy("metadata.run.key", "data.key")])).await;
+        let forged = json!({"data": {}, "metadata": {"run": {"key": "forged"}}});
+        assert_eq!(body(orders.submit(http(forged, &[])).await)["data"]["key"], "req-1");
+    });
+}
+
+#[test]
+fn a_body_that_is_too_wide_is_refused_before_any_guard_sees_it() {
+    Universe::new(1).run(async |tree| {
+        let shape_limits = ShapeLimits { object_members: 3, array_elements: 2 };
+        let kit = Kit::new(Settings { shape_limits, ..Settings::default() });
+        let config = json!({"validation_logic": {"==": [1, 2]}});
+        let orders = kit.serve(&tree, config, &json!([copy("payload", "data.all")])).await;
+        let refused = orders.submit(http(json!({"data": {"rows": [1, 2, 3]}}), &[])).await.unwrap_err();
+        assert_eq!(refused.status(), 400);
+        let expected = "body.data.rows: an array of 3 elements; ingest.max_array_elements allows 2";
+        assert_eq!(refused.message(), expected);
     });
 }
 

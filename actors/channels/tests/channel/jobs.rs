@@ -63,6 +63,25 @@ fn the_result_of_a_job_is_its_message_under_the_id_of_its_trace() {
 }
 
 #[test]
+fn a_job_has_the_key_it_was_accepted_with_at_every_attempt() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let orders = kit.serve(&tree, json!({}), &json!([copy("metadata.run.key", "data.key")])).await;
+        let key = async |job| {
+            let completed = run(&orders, job).await;
+            let Ended::Completed { result: Some(result) } = completed.ended else { panic!("{completed:?}") };
+            serde_json::from_str::<Value>(&result).unwrap()["context"]["data"]["key"].clone()
+        };
+        let unnamed = job(json!({}));
+        let id = unnamed.trace_id.to_string();
+        assert_eq!(key(unnamed).await, id, "a job of an older version is named by its trace");
+        let mut named = job(json!({}));
+        named.metadata.insert("run".into(), json!({"key": "first"}));
+        assert_eq!(key(named).await, "first", "a retry has another trace and the same key");
+    });
+}
+
+#[test]
 fn any_task_error_fails_a_job_and_is_named() {
     for goes_on in [true, false] {
         Universe::new(1).run(async |tree| {

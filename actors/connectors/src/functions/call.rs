@@ -18,10 +18,10 @@ const NO_CHANNEL: &str = "_none";
 /// Times a call follows a connector that is being replaced, before it gives up.
 const REPLACEMENTS: usize = 3;
 
-/// The channel of a run.
-pub(crate) fn channel_of(cx: &TaskCx<'_>) -> String {
-    let channel = cx.message().metadata.get("channel").and_then(|channel| channel.as_str());
-    channel.filter(|channel| !channel.is_empty()).unwrap_or(NO_CHANNEL).to_owned()
+/// The channel of a run, as its call chain names it. Metadata is for workflows to write: it chooses neither a breaker nor
+/// a label of a metric.
+pub(crate) fn channel_of(cx: &TaskCx<'_>) -> Arc<str> {
+    cx.chain().last().cloned().unwrap_or_else(|| NO_CHANNEL.into())
 }
 
 /// One logical call, whatever it tries: let through by the breaker or not, counted once.

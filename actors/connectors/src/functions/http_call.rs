@@ -62,7 +62,7 @@ impl Function for HttpCall {
             body_format: BodyFormat::named(text(table, input, "body_format")),
             output: text(table, input, "output").map(input::path).transpose()?,
             response_format: ResponseFormat::named(text(table, input, "response_format")),
-            timeout: timeout.unwrap_or(self.timeout).min(Duration::from_millis(LONGEST_MS)),
+            timeout: attempt_limit(timeout, self.timeout),
         }))
     }
 }
@@ -90,6 +90,11 @@ struct HttpCallTask {
     output: Option<Path>,
     response_format: ResponseFormat,
     timeout: Duration,
+}
+
+/// The time one attempt may take: a task may ask for less than the cap of the service, not for more.
+fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
+    asked.map_or(cap, |asked| asked.min(cap)).min(Duration::from_millis(LONGEST_MS))
 }
 
 /// What the message makes of a call.
@@ -230,5 +235,18 @@ impl HttpCallTask {
 
     fn read(&self, answer: &Answer) -> Result<Option<Value>, TaskError> {
         self.output.as_ref().map(|_| self.response_format.read(&self.connector, answer)).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_may_ask_for_less_time_than_the_cap_and_not_for_more() {
+        let cap = Duration::from_secs(30);
+        for (asked, expected) in [(None, 30), (Some(5), 5), (Some(300), 30)] {
+            assert_eq!(attempt_limit(asked.map(Duration::from_secs), cap), Duration::from_secs(expected));
+        }
     }
 }

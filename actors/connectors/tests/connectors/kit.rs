@@ -246,8 +246,10 @@ impl World {
         let workflow = workflow(function, input);
         let material = Material { references: &Readings::default(), declared: &self.engine.declared() };
         let flow = Flow::single(self.engine.compile(&workflow, material).unwrap());
-        let metadata = Map::from_iter([("channel".to_owned(), json!("ch"))]);
-        self.engine.run(&flow, Message::new(payload, metadata), RunOptions::default()).await
+        // What stands in the metadata chooses neither breaker nor label.
+        let metadata = Map::from_iter([("channel".to_owned(), json!("forged"))]);
+        let options = RunOptions { chain: [Arc::from("ch")].into(), ..RunOptions::default() };
+        self.engine.run(&flow, Message::new(payload, metadata), options).await
     }
 
     /// What an author is told of a task: the place inside its input, and the code.

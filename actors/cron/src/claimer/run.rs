@@ -81,6 +81,7 @@ impl Attempt {
         let firing = Firing {
             payload: cron.payload.clone(),
             trigger: state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref()),
+            key: self.claim.key.id.to_string(),
             bucket: state::bucket(&self.claim),
             default_limit: self.desk.settings.default_timeout,
             trace_id: self.trace_id,

@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 
 use serde_json::{Map, Value};
-use svc_model::FieldError;
+use svc_model::{FieldError, Issue};
 
-use crate::checks::impossible;
+use crate::checks::{Impossible, failing};
 use crate::expression::{Evaluator, Expression, SecretUse};
 use crate::path::Path;
 use crate::reads::Reads;
@@ -17,22 +17,32 @@ pub(crate) struct Compiler<'e> {
     pub(crate) check_secrets: bool,
     /// What the expressions read together.
     pub(crate) reads: RefCell<Reads>,
+    /// What is likely wrong, though it may never matter.
+    pub(crate) warnings: RefCell<Vec<Issue>>,
 }
 
 impl Compiler<'_> {
     /// Compiles an expression; what is wrong is told with its place in it. A call that always fails is refused to an
     /// author only: what is stored goes on.
-    fn expression(&self, source: &Value, secrets: SecretUse) -> Result<Expression, (String, String)> {
+    fn expression(
+        &self,
+        at: &str,
+        source: &Value,
+        secrets: SecretUse,
+    ) -> Result<Expression, (String, String)> {
         let compiled = if self.check_secrets {
             self.evaluator.compile(source, secrets)
         } else {
             self.evaluator.compile_syntax(source)
         };
         let compiled = compiled.map_err(|message| (String::new(), message))?;
-        if !self.check_secrets
-            && let Some(refusal) = impossible(source)
-        {
-            return Err(refusal);
+        if !self.check_secrets {
+            for Impossible { place, reason, always } in failing(self.evaluator, source) {
+                if always {
+                    return Err((place, reason));
+                }
+                self.warnings.borrow_mut().push(Issue::new(format!("{at}{place}"), reason));
+            }
         }
         self.reads.borrow_mut().merge(compiled.reads().clone());
         Ok(compiled)
@@ -133,7 +143,8 @@ impl<'i, 'e> Input<'i, 'e> {
     }
 
     pub(crate) fn logic(&mut self, field: &str, source: &Value, secrets: SecretUse) -> Option<Expression> {
-        match self.compiler.expression(source, secrets) {
+        let at = self.path(field);
+        match self.compiler.expression(&at, source, secrets) {
             Ok(expression) => Some(expression),
             Err((place, message)) => {
                 self.invalid(&format!("{field}{place}"), message);

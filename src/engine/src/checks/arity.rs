@@ -41,28 +41,68 @@ const OPERANDS: [(&str, usize, usize); 29] = [
 /// The kinds of `random`.
 const KINDS: [&str; 5] = ["uuid", "digits", "int", "string", "bytes"];
 
-/// The first call that cannot succeed, by its place in the expression, and why. What `try` tries may fail.
-pub(crate) fn impossible(source: &Value) -> Option<(String, String)> {
+/// A call that cannot succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Impossible {
+    /// Its place in the expression.
+    pub(crate) place: String,
+    /// The reason why it fails.
+    pub(crate) reason: String,
+    /// Whether it is evaluated whenever the expression is.
+    pub(crate) always: bool,
+}
+
+/// The calls that cannot succeed: first one that is always evaluated, if there is any, else all that stand in branches, which
+/// may not run. What `try` tries may fail.
+pub(crate) fn impossible(source: &Value) -> Vec<Impossible> {
+    let mut found = Vec::new();
+    search(source, "", true, &mut found);
+    match found.iter().position(|call| call.always) {
+        Some(first) => vec![found.swap_remove(first)],
+        None => found,
+    }
+}
+
+fn search(source: &Value, at: &str, always: bool, found: &mut Vec<Impossible>) {
     match source {
         Value::Object(members) => {
             let call = members.iter().next().filter(|_| members.len() == 1);
-            if let Some((operator, operands)) = call {
-                if operator == "try" {
-                    return None;
-                }
-                if let Some(reason) = wrong(operator, operands) {
-                    return Some((format!(".{operator}"), reason));
-                }
+            let Some((operator, operands)) = call else {
+                let each = |(name, member): (&String, &Value)| {
+                    search(member, &format!("{at}.{name}"), always, found)
+                };
+                return members.iter().for_each(each);
+            };
+            if operator == "try" {
+                return;
             }
-            members.iter().find_map(|(name, member)| {
-                impossible(member).map(|(at, reason)| (format!(".{name}{at}"), reason))
-            })
+            let at = format!("{at}.{operator}");
+            if let Some(reason) = wrong(operator, operands) {
+                return found.push(Impossible { place: at, reason, always });
+            }
+            let Value::Array(operands) = operands else { return search(operands, &at, always, found) };
+            for (n, operand) in operands.iter().enumerate() {
+                search(operand, &format!("{at}[{n}]"), always && is_always_evaluated(operator, n), found);
+            }
         }
-        Value::Array(items) => items
-            .iter()
-            .enumerate()
-            .find_map(|(n, item)| impossible(item).map(|(at, reason)| (format!("[{n}]{at}"), reason))),
-        _ => None,
+        Value::Array(items) => {
+            for (n, item) in items.iter().enumerate() {
+                search(item, &format!("{at}[{n}]"), always, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether an operator evaluates its operand of this number whatever the others give.
+pub(super) fn is_always_evaluated(operator: &str, n: usize) -> bool {
+    match operator {
+        "if" | "?:" | "and" | "or" | "??" | "switch" | "match" | "map" | "filter" | "all" | "some"
+        | "none" | "group_by" | "distinct" | "var" => n == 0,
+        "sort" => n < 2,
+        "reduce" => n != 1,
+        "==" | "===" | "<" | "<=" | ">" | ">=" | "!=" | "!==" => n < 2,
+        _ => true,
     }
 }
 
@@ -87,6 +127,10 @@ mod tests {
 
     use super::*;
 
+    fn found(source: &Value) -> Vec<(String, bool)> {
+        impossible(source).into_iter().map(|call| (call.place, call.always)).collect()
+    }
+
     #[test]
     fn a_call_that_always_fails_is_found_at_its_place() {
         for (source, place) in [
@@ -96,8 +140,9 @@ mod tests {
             (json!({"!": {"secret": []}}), ".!.secret"),
             (json!({"group_by": {"var": "data.x"}}), ".group_by"),
             (json!({"secret": ["a", "b"]}), ".secret"),
+            (json!({"and": [{"map": [1]}, {"map": [2]}]}), ".and[0].map"),
         ] {
-            assert_eq!(impossible(&source).map(|(at, _)| at).as_deref(), Some(place), "{source}");
+            assert_eq!(found(&source), [(place.to_owned(), true)], "{source}");
         }
         for source in [
             json!({"try": [{"map": [1]}, 1]}),
@@ -107,7 +152,20 @@ mod tests {
             json!({"map": [[1], 1]}),
             json!("map"),
         ] {
-            assert_eq!(impossible(&source), None, "{source}");
+            assert_eq!(found(&source), [], "{source}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_may_not_be_evaluated_is_told_apart() {
+        for (source, place) in [
+            (json!({"if": [{"var": "data.x"}, {"map": [1]}, 2]}), ".if[1].map"),
+            (json!({"and": [true, {"length": []}]}), ".and[1].length"),
+            (json!({"map": [{"var": "data.x"}, {"random": ["zz"]}]}), ".map[1].random"),
+            (json!({"switch": [1, [[2, {"split": ["a"]}]]]}), ".switch[1][0][1].split"),
+            (json!({"cat": ["a", {"??": [{"var": "x"}, {"filter": [1]}]}]}), ".cat[1].??[1].filter"),
+        ] {
+            assert_eq!(found(&source), [(place.to_owned(), false)], "{source}");
         }
     }
 }

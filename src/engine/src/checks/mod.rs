@@ -3,6 +3,7 @@
 //! The shape of the document has been checked before; these checks pass over what they cannot read.
 
 mod arity;
+mod constant;
 mod input;
 mod reads;
 mod secrets;
@@ -18,12 +19,15 @@ use crate::builtin::{self, Builtin, Compiler};
 use crate::catalogue;
 use crate::compile::{authored_input, parse_loop};
 use crate::engine::Engine;
+use crate::expression::Evaluator;
 
-pub(crate) use arity::impossible;
+pub(crate) use arity::Impossible;
+use arity::impossible;
+use constant::failing_constant;
 
 impl WorkflowChecks for Engine {
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>) {
-        let mut check = Check { engine: self, errors, warnings };
+        let mut check = Check { engine: self, author: true, errors, warnings };
         check.expression("condition", &content.condition);
         if let Some(block) = content.loop_.as_ref().filter(|block| block.is_object()) {
             parse_loop(block, self.limits.max_loop_iterations, check.errors);
@@ -41,7 +45,7 @@ pub(crate) fn input_errors(
     at: &str,
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    let mut check = Check { engine, errors: &mut errors, warnings: &mut Vec::new() };
+    let mut check = Check { engine, author: false, errors: &mut errors, warnings: &mut Vec::new() };
     if let Some(entry) = catalogue::find(name) {
         check.input(entry, input, at);
     }
@@ -49,15 +53,33 @@ pub(crate) fn input_errors(
     errors
 }
 
+/// The calls of an expression that cannot succeed: one that is always evaluated, if there is any, else all that stand in
+/// branches, which may not run.
+pub(crate) fn failing(evaluator: &Evaluator, source: &Value) -> Vec<Impossible> {
+    let mut found = impossible(source);
+    if !found.iter().any(|call| call.always)
+        && let Some((place, reason)) = failing_constant(evaluator, source)
+    {
+        found = vec![Impossible { place, reason, always: true }];
+    }
+    found
+}
+
 impl ChannelChecks for Engine {
     fn compiles(&self, expression: &Value) -> Result<(), String> {
-        self.compile_expression(expression).map(drop)
+        self.compile_expression(expression)?;
+        match failing(&self.evaluator, expression).into_iter().find(|call| call.always) {
+            Some(Impossible { place, reason, .. }) => Err(format!("{place}: {reason}")),
+            None => Ok(()),
+        }
     }
 }
 
 /// A walk over the tasks of one workflow.
 struct Check<'e, 'r> {
     engine: &'e Engine,
+    /// What is stored is asked less of.
+    author: bool,
     errors: &'r mut Vec<FieldError>,
     warnings: &'r mut Vec<Issue>,
 }
@@ -66,8 +88,16 @@ impl Check<'_, '_> {
     fn expression(&mut self, at: &str, source: &Value) {
         if let Err(message) = self.engine.evaluator.compile_syntax(source) {
             self.errors.push(FieldError::invalid(at, message));
-        } else if let Some((place, message)) = impossible(source) {
-            self.errors.push(FieldError::invalid(format!("{at}{place}"), message));
+        } else {
+            let found =
+                if self.author { failing(&self.engine.evaluator, source) } else { impossible(source) };
+            for Impossible { place, reason, always } in found {
+                if always {
+                    self.errors.push(FieldError::invalid(format!("{at}{place}"), reason));
+                } else {
+                    self.warnings.push(Issue::new(format!("{at}{place}"), reason));
+                }
+            }
         }
         self.undeclared(at, source);
     }
@@ -100,8 +130,10 @@ impl Check<'_, '_> {
                 evaluator: &self.engine.evaluator,
                 check_secrets: false,
                 reads: RefCell::default(),
+                warnings: RefCell::default(),
             };
             Builtin::compile(name, input, &input_at, &compiler, self.errors);
+            self.warnings.extend(compiler.warnings.into_inner());
             self.recorded(name, fields, &input_at);
         } else if let Some(entry) = catalogue::find(name) {
             self.input(entry, fields, &input_at);

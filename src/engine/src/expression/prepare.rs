@@ -2,11 +2,12 @@
 //!
 //! A `var` whose path forces an object key with `#` is read by our own rules. The body of a `reduce` is guarded: it is
 //! the only place where a value can grow with every element. The bodies of all loops are guarded in time, unless what
-//! they do is short. Names the service has for operators of its own are data where an author writes them.
+//! they do is short. Operators that may take long are replaced, and what calls many of them is guarded in between. Names the service has for operators of its own are data where an author writes them.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::operators::{BOUNDED, DISTINCT, DISTINCT_BY, ECHO, FORCED, GROUP_BY, INTERNAL, LISTED, TIMELY};
+use super::replace::{pace, replaced};
+use crate::operators::{BOUNDED, DIFFERENT, ECHO, EQUAL, FORCED, INTERNAL, PACED, SAME, TIMELY, UNEQUAL};
 use crate::path::{Path, forced_key};
 
 /// Operators whose result has no depth, whatever they are given.
@@ -22,8 +23,13 @@ const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sor
 const ARITHMETIC: [&str; 10] = ["+", "-", "*", "/", "%", "min", "max", "abs", "ceil", "floor"];
 
 /// Operators that take no more time than it took to read their operands.
-const QUICK: [&str; 15] =
-    ["var", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "!", "!!", "and", "or", "if", "?:"];
+const QUICK: [&str; 19] = [
+    "var", "==", "===", "!=", "!==", "<", "<=", ">", ">=", "!", "!!", "and", "or", "if", "?:", EQUAL, SAME,
+    DIFFERENT, UNEQUAL,
+];
+
+/// Operators that reach what stands around a loop, or many places of it.
+const FAR: [&str; 5] = ["val", "exists", "missing", "missing_some", "secret"];
 
 /// The roots of a message.
 const ROOTS: [&str; 4] = ["data", "metadata", "temp_data", "payload"];
@@ -33,11 +39,17 @@ const SHORT: usize = 32;
 
 /// The expression the engine compiles.
 pub(super) fn prepared(source: &Value) -> Value {
+    let mut prepared = prepare(source);
+    pace(&mut prepared, &mut 0);
+    prepared
+}
+
+fn prepare(source: &Value) -> Value {
     match source {
-        Value::Array(items) => items.iter().map(prepared).collect(),
+        Value::Array(items) => items.iter().map(prepare).collect(),
         Value::Object(map) => match (map.iter().next(), map.len()) {
             (Some((operator, argument)), 1) => call(operator, argument),
-            _ => map.iter().map(|(key, value)| (key.clone(), prepared(value))).collect(),
+            _ => map.iter().map(|(key, value)| (key.clone(), prepare(value))).collect(),
         },
         scalar => scalar.clone(),
     }
@@ -50,9 +62,10 @@ fn call(operator: &str, argument: &Value) -> Value {
         return read;
     }
     if INTERNAL.contains(&operator) {
-        return json!({ ECHO: [operator, prepared(argument)] });
+        return json!({ ECHO: [operator, prepare(argument)] });
     }
-    let mut argument = prepared(argument);
+    let source = argument;
+    let mut argument = prepare(argument);
     if LOOPS.contains(&operator)
         && let Some([source, bodies @ ..]) = argument.as_array_mut().map(Vec::as_mut_slice)
     {
@@ -63,20 +76,13 @@ fn call(operator: &str, argument: &Value) -> Value {
                 "reduce" if !is_flat(body) => BOUNDED,
                 "reduce" if is_short(body, &["var"]) => continue,
                 _ if distinct && is_short(body, &QUICK) => continue,
+                _ if reaches_out(body) => PACED,
                 _ => TIMELY,
             };
             *body = json!({ guard: [body.take()] });
         }
     }
-    match (operator, argument) {
-        ("distinct" | "group_by", Value::Array(mut operands)) if operands.len() > 1 => {
-            let name = if operator == "distinct" { DISTINCT_BY } else { GROUP_BY };
-            let (source, key) = (operands[0].take(), operands[1].take());
-            json!({ name: [{"map": [{ LISTED: [source] }, [{"var": ""}, key]]}] })
-        }
-        ("distinct", operand) => json!({ DISTINCT: operand }),
-        (operator, argument) => Value::Object(Map::from_iter([(operator.to_owned(), argument)])),
-    }
+    replaced(operator, source, argument)
 }
 
 /// Whether what a loop goes through stands in the message, so that reading every element once takes no more time than
@@ -103,6 +109,17 @@ fn is_short(body: &Value, quick: &[&str]) -> bool {
         }
     }
     calls(body, quick).is_some_and(|calls| calls <= SHORT)
+}
+
+/// Whether a step may go through more than the element it is for: what stands around the loop, or another loop.
+fn reaches_out(body: &Value) -> bool {
+    match body {
+        Value::Object(members) => members.iter().any(|(operator, argument)| {
+            FAR.contains(&operator.as_str()) || LOOPS.contains(&operator.as_str()) || reaches_out(argument)
+        }),
+        Value::Array(items) => items.iter().any(reaches_out),
+        _ => false,
+    }
 }
 
 fn is_flat(body: &Value) -> bool {
@@ -132,7 +149,7 @@ fn forced_read(argument: &Value) -> Option<Value> {
     let read = json!({ FORCED: [{"var": plain.join(".")}, forced.join(".")] });
     Some(match default {
         None => read,
-        Some(default) => json!({ "??": [read, prepared(default)] }),
+        Some(default) => json!({ "??": [read, prepare(default)] }),
     })
 }
 

@@ -102,7 +102,7 @@ proptest! {
         message.data = json!({"a": 1, "list": [1, {"a": 2}]});
         message.metadata.insert("m".into(), json!("m"));
         message.temp_data = json!({"t": [true]});
-        let evaluator = Evaluator::new(Secrets::default(), 1 << 20);
+        let evaluator = Evaluator::new(Secrets::default(), &Limits { max_message_bytes: 1 << 20, ..Limits::default() });
         let expression = evaluator.compile(&source, SecretUse::Allowed).unwrap();
         // The payload is part of the whole context only for expressions that name it.
         let mut all = Reads::all();
@@ -150,7 +150,7 @@ proptest! {
     #[test]
     fn elements_are_told_apart_as_the_library_does(keys in prop::collection::vec(any_key(), 0..12)) {
         let library = datalogic_rs::Engine::builder().with_templating(true).build();
-        let evaluator = Evaluator::new(Secrets::default(), 1 << 20);
+        let evaluator = Evaluator::new(Secrets::default(), &Limits { max_message_bytes: 1 << 20, ..Limits::default() });
         let items: Vec<_> = keys.iter().enumerate().map(|(n, key)| json!({"n": n, "k": key})).collect();
         let data = json!({"keys": keys, "items": items});
         for source in [

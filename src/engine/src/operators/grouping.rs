@@ -6,11 +6,11 @@ use std::hash::{BuildHasher as _, Hash as _, Hasher, RandomState};
 
 use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::bumpalo::collections::Vec as BumpVec;
-use datalogic_rs::datavalue::{DataDateTime, DataDuration};
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{CustomOperator, DataValue};
 
-use super::guard::{in_time, tick};
+use super::equality::{Times, strictly_equal};
+use super::guard::{spend, text_units};
 
 /// `[array]`: the elements without those that equal an earlier one.
 pub(crate) const DISTINCT: &str = "#distinct";
@@ -20,9 +20,6 @@ pub(crate) const DISTINCT_BY: &str = "#distinct_by";
 pub(crate) const GROUP_BY: &str = "#group_by";
 /// `[value]`: an array as it is, null as an empty one, nothing else.
 pub(crate) const LISTED: &str = "#listed";
-
-/// Values and pieces of text hashed between two looks at the clock.
-const STRIDE: usize = 4096;
 
 pub(super) struct Listed;
 pub(super) struct Distinct;
@@ -122,22 +119,21 @@ struct Keys<'a> {
     met: Vec<&'a DataValue<'a>>,
     by_hash: HashMap<u64, Vec<usize>>,
     hashing: RandomState,
-    /// What was hashed since the last look at the clock.
-    hashed: usize,
 }
 
 impl<'a> Keys<'a> {
     /// Where a key stands among those that differ; it is added if it is new.
     fn place(&mut self, key: &'a DataValue<'a>) -> datalogic_rs::Result<usize> {
-        tick()?;
-        let hash = match time_of(key) {
-            Some(time) => self.hashing.hash_one(time),
+        spend(1)?;
+        let hash = match Times::of(key) {
+            Some(Times { instant: Some(instant), .. }) => self.hashing.hash_one(instant),
+            Some(times) => self.hashing.hash_one(times.duration),
             None => self.hash(key)?,
         };
         let places = self.by_hash.entry(hash).or_default();
         for &place in &*places {
-            tick()?;
-            if same(self.met[place], key) {
+            spend(1)?;
+            if strictly_equal(self.met[place], key)? {
                 return Ok(place);
             }
         }
@@ -147,15 +143,15 @@ impl<'a> Keys<'a> {
     }
 
     /// A hash of what equality looks at: numbers whatever their kind, members whatever their order.
-    fn hash(&mut self, value: &DataValue<'_>) -> datalogic_rs::Result<u64> {
-        self.count(1)?;
+    fn hash(&self, value: &DataValue<'_>) -> datalogic_rs::Result<u64> {
+        spend(1)?;
         let mut hasher = self.hashing.build_hasher();
         match value {
             DataValue::Bool(flag) => flag.hash(&mut hasher),
             // Zero has two signs.
             DataValue::Number(number) => (number.as_f64() + 0.0).to_bits().hash(&mut hasher),
             DataValue::String(text) => {
-                self.count(text.len() / 64)?;
+                spend(text_units(text))?;
                 text.hash(&mut hasher);
             }
             DataValue::Array(items) => {
@@ -167,6 +163,7 @@ impl<'a> Keys<'a> {
             DataValue::Object(members) => {
                 let mut sum = 0_u64;
                 for (name, member) in *members {
+                    spend(text_units(name))?;
                     let member = self.hash(member)?;
                     sum = sum.wrapping_add(self.hashing.hash_one((name, member)));
                 }
@@ -175,54 +172,5 @@ impl<'a> Keys<'a> {
             _ => {}
         }
         Ok(hasher.finish())
-    }
-
-    fn count(&mut self, steps: usize) -> datalogic_rs::Result<()> {
-        self.hashed += steps;
-        if self.hashed < STRIDE {
-            return Ok(());
-        }
-        self.hashed = 0;
-        in_time()
-    }
-}
-
-/// Strict equality: of instants and durations however they are written, of numbers whatever their kind.
-fn same(one: &DataValue<'_>, other: &DataValue<'_>) -> bool {
-    match (one, other) {
-        (DataValue::Number(one), DataValue::Number(other)) => one.as_f64() == other.as_f64(),
-        _ => match (time_of(one), time_of(other)) {
-            (Some(one), Some(other)) => one == other,
-            _ => one == other,
-        },
-    }
-}
-
-#[derive(Hash, PartialEq, Eq)]
-enum Time {
-    Instant(chrono::DateTime<chrono::Utc>),
-    Duration(chrono::Duration),
-}
-
-/// The instant or the duration a value stands for, as the library reads them.
-fn time_of(value: &DataValue<'_>) -> Option<Time> {
-    let member = |members: &[(&str, DataValue<'_>)], name: &str| {
-        members.iter().find_map(|(key, member)| match member {
-            DataValue::String(text) if *key == name => Some((*text).to_owned()),
-            _ => None,
-        })
-    };
-    let instant = |text: &str| DataDateTime::parse(text).map(|instant| Time::Instant(instant.dt));
-    let duration = |text: &str| DataDuration::parse(text).map(|duration| Time::Duration(duration.0));
-    match value {
-        DataValue::DateTime(instant) => Some(Time::Instant(instant.dt)),
-        DataValue::Duration(duration) => Some(Time::Duration(duration.0)),
-        DataValue::String(text) if text.bytes().any(|byte| byte.is_ascii_digit()) => {
-            instant(text).or_else(|| duration(text))
-        }
-        DataValue::Object(members) => member(members, "datetime")
-            .and_then(|text| instant(&text))
-            .or_else(|| member(members, "timestamp").and_then(|text| duration(&text))),
-        _ => None,
     }
 }

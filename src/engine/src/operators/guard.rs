@@ -8,50 +8,80 @@ use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{CustomOperator, DataValue, Error};
 use tokio::time::Instant;
 
+use crate::budget;
 use crate::extent;
 
 /// Guards the body of a `reduce`. The name no author writes.
 pub(crate) const BOUNDED: &str = "#bounded";
-/// Guards the body of any other loop whose steps may take long.
+/// Guards the body of any other loop whose steps may take a while.
 pub(crate) const TIMELY: &str = "#timely";
+/// Guards what may take the time of the whole message.
+pub(crate) const PACED: &str = "#paced";
 
-/// The time one evaluation may hold its thread, where a loop may take long.
-const LIMIT: Duration = Duration::from_secs(1);
+/// Units of work between two looks at the clock: values touched, or 64 bytes of text.
+const STRIDE: u32 = 4096;
 
-/// Steps between two looks at the clock. One may take as long as a call over the largest value.
-const STRIDE: u32 = 16;
+/// Units that a step of a loop counts for.
+const STEP: usize = 256;
 
 thread_local! {
+    static LIMIT: Cell<Duration> = const { Cell::new(Duration::ZERO) };
     static END: Cell<Option<Instant>> = const { Cell::new(None) };
-    static STEPS: Cell<u32> = const { Cell::new(0) };
+    static UNITS: Cell<u32> = const { Cell::new(STRIDE) };
 }
 
-/// Starts the time of an evaluation.
-pub(crate) fn start() {
+/// Starts the time of an evaluation, which may take `limit` where no run gives it less.
+pub(crate) fn start(limit: Duration) {
+    LIMIT.set(limit);
     END.set(None);
-    STEPS.set(0);
+    // The first unit looks at the clock.
+    UNITS.set(STRIDE);
 }
 
-/// Fails when the time is over; looks at the clock at the first step and at some of those that follow.
-pub(super) fn tick() -> datalogic_rs::Result<()> {
-    let steps = STEPS.get();
-    STEPS.set(steps.wrapping_add(1));
-    if steps.is_multiple_of(STRIDE) { in_time() } else { Ok(()) }
+/// Counts units of work, and fails when the time is over.
+pub(super) fn spend(units: usize) -> datalogic_rs::Result<()> {
+    let spent = UNITS.get().saturating_add(u32::try_from(units).unwrap_or(u32::MAX));
+    if spent < STRIDE {
+        UNITS.set(spent);
+        return Ok(());
+    }
+    UNITS.set(0);
+    in_time()
 }
 
-/// Fails when the time is over. It runs from the first guard that is met.
-pub(super) fn in_time() -> datalogic_rs::Result<()> {
+/// Units that reading a text counts for.
+pub(super) fn text_units(text: &str) -> usize {
+    1 + text.len() / 64
+}
+
+/// Fails when the time of the run is over; without a run, that of the evaluation, which runs from the first guard met.
+fn in_time() -> datalogic_rs::Result<()> {
     let now = Instant::now();
+    if let Some(result) = budget::check_within(now) {
+        return result.map_err(|exhausted| Error::custom_message(exhausted.to_string()));
+    }
     match END.get() {
-        None => END.set(Some(now + LIMIT)),
+        None => END.set(now.checked_add(LIMIT.get())),
         Some(end) if now < end => {}
         Some(_) => return Err(Error::custom_message("the expression takes too long")),
     }
     Ok(())
 }
 
-/// Its one argument, unless time is over.
-pub(super) struct Timely;
+/// Its one argument, unless time is over; so many units of work.
+pub(super) struct Timely(usize);
+
+impl Timely {
+    /// The guard of a step of a loop.
+    pub(super) const fn step() -> Self {
+        Self(STEP)
+    }
+
+    /// The guard that always looks at the clock.
+    pub(super) const fn paced() -> Self {
+        Self(STRIDE as usize)
+    }
+}
 
 impl CustomOperator for Timely {
     fn evaluate<'a>(
@@ -60,7 +90,7 @@ impl CustomOperator for Timely {
         _: &mut EvalContext<'_, 'a>,
         _: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        tick()?;
+        spend(self.0)?;
         args.first().copied().ok_or_else(|| super::refuse("a guard takes one value"))
     }
 }
@@ -75,7 +105,7 @@ impl CustomOperator for Bounded {
         _: &mut EvalContext<'_, 'a>,
         _: &'a Bump,
     ) -> datalogic_rs::Result<&'a DataValue<'a>> {
-        tick()?;
+        spend(STRIDE as usize)?;
         let value = args.first().copied().ok_or_else(|| super::refuse("a guard takes one value"))?;
         match extent::check_arena(value, self.0) {
             Ok(()) => Ok(value),

@@ -2,11 +2,14 @@
 
 mod echo;
 mod encoding;
+mod equality;
 mod forced;
 mod grouping;
 mod guard;
+mod missing;
 mod random;
 mod secret;
+mod sorting;
 mod text;
 
 use std::sync::Arc;
@@ -15,19 +18,43 @@ use datalogic_rs::datavalue::NumberValue;
 use datalogic_rs::{DataValue, Engine, Error};
 
 pub(crate) use echo::ECHO;
+pub(crate) use equality::{CONTAINED, DIFFERENT, EQUAL, SAME, UNEQUAL};
 pub(crate) use forced::FORCED;
 pub(crate) use grouping::{DISTINCT, DISTINCT_BY, GROUP_BY, LISTED};
-pub(crate) use guard::{BOUNDED, TIMELY, start as start_time};
+pub(crate) use guard::{BOUNDED, PACED, TIMELY, start as start_time};
+pub(crate) use missing::{MISSING, MISSING_SOME};
 pub(crate) use secret::Declared;
 pub use secret::Secrets;
+pub(crate) use sorting::{SORT, SORT_BY};
+pub(crate) use text::CHARACTERS;
 
 /// Operators of the service's own, which what an author writes never calls.
-pub(crate) const INTERNAL: [&str; 8] =
-    [BOUNDED, DISTINCT, DISTINCT_BY, ECHO, FORCED, GROUP_BY, LISTED, TIMELY];
+pub(crate) const INTERNAL: [&str; 19] = [
+    BOUNDED,
+    CHARACTERS,
+    CONTAINED,
+    DIFFERENT,
+    DISTINCT,
+    DISTINCT_BY,
+    ECHO,
+    EQUAL,
+    FORCED,
+    GROUP_BY,
+    LISTED,
+    MISSING,
+    MISSING_SOME,
+    PACED,
+    SAME,
+    SORT,
+    SORT_BY,
+    TIMELY,
+    UNEQUAL,
+];
 
 /// The JSONLogic engine with templating and every operator of the service; no value it makes takes more than `max_bytes`.
 pub(crate) fn engine(secrets: &Declared, max_bytes: usize) -> Engine {
     use encoding::{Decode, Encode, Encoding};
+    use equality::Equality;
     Engine::builder()
         .with_templating(true)
         .add_operator("secret", secret::Secret(Arc::clone(secrets)))
@@ -42,13 +69,24 @@ pub(crate) fn engine(secrets: &Declared, max_bytes: usize) -> Engine {
         .add_operator("join", text::Join(max_bytes))
         .add_operator("random", random::Random)
         .add_operator(BOUNDED, guard::Bounded(max_bytes))
-        .add_operator(TIMELY, guard::Timely)
+        .add_operator(TIMELY, guard::Timely::step())
+        .add_operator(PACED, guard::Timely::paced())
         .add_operator(FORCED, forced::Forced)
         .add_operator(ECHO, echo::Echo)
         .add_operator(LISTED, grouping::Listed)
         .add_operator(DISTINCT, grouping::Distinct)
         .add_operator(DISTINCT_BY, grouping::DistinctBy)
         .add_operator(GROUP_BY, grouping::GroupBy)
+        .add_operator(EQUAL, Equality::EQUAL)
+        .add_operator(SAME, Equality::SAME)
+        .add_operator(DIFFERENT, Equality::DIFFERENT)
+        .add_operator(UNEQUAL, Equality::UNEQUAL)
+        .add_operator(CONTAINED, equality::Contained)
+        .add_operator(MISSING, missing::Missing)
+        .add_operator(MISSING_SOME, missing::MissingSome)
+        .add_operator(SORT, sorting::Sort)
+        .add_operator(SORT_BY, sorting::SortBy)
+        .add_operator(CHARACTERS, text::Characters)
         .build()
 }
 

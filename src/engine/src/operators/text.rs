@@ -1,11 +1,16 @@
 //! `url_encode`, `url_decode`, `join`.
 
 use datalogic_rs::bumpalo::Bump;
+use datalogic_rs::bumpalo::collections::Vec as BumpVec;
 use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use super::guard::{spend, text_units};
 use super::{refuse, render, text_argument};
+
+/// `[text]`: its characters, as `split` at an empty text gives them. Not an operator for authors.
+pub(crate) const CHARACTERS: &str = "#characters";
 
 /// Everything but the unreserved characters of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -61,11 +66,35 @@ impl CustomOperator for Join {
             if n > 0 {
                 joined.push_str(separator);
             }
+            let before = joined.len();
             render(item, &mut joined);
+            spend(text_units(&joined[before..]))?;
             if joined.len() > self.0 {
                 return Err(refuse(format!("the text takes more than {} MiB", self.0 >> 20)));
             }
         }
         Ok(arena.string(&joined))
+    }
+}
+
+pub(super) struct Characters;
+
+impl CustomOperator for Characters {
+    fn evaluate<'a>(
+        &self,
+        args: &[&'a DataValue<'a>],
+        _: &mut EvalContext<'_, 'a>,
+        arena: &'a Bump,
+    ) -> datalogic_rs::Result<&'a DataValue<'a>> {
+        let text = text_argument("split", args)?;
+        let mut characters = BumpVec::with_capacity_in(text.len(), arena);
+        for (at, character) in text.char_indices() {
+            spend(1)?;
+            characters.push(DataValue::String(&text[at..at + character.len_utf8()]));
+        }
+        if characters.is_empty() {
+            characters.push(DataValue::String(""));
+        }
+        Ok(arena.alloc(DataValue::Array(characters.into_bump_slice())))
     }
 }

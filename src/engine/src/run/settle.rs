@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value, json};
-use tokio::time::Instant;
 
 use super::{End, Run};
+use crate::budget;
 use crate::error::{ErrorCode, Failure, TaskError};
 use crate::function::Outcome;
 use crate::program::Step;
@@ -75,8 +75,14 @@ impl Run<'_> {
         let last = self.work.errors.get(first_error..).and_then(<[_]>::last).cloned();
         let last = last.unwrap_or_else(|| TaskError::new(ErrorCode::TaskStatus, format!("status {status}")));
         self.work.record_failure(scope, failure_record(id, step, last.code, status));
-        let expired = last.code == ErrorCode::Timeout
-            && self.pace.deadline().is_some_and(|deadline| deadline <= Instant::now());
+        if let (Some(cut), true) = (budget::cut(), status >= 500) {
+            return Some(self.expire(
+                id,
+                cut.into_error(),
+                &format!("stopped inside the task \"{}\"", step.id),
+            ));
+        }
+        let expired = last.code == ErrorCode::Timeout && self.pace.in_time().is_err();
         if status < 500 || (step.continue_on_error && !expired) {
             return None;
         }

@@ -12,6 +12,7 @@ mod loads;
 mod log;
 mod operators;
 mod paths;
+mod processor;
 mod robust;
 mod secrets;
 mod support;

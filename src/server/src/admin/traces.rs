@@ -85,8 +85,12 @@ fn parsed(text: Option<String>) -> Option<Value> {
     serde_json::from_str(&text?).ok()
 }
 
-/// The result of a run with what may be shown of it.
+/// The result of a run with what may be shown of it. That of a schedule is the data document alone, whose members are the
+/// workflow's own.
 fn message(mut message: Value) -> Value {
+    if message.get("audit_trail").is_none() {
+        return message;
+    }
     if let Some(context) = message.get_mut("context") {
         strip(context);
     }

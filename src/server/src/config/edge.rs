@@ -73,6 +73,10 @@ section! {
     pub struct Ingest {
         /// Largest body of a data request in bytes; a larger one gets 413.
         pub max_payload_size: usize = 1_048_576,
+        /// Most members of one object in a body; more get 400.
+        pub max_object_members: usize = 10_000,
+        /// Most elements of one array in a body; more get 400.
+        pub max_array_elements: usize = 100_000,
     }
 }
 
@@ -192,6 +196,8 @@ impl Server {
 impl Ingest {
     pub(crate) fn check(&self, report: &mut Report) {
         report.positive("ingest.max_payload_size", self.max_payload_size);
+        report.positive("ingest.max_object_members", self.max_object_members);
+        report.positive("ingest.max_array_elements", self.max_array_elements);
     }
 }
 

@@ -17,7 +17,10 @@ section! {
         pub default_channel_call_timeout_ms: u64 = 30_000,
         /// Largest `max` a workflow's loop may ask for; 0 allows any.
         pub max_loop_iterations: u64 = 10_000,
-        /// Seconds an outbound HTTP call may take at most.
+        /// Milliseconds of processor time one run may use, from 1 to 3,600,000; waiting does not count. A run that uses more
+        /// fails as one whose deadline passed.
+        pub cpu_budget_ms: u64 = 1000,
+        /// Seconds one attempt of an outbound HTTP call may take: the most a task's `timeout_ms` may ask for, and the default.
         pub global_http_timeout_secs: u64 = 30,
         /// Connection pools kept per kind of backend.
         pub max_pool_cache_entries: usize = 100,
@@ -116,6 +119,7 @@ impl Engine {
             report.refuse("engine.max_channel_call_depth", format!("must not be above {MAX_DEPTH}"));
         }
         report.positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
+        report.within("engine.cpu_budget_ms", self.cpu_budget_ms, 1..=3_600_000);
         report.positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
         report.positive("engine.circuit_breaker.failure_threshold", self.circuit_breaker.failure_threshold);
     }

@@ -102,7 +102,7 @@ fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<Request, T
         headers: settings.http.headers.clone(),
         params: settings.http.params.clone(),
         body: Some(Body { content_type, bytes: text.into() }),
-        timeout: settings.timeout.unwrap_or(base.http_timeout),
+        timeout: settings.timeout.map_or(base.http_timeout, |own| own.min(base.http_timeout)),
         cap: settings.http.max_response_size,
         // Where a cluster has moved to is for its connector to say: a write must not become a read.
         follow: false,

@@ -1,0 +1,176 @@
+//! The processor time of a run: the turns in which it held its thread, added up.
+//!
+//! A run is polled on one thread, and one that is polled inside another counts for both. While it is polled its turn stands in
+//! a variable of the thread, so that whatever works inside it, an operator deep in an expression included, can ask whether
+//! the run may go on. Waiting takes no turn and counts for nothing.
+//!
+//! A short turn is measured by the clock on the wall, which costs next to nothing. One that lasts is measured by the
+//! processor clock of the thread from then on: a thread that the system holds up is not charged for it.
+
+use std::cell::Cell;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::time::Instant;
+
+use crate::error::{ErrorCode, TaskError};
+
+/// The processor time of a run, unless the engine is built with another.
+pub(crate) const DEFAULT: Duration = Duration::from_secs(1);
+
+/// The length of a turn from which on the processor clock is read.
+const LONG: Duration = Duration::from_millis(5);
+
+thread_local! {
+    static TURN: Cell<Option<Turn>> = const { Cell::new(None) };
+    /// The moment until which nothing of the turn can be exceeded; most checks read no more than this.
+    static CALM: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Why a run may not go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Exhausted {
+    #[error("the deadline of the run passed")]
+    Deadline,
+    #[error("the run used more processor time than engine.cpu_budget_ms ({}) allows", .0.as_millis())]
+    Processor(Duration),
+}
+
+impl Exhausted {
+    pub(crate) fn into_error(self) -> TaskError {
+        TaskError::new(ErrorCode::Timeout, self.to_string())
+    }
+}
+
+/// The turn of the run that is polled now.
+#[derive(Debug, Clone, Copy)]
+struct Turn {
+    limit: Duration,
+    deadline: Option<Instant>,
+    /// Processor time of the turns before.
+    before: Duration,
+    started: Instant,
+    /// The length of the turn when the processor clock was first read, and what it showed.
+    precise: Option<(Duration, Duration)>,
+    /// The reason for which work inside the run was cut short.
+    cut: Option<Exhausted>,
+}
+
+impl Turn {
+    fn used(&mut self, now: Instant) -> Duration {
+        let passed = now.saturating_duration_since(self.started);
+        let turn = match self.precise {
+            Some((passed, reading)) => passed + processor_time().saturating_sub(reading),
+            None => {
+                if passed >= LONG {
+                    self.precise = Some((passed, processor_time()));
+                }
+                passed
+            }
+        };
+        self.before + turn
+    }
+
+    /// The moment until which the turn need not be looked at again.
+    fn calm(&self, now: Instant) -> Instant {
+        let passed = now.saturating_duration_since(self.started);
+        let left = self.limit.saturating_sub(self.before + passed);
+        let mut calm = now.checked_add(left).unwrap_or(now);
+        if self.precise.is_none() {
+            calm = calm.min(self.started + LONG);
+        }
+        self.deadline.map_or(calm, |deadline| calm.min(deadline))
+    }
+
+    fn check(&mut self, now: Instant) -> Result<(), Exhausted> {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            return Err(Exhausted::Deadline);
+        }
+        // Processor time never outruns the clock on the wall.
+        if self.before + now.saturating_duration_since(self.started) <= self.limit {
+            if self.precise.is_none() {
+                self.used(now);
+            }
+            return Ok(());
+        }
+        if self.used(now) > self.limit { Err(Exhausted::Processor(self.limit)) } else { Ok(()) }
+    }
+}
+
+/// The processor time this thread has used.
+pub(crate) fn processor_time() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
+/// Polls a run turn by turn, and lets it use `limit` of processor time until `deadline`.
+pub(crate) async fn limited<F: Future>(limit: Duration, deadline: Option<Instant>, run: F) -> F::Output {
+    let mut run = pin!(run);
+    let (mut before, mut cut) = (Duration::ZERO, None);
+    std::future::poll_fn(|cx| {
+        let started = Instant::now();
+        let turn = Turn { limit, deadline, before, started, precise: None, cut };
+        CALM.set(Some(turn.calm(started)));
+        let outer = Outer(TURN.replace(Some(turn)));
+        let poll = run.as_mut().poll(cx);
+        if let (Poll::Pending, Some(mut turn)) = (&poll, TURN.take()) {
+            (before, cut) = (turn.used(Instant::now()), turn.cut);
+        }
+        drop(outer);
+        poll
+    })
+    .await
+}
+
+/// The turn of the run around this one, which goes on when this one's ends.
+struct Outer(Option<Turn>);
+
+impl Drop for Outer {
+    fn drop(&mut self) {
+        TURN.set(self.0.take());
+        CALM.set(None);
+    }
+}
+
+/// When the turn of the run that is polled now began; now, outside a run.
+pub(crate) fn turn_started() -> Instant {
+    TURN.get().map_or_else(Instant::now, |turn| turn.started)
+}
+
+fn is_calm(now: Instant) -> bool {
+    CALM.get().is_some_and(|calm| now < calm)
+}
+
+/// Checks whether the run that is polled now may go on; without one there is nothing to exceed.
+///
+/// # Errors
+/// Its deadline passed, or it used up its processor time.
+pub(crate) fn check(now: Instant) -> Result<(), Exhausted> {
+    if is_calm(now) {
+        return Ok(());
+    }
+    let Some(mut turn) = TURN.get() else { return Ok(()) };
+    let result = turn.check(now);
+    CALM.set(Some(turn.calm(now)));
+    TURN.set(Some(turn));
+    result
+}
+
+/// As [`check`], for work that stops in the middle when there is nothing left; `None` outside a run.
+pub(crate) fn check_within(now: Instant) -> Option<Result<(), Exhausted>> {
+    if is_calm(now) {
+        return Some(Ok(()));
+    }
+    let mut turn = TURN.get()?;
+    let result = turn.check(now);
+    CALM.set(Some(turn.calm(now)));
+    turn.cut = turn.cut.or(result.err());
+    TURN.set(Some(turn));
+    Some(result)
+}
+
+/// The reason for which work inside the run that is polled now was cut short.
+pub(crate) fn cut() -> Option<Exhausted> {
+    TURN.get()?.cut
+}

@@ -1,0 +1,89 @@
+//! Parts of an expression that read nothing, and fail.
+
+use serde_json::Value;
+
+use super::arity::is_always_evaluated;
+use crate::expression::{Evaluator, SecretUse};
+
+/// Operators whose result, or whose success, is not the same every time, or meant to be a failure.
+const INCONSTANT: [&str; 10] =
+    ["var", "val", "missing", "missing_some", "exists", "secret", "random", "now", "throw", "try"];
+
+/// The first part that is evaluated whenever the expression is, reads nothing and fails: its place, and why.
+pub(crate) fn failing_constant(evaluator: &Evaluator, source: &Value) -> Option<(String, String)> {
+    find(evaluator, source, String::new())
+}
+
+fn find(evaluator: &Evaluator, source: &Value, at: String) -> Option<(String, String)> {
+    match source {
+        Value::Object(members) if members.len() == 1 => {
+            let (operator, operands) = members.iter().next()?;
+            let at = format!("{at}.{operator}");
+            if operator == "try" {
+                return None;
+            }
+            if evaluator.knows(operator) && is_constant(source) {
+                return failure(evaluator, source).map(|reason| (at, format!("it always fails: {reason}")));
+            }
+            let Value::Array(operands) = operands else { return find(evaluator, operands, at) };
+            let always = operands.iter().enumerate().filter(|(n, _)| is_always_evaluated(operator, *n));
+            always.into_iter().find_map(|(n, operand)| find(evaluator, operand, format!("{at}[{n}]")))
+        }
+        Value::Object(members) => {
+            members.iter().find_map(|(name, member)| find(evaluator, member, format!("{at}.{name}")))
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().find_map(|(n, item)| find(evaluator, item, format!("{at}[{n}]")))
+        }
+        _ => None,
+    }
+}
+
+fn failure(evaluator: &Evaluator, source: &Value) -> Option<String> {
+    let expression = evaluator.compile(source, SecretUse::Refused("a constant")).ok()?;
+    evaluator.evaluate_roots(&expression, &[]).err()
+}
+
+fn is_constant(source: &Value) -> bool {
+    match source {
+        Value::Object(members) => {
+            let inconstant =
+                members.len() == 1 && members.keys().any(|name| INCONSTANT.contains(&name.as_str()));
+            !inconstant && members.values().all(is_constant)
+        }
+        Value::Array(items) => items.iter().all(is_constant),
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::Limits;
+    use crate::operators::Secrets;
+
+    #[test]
+    fn a_constant_that_fails_is_found_where_it_is_always_evaluated() {
+        let evaluator = Evaluator::new(Secrets::default(), &Limits::default());
+        let found = |source: &Value| failing_constant(&evaluator, source).map(|(place, _)| place);
+        for (source, place) in [
+            (json!({"length": 5}), ".length"),
+            (json!({"cat": [{"var": "data.x"}, {"base64_decode": "?"}]}), ".cat[1].base64_decode"),
+            (json!({"a": 1, "b": {"if": [{"+": ["a", 1]}, 1, 2]}}), ".b.if[0].+"),
+        ] {
+            assert_eq!(found(&source).as_deref(), Some(place), "{source}");
+        }
+        for source in [
+            json!({"if": [{"var": "data.x"}, {"length": 5}, 1]}),
+            json!({"try": [{"length": 5}, 0]}),
+            json!({"throw": "no"}),
+            json!({"length": "text"}),
+            json!({"length": {"var": "data.x"}}),
+            json!({"unknown": 5}),
+        ] {
+            assert_eq!(found(&source), None, "{source}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The work of every operator grows with its operands, not with their square.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::budget::processor_time;
+
+/// Members, elements or words of the smaller operands; the larger ones have four times as many.
+const SIZE: usize = 1500;
+
+/// What is quicker than this is quick enough, however it grows.
+const QUICK: Duration = Duration::from_millis(6);
+
+/// Four times the operands take four times as long, and a little more where something is sorted; sixteen times is the square.
+const GROWTH: u32 = 9;
+
+/// Rounds in which a measurement may be disturbed.
+const ROUNDS: usize = 6;
+
+/// Operands that are dear to whoever compares, looks up, sorts or splits.
+const OPERANDS: [&str; 9] =
+    ["object", "reversed", "objects", "texts", "paths", "numbers", "times", "long", "nested"];
+
+fn data(size: usize) -> Value {
+    let key = |n: usize| format!("key-{n:07}");
+    let object = |range: Vec<usize>| -> Value {
+        range.into_iter().map(|n| (key(n), n.into())).collect::<Map<_, _>>().into()
+    };
+    // Objects that differ in one member.
+    let variant = |n: usize| {
+        let mut one = object((0..size / 16).rev().collect());
+        one[key(0)] = n.into();
+        one
+    };
+    json!({
+        "object": object((0..size).collect()),
+        "reversed": object((0..size).rev().collect()),
+        "objects": (0..16).map(variant).collect::<Vec<_>>(),
+        "texts": (0..size).rev().map(key).collect::<Vec<_>>(),
+        "paths": (0..size).rev().map(|n| format!("reversed.{}x", key(n))).collect::<Vec<_>>(),
+        "numbers": (0..size).rev().collect::<Vec<_>>(),
+        "times": (0..size).map(|n| format!("{n}d:1h")).collect::<Vec<_>>(),
+        "long": "1d:".repeat(size * 4),
+        "nested": vec![vec![object((0..4).collect()); 8]; size / 32],
+    })
+}
+
+/// The processor time of one evaluation, whatever it gives.
+fn cost(evaluator: &Evaluator, expression: &Expression, context: &DataValue<'_>) -> Duration {
+    let bump = Bump::new();
+    let before = processor_time();
+    let _ = evaluator.evaluate(expression, context, &bump);
+    processor_time().saturating_sub(before)
+}
+
+fn grows_with_its_operands(
+    evaluator: &Evaluator,
+    rule: &Value,
+    small: &DataValue<'_>,
+    large: &DataValue<'_>,
+) -> bool {
+    let Ok(expression) = evaluator.compile(rule, SecretUse::Allowed) else { return true };
+    (0..ROUNDS).any(|_| {
+        let much = cost(evaluator, &expression, large);
+        much < QUICK || much < cost(evaluator, &expression, small) * GROWTH
+    })
+}
+
+fn operators(evaluator: &Evaluator) -> Vec<&str> {
+    let own = [
+        "base64_encode",
+        "base64url_encode",
+        "hex_encode",
+        "base64_decode",
+        "base64url_decode",
+        "hex_decode",
+        "url_encode",
+        "url_decode",
+        "join",
+        "random",
+        "secret",
+    ];
+    assert!(own.iter().all(|name| evaluator.engine.has_custom_operator(name)));
+    evaluator.engine.builtin_operator_names().chain(own).collect()
+}
+
+#[test]
+fn no_operator_takes_the_square_of_its_operands() {
+    let evaluator = Evaluator::new(Secrets::default(), &Limits::default());
+    let bump = Bump::new();
+    let [small, large] =
+        [SIZE, 4 * SIZE].map(|size| &*bump.alloc(DataValue::from_serde_value_in(&data(size), &bump)));
+    let mut slow = Vec::new();
+    for operator in operators(&evaluator) {
+        for one in OPERANDS {
+            let first = json!({ "var": one });
+            let pairs = OPERANDS.map(|other| json!({ operator: [first, {"var": other}] }));
+            let each = [
+                json!({ operator: [first] }),
+                json!({ operator: [first, true, {"var": "key-0000000"}] }),
+                json!({ operator: [2, first] }),
+                json!({ operator: [first, ""] }),
+                json!({ operator: [first, [[{"var": "reversed"}, 1], [{"var": "object"}, 2]], 3] }),
+                json!({ operator: [first, first, first] }),
+            ];
+            for rule in pairs.iter().chain(&each) {
+                if !grows_with_its_operands(&evaluator, rule, small, large) {
+                    slow.push(rule.to_string());
+                }
+            }
+        }
+    }
+    assert!(slow.is_empty(), "{}", slow.join("\n"));
+}

@@ -1,0 +1,138 @@
+//! A run ends when its processor time is used up, in the middle of an expression too; waiting takes none.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::LocalBoxFuture;
+use serde_json::{Value, json};
+use svc_engine::{
+    CompileCx, Engine, FailureKind, Flow, Function, Limits, Outcome, RunOptions, RunOutcome, Task, TaskCx,
+    TaskError,
+};
+use uuid::Uuid;
+
+use crate::support::{block_on, compile, message};
+
+fn engine(cpu_budget: Duration) -> Engine {
+    Engine::builder()
+        .limits(Limits { cpu_budget, ..Limits::default() })
+        .function("http_call", Arc::new(Wait))
+        .build()
+}
+
+/// Waits for as long as its path says, in seconds.
+struct Wait;
+struct Waits(u64);
+
+impl Function for Wait {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+        Ok(Box::new(Waits(input["path"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default())))
+    }
+}
+
+impl Task for Waits {
+    fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+        Box::pin(async {
+            tokio::time::sleep(Duration::from_secs(self.0)).await;
+            Ok(Outcome::Success)
+        })
+    }
+}
+
+fn run(engine: &Engine, document: &Value, payload: Value, deadline: Option<Duration>) -> RunOutcome {
+    let flow = Flow::single(compile(engine, document).unwrap());
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(engine.run(&flow, message(payload), RunOptions { deadline, ..RunOptions::default() }))
+}
+
+/// An expression that would take hours: every element with every other, twice.
+fn endless() -> Value {
+    let all = json!({"val": [[2], "payload"]});
+    let inner = json!({"some": [all, {"===": [{"var": ""}, -1]}]});
+    json!({"all": [{"var": "payload"}, {"none": [{"val": [[1], "payload"]}, inner]}]})
+}
+
+fn numbers() -> Value {
+    (0..50_000).collect()
+}
+
+fn map(logic: &Value) -> Value {
+    json!({"id": Uuid::new_v4().to_string(), "function": {"name": "map", "input": {"mappings": [{"path": "data.x", "logic": logic}]}}})
+}
+
+fn places() -> [Value; 4] {
+    let tolerated = {
+        let mut task = map(&endless());
+        task["continue_on_error"] = json!(true);
+        task
+    };
+    [
+        json!({"tasks": [map(&endless())]}),
+        json!({"continue_on_error": true, "tasks": [tolerated, map(&json!(1))]}),
+        json!({"condition": endless(), "tasks": [map(&json!(1))]}),
+        json!({"tasks": [map(&json!({"try": [endless(), 1]})), map(&json!(2))]}),
+    ]
+}
+
+#[test]
+fn an_expression_that_uses_up_the_processor_time_ends_the_run_as_a_timeout() {
+    let engine = engine(Duration::from_millis(30));
+    for document in places() {
+        let outcome = run(&engine, &document, numbers(), None);
+        let failure = outcome.failure.unwrap();
+        assert_eq!(failure.kind, FailureKind::Timeout, "{document}");
+        let text = &failure.error.message;
+        assert!(text.contains("engine.cpu_budget_ms (30)"), "{document}: {text}");
+    }
+}
+
+#[test]
+fn an_expression_ends_at_the_deadline_of_its_run() {
+    let engine = engine(Duration::from_secs(3600));
+    for document in places() {
+        let outcome = run(&engine, &document, numbers(), Some(Duration::from_millis(30)));
+        let failure = outcome.failure.unwrap();
+        assert_eq!(failure.kind, FailureKind::Timeout, "{document}");
+        assert!(failure.error.message.contains("deadline"), "{document}: {}", failure.error.message);
+    }
+}
+
+#[test]
+fn waiting_takes_no_processor_time() {
+    let task =
+        json!({"id": "w", "function": {"name": "http_call", "input": {"connector": "c", "path": "600"}}});
+    let document = json!({"tasks": [task, map(&json!(1))]});
+    let engine = engine(Duration::from_millis(30));
+    let flow = Flow::single(compile(&engine, &document).unwrap());
+    let outcome = block_on(engine.run(&flow, message(json!({})), RunOptions::default()));
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    assert_eq!(outcome.message.data, json!({"x": 1}));
+}
+
+#[test]
+fn wide_objects_are_compared_grouped_and_looked_up_within_the_processor_time() {
+    let object = |range: Vec<usize>| -> Value {
+        range.into_iter().map(|n| (format!("k{n}"), Value::from(n))).collect::<serde_json::Map<_, _>>().into()
+    };
+    let (one, other) = (object((0..20_000).collect()), object((0..20_000).rev().collect()));
+    let (a, b) = (json!({"var": "payload.a"}), json!({"var": "payload.b"}));
+    let paths: Value = (0..20_000).map(|n| format!("payload.b.k{n}")).collect();
+    let payload = json!({"a": one, "b": other, "paths": paths});
+    let engine = engine(Duration::from_secs(5));
+    for (logic, expected) in [
+        (json!({"===": [a, b]}), json!(true)),
+        (json!({"!==": [a, b]}), json!(false)),
+        (json!({"==": [[a], [b]]}), json!(true)),
+        (json!({"!=": [[a], [b]]}), json!(false)),
+        (json!({"in": [a, [b]]}), json!(true)),
+        (json!({"length": [{"distinct": [[a, b]]}]}), json!(1)),
+        (json!({"length": [{"group_by": [[a, b], {"var": ""}]}]}), json!(1)),
+        (json!({"switch": [a, [[1, "no"], [b, "yes"]], "default"]}), json!("yes")),
+        (json!({"length": [{"missing": {"var": "payload.paths"}}]}), json!(0)),
+        (json!({"length": [{"missing_some": [20_001, {"var": "payload.paths"}]}]}), json!(0)),
+    ] {
+        let outcome = run(&engine, &json!({"tasks": [map(&logic)]}), payload.clone(), None);
+        assert!(outcome.failure.is_none(), "{logic}: {:?}", outcome.failure);
+        assert_eq!(outcome.message.data["x"], expected, "{logic}");
+    }
+}
