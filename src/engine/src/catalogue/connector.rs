@@ -80,21 +80,19 @@ pub(super) static HTTP_CALL: Entry = Entry {
         Field::connector("HTTP connector"),
         Field::string("method", "HTTP method, GET by default")
             .one_of(&["GET", "POST", "PUT", "PATCH", "DELETE"]),
-        Field::string(
-            "path",
-            "Appended to the connector's URL, or an expression under the alias, which wins",
-        )
-        .overridden_by("path_logic"),
+        Field::string("path", "Appended to the connector's URL; path_logic wins").overridden_by("path_logic"),
         Field::object("headers", "Headers of this request"),
-        Field::any("body", "Body as written, or an expression under the alias, which wins")
-            .overridden_by("body_logic"),
+        Field::any("body", "Body as written; body_logic wins").overridden_by("body_logic"),
         Field::string("body_format", "How the body is sent, json by default")
             .one_of(&["json", "form", "text"]),
         Field::string("output", "Path the response is written to; without it the response is discarded")
             .alias("response_path"),
         Field::string("response_format", "How the response is read, json by default")
             .one_of(&["json", "text"]),
-        Field::number("timeout_ms", "Milliseconds one attempt may take, 30000 by default"),
+        Field::number(
+            "timeout_ms",
+            "Milliseconds one attempt may take; engine.global_http_timeout_secs is the most, and the default",
+        ),
     ],
     ..SERVICE
 };

@@ -46,7 +46,7 @@ impl Kind {
 }
 
 /// One input of a function.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Field {
     /// Its name in `function.input`.
     pub name: &'static str,
@@ -158,8 +158,20 @@ impl Field {
         self.alias.is_some_and(|alias| alias.ends_with("_logic"))
     }
 
-    /// The row as the function list shows it.
-    pub fn to_json(&self) -> Value {
+    /// The rows as the function list shows them. An expression that may stand in the place of the field has a row of its own:
+    /// of the two neither is required.
+    pub fn to_json(&self) -> Vec<Value> {
+        let logic = self.alias.filter(|_| self.alias_is_logic());
+        let own = Self {
+            alias: self.alias.filter(|_| logic.is_none()),
+            required: self.required && logic.is_none(),
+            ..*self
+        };
+        let logic = logic.map(|name| Self::logic(name, "Expression for the field it is named after"));
+        [Some(own), logic].iter().flatten().map(Self::row).collect()
+    }
+
+    fn row(&self) -> Value {
         json!({
             "name": self.name,
             "kind": self.kind.name(),

@@ -87,7 +87,7 @@ impl Entry {
             "description": self.description,
         });
         if self.source == Source::Service {
-            entry["input_fields"] = self.fields.iter().map(Field::to_json).collect();
+            entry["input_fields"] = self.fields.iter().flat_map(Field::to_json).collect();
         }
         entry
     }

@@ -65,14 +65,9 @@ pub(super) static CHANNEL_CALL: Entry = Entry {
     description: "Runs the workflow of another channel and takes over its data",
     strict: false,
     fields: &[
-        Field::string("channel", "Channel name, or an expression for it under the alias")
-            .required()
-            .alias("channel_logic"),
-        Field::any(
-            "data",
-            "Payload, or an expression for it under the alias, which wins; without it, the original payload",
-        )
-        .overridden_by("data_logic"),
+        Field::string("channel", "Channel name; this or channel_logic").required().alias("channel_logic"),
+        Field::any("data", "Payload; data_logic wins, and without either it is the original payload")
+            .overridden_by("data_logic"),
         Field::output().alias("response_path"),
         Field::number("timeout_ms", "Milliseconds the call may take"),
     ],
