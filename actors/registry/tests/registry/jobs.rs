@@ -113,7 +113,7 @@ fn a_job_of_a_channel_that_failed_too_often_fails_without_the_detail() {
         let running = world.start().await;
         exhaust(&running, "orders").await;
         let completed = perform(&running, job(Some("orders"), "orders")).await;
-        let told = failure(&completed);
+        let Ended::Unavailable { message: told } = &completed.ended else { panic!("{completed:?}") };
         assert!(told.ends_with(FAILED_TOO_OFTEN), "{told}");
         assert!(!told.contains(&*running.reason("orders").unwrap()), "{told}");
     });

@@ -41,7 +41,14 @@ impl Link {
         status: Arc<StatusLevel>,
         log: Logger,
     ) -> Self {
-        Self { conn: Mutex::new(None), connector, patience, status, is_unwritable: AtomicBool::new(false), log }
+        Self {
+            conn: Mutex::new(None),
+            connector,
+            patience,
+            status,
+            is_unwritable: AtomicBool::new(false),
+            log,
+        }
     }
 
     /// The kind of database.

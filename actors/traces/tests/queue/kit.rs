@@ -66,7 +66,6 @@ pub(crate) struct Process {
     pub(crate) traces: Traces,
     pub(crate) runner: Arc<Script>,
     words: Arc<Mutex<Vec<&'static str>>>,
-    jobs: Arc<Mutex<Vec<&'static str>>>,
     registry: Registry,
 }
 
@@ -83,9 +82,6 @@ impl World {
         let told = Arc::clone(&words);
         let mut settings = settings();
         settings.errors = Callback::new(move |word| told.lock().unwrap().push(word));
-        let jobs: Arc<Mutex<Vec<&'static str>>> = Arc::default();
-        let done = Arc::clone(&jobs);
-        settings.jobs = Callback::new(move |word| done.lock().unwrap().push(word));
         change(&mut settings);
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
@@ -94,7 +90,7 @@ impl World {
                 .await
                 .unwrap();
         tree.running("traces").await.unwrap();
-        Process { tree, store, traces, runner: Arc::default(), words, jobs, registry }
+        Process { tree, store, traces, runner: Arc::default(), words, registry }
     }
 
     /// A process that works.
@@ -208,11 +204,6 @@ impl Process {
     /// How often an error was counted.
     pub(crate) fn told(&self, word: &str) -> usize {
         self.words.lock().unwrap().iter().filter(|told| **told == word).count()
-    }
-
-    /// How often a recurring job succeeded.
-    pub(crate) fn told_jobs(&self, word: &str) -> usize {
-        self.jobs.lock().unwrap().iter().filter(|told| **told == word).count()
     }
 
     /// The value of a series, 0 before its first.
@@ -334,7 +325,8 @@ impl Runner for Script {
 
 /// A run that goes on after its caller has left, until the gate is opened.
 async fn lingers(job: Job, gate: Arc<Semaphore>) -> Completed {
-    tokio::task::spawn_local(async move {
+    #[expect(clippy::disallowed_methods, reason = "a run that its caller cannot drop")]
+    tokio::spawn(async move {
         gate.acquire().await.unwrap().forget();
         drop(job);
     });
