@@ -58,7 +58,12 @@ pub(crate) async fn unusable(kind: &str, config: &Value, settings: &Settings) ->
         config_text: Ok(config.to_string()),
         enabled: true,
     };
-    load::load(&row, settings.lookup(), &settings.secrets).await.err()
+    match load::load(&row, settings.lookup(), &settings.secrets).await {
+        Ok(prepared) => {
+            prepared.settings.refusal(settings).map(|why| LoadError::new(Stage::Deserialize, why))
+        }
+        Err(error) => Some(error),
+    }
 }
 
 /// A text of a config that has no value now.

@@ -22,7 +22,7 @@ pub struct StoreConfig {
     pub busy_timeout_ms: u64,
     /// How long a caller waits for a connection before it is told that the database is away.
     pub acquire_timeout: Duration,
-    /// How long a check may take that the database answers; one that takes longer has failed.
+    /// The longest that a check of the database may take; one that takes longer has failed.
     pub health_check_timeout: Duration,
     /// After how long an idle connection is closed; `None` for never.
     pub idle_timeout: Option<Duration>,

@@ -14,7 +14,7 @@ use crate::conn::on_io;
 use crate::writer::Link;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// What a probe may take beyond its limit, to say that it has passed.
+/// Time beyond its limit in which a probe says that it has passed.
 const MARGIN: Duration = Duration::from_millis(100);
 
 /// The actor.

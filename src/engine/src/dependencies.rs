@@ -22,7 +22,7 @@ pub struct ConnectorUse {
     pub speaks_mongodb: bool,
     /// Whether the task names a `database`.
     pub names_database: bool,
-    /// Whether the task publishes records and leaves the topic to the connector.
+    /// True for a task that publishes records and leaves the topic to the connector.
     pub needs_topic: bool,
 }
 

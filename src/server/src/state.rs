@@ -32,7 +32,7 @@ pub struct AppState {
     pub store: Store,
     /// What tasks reach outside.
     pub connectors: Connectors,
-    /// Whether the Kafka brokers of the settings answer; `None` where Kafka is off.
+    /// Health of the Kafka brokers of the settings; `None` where Kafka is off.
     pub brokers: Option<BrokerHealth>,
     /// What serves.
     pub registry: Registry,

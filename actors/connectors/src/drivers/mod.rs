@@ -121,6 +121,14 @@ impl Ready {
         matches!(kind, Cache | Db | Es | Http | Kafka | Smtp | Storage)
     }
 
+    /// The reason why every call of such a connector would be refused here, whatever runs of it.
+    pub(crate) fn refusal(&self, with: &Settings) -> Option<String> {
+        match self {
+            Self::Kafka(settings) => kafka::refusal(settings, with),
+            _ => None,
+        }
+    }
+
     /// Asks what the settings of a connector lead to, beside whatever runs of them.
     pub(crate) async fn probe(&self, name: &str, with: &Settings) -> Probe {
         match self {

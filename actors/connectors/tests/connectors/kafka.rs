@@ -191,41 +191,36 @@ fn wire_tap() -> (String, std::thread::JoinHandle<Vec<u8>>) {
     let tap = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-        let (mut sent, mut chunk) = (Vec::new(), [0; 4096]);
-        while let Ok(length @ 1..) = stream.read(&mut chunk) {
-            sent.extend_from_slice(&chunk[..length]);
-            answer(&mut stream, &sent);
+        let (mut sent, mut length) = (Vec::new(), [0; 4]);
+        while stream.read_exact(&mut length).is_ok() {
+            let mut request = vec![0; usize::try_from(u32::from_be_bytes(length)).unwrap()];
+            stream.read_exact(&mut request).unwrap();
+            answer(&mut stream, &request);
+            sent.extend(request);
         }
         sent
     });
     (address, tap)
 }
 
-/// Answers the requests of a client that wants to authenticate: the versions a broker knows, and the mechanism it takes.
-fn answer(stream: &mut TcpStream, sent: &[u8]) {
-    let mut rest = sent;
-    let mut last = None;
-    while let Some((length, request)) = rest.split_first_chunk::<4>() {
-        let length = usize::try_from(u32::from_be_bytes(*length)).unwrap();
-        let Some((request, others)) = request.split_at_checked(length) else { break };
-        (last, rest) = (Some(request), others);
-    }
-    let Some(request) = last else { return };
-    let (key, correlation) = (&request[..2], &request[4..8]);
-    let body: Vec<u8> = match key {
-        // ApiVersions, version 0: no error; Metadata, SaslHandshake, ApiVersions and SaslAuthenticate.
-        [0, 18] => [
-            &[0, 0, 0, 0, 0, 4][..],
-            &[0, 3, 0, 0, 0, 1],
-            &[0, 17, 0, 0, 0, 1],
-            &[0, 18, 0, 0, 0, 0],
-            &[0, 36, 0, 0, 0, 0],
-        ]
-        .concat(),
-        // SaslHandshake: no error, and the mechanism PLAIN.
-        [0, 17] => [&[0, 0, 0, 0, 0, 1, 0, 5][..], b"PLAIN"].concat(),
+/// Answers a client as far as it needs to authenticate: with the requests a broker knows, and the mechanism it takes.
+fn answer(stream: &mut TcpStream, request: &[u8]) {
+    // Metadata, SaslHandshake, ApiVersions and SaslAuthenticate, each with its lowest and highest version.
+    let known = [
+        &[0, 0, 0, 4][..],
+        &[0, 3, 0, 0, 0, 1],
+        &[0, 17, 0, 0, 0, 1],
+        &[0, 18, 0, 0, 0, 0],
+        &[0, 36, 0, 0, 0, 0],
+    ];
+    let body = match request[..4] {
+        [0, 18, 0, 0] => [&[0, 0][..], &known.concat()].concat(),
+        // Another version than the first: unsupported.
+        [0, 18, ..] => [&[0, 35][..], &known.concat()].concat(),
+        [0, 17, ..] => [&[0, 0, 0, 0, 0, 1, 0, 5][..], b"PLAIN"].concat(),
         _ => return,
     };
+    let correlation = &request[4..8];
     let length = u32::try_from(correlation.len() + body.len()).unwrap();
     let _gone = stream.write_all(&[&length.to_be_bytes()[..], correlation, &body].concat());
 }

@@ -6,7 +6,7 @@ use svc_store::Backend;
 
 use crate::seat::Timetable;
 
-/// How far a cursor may be behind that another node follows, with room for a slow answer.
+/// The longest that a cursor may be behind that another node follows, with room for a slow answer.
 const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
 
 /// How far beyond its next instant a cursor may be due: what two nodes think of the database clock differs by less.

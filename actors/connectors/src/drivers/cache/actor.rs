@@ -12,7 +12,7 @@ use super::settings::{Backend, CacheSettings};
 use crate::drivers::failure::Failure;
 use crate::drivers::{Driver, Kind, Spot};
 
-/// How often entries beyond the bound are removed; the library leaves some of a burst of writes until it is asked. Twice
+/// The pause between two removals of entries beyond the bound; the library leaves some of a burst of writes until it is asked. Twice
 /// within the second that the bound may lag behind.
 const BOUND_INTERVAL: Duration = Duration::from_millis(500);
 

@@ -17,5 +17,5 @@ mod settings;
 
 pub(crate) use actor::{KafkaDriver, Publish};
 pub use monitor::BrokerHealth;
-pub(crate) use probe::probe;
+pub(crate) use probe::{probe, refusal};
 pub(crate) use settings::KafkaSettings;

@@ -20,7 +20,7 @@ use crate::handle::KafkaCluster;
 /// Pause between two questions.
 const PERIOD: Duration = Duration::from_secs(5);
 
-/// Whether the brokers of the server's settings answer. Cheap to clone.
+/// Health of the brokers of the server's settings. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct BrokerHealth {
     /// The reason why they do not; `None` where they do.

@@ -5,8 +5,15 @@ use slog::{Discard, Logger, o};
 use super::producer::Producer;
 use super::reach::Reach;
 use super::settings::KafkaSettings;
+use crate::drivers::failure::Failure;
 use crate::handle::Settings;
 use crate::probe::Probe;
+
+/// The reason why no broker of a connector is ever asked.
+pub(crate) fn refusal(kafka: &KafkaSettings, with: &Settings) -> Option<String> {
+    let refused = Reach::new(kafka, with).err().filter(|failure| matches!(failure, Failure::Forbidden(_)));
+    refused.map(|failure| failure.to_string())
+}
 
 /// Asks for the brokers and the topic of the connector, over connections of its own. Nothing is published.
 pub(crate) async fn probe(kafka: &KafkaSettings, with: &Settings) -> Probe {

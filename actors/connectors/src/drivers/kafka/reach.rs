@@ -1,4 +1,4 @@
-//! Which brokers a connector leads to, and with which credentials.
+//! The brokers that a connector leads to, and the credentials for them.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

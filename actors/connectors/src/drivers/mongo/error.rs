@@ -97,6 +97,7 @@ impl MongoError {
             ErrorKind::ConnectionPoolCleared { .. } => {
                 Self::Unreachable("the connection failed, as others to this server did".to_owned())
             }
+            ErrorKind::ProxyConnect { .. } => Self::Unreachable("the server cannot be reached".to_owned()),
             ErrorKind::DnsResolve { .. } => {
                 Self::Unreachable("the host of the connection string cannot be resolved".to_owned())
             }

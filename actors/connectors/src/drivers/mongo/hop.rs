@@ -50,7 +50,7 @@ pub(super) struct Hop {
     listening: JoinHandle<()>,
 }
 
-/// What the connections of a hop have in common.
+/// State shared by the connections of a hop.
 struct Shared {
     outbound: Outbound,
     allow_private: bool,

@@ -28,7 +28,7 @@ fn stored() -> ConnectorContent {
     }
 }
 
-/// Where a create refuses, and where an update does.
+/// Checks that create and update refuse a config at this path.
 fn refused(config: &Value, path: &str) {
     let body = json!({"name": "api", "connector_type": "http", "config": config});
     let created = parse_new_connector(&body, &Lenient).unwrap_err();

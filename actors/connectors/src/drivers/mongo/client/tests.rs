@@ -1,4 +1,4 @@
-//! Where the driver goes by way of the hop, TLS included.
+//! Connections of the driver by way of the hop, TLS included.
 
 use serde_json::json;
 use svc_model::ConnectorType;
