@@ -8,6 +8,7 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+#[expect(clippy::disallowed_methods, reason = "cargo tells a build script by the environment where to write")]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=../../migrations");
     let mut source = String::new();

@@ -8,7 +8,9 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use svc_model::ConnectorType;
 use svc_model::config::connector::ConnectorConfig;
-use svc_secrets::{AllowedVariables, Keyring, ResolveError, Resolver, Secret, Syntax, collect, parse, substitute};
+use svc_secrets::{
+    AllowedVariables, Keyring, ResolveError, Resolver, Secret, Syntax, collect, parse, substitute,
+};
 use svc_store::StoredConnector;
 
 use crate::drivers::Ready;

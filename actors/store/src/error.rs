@@ -99,6 +99,7 @@ impl StoreError {
 
     /// Whether the database reads but cannot write, such as on a full disk.
     pub(crate) fn is_unwritable(&self) -> bool {
+        /// Texts of SQLite and, where an error brings no SQLSTATE, of PostgreSQL.
         const UNWRITABLE: [&str; 5] = [
             "database or disk is full",
             "disk I/O error",
@@ -107,7 +108,11 @@ impl StoreError {
             "could not extend file",
         ];
         let (Self::Unavailable(detail) | Self::Unanswered(detail)) = self else { return false };
-        UNWRITABLE.iter().any(|text| detail.contains(text))
+        match sqlstate::code(detail) {
+            // A full disk, a failed write, a server that only reads.
+            Some(code) => matches!(code, "53100" | "58030" | "25006"),
+            None => UNWRITABLE.iter().any(|text| detail.contains(text)),
+        }
     }
 
     /// What the failure of a whole transaction is to one of those who wrote in it: not its own fault.
@@ -252,6 +257,19 @@ mod tests {
         ] {
             let kind = DatabaseErrorKind::Unknown;
             assert_eq!(raised(kind, message).is_contention(), due, "{message}");
+        }
+    }
+
+    #[test]
+    fn full_disk_is_told_by_its_code_in_any_language() {
+        for (message, expected) in [
+            ("SQLSTATE 53100: konnte Datei nicht erweitern", true),
+            ("SQLSTATE 25006: kann UPDATE nicht in einer Read-Only-Transaktion ausführen", true),
+            ("SQLSTATE 53300: No space left on device", false),
+            ("database or disk is full", true),
+            ("database is locked", false),
+        ] {
+            assert_eq!(raised(DatabaseErrorKind::Unknown, message).is_unwritable(), expected, "{message}");
         }
     }
 

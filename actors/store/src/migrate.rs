@@ -164,8 +164,11 @@ where
     }
     let is_applied = |migration: &dyn Migration<DB>| applied.contains(&migration.name().version());
     let recorded = harness.recorded().map_err(|error| failed(Box::new(error)))?;
-    let altered: Vec<String> =
-        known.iter().filter(|migration| differs::<H, DB>(&recorded, migration.as_ref())).map(name).collect();
+    let altered: Vec<String> = known
+        .iter()
+        .filter(|migration| differs::<H, DB>(&recorded, migration.as_ref()))
+        .map(|migration| migration.name().to_string())
+        .collect();
     if !altered.is_empty() {
         return Err(OpenError::Altered { target: target.into(), migrations: altered });
     }
@@ -196,10 +199,6 @@ where
             Ok(vec![latest.name().to_string()])
         }
     }
-}
-
-fn name<DB: Backend>(migration: &Box<dyn Migration<DB>>) -> String {
-    migration.name().to_string()
 }
 
 /// Tells that a migration is on record as another than it is now.

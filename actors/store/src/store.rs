@@ -94,7 +94,8 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys, file } = opened;
+        let Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys, file } =
+            opened;
         tree.group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree

@@ -142,7 +142,12 @@ fn a_write_is_all_or_nothing() {
             open_shop(&mut base, world).await;
             let twice = json!({"write": {"op": "insert", "target": "clients", "values": [{"id": 20}, {"id": 21}, {"id": 1}]}});
             let error = run(world, "data_write", twice, Value::Null).await.unwrap_err();
-            assert_eq!((error.code, error.retryable()), (ErrorCode::Function, false), "{}", error.message);
+            assert_eq!(
+                (error.code, error.retryable()),
+                (ErrorCode::IntegrityUnique, false),
+                "{}",
+                error.message
+            );
             assert_eq!(names(world).await.len(), 3);
             let many: Vec<_> = (0..1001).map(|id| json!({"id": id + 100})).collect();
             let many = json!({"write": {"op": "insert", "target": "clients", "values": many}});
