@@ -47,5 +47,6 @@ mod stop;
 mod submissions;
 mod support;
 mod traces;
+mod transport;
 mod vault_by_wire_contract;
 mod workflows;

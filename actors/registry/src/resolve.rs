@@ -51,6 +51,17 @@ impl Resolution {
         Self { params: Map::new(), is_async: false, target }
     }
 
+    /// Refuses a name that nothing answers to, whatever else the request says.
+    ///
+    /// # Errors
+    /// 404 for an unknown name.
+    pub fn into_known(self) -> Result<Self, ServiceError> {
+        match &self.target {
+            Target::Channel(_) => Ok(self),
+            Target::Unknown(name) => Err(unknown(name)),
+        }
+    }
+
     /// The channel, when it may be called.
     ///
     /// # Errors

@@ -49,6 +49,8 @@ codes! {
     NotFound = "NOT_FOUND", 404, "Not found";
     /// The path exists, the method does not.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "Method not allowed";
+    /// The request did not arrive in time.
+    RequestTimeout = "REQUEST_TIMEOUT", 408, "The request did not arrive in time";
     /// The state of the resource stands against the request.
     Conflict = "CONFLICT", 409, "Conflict";
     /// The body is larger than the limit.
@@ -57,6 +59,8 @@ codes! {
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type";
     /// Too many requests.
     RateLimited = "RATE_LIMITED", 429, "Too many requests";
+    /// The head of the request is larger than the limit.
+    HeadTooLarge = "REQUEST_HEADER_FIELDS_TOO_LARGE", 431, "The head of the request is too large";
     /// Unexpected.
     InternalError = "INTERNAL_ERROR", 500, "An internal error occurred";
     /// A configuration fault met at run time.
@@ -307,7 +311,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_statuses_are_errors() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (18, 18));
+        assert_eq!((names.len(), Code::ALL.len()), (20, 20));
         for code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code}");
             assert!(!code.public_text().is_empty(), "{code}");

@@ -6,6 +6,7 @@
 mod admin;
 pub mod cli;
 pub mod config;
+mod descriptors;
 pub mod http;
 mod io;
 mod jobs;
@@ -20,6 +21,7 @@ pub mod settings;
 mod shutdown;
 pub mod signals;
 pub mod state;
+mod transport;
 mod tree;
 mod watchdog;
 mod workers;

@@ -6,12 +6,12 @@
 //! tree ends. The process ends within two seconds after that time, whatever is in flight: a watchdog sees to it. A second
 //! signal ends the process at once.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
+use actix_server::Server;
 use actix_supervision::TreeExit;
 use actix_web::dev::ServerHandle;
-use actix_web::{App, HttpServer, web};
+use actix_web::{App, web};
 use slog::{Logger, error, info, warn};
 use svc_registry::Scope;
 use svc_store::AuditEntry;
@@ -25,6 +25,7 @@ use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
 use crate::state::AppState;
 use crate::watchdog::Watchdog;
+use crate::{descriptors, transport};
 
 /// How long after the deadline of a shutdown the process is ended by force. What is left of two seconds is for the log.
 const FORCED_EXIT: Duration = Duration::from_millis(1_750);
@@ -54,6 +55,7 @@ pub async fn serve(
 ) -> Result<Ending, StartError> {
     let mut signals = Signals::install().map_err(StartError::system("cannot install signal handlers"))?;
     let log = options.log.clone();
+    let descriptors = descriptors::raise_limit();
     let service = tokio::select! {
         started = Service::start(config.clone(), options) => started?,
         // Nothing serves yet, so there is nothing to drain.
@@ -63,14 +65,18 @@ pub async fn serve(
         Some(address) => Some(service.listen_for_operations(address)?),
         None => None,
     };
-    let listener = TcpListener::bind((config.server.host.as_str(), config.server.port)).map_err(
-        StartError::system(format!("cannot listen on {}:{}", config.server.host, config.server.port)),
-    )?;
+    let address = (config.server.host.as_str(), config.server.port);
+    let listener = transport::bind(address, transport::settings::backlog(&config))
+        .map_err(StartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
     let door = Door::of(&listener).map_err(StartError::system("cannot share the listener"))?;
     let routes = service.mount(Extent::Whole);
-    let server = HttpServer::new(move || App::new().configure(routes.clone()))
-        .listen(listener)
+    let transport = service.transport(transport::settings::main_listener(&config, descriptors, &log));
+    let application = move || App::new().configure(routes.clone());
+    let server = Server::build()
+        .listen("svc", listener, move || transport.clone().factory(application.clone()))
         .map_err(StartError::system("cannot serve the listener"))?
+        // Bounded by the transport, which tells clients.
+        .max_concurrent_connections(usize::MAX)
         .disable_signals()
         .run();
     let handle = server.handle();

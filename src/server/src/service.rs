@@ -25,6 +25,7 @@ use svc_traces::TraceMetrics;
 use tokio::time::Instant;
 
 use crate::config::Config;
+use crate::descriptors::DescriptorWatch;
 use crate::http::{
     self, AdminAuth, Cors, Extent, InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer, TreeCollector,
     TrustedProxies,
@@ -36,6 +37,7 @@ use crate::operations::Operations;
 use crate::settings;
 use crate::shutdown;
 use crate::state::AppState;
+use crate::transport::{self, ConnectionAdmission, ConnectionLimits, ConnectionMetrics, Reports, Transport};
 use crate::tree::{self, Ground, PlantError, Roots};
 use crate::workers::Workers;
 
@@ -155,6 +157,8 @@ impl Service {
         calls.register(metrics.registry_mut());
         let obtained = TokenMetrics::default();
         obtained.register(metrics.registry_mut());
+        let connections = ConnectionMetrics::default();
+        connections.register(metrics.registry_mut());
         let tree = Tree::builder("svc")
             .seed(options.seed)
             .faults(options.faults)
@@ -228,6 +232,8 @@ impl Service {
             auth: AdminAuth::new(&config.admin_auth),
             proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
             cors: Cors::new(&config.cors),
+            connections,
+            descriptors: DescriptorWatch::start(io.handle(), log.clone()),
             rate_limits,
             planes: Planes::new(&config.server.data_mounts),
             instance_id: settings::instance_id(&config),
@@ -258,7 +264,8 @@ impl Service {
     }
 
     /// Mounts the service into a host's application: its own paths only, so the host's routes go on as before. Every
-    /// thread that mounts it becomes a worker.
+    /// thread that mounts it becomes a worker. Connections are the host's: its server keeps their time limits and their
+    /// number.
     pub fn routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         self.mount(Extent::Own)
     }
@@ -277,7 +284,20 @@ impl Service {
     /// The address cannot be listened on.
     pub fn listen_for_operations(&self, address: &str) -> Result<Operations, StartError> {
         let what = format!("cannot listen on {address} (metrics.bind_addr)");
-        Operations::listen(self.state.clone(), address).map_err(StartError::system(what))
+        let transport = self.transport(transport::settings::operations_listener());
+        Operations::listen(self.state.clone(), transport, address).map_err(StartError::system(what))
+    }
+
+    /// The way connections of one listener are served, within these bounds.
+    pub(crate) fn transport(&self, limits: ConnectionLimits) -> Transport {
+        let state = self.state.clone();
+        Transport {
+            timeouts: transport::settings::timeouts(&state.config),
+            admission: ConnectionAdmission::new(limits),
+            refusals: ConnectionAdmission::new(transport::settings::answered_refusals()),
+            reports: Reports::new(state.connections.clone(), state.log.clone()),
+            state,
+        }
     }
 
     /// Sends a payload to a channel, without HTTP: no credential is asked for and no origin is checked; validation,

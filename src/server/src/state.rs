@@ -16,12 +16,14 @@ use svc_traces::Traces;
 use tokio::time::Instant;
 
 use crate::config::Config;
+use crate::descriptors::DescriptorWatch;
 use crate::http::{
     AdminAuth, Cors, InFlightBytes, Metrics, Planes, RateLimits, Reason, RefusalPacer, RequestId,
     TrustedProxies,
 };
 use crate::io::Io;
 use crate::lifecycle::Lifecycle;
+use crate::transport::ConnectionMetrics;
 use crate::workers::Workers;
 
 /// The service as its handlers see it; one per service, shared by all worker threads.
@@ -64,6 +66,8 @@ pub struct AppState {
     pub(crate) in_flight: InFlightBytes,
     pub(crate) pacer: RefusalPacer,
     pub(crate) cors: Cors,
+    pub(crate) connections: ConnectionMetrics,
+    pub(crate) descriptors: Arc<DescriptorWatch>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) planes: Planes,
     /// Here, so that the actor threads live as long as anything is mounted.

@@ -22,6 +22,23 @@ section! {
         /// is left is cut, and the process ends within two seconds more. 0 sets no bound on what runs; a body that is
         /// still arriving gets 30 seconds.
         pub shutdown_force_timeout_secs: u64 = 30,
+        /// Connections that the kernel keeps until they are accepted.
+        pub backlog: u32 = 1024,
+        /// Connections served at once; fewer where the limit of open files asks for it. One more gets 503.
+        pub max_connections: usize = 10_000,
+        /// Connections of one address, or of one IPv6 network of 64 bits, served at once; at most half of those served in
+        /// all. One more gets 429. Addresses in `rate_limit.trusted_proxies` are not counted.
+        pub max_connections_per_address: usize = 2_000,
+        /// Seconds that the head of a request may take, from the connection or its first byte; then 408.
+        pub head_timeout_secs: u64 = 10,
+        /// Seconds that a connection is kept open between an answer and the next request.
+        pub keep_alive_secs: u64 = 75,
+        /// Seconds that a body may take in all; then 408.
+        pub body_timeout_secs: u64 = 300,
+        /// Bytes per second at which a body must arrive and an answer must be read; 0 asks for one byte per period.
+        pub min_transfer_rate: u64 = 512,
+        /// Seconds over which that rate is measured; a body below it gets 408, a reader below it is cut off.
+        pub transfer_window_secs: u64 = 30,
         /// Largest body of an admin request in bytes; a larger one gets 413.
         pub max_admin_body_size: usize = 8_388_608,
         /// Bytes that requests in flight may hold in memory, all together: the body, what is made of it and its answer; a
@@ -153,6 +170,14 @@ impl Server {
     pub(crate) fn check(&self, report: &mut Report) {
         report.filled("server.host", &self.host);
         report.positive("server.port", self.port);
+        report.within("server.backlog", self.backlog, 1..=65_535);
+        report.positive("server.max_connections", self.max_connections);
+        report.positive("server.max_connections_per_address", self.max_connections_per_address);
+        report.within("server.head_timeout_secs", self.head_timeout_secs, 1..=3_600);
+        report.within("server.keep_alive_secs", self.keep_alive_secs, 1..=86_400);
+        report.within("server.body_timeout_secs", self.body_timeout_secs, 1..=86_400);
+        report.within("server.min_transfer_rate", self.min_transfer_rate, 0..=1_073_741_824);
+        report.within("server.transfer_window_secs", self.transfer_window_secs, 1..=3_600);
         report.positive("server.max_admin_body_size", self.max_admin_body_size);
         self.check_mounts(report);
         if self.tls.enabled {

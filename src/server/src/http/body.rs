@@ -1,5 +1,6 @@
 //! Reading bodies: bounded in size and in silence, and JSON where JSON is asked for.
 
+use std::rc::Rc;
 use std::time::Duration;
 
 use actix_web::dev::Payload;
@@ -14,8 +15,9 @@ use tokio::time::timeout;
 
 use super::{BytesPermit, Error};
 use crate::state::AppState;
+use crate::transport::ConnectionState;
 
-/// How long a sender may be silent in the middle of a body before the request is given up.
+/// How long a sender may be silent in the middle of a body where the server around the service sets no limit.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// The body of an admin request: JSON of at most `server.max_admin_body_size` bytes; 400, 413 or 415 otherwise.
@@ -32,7 +34,7 @@ impl FromRequest for JsonBody {
             let state = request.app_data::<Data<AppState>>();
             let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
             let mut permit = state.map(|state| state.in_flight.permit());
-            let body = read(request.headers(), &mut payload, limit, permit.as_mut());
+            let body = read(&request, &mut payload, limit, permit.as_mut());
             let bytes = match state {
                 Some(state) => state.lifecycle.receive(body).await?,
                 None => body.await?,
@@ -46,19 +48,38 @@ impl FromRequest for JsonBody {
 /// Reads the whole body into memory, counted by `permit` as it arrives.
 ///
 /// # Errors
-/// 413 as soon as it is known to be larger than `limit` bytes, 400 when its sender falls silent, 503 when the process
-/// holds too many bytes.
+/// 413 as soon as it is known to be larger than `limit` bytes, 408 when it does not arrive in time or its sender falls
+/// silent, 503 when the process holds too many bytes.
 pub(crate) async fn read(
-    headers: &HeaderMap,
+    request: &HttpRequest,
     payload: &mut Payload,
     limit: usize,
-    mut permit: Option<&mut BytesPermit>,
+    permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
-    if announced(headers).is_some_and(|length| length > limit) {
+    if announced(request.headers()).is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
+    if matches!(payload, Payload::None) {
+        return Ok(Bytes::new());
+    }
+    // The connection holds the client to its limits; without one of ours, silence alone is bounded.
+    let connection = request.conn_data::<Rc<ConnectionState>>();
+    let reading = connection.map(|connection| connection.read_body());
+    let silence = connection.is_none().then_some(SILENCE);
+    let body = collect(payload, limit, silence, permit).await;
+    drop(reading);
+    let is_late = connection.is_some_and(|connection| connection.expired().is_some());
+    if body.is_err() && is_late { Err(ServiceError::from_code(Code::RequestTimeout)) } else { body }
+}
+
+async fn collect(
+    payload: &mut Payload,
+    limit: usize,
+    silence: Option<Duration>,
+    mut permit: Option<&mut BytesPermit>,
+) -> Result<Bytes, ServiceError> {
     // Small bodies arrive as one chunk, which is handed on as it is.
-    let Some(mut body) = chunk(payload, SILENCE).await? else { return Ok(Bytes::new()) };
+    let Some(mut body) = chunk(payload, silence).await? else { return Ok(Bytes::new()) };
     let mut count = |bytes: usize| permit.as_mut().map_or(Ok(()), |permit| permit.grow(bytes));
     count(body.len())?;
     let mut joined: Option<BytesMut> = None;
@@ -66,7 +87,7 @@ pub(crate) async fn read(
         if joined.as_ref().map_or(body.len(), BytesMut::len) > limit {
             return Err(too_large(limit));
         }
-        let Some(more) = chunk(payload, SILENCE).await? else { break };
+        let Some(more) = chunk(payload, silence).await? else { break };
         count(more.len())?;
         joined.get_or_insert_with(|| BytesMut::from(std::mem::take(&mut body))).extend_from_slice(&more);
     }
@@ -74,13 +95,14 @@ pub(crate) async fn read(
 }
 
 /// The next part of a body, `None` at its end.
-async fn chunk(payload: &mut Payload, silence: Duration) -> Result<Option<Bytes>, ServiceError> {
+async fn chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<Option<Bytes>, ServiceError> {
+    let Some(silence) = silence else { return payload.next().await.transpose().map_err(broken) };
     match timeout(silence, payload.next()).await {
         Ok(next) => next.transpose().map_err(broken),
-        Err(_) => Err(ServiceError::validation(format!(
-            "The body did not arrive: nothing came for {} seconds",
-            silence.as_secs()
-        ))),
+        Err(_) => Err(ServiceError::new(
+            Code::RequestTimeout,
+            format!("The body did not arrive: nothing came for {} seconds", silence.as_secs()),
+        )),
     }
 }
 
@@ -109,8 +131,9 @@ fn too_large(limit: usize) -> ServiceError {
     ServiceError::new(Code::PayloadTooLarge, format!("The body is larger than {limit} bytes"))
 }
 
-fn broken(error: actix_web::error::PayloadError) -> ServiceError {
-    ServiceError::validation("The body could not be read").with_internal(error)
+/// The sender went away or broke the framing: its own fault, so the log does not call it a failure.
+fn broken(_: actix_web::error::PayloadError) -> ServiceError {
+    ServiceError::validation("The body could not be read")
 }
 
 fn starts_with_ignoring_case(text: &[u8], prefix: &[u8]) -> bool {
@@ -128,10 +151,10 @@ mod tests {
         let begun = stream::iter([Ok(Bytes::from_static(b"{\"a\":"))]).chain(stream::pending());
         let mut payload: Payload = Payload::Stream { payload: Box::pin(begun) };
         actix_rt::System::new().block_on(async {
-            let silence = Duration::from_millis(20);
+            let silence = Some(Duration::from_millis(20));
             assert_eq!(chunk(&mut payload, silence).await.unwrap().unwrap(), "{\"a\":");
             let error = chunk(&mut payload, silence).await.unwrap_err();
-            assert_eq!((error.status(), error.message().starts_with("The body did not arrive")), (400, true));
+            assert_eq!((error.status(), error.message().starts_with("The body did not arrive")), (408, true));
         });
     }
 }

@@ -66,7 +66,8 @@ impl TrustedProxies {
         nearest
     }
 
-    fn trust(&self, address: IpAddr) -> bool {
+    /// Returns whether an address lies in one of the networks.
+    pub(crate) fn trust(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(address))
     }
 }

@@ -1,7 +1,8 @@
 //! The data plane: a request becomes a message for the channel's actor on this thread, its answer becomes the response.
 //!
-//! Checks in this order, the first failure answers: method, query string, body size, path, content type, JSON,
-//! quarantine and kind of the channel. Everything after that is the channel's to decide.
+//! Checks in this order, the first failure answers: method, query string, path and name, body size, content type, JSON,
+//! quarantine and kind of the channel. Everything after that is the channel's to decide. No body is read for a path that
+//! leads nowhere.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +13,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value};
 use svc_channels::{Answer, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
-use svc_registry::{WorkerId, data_path};
+use svc_registry::{Snapshot, WorkerId, data_path};
 use tokio::time::Instant;
 
 use super::pacing::{RefusalCost, is_refusal};
@@ -72,14 +73,25 @@ async fn serve(
             .into());
     }
     let query = query::parse(request.query_string())?;
+    let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
+    let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.into_known();
+    let (mut resolution, generation) = {
+        let snapshot = state.registry.snapshot();
+        (resolve(&snapshot)?, snapshot.generation())
+    };
     let mut permit = state.in_flight.permit();
     let limit = state.config.ingest.max_payload_size;
     let mut payload = payload.into_inner();
-    let body = body::read(request.headers(), &mut payload, limit, Some(&mut permit));
+    let body = body::read(&request, &mut payload, limit, Some(&mut permit));
     let raw = state.lifecycle.receive(body).await?;
     *cost = RefusalCost { bytes: raw.len(), read_at: Some(Instant::now()) };
-    let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
-    let mut resolution = state.registry.snapshot().resolve(path, request.method().as_str())?;
+    // A body may take long: what was loaded meanwhile decides.
+    {
+        let snapshot = state.registry.snapshot();
+        if snapshot.generation() != generation {
+            resolution = resolve(&snapshot)?;
+        }
+    }
     let parsed = if raw.is_empty() {
         None
     } else {

@@ -6,6 +6,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::future::{Ready, ready};
 use std::net::{IpAddr, Ipv4Addr};
 use std::panic::AssertUnwindSafe;
@@ -33,8 +34,10 @@ use super::plane::{ADMIN, Plane, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::{Error, RequestContext, RequestId};
 use crate::state::AppState;
+use crate::transport::ConnectionState;
 
-const SECURITY: [(HeaderName, HeaderValue); 5] = [
+/// Headers that every answer carries.
+pub(crate) const SECURITY: [(HeaderName, HeaderValue); 5] = [
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
@@ -133,11 +136,18 @@ struct Exchange {
     client_ip: IpAddr,
     forwarded: bool,
     cors: Option<HeaderValue>,
+    /// The connection; none inside a larger application, which has a server of its own.
+    connection: Option<Rc<ConnectionState>>,
+    is_stream: Cell<bool>,
 }
 
 impl Exchange {
     fn begin(state: &web::Data<AppState>, request: &ServiceRequest) -> Self {
         state.lifecycle.enter();
+        let connection = request.conn_data::<Rc<ConnectionState>>().cloned();
+        if let Some(connection) = &connection {
+            connection.begin_request();
+        }
         let headers = request.headers();
         let peer =
             request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
@@ -156,6 +166,8 @@ impl Exchange {
             client_ip,
             forwarded: client_ip != peer,
             cors: state.cors.grant(headers),
+            connection,
+            is_stream: Cell::new(false),
         }
     }
 
@@ -274,6 +286,7 @@ impl Exchange {
     fn complete(&self, answer: &mut HttpResponse, path: Cow<'static, str>) {
         let took = self.started.elapsed();
         let status = answer.status();
+        self.is_stream.set(answer.body().size() == BodySize::Stream);
         if self.state.lifecycle.is_draining() {
             answer.head_mut().set_connection_type(ConnectionType::Close);
         }
@@ -307,6 +320,9 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        if let Some(connection) = &self.connection {
+            connection.end_request(self.is_stream.get());
+        }
         self.state.lifecycle.leave();
     }
 }

@@ -52,7 +52,9 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let actors = actors_are_well(&tree);
     let cron = schedules_are_well(&state, database);
     let brokers = state.brokers.as_ref().map(|brokers| brokers.problem().is_none());
-    let degraded = !(brokers.unwrap_or(true)
+    let exhaustion = state.descriptors.check();
+    let degraded = !(exhaustion.is_none()
+        && brokers.unwrap_or(true)
         && database
         && connectors
         && channels
@@ -70,6 +72,7 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
             "channels": ok_or(channels, "degraded"),
             "engine_reload": ok_or(reload, "degraded"),
             "actors": ok_or(actors, "degraded"),
+            "descriptors": ok_or(exhaustion.is_none(), "degraded"),
         },
     });
     if let Some(well) = cron {
@@ -80,6 +83,9 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     }
     if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
         body.extend(details(&state, &tree, failed));
+        if let Some(exhaustion) = exhaustion {
+            body.insert("descriptors".into(), json!({"reason": exhaustion.reason()}));
+        }
     }
     if database { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }

@@ -42,6 +42,7 @@ pub use body::JsonBody;
 pub use client_ip::TrustedProxies;
 pub use context::{Caller, RequestContext};
 pub(crate) use cors::Cors;
+pub(crate) use edge::SECURITY;
 pub use error::Error;
 pub(crate) use in_flight::{BytesPermit, InFlightBytes};
 pub use metrics::Metrics;

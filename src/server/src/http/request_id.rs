@@ -28,7 +28,8 @@ impl RequestId {
         }
     }
 
-    fn generate() -> Self {
+    /// An id for a request that brought none.
+    pub(crate) fn generate() -> Self {
         let mut buffer = Uuid::encode_buffer();
         let text: &str = Uuid::new_v4().hyphenated().encode_lower(&mut buffer);
         Self::new(HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static("-")))

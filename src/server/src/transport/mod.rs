@@ -1,0 +1,24 @@
+//! The sockets below HTTP: listening, time limits, bounds on connections, and the answers that no handler gives.
+//!
+//! Owns no application: [`Transport`] serves whatever it is given, HTTP/1.1 today. A request finds the state of its
+//! connection in the connection data, so that its handler can say when it waits for a body. Inside a larger application
+//! there is none of this: the server around the service keeps its own limits.
+
+mod admission;
+mod connection;
+mod listener;
+mod progress;
+mod refusal;
+mod reports;
+mod service;
+pub(crate) mod settings;
+mod state;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+pub(crate) use admission::{ConnectionAdmission, ConnectionLimits};
+pub(crate) use listener::bind;
+pub(crate) use reports::{ConnectionMetrics, Reports};
+pub(crate) use service::Transport;
+pub(crate) use state::ConnectionState;

@@ -1,0 +1,121 @@
+//! How fast bytes must move: the arithmetic, on instants that are handed in.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Time limits of the connections of one listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Timeouts {
+    /// From a new connection, or the first byte of a request, to the end of that request's head.
+    pub(crate) head: Duration,
+    /// From an answer to the first byte of the next request.
+    pub(crate) keep_alive: Duration,
+    /// For a whole body.
+    pub(crate) body: Duration,
+    /// Period over which the transfer rate is measured.
+    pub(crate) window: Duration,
+    /// Bytes that must move within one window; 0 asks for none.
+    pub(crate) window_bytes: u64,
+}
+
+impl Timeouts {
+    /// The shortest limit: a timer that fires this often never fires late for any of them.
+    pub(crate) fn shortest(&self) -> Duration {
+        self.head.min(self.keep_alive).min(self.body).min(self.window)
+    }
+}
+
+/// The bytes moved in the current measuring period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    start: Instant,
+    moved: u64,
+}
+
+impl Window {
+    pub(crate) fn starting(now: Instant) -> Self {
+        Self { start: now, moved: 0 }
+    }
+
+    /// Counts bytes that moved.
+    pub(crate) fn record(&mut self, bytes: usize) {
+        self.moved = self.moved.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// The instant at which this period is judged.
+    pub(crate) fn end(&self, timeouts: &Timeouts) -> Instant {
+        self.start + timeouts.window
+    }
+
+    /// Judges the period if it is over: true when too little moved; otherwise the next one begins.
+    pub(crate) fn is_too_slow(&mut self, now: Instant, timeouts: &Timeouts) -> bool {
+        if now < self.end(timeouts) {
+            return false;
+        }
+        if self.moved < timeouts.window_bytes.max(1) {
+            return true;
+        }
+        *self = Self::starting(now);
+        false
+    }
+
+    /// Leaves out time in which this thread did not run.
+    pub(crate) fn shift(&mut self, missed: Duration, now: Instant) {
+        self.start = (self.start + missed).min(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Timeouts = Timeouts {
+        head: Duration::from_secs(10),
+        keep_alive: Duration::from_secs(75),
+        body: Duration::from_secs(300),
+        window: Duration::from_secs(30),
+        window_bytes: 1_000,
+    };
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn window_with_enough_bytes_is_followed_by_the_next() {
+        let start = Instant::now();
+        let mut window = Window::starting(start);
+        window.record(1_000);
+        assert!(!window.is_too_slow(start + seconds(29), &LIMITS));
+        assert!(!window.is_too_slow(start + seconds(30), &LIMITS));
+        assert_eq!(window, Window::starting(start + seconds(30)));
+        window.record(999);
+        assert!(window.is_too_slow(start + seconds(60), &LIMITS));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_is_too_slow_even_without_a_rate() {
+        let start = Instant::now();
+        let limits = Timeouts { window_bytes: 0, ..LIMITS };
+        let mut window = Window::starting(start);
+        window.record(1);
+        assert!(!window.is_too_slow(start + seconds(30), &limits));
+        assert!(window.is_too_slow(start + seconds(60), &limits));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn missed_time_does_not_count_and_reaches_no_further_than_now() {
+        let start = Instant::now();
+        let mut window = Window::starting(start);
+        window.shift(seconds(20), start + seconds(40));
+        assert!(!window.is_too_slow(start + seconds(40), &LIMITS));
+        window.shift(seconds(500), start + seconds(45));
+        assert_eq!(window, Window::starting(start + seconds(45)));
+    }
+
+    #[test]
+    fn the_timer_runs_at_the_shortest_limit() {
+        assert_eq!(LIMITS.shortest(), seconds(10));
+    }
+}

@@ -1,0 +1,202 @@
+//! Answers that no handler gives: a head that cannot be read, a limit that has passed, a connection too many.
+
+use std::net::Shutdown;
+
+use actix_http::error::{DispatchError, ParseError};
+use actix_rt::net::TcpStream;
+use actix_web::http::StatusCode;
+use actix_web::http::header::HttpDate;
+use socket2::SockRef;
+use svc_model::{Code, ServiceError};
+use tokio::time::timeout;
+
+use super::connection::LINGER;
+use super::state::Expiry;
+use crate::http::{RequestId, SECURITY};
+
+/// Longest answer the dispatcher gives by itself: a status line, a length, a date.
+const BARE: usize = 200;
+
+/// Reasons for which the service ends a connection by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The head of a request is not HTTP.
+    MalformedHead,
+    /// The head of a request is larger than the dispatcher's buffer.
+    HeadTooLarge,
+    /// The head of a request did not end in time.
+    SlowHead,
+    /// A body did not arrive in time, or too slowly.
+    SlowBody,
+    /// An answer is not read, or too slowly.
+    SlowReader,
+    /// The listener serves as many connections as it may.
+    TooManyConnections,
+    /// This address has as many connections as it may.
+    TooManyOfAddress,
+}
+
+impl Refusal {
+    pub(crate) const ALL: [Self; 7] = [
+        Self::MalformedHead,
+        Self::HeadTooLarge,
+        Self::SlowHead,
+        Self::SlowBody,
+        Self::SlowReader,
+        Self::TooManyConnections,
+        Self::TooManyOfAddress,
+    ];
+
+    /// The name in metrics and logs.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::MalformedHead => "malformed_head",
+            Self::HeadTooLarge => "head_too_large",
+            Self::SlowHead => "slow_head",
+            Self::SlowBody => "slow_body",
+            Self::SlowReader => "slow_reader",
+            Self::TooManyConnections => "too_many_connections",
+            Self::TooManyOfAddress => "too_many_connections_of_address",
+        }
+    }
+
+    /// The reason behind the end of a connection, if the service ended it.
+    pub(super) fn from_end(expired: Option<Expiry>, error: Option<&DispatchError>) -> Option<Self> {
+        match (expired, error) {
+            (Some(Expiry::Head), _) => Some(Self::SlowHead),
+            (Some(Expiry::Body), _) => Some(Self::SlowBody),
+            (Some(Expiry::Answer), _) => Some(Self::SlowReader),
+            (_, Some(DispatchError::Parse(ParseError::TooLarge))) => Some(Self::HeadTooLarge),
+            (_, Some(DispatchError::Parse(_))) => Some(Self::MalformedHead),
+            _ => None,
+        }
+    }
+
+    /// The answer that the client gets; none where a handler has answered or the client takes nothing.
+    pub(super) fn error(self) -> Option<ServiceError> {
+        let error = match self {
+            Self::MalformedHead => ServiceError::validation("The head of the request is not valid HTTP"),
+            Self::HeadTooLarge => {
+                ServiceError::new(Code::HeadTooLarge, "The head of the request is too large")
+            }
+            Self::SlowHead => {
+                ServiceError::new(Code::RequestTimeout, "The head of the request did not arrive in time")
+            }
+            Self::TooManyConnections => {
+                ServiceError::new(Code::ServiceUnavailable, "The service has as many connections as it may")
+                    .with_retry_after(1)
+            }
+            Self::TooManyOfAddress => ServiceError::rate_limited(),
+            Self::SlowBody | Self::SlowReader => return None,
+        };
+        Some(error)
+    }
+}
+
+/// Where a buffer of output ends in an answer that the dispatcher gave by itself; every answer of a handler has a
+/// request id.
+pub(super) fn bare_refusal(output: &[u8]) -> Option<usize> {
+    if !output.ends_with(b"\r\n\r\n") {
+        return None;
+    }
+    let from = output.len().saturating_sub(BARE);
+    let start = from + last_position(&output[from..], b"HTTP/1.")?;
+    let head = &output[start..];
+    let is_refusal = head.get(9..10) == Some(b"4") && last_position(head, b"x-request-id").is_none();
+    is_refusal.then_some(start)
+}
+
+fn last_position(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).rposition(|window| window == part)
+}
+
+/// The whole answer, with the envelope and an id of its own: that of the request is not known.
+#[expect(clippy::disallowed_methods, reason = "the date of an answer is that of the machine")]
+pub(super) fn encode(error: &ServiceError) -> Vec<u8> {
+    let id = RequestId::generate();
+    let body = serde_json::to_vec(&error.body(Some(id.as_str()))).unwrap_or_default();
+    let status = StatusCode::from_u16(error.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let date = HttpDate::from(std::time::SystemTime::now());
+    let mut head = format!(
+        "HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
+         x-request-id: {}\r\ndate: {date}\r\n",
+        body.len(),
+        id.as_str()
+    );
+    if let Some(seconds) = error.retry_after() {
+        head.push_str(&format!("retry-after: {seconds}\r\n"));
+    }
+    for (name, value) in SECURITY {
+        head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap_or_default()));
+    }
+    head.push_str("\r\n");
+    [head.into_bytes(), body].concat()
+}
+
+/// Sends a last answer and closes in order, so that a client that still sends gets to read it.
+pub(super) async fn deliver(stream: TcpStream, answer: &[u8]) {
+    // A client that takes neither the answer nor the end of the connection gets no more time.
+    let _ = timeout(LINGER, async {
+        let mut rest = answer;
+        while !rest.is_empty() {
+            stream.writable().await?;
+            match stream.try_write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+        SockRef::from(&stream).shutdown(Shutdown::Write)?;
+        let mut scratch = [0; 4096];
+        loop {
+            stream.readable().await?;
+            match stream.try_read(&mut scratch) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(error),
+            }
+        }
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BAD: &[u8] =
+        b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\ndate: Sun, 22 Nov 2026 21:00:00 GMT\r\n\r\n";
+
+    #[test]
+    fn answer_of_the_dispatcher_is_found_at_the_end_of_output() {
+        assert_eq!(bare_refusal(BAD), Some(0));
+        let first = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-request-id: a\r\n\r\n{}";
+        assert_eq!(bare_refusal(&[first, BAD].concat()), Some(first.len()));
+    }
+
+    #[test]
+    fn answers_of_handlers_are_not_taken_for_refusals() {
+        for output in [
+            b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nx-request-id: a\r\n\r\n".as_slice(),
+            b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}",
+            b"HTTP/1.1 100 Continue\r\n\r\n",
+            b"HTTP/1.1 204 No Content\r\n\r\n",
+            b"",
+        ] {
+            assert_eq!(bare_refusal(output), None, "{}", String::from_utf8_lossy(output));
+        }
+    }
+
+    #[test]
+    fn encoded_answer_has_the_envelope_and_the_id() {
+        let error = Refusal::TooManyConnections.error().unwrap();
+        let text = String::from_utf8(encode(&error)).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{head}");
+        assert!(head.contains("\r\nretry-after: 1") && head.contains("x-content-type-options: nosniff"));
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        let id = body["error"]["request_id"].as_str().unwrap();
+        assert!(head.contains(&format!("x-request-id: {id}\r\n")), "{head}");
+    }
+}

@@ -1,0 +1,124 @@
+//! From an accepted socket to the end of its connection.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_http::body::MessageBody;
+use actix_http::error::DispatchError;
+use actix_http::{HttpService, KeepAlive, Request, Response};
+use actix_rt::net::TcpStream;
+use actix_service::{IntoServiceFactory, Service, ServiceFactory, fn_factory, fn_service, map_config};
+use actix_web::dev::AppConfig;
+
+use super::admission::{ConnectionAdmission, ConnectionPermit};
+use super::connection::Connection;
+use super::progress::Timeouts;
+use super::refusal::{self, Refusal};
+use super::reports::Reports;
+use super::state::ConnectionState;
+use crate::http::Metrics;
+use crate::state::AppState;
+
+/// How one listener serves its connections; shared by its threads.
+#[derive(Clone)]
+pub(crate) struct Transport {
+    pub(crate) timeouts: Timeouts,
+    pub(crate) admission: Arc<ConnectionAdmission>,
+    /// Bounds the refused connections that still get an answer.
+    pub(crate) refusals: Arc<ConnectionAdmission>,
+    pub(crate) reports: Arc<Reports>,
+    pub(crate) state: actix_web::web::Data<AppState>,
+}
+
+impl Transport {
+    /// Makes the service of one thread: it serves the application on every socket it is given.
+    pub(crate) fn factory<I, S, B>(
+        self,
+        application: impl Fn() -> I + Clone + 'static,
+    ) -> impl ServiceFactory<TcpStream, Config = (), Response = (), Error = (), InitError = ()>
+    where
+        I: IntoServiceFactory<S, Request>,
+        S: ServiceFactory<Request, Config = AppConfig> + 'static,
+        S::Error: Into<Response<actix_http::body::BoxBody>> + 'static,
+        S::InitError: fmt::Debug,
+        S::Response: Into<Response<B>> + 'static,
+        <S::Service as Service<Request>>::Future: 'static,
+        B: MessageBody + 'static,
+    {
+        fn_factory(move || {
+            let (transport, application) = (self.clone(), application.clone());
+            async move {
+                let http = HttpService::build()
+                    // The connection keeps these limits itself.
+                    .keep_alive(KeepAlive::Os)
+                    .client_request_timeout(Duration::ZERO)
+                    .client_disconnect_timeout(Duration::ZERO)
+                    .on_connect_ext(|connection: &Connection, data| {
+                        data.insert(Rc::clone(connection.state()));
+                    })
+                    .h1(map_config(application().into_factory(), |()| AppConfig::default()));
+                let http = Rc::new(http.new_service(()).await?);
+                Ok::<_, ()>(fn_service(move |stream: TcpStream| {
+                    let (transport, http) = (transport.clone(), Rc::clone(&http));
+                    async move {
+                        let Some((stream, permit)) = transport.admit(stream).await else { return Ok(()) };
+                        transport.serve(&*http, stream, permit).await;
+                        Ok::<_, ()>(())
+                    }
+                }))
+            }
+        })
+    }
+
+    /// Takes a connection in, or tells its client why not.
+    async fn admit(&self, stream: TcpStream) -> Option<(TcpStream, ConnectionPermit)> {
+        // One that is gone already has no peer.
+        let peer = stream.peer_addr().ok()?.ip();
+        // Answers are written whole: nothing is gained by waiting for more.
+        let _ = stream.set_nodelay(true);
+        match self.admission.admit(peer) {
+            Ok(permit) => Some((stream, permit)),
+            Err(refusal) => {
+                self.reports.refused(refusal, Some(peer));
+                let permit = self.refusals.admit(peer).ok()?;
+                self.refuse(refusal, stream).await;
+                drop(permit);
+                None
+            }
+        }
+    }
+
+    async fn serve<H>(&self, http: &H, stream: TcpStream, permit: ConnectionPermit)
+    where
+        H: Service<(Connection, Option<std::net::SocketAddr>), Response = (), Error = DispatchError>,
+    {
+        let peer = stream.peer_addr().ok();
+        let open = self.reports.metrics().open();
+        let state = Rc::new(ConnectionState::new(self.timeouts));
+        let connection = Connection::new(stream, Rc::clone(&state));
+        let ended = http.call((connection, peer)).await;
+        drop(open);
+        self.end(&state, ended.as_ref().err(), peer.map(|peer| peer.ip())).await;
+        drop(permit);
+    }
+
+    /// Reports why the service ended a connection, and answers for it where no handler has.
+    async fn end(&self, state: &ConnectionState, error: Option<&DispatchError>, peer: Option<IpAddr>) {
+        let stream = state.take_stream();
+        let Some(refusal) = Refusal::from_end(state.expired(), error) else { return };
+        self.reports.refused(refusal, peer);
+        if let Some(returned) = stream.filter(|returned| returned.owes_refusal) {
+            self.refuse(refusal, returned.stream).await;
+        }
+    }
+
+    async fn refuse(&self, refusal: Refusal, stream: TcpStream) {
+        let Some(error) = refusal.error() else { return };
+        let metrics: &Metrics = &self.state.metrics;
+        metrics.http("OTHER", "unmatched".into(), error.status(), Duration::ZERO);
+        refusal::deliver(stream, &refusal::encode(&error)).await;
+    }
+}

@@ -1,0 +1,96 @@
+//! Where the configuration meets the connections.
+
+use std::time::Duration;
+
+use slog::{Logger, warn};
+
+use super::admission::ConnectionLimits;
+use super::progress::Timeouts;
+use crate::config::Config;
+use crate::descriptors;
+use crate::http::TrustedProxies;
+
+/// Descriptors kept for everything that is no client: databases, outbound calls, files.
+const KEPT: usize = 64;
+/// Share of the descriptors kept beyond that: one in so many.
+const KEPT_SHARE: usize = 8;
+/// Connections served however few descriptors there are.
+const FEWEST: usize = 16;
+/// Connections of the listener for operators.
+const OPERATORS: usize = 256;
+/// Refused connections that are answered at once; others are closed without an answer.
+const ANSWERED: usize = 64;
+
+/// The time limits of connections.
+pub(crate) fn timeouts(config: &Config) -> Timeouts {
+    let server = &config.server;
+    Timeouts {
+        head: Duration::from_secs(server.head_timeout_secs),
+        keep_alive: Duration::from_secs(server.keep_alive_secs),
+        body: Duration::from_secs(server.body_timeout_secs),
+        window: Duration::from_secs(server.transfer_window_secs),
+        window_bytes: server.min_transfer_rate.saturating_mul(server.transfer_window_secs),
+    }
+}
+
+/// Connections that the kernel keeps until they are accepted.
+pub(crate) fn backlog(config: &Config) -> i32 {
+    i32::try_from(config.server.backlog).unwrap_or(i32::MAX)
+}
+
+/// The bounds of the main listener under a limit of open files; logs where that limit decides.
+pub(crate) fn main_listener(config: &Config, limit: usize, log: &Logger) -> ConnectionLimits {
+    let server = &config.server;
+    let affordable = affordable(limit, descriptors::open());
+    let total = server.max_connections.min(affordable);
+    if total < server.max_connections {
+        warn!(log, "fewer connections are served than configured, for want of file descriptors";
+            "server.max_connections" => server.max_connections, "served" => total, "limit" => limit,
+            "remedy" => "raise the hard limit of open files (ulimit -Hn, LimitNOFILE)");
+    }
+    ConnectionLimits {
+        total,
+        per_address: server.max_connections_per_address.min((total / 2).max(1)),
+        exempt: TrustedProxies::new(&config.rate_limit.trusted_proxies),
+    }
+}
+
+/// The connections that a limit of open files leaves room for.
+fn affordable(limit: usize, open: usize) -> usize {
+    limit.saturating_sub(open).saturating_sub(KEPT).saturating_sub(limit / KEPT_SHARE).max(FEWEST)
+}
+
+/// The bounds of the listener for operators.
+pub(crate) fn operations_listener() -> ConnectionLimits {
+    only_in_total(OPERATORS)
+}
+
+/// The bounds of refused connections that are still answered.
+pub(crate) fn answered_refusals() -> ConnectionLimits {
+    only_in_total(ANSWERED)
+}
+
+fn only_in_total(total: usize) -> ConnectionLimits {
+    ConnectionLimits { total, per_address: total, exempt: TrustedProxies::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_descriptors_for_the_rest_of_the_service() {
+        assert_eq!(affordable(1_024, 60), 1_024 - 60 - 64 - 128);
+        assert_eq!(affordable(100, 60), FEWEST);
+        assert!(affordable(1_048_576, 60) > 10_000);
+    }
+
+    #[test]
+    fn one_address_gets_at_most_half_of_all_connections() {
+        let mut config = Config::default();
+        config.server.max_connections = 10;
+        let log = Logger::root(slog::Discard, slog::o!());
+        let limits = main_listener(&config, usize::MAX, &log);
+        assert_eq!((limits.total, limits.per_address), (10, 5));
+    }
+}

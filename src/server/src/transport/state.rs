@@ -1,0 +1,309 @@
+//! The phase of a connection, shared by its stream, which sees bytes, and the requests on it, which know their meaning.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::task::Waker;
+use std::time::Duration;
+
+use actix_rt::net::TcpStream;
+use tokio::time::Instant;
+
+use super::progress::{Timeouts, Window};
+
+/// Bytes taken from a socket while nobody asks for them: the start of a body, or requests sent ahead.
+const READ_AHEAD: usize = 16 * 1024;
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Accepted; no byte has come.
+    Accepted,
+    /// Between two requests.
+    Idle,
+    /// A head is arriving.
+    Head,
+    /// A request is handled and no body is asked for.
+    Handling,
+    /// A handler waits for its body.
+    Body,
+    /// An answer that the dispatcher holds whole is being written.
+    Answering,
+    /// An answer that is produced in parts is being written.
+    Streaming,
+}
+
+/// A limit that a client has exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expiry {
+    /// No request began in time. Nothing is wrong: the connection is closed.
+    Idle,
+    /// A head did not end in time.
+    Head,
+    /// A body did not arrive in time, or came too slowly.
+    Body,
+    /// An answer is not read, or too slowly.
+    Answer,
+}
+
+/// The state of one connection.
+pub(crate) struct ConnectionState {
+    timeouts: Timeouts,
+    phase: Cell<Phase>,
+    since: Cell<Instant>,
+    body: Cell<Window>,
+    unasked: Cell<usize>,
+    expired: Cell<Option<Expiry>>,
+    paused: Cell<Option<Waker>>,
+    stream: Cell<Option<ReturnedStream>>,
+}
+
+impl ConnectionState {
+    pub(crate) fn new(timeouts: Timeouts) -> Self {
+        let now = Instant::now();
+        Self {
+            timeouts,
+            phase: Cell::new(Phase::Accepted),
+            since: Cell::new(now),
+            body: Cell::new(Window::starting(now)),
+            unasked: Cell::new(0),
+            expired: Cell::new(None),
+            paused: Cell::new(None),
+            stream: Cell::new(None),
+        }
+    }
+
+    pub(crate) fn timeouts(&self) -> &Timeouts {
+        &self.timeouts
+    }
+
+    /// Enters a phase; reading that was paused goes on.
+    fn enter(&self, phase: Phase) {
+        self.phase.set(phase);
+        self.unasked.set(0);
+        if let Some(waker) = self.paused.take() {
+            waker.wake();
+        }
+    }
+
+    /// Notes that a handler has the head of a request.
+    pub(crate) fn begin_request(&self) {
+        self.enter(Phase::Handling);
+    }
+
+    /// Asks for the body until the guard is dropped.
+    pub(crate) fn read_body(self: &Rc<Self>) -> BodyReading {
+        let now = Instant::now();
+        self.since.set(now);
+        self.body.set(Window::starting(now));
+        self.enter(Phase::Body);
+        BodyReading(Rc::clone(self))
+    }
+
+    /// Notes that a request has its answer; `is_stream` where the answer is produced in parts.
+    pub(crate) fn end_request(&self, is_stream: bool) {
+        if is_stream {
+            self.since.set(Instant::now());
+        }
+        self.enter(if is_stream { Phase::Streaming } else { Phase::Answering });
+    }
+
+    /// Notes that everything the dispatcher had to write is written.
+    pub(super) fn flushed(&self) {
+        if self.phase.get() == Phase::Answering {
+            self.since.set(Instant::now());
+            self.enter(Phase::Idle);
+        }
+    }
+
+    /// Notes bytes that were read.
+    pub(super) fn received(&self, bytes: usize) {
+        match self.phase.get() {
+            Phase::Accepted | Phase::Idle => {
+                self.since.set(Instant::now());
+                self.phase.set(Phase::Head);
+            }
+            Phase::Head => {}
+            Phase::Body => {
+                let mut window = self.body.get();
+                window.record(bytes);
+                self.body.set(window);
+            }
+            Phase::Handling | Phase::Answering | Phase::Streaming => {
+                self.unasked.set(self.unasked.get().saturating_add(bytes));
+            }
+        }
+    }
+
+    /// Notes bytes that were written.
+    pub(super) fn sent(&self) {
+        if self.phase.get() == Phase::Streaming {
+            self.since.set(Instant::now());
+        }
+    }
+
+    /// Refuses to read ahead of the handler, and remembers whom to wake when it asks for more.
+    pub(super) fn pause_reading(&self, waker: &Waker) -> bool {
+        let unasked = matches!(self.phase.get(), Phase::Handling | Phase::Answering | Phase::Streaming);
+        let paused = unasked && self.unasked.get() >= READ_AHEAD;
+        if paused {
+            self.paused.set(Some(waker.clone()));
+        }
+        paused
+    }
+
+    /// Whether what is read now is a head, which must be looked at before much more is read.
+    pub(super) fn reads_head(&self) -> bool {
+        matches!(self.phase.get(), Phase::Accepted | Phase::Idle | Phase::Head)
+    }
+
+    /// Whether output may be an answer that no handler gave: the dispatcher refuses a head by itself.
+    pub(super) fn may_refuse(&self) -> bool {
+        self.reads_head() || self.phase.get() == Phase::Answering
+    }
+
+    /// The instant by which the client must have sent something; none while it waits for us.
+    pub(super) fn input_deadline(&self) -> Option<Instant> {
+        let (since, limits) = (self.since.get(), &self.timeouts);
+        match self.phase.get() {
+            Phase::Accepted | Phase::Head => Some(since + limits.head),
+            Phase::Idle | Phase::Streaming => Some(since + limits.keep_alive),
+            Phase::Body => Some((since + limits.body).min(self.body.get().end(limits))),
+            Phase::Handling | Phase::Answering => None,
+        }
+    }
+
+    /// The limit that has passed, if one has.
+    pub(super) fn overdue_input(&self, now: Instant) -> Option<Expiry> {
+        if self.input_deadline().is_none_or(|deadline| now < deadline) {
+            return None;
+        }
+        match self.phase.get() {
+            Phase::Head => Some(Expiry::Head),
+            Phase::Body => {
+                let mut window = self.body.get();
+                let too_slow = window.is_too_slow(now, &self.timeouts);
+                self.body.set(window);
+                (too_slow || now >= self.since.get() + self.timeouts.body).then_some(Expiry::Body)
+            }
+            Phase::Accepted | Phase::Idle | Phase::Streaming => Some(Expiry::Idle),
+            Phase::Handling | Phase::Answering => None,
+        }
+    }
+
+    /// Leaves out time in which this thread did not run: the client cannot be blamed for it.
+    pub(super) fn shift(&self, missed: Duration, now: Instant) {
+        self.since.set((self.since.get() + missed).min(now));
+        let mut window = self.body.get();
+        window.shift(missed, now);
+        self.body.set(window);
+    }
+
+    pub(super) fn expire(&self, expiry: Expiry) {
+        self.expired.set(Some(expiry));
+    }
+
+    /// The limit that ended this connection.
+    pub(crate) fn expired(&self) -> Option<Expiry> {
+        self.expired.get()
+    }
+
+    /// Hands the socket back once the dispatcher has let go of it.
+    pub(super) fn hand_back(&self, returned: ReturnedStream) {
+        self.stream.set(Some(returned));
+    }
+
+    pub(super) fn take_stream(&self) -> Option<ReturnedStream> {
+        self.stream.take()
+    }
+}
+
+/// A socket that the dispatcher has let go of.
+pub(super) struct ReturnedStream {
+    pub(super) stream: TcpStream,
+    /// An answer of the dispatcher was held back and is owed to the client.
+    pub(super) owes_refusal: bool,
+}
+
+/// A handler that reads its body. Dropped, the connection is back to handling.
+pub(crate) struct BodyReading(Rc<ConnectionState>);
+
+impl Drop for BodyReading {
+    fn drop(&mut self) {
+        if self.0.phase.get() == Phase::Body {
+            self.0.enter(Phase::Handling);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+
+    use super::*;
+
+    const LIMITS: Timeouts = Timeouts {
+        head: Duration::from_secs(10),
+        keep_alive: Duration::from_secs(75),
+        body: Duration::from_secs(300),
+        window: Duration::from_secs(30),
+        window_bytes: 1_000,
+    };
+
+    fn after(seconds: u64) -> Instant {
+        Instant::now() + Duration::from_secs(seconds)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn first_request_has_the_time_of_a_head_and_later_ones_keep_alive() {
+        let state = ConnectionState::new(LIMITS);
+        assert_eq!(state.overdue_input(after(9)), None);
+        assert_eq!(state.overdue_input(after(10)), Some(Expiry::Idle));
+        state.received(5);
+        assert_eq!(state.overdue_input(after(10)), Some(Expiry::Head));
+        state.begin_request();
+        assert_eq!(state.overdue_input(after(1_000)), None, "a handler may take its time");
+        state.end_request(false);
+        state.flushed();
+        assert_eq!(state.overdue_input(after(74)), None);
+        assert_eq!(state.overdue_input(after(75)), Some(Expiry::Idle));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn body_needs_the_rate_and_the_total_time() {
+        let state = Rc::new(ConnectionState::new(LIMITS));
+        state.begin_request();
+        let reading = state.read_body();
+        state.received(1_000);
+        assert_eq!(state.overdue_input(after(30)), None);
+        assert_eq!(state.overdue_input(after(60)), Some(Expiry::Body));
+        for _ in 0..10 {
+            state.received(100_000);
+            state.overdue_input(after(300));
+        }
+        assert_eq!(state.overdue_input(after(300)), Some(Expiry::Body));
+        drop(reading);
+        assert_eq!(state.overdue_input(after(300)), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn missed_time_extends_the_head() {
+        let state = ConnectionState::new(LIMITS);
+        state.received(5);
+        tokio::time::advance(Duration::from_secs(40)).await;
+        state.shift(Duration::from_secs(35), Instant::now());
+        assert_eq!(state.overdue_input(Instant::now()), None);
+        assert_eq!(state.overdue_input(after(5)), Some(Expiry::Head));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reading_pauses_until_the_body_is_asked_for() {
+        let state = Rc::new(ConnectionState::new(LIMITS));
+        state.begin_request();
+        assert!(!state.pause_reading(Waker::noop()));
+        state.received(READ_AHEAD);
+        assert!(state.pause_reading(Waker::noop()));
+        let _reading = state.read_body();
+        state.received(READ_AHEAD);
+        assert!(!state.pause_reading(Waker::noop()));
+    }
+}

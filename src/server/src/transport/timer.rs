@@ -1,0 +1,44 @@
+//! One timer for each connection, armed coarsely: no request sets it.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+/// A timer that fires later than this was not served: the thread was blocked, or the process stopped.
+const TOLERANCE: Duration = Duration::from_millis(200);
+
+/// A timer that knows how late it fires.
+pub(super) struct Timer {
+    sleep: Pin<Box<Sleep>>,
+    is_registered: bool,
+}
+
+impl Timer {
+    pub(super) fn new(deadline: Instant) -> Self {
+        Self { sleep: Box::pin(sleep_until(deadline)), is_registered: false }
+    }
+
+    /// Whether the instant has passed; otherwise the task is woken then. Cheap while it has not.
+    pub(super) fn has_fired(&mut self, context: &mut Context<'_>) -> bool {
+        if self.is_registered && !self.sleep.is_elapsed() {
+            return false;
+        }
+        let fired = matches!(self.sleep.as_mut().poll(context), Poll::Ready(()));
+        self.is_registered = !fired;
+        fired
+    }
+
+    pub(super) fn arm(&mut self, deadline: Instant) {
+        self.sleep.as_mut().reset(deadline);
+        self.is_registered = false;
+    }
+
+    /// The time that this thread did not run; none when the timer was served in time.
+    pub(super) fn missed(&self, now: Instant) -> Option<Duration> {
+        let late = now.saturating_duration_since(self.sleep.deadline());
+        (late > TOLERANCE).then_some(late)
+    }
+}
