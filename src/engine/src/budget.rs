@@ -8,7 +8,6 @@
 //! processor clock of the thread from then on: a thread that the system holds up is not charged for it.
 
 use std::cell::Cell;
-use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -104,23 +103,41 @@ pub(crate) fn processor_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-/// Polls a run turn by turn, and lets it use `limit` of processor time until `deadline`.
-pub(crate) async fn limited<F: Future>(limit: Duration, deadline: Option<Instant>, run: F) -> F::Output {
-    let mut run = pin!(run);
-    let (mut before, mut cut) = (Duration::ZERO, None);
-    std::future::poll_fn(|cx| {
+/// What a run has used, and what it may use.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    limit: Duration,
+    deadline: Option<Instant>,
+    before: Duration,
+    cut: Option<Exhausted>,
+}
+
+impl Meter {
+    /// Lets a run use `limit` of processor time until `deadline`.
+    pub(crate) fn new(limit: Duration, deadline: Option<Instant>) -> Self {
+        Self { limit, deadline, before: Duration::ZERO, cut: None }
+    }
+
+    /// Polls the run for one turn. It is polled in place: runs that call one another stand on one stack.
+    pub(crate) fn turn<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
         let started = Instant::now();
-        let turn = Turn { limit, deadline, before, started, precise: None, cut };
+        let turn = Turn {
+            limit: self.limit,
+            deadline: self.deadline,
+            before: self.before,
+            started,
+            precise: None,
+            cut: self.cut,
+        };
         CALM.set(Some(turn.calm(started)));
         let outer = Outer(TURN.replace(Some(turn)));
-        let poll = run.as_mut().poll(cx);
+        let poll = poll();
         if let (Poll::Pending, Some(mut turn)) = (&poll, TURN.take()) {
-            (before, cut) = (turn.used(Instant::now()), turn.cut);
+            (self.before, self.cut) = (turn.used(Instant::now()), turn.cut);
         }
         drop(outer);
         poll
-    })
-    .await
+    }
 }
 
 /// The turn of the run around this one, which goes on when this one's ends.

@@ -6,6 +6,8 @@
 
 mod settle;
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,7 +16,7 @@ use datalogic_rs::DataValue;
 use svc_model::mask::MASK;
 use tokio::time::Instant;
 
-use crate::budget;
+use crate::budget::Meter;
 use crate::builtin;
 use crate::concealed::Concealed;
 use crate::engine::Engine;
@@ -80,15 +82,16 @@ impl Engine {
             (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
         };
         let deadline = pace::deadline(options.deadline, options.until);
-        let run = async {
-            let mut run = Run::new(self, message, options, deadline);
-            let failure = match flow.pick(bucket) {
-                Some((workflow, id)) => run.workflow(workflow, id).await.or_else(|| run.overrun(id)),
-                None => None,
-            };
-            run.finish(failure)
+        let mut run = Run::new(self, message, options, deadline);
+        let mut meter = Meter::new(self.limits.cpu_budget, deadline);
+        let failure = {
+            let mut pass = pin!(async {
+                let (workflow, id) = flow.pick(bucket)?;
+                run.workflow(workflow, id).await.or_else(|| run.overrun(id))
+            });
+            poll_fn(|cx| meter.turn(|| pass.as_mut().poll(cx))).await
         };
-        budget::limited(self.limits.cpu_budget, deadline, run).await
+        run.finish(failure)
     }
 }
 
