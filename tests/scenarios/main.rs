@@ -36,6 +36,7 @@ mod memory;
 mod oauth;
 mod operations;
 mod overload;
+mod ownership;
 mod processor;
 mod rate_limit;
 mod refusals;

@@ -33,7 +33,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-tokens",
         ],
     ),
-    ("actors/traces", &["actix-supervision", "svc-model", "svc-store"]),
+    ("actors/nodes", &["actix-supervision", "svc-ledger", "svc-model", "svc-store"]),
+    ("actors/traces", &["actix-supervision", "svc-model", "svc-nodes", "svc-store"]),
     ("actors/housekeeping", &["actix-supervision"]),
     (
         "actors/channels",
@@ -86,6 +87,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "svc-housekeeping",
             "svc-keysets",
             "svc-model",
+            "svc-nodes",
             "svc-outbound",
             "svc-registry",
             "svc-secrets",

@@ -19,6 +19,16 @@ pub enum OpenError {
         /// What the driver said.
         detail: String,
     },
+    /// Another process uses the file, which serves one.
+    #[error(
+        "{target} is in use by {holder}: a SQLite file serves one process at a time; stop the other one, or use PostgreSQL"
+    )]
+    InUse {
+        /// Where.
+        target: String,
+        /// The node that holds it, its process, and since when.
+        holder: String,
+    },
     /// A newer program has migrated the database.
     #[error("{target} was migrated by a newer version of this program: unknown migrations {}", .versions.join(", "))]
     Newer {

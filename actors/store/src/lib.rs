@@ -14,6 +14,7 @@ mod config;
 mod conn;
 mod connector;
 mod error;
+mod file_lock;
 mod metrics;
 pub mod migrate;
 mod pool;
@@ -28,16 +29,18 @@ mod writer;
 
 pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, StoreError};
+pub use file_lock::FileLock;
 pub use metrics::StoreMetrics;
 pub use reencrypt::{Reencrypted, reencrypt};
 pub use repo::{
-    Aligned, Audit, AuditEntry, AuditFilter, Backlog, Before, ChannelFacts, ChannelGates, Claim,
+    Adopted, Aligned, Audit, AuditEntry, AuditFilter, Backlog, Before, ChannelFacts, ChannelGates, Claim,
     ClaimedLetter, Claims, ConnectorNeed, ConnectorUser, Connectors, DeadLetter, DeadLetterFilter,
     DeadLetterRow, DeadLetters, Epoch, Exhausted, Filter, ImportAction, Imported, Kept, Ledger, Look,
-    Materialise, Materialised, Merge, Mutation, NewTrace, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
-    OccurrenceRow, OnConflict, PlatformRoute, Repository, RowKey, ScheduleStatus, Started, StoredConnector,
-    TokenState, TokenStates, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRow, TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
+    Materialise, Materialised, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow, NodeStanding,
+    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership, PlatformRoute,
+    Repository, RowKey, ScheduleStatus, Started, StoredConnector, TokenState, TokenStates, TraceAccess,
+    TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces,
+    Unfinished, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

@@ -180,6 +180,22 @@ table! {
         access_token_hash -> Nullable<Text>,
         created_at -> Timestamp,
         updated_at -> Timestamp,
+        owner -> Nullable<Text>,
+        recoveries -> BigInt,
+    }
+}
+
+table! {
+    /// The lease of each process.
+    nodes (id) {
+        id -> Text,
+        version -> Text,
+        pid -> BigInt,
+        started_at -> Timestamp,
+        renewed_at -> Timestamp,
+        lease_until -> Timestamp,
+        stopped_at -> Nullable<Timestamp>,
+        emptied_at -> Nullable<Timestamp>,
     }
 }
 
@@ -268,3 +284,4 @@ table! {
 
 diesel::allow_tables_to_appear_in_same_query!(cron_schedule_state, cron_occurrences);
 diesel::allow_tables_to_appear_in_same_query!(connectors, connector_oauth_state);
+diesel::allow_tables_to_appear_in_same_query!(traces, nodes);

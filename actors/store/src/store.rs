@@ -7,14 +7,12 @@ use std::time::Duration;
 use actix_supervision::{
     Address, CallError, CallErrorKind, ChildSpec, GroupSpec, Placement, SpawnError, StartError, Tree,
 };
-use chrono::NaiveDateTime;
 use futures_util::future::BoxFuture;
 use slog::Logger;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-use crate::clock;
 use crate::config::{Backend, StoreConfig};
 use crate::conn::Conn;
 use crate::connector::Connector;
@@ -26,7 +24,9 @@ use crate::probe::Probe;
 use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
-use crate::repo::{Audit, Change, Connectors, DeadLetters, Epoch, Ledger, Repository, TokenStates, Traces};
+use crate::repo::{
+    Audit, Change, Connectors, DeadLetters, Epoch, Ledger, NodeLeases, Repository, TokenStates, Traces,
+};
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{Link, Outcome, Write, WriteRow, Writer, abandoned};
 
@@ -46,7 +46,6 @@ pub struct Opened {
     io: Handle,
     patience: Duration,
     health_check: Duration,
-    opened_at: NaiveDateTime,
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
 }
@@ -64,7 +63,6 @@ struct Shared {
     status: Arc<StatusLevel>,
     patience: Duration,
     queries: Queries,
-    opened_at: NaiveDateTime,
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
 }
@@ -94,8 +92,7 @@ impl Store {
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys, file } =
-            opened;
+        let Opened { backend, readers, link, status, io, patience, health_check, keys, file } = opened;
         tree.group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
@@ -115,7 +112,7 @@ impl Store {
         })
         .await?;
         let queries = Queries::new();
-        let shared = Shared { backend, readers, writer, status, patience, queries, opened_at, keys, file };
+        let shared = Shared { backend, readers, writer, status, patience, queries, keys, file };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -174,6 +171,11 @@ impl Store {
         DeadLetters(self.clone())
     }
 
+    /// The leases of the processes that share the database.
+    pub fn nodes(&self) -> NodeLeases {
+        NodeLeases(self.clone())
+    }
+
     /// The ledger of what schedules run.
     pub fn ledger(&self) -> Ledger {
         Ledger(self.clone())
@@ -182,11 +184,6 @@ impl Store {
     /// The configuration epoch.
     pub fn epoch(&self) -> Epoch {
         Epoch(self.clone())
-    }
-
-    /// The database clock when the database was opened: what is older was written before this process began.
-    pub(crate) fn opened_at(&self) -> NaiveDateTime {
-        self.shared.opened_at
     }
 
     /// Runs `work` with a connection from the pool, on the io runtime.
@@ -288,17 +285,13 @@ async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, O
     check_schema(config, &connector, &log).await?;
     let status = Arc::new(StatusLevel::new());
     let readers = Readers::open(config, connector.clone(), io.clone()).await?;
-    let (backend, target) = (connector.target.backend(), connector.target.to_string());
+    let backend = connector.target.backend();
     // As it is now: a later change of the working directory leads elsewhere.
     let file = connector.target.file().map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
     let link = Arc::new(Link::new(connector, config.acquire_timeout, Arc::clone(&status), log));
-    let opened_at = readers
-        .read(|conn| Box::pin(clock::now(conn)))
-        .await
-        .map_err(|error| OpenError::Unreachable { target, detail: migrate::detail(error) })?;
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
     let health_check = config.health_check_timeout;
-    Ok(Opened { backend, readers, link, status, io, patience, health_check, opened_at, keys, file })
+    Ok(Opened { backend, readers, link, status, io, patience, health_check, keys, file })
 }
 
 /// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.

@@ -5,18 +5,20 @@
 //! disk; workers run it through a [`Runner`] and write how it ended; a failure becomes a dead letter, which is retried.
 //!
 //! What is accepted is run at least once, whatever ends the process: the row is the truth, the line in memory is how it
-//! gets done soon. Everything in memory is bounded; who comes when it is full is told so at once.
+//! gets done soon. A row names the node that runs it; what a dead node left is taken over by the others, and begun again
+//! a bounded number of times. Everything in memory is bounded; who comes when it is full is told so at once.
 //!
 //! ```text
 //! traces
 //! ├ recorder        writes traces behind the answer (async, batch)
 //! ├ worker-1 …      run jobs, one at a time each
-//! ├ queue           open for submissions; takes up what an earlier process left      needs the workers
+//! ├ queue           open for submissions; takes over what other nodes left          needs the workers
 //! └ dead-letters    puts failed jobs back in line                                    needs the queue
 //! ```
 
 mod ambiguity;
 mod backoff;
+mod claim;
 mod dead_letters;
 mod input;
 mod job;
@@ -35,4 +37,4 @@ pub use metrics::TraceMetrics;
 pub use policy::{Policy, Tracing};
 pub use record::Record;
 pub use settings::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Settings};
-pub use traces::{Accepted, SubmitError, Traces};
+pub use traces::{Accepted, Parts, SubmitError, Traces};

@@ -30,6 +30,10 @@ pub struct TraceMetrics {
     pub(crate) workers_active: Gauge,
     pub(crate) workers_total: Gauge,
     rejected: Family<ReasonLabels, Counter>,
+    /// Jobs taken over from nodes that are gone.
+    pub(crate) adopted: Counter,
+    /// Jobs begun again because a node died over them.
+    pub(crate) recoveries: Counter,
     pub(crate) dlq_depth: Gauge,
     pub(crate) dlq_exhausted: Gauge,
     dlq_retries: Family<OutcomeLabels, Counter>,
@@ -47,6 +51,8 @@ impl Default for TraceMetrics {
             workers_active: Gauge::default(),
             workers_total: Gauge::default(),
             rejected: Family::default(),
+            adopted: Counter::default(),
+            recoveries: Counter::default(),
             dlq_depth: Gauge::default(),
             dlq_exhausted: Gauge::default(),
             dlq_retries: Family::default(),
@@ -75,6 +81,9 @@ impl TraceMetrics {
         }
         let rejected = self.rejected.clone();
         registry.register("trace_queue_rejected", "Submissions the queue had no room for", rejected);
+        registry.register("trace_adopted", "Jobs taken over from nodes that are gone", self.adopted.clone());
+        let recoveries = self.recoveries.clone();
+        registry.register("trace_recoveries", "Jobs begun again after the end of their node", recoveries);
         registry.register("trace_dlq_retries", "Dead letters tried again", self.dlq_retries.clone());
         registry.register("trace_dropped", "Traces that were not stored", self.dropped.clone());
         registry.register("trace_persistence_batch_size", "Traces per write", self.batch_size.clone());

@@ -64,6 +64,8 @@ pub struct QueueSettings {
     pub processing_timeout: Duration,
     /// How long running jobs may go on at shutdown.
     pub shutdown_timeout: Duration,
+    /// How often a job is begun again whose node died, before it fails.
+    pub max_recoveries: u32,
 }
 
 /// What becomes of failed jobs.

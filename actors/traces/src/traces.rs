@@ -1,6 +1,6 @@
 //! The handle everyone else holds.
 
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use actix_supervision::{ChildSpec, GroupSpec, Placement, SpawnError, Tree};
@@ -8,17 +8,19 @@ use futures_util::future::join_all;
 use slog::{Logger, info, warn};
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ServiceError};
+use svc_nodes::Nodes;
 use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::ambiguity::is_stored;
+use crate::claim::Claim;
 use crate::dead_letters::{DeadLetters, Retries};
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::policy::{Draws, Policy};
-use crate::queue::{Entrance, Queue, Queued, Shed, Slots, Waiting};
+use crate::queue::{Adoption, Bounds, Entrance, Queue, Queued, Shed, Slots, Waiting};
 use crate::record::Record;
 use crate::recorder::{Lanes, Recorder, Rows};
 use crate::settings::Settings;
@@ -65,6 +67,20 @@ impl From<SubmitError> for ServiceError {
     }
 }
 
+/// The surroundings of traces and the queue.
+pub struct Parts {
+    /// Where they are stored.
+    pub store: Store,
+    /// The node that owns what is accepted.
+    pub nodes: Nodes,
+    /// How they work.
+    pub settings: Settings,
+    /// The measurements.
+    pub metrics: TraceMetrics,
+    /// Where they log.
+    pub log: Logger,
+}
+
 /// Traces and the queue, to be used from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct Traces {
@@ -77,6 +93,7 @@ struct Shared {
     at: Placement,
     store: Store,
     traces: svc_store::Traces,
+    nodes: Nodes,
     settings: Settings,
     metrics: TraceMetrics,
     log: Logger,
@@ -94,15 +111,8 @@ impl Traces {
     ///
     /// # Errors
     /// The path is taken, the place is gone, or something needed is not there.
-    pub async fn supervise(
-        tree: &Tree,
-        path: &str,
-        at: Placement,
-        store: Store,
-        settings: Settings,
-        metrics: TraceMetrics,
-        log: Logger,
-    ) -> Result<Self, SpawnError> {
+    pub async fn supervise(tree: &Tree, path: &str, at: Placement, parts: Parts) -> Result<Self, SpawnError> {
+        let Parts { store, nodes, settings, metrics, log } = parts;
         let queue = &settings.queue;
         let (depth, memory) = (metrics.queue_depth.clone(), metrics.queue_memory.clone());
         let slots = Slots::new(queue.buffer_size, queue.max_memory_bytes, depth, memory);
@@ -118,6 +128,7 @@ impl Traces {
             stop: Arc::new(StopOrder::new()),
             jobs: OnceLock::new(),
             store,
+            nodes,
             settings,
             metrics,
             log,
@@ -136,8 +147,8 @@ impl Traces {
         Ok(Self { shared })
     }
 
-    /// Begins to accept and run work: the workers, the queue and the retries of dead letters. What an earlier process
-    /// left is taken up again. To be called once, when `runner` is ready. `needs` are the paths of the nodes that run
+    /// Begins to accept and run work: the workers, the queue and the retries of dead letters. What nodes that are gone
+    /// left is taken over. To be called once, when `runner` is ready. `needs` are the paths of the nodes that run
     /// the jobs: the workers are drained before them.
     ///
     /// # Errors
@@ -230,7 +241,7 @@ impl Traces {
         Ok(())
     }
 
-    /// Accepts a job: when this returns, its row is on disk and it will be run, by this process or the next. Never
+    /// Accepts a job: when this returns, its row is on disk and it will be run, by this process or another. Never
     /// waits for room; but while more than half of it is taken this returns late, within half a second, so that clients
     /// who wait for their answers submit no faster than work is done. Is not to be dropped half way: a row may be on
     /// disk that only the next process takes up.
@@ -249,15 +260,16 @@ impl Traces {
         let token = token::make().map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::InternalError).with_internal(error))
         })?;
-        let id = job.trace_id;
+        let (id, owner) = (job.trace_id, self.shared.nodes.id());
         let row = NewTrace {
             channel_id: job.channel_id.clone(),
             input_json: Some(input),
             access_token_hash: Some(token::hash(&token)),
+            owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
         let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(STORAGE));
-        let queued = Queued::new(job, slot, 0);
+        let queued = Queued::new(job, slot, 0, Claim::accepted(owner));
         match written {
             Ok(()) => waiting.push(queued),
             Err(StoreError::Unanswered(detail)) => self.settle(queued, detail).await?,
@@ -329,6 +341,7 @@ impl Shared {
         Arc::new(Desk {
             waiting: Arc::clone(&self.waiting),
             store: self.traces.clone(),
+            nodes: self.nodes.clone(),
             runner,
             limit: self.settings.queue.processing_timeout,
             max_retries: self.settings.dead_letters.max_retries,
@@ -341,13 +354,18 @@ impl Shared {
     }
 
     fn entrance(&self) -> Arc<Entrance> {
-        Arc::new(Entrance {
-            waiting: Arc::clone(&self.waiting),
-            store: self.traces.clone(),
-            max_retries: self.settings.dead_letters.max_retries,
-            log: self.log.clone(),
-            resumed: Mutex::default(),
-        })
+        let adoption = Arc::new(Adoption::new(
+            Arc::clone(&self.waiting),
+            self.traces.clone(),
+            self.nodes.clone(),
+            Bounds {
+                max_retries: self.settings.dead_letters.max_retries,
+                max_recoveries: self.settings.queue.max_recoveries,
+            },
+            self.metrics.clone(),
+            self.log.clone(),
+        ));
+        Arc::new(Entrance { waiting: Arc::clone(&self.waiting), adoption })
     }
 
     fn retries(&self, runner: Arc<dyn Runner>) -> Arc<Retries> {
@@ -357,7 +375,8 @@ impl Shared {
             traces: self.traces.clone(),
             runner,
             settings: self.settings.dead_letters.clone(),
-            holder: svc_model::id::new_ordered_id().to_string(),
+            holder: self.nodes.id().to_string(),
+            nodes: self.nodes.clone(),
             moving: Arc::default(),
             patience: self.patience(),
             metrics: self.metrics.clone(),

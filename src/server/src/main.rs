@@ -92,10 +92,11 @@ fn migrate(
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         if dry_run {
-            svc_store::migrate::pending(&store).await
-        } else {
-            svc_store::migrate::run(&store).await
+            return svc_store::migrate::pending(&store).await;
         }
+        // No schema changes under a server that uses the file.
+        let _file_lock = svc_store::FileLock::acquire(&store, "svc-server migrate")?;
+        svc_store::migrate::run(&store).await
     });
     match done {
         Ok(migrations) => {

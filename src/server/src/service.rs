@@ -4,7 +4,7 @@
 //! one process, each with its tree, its database and its threads.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use actix_supervision::{Fault, Tree, TreeExit, TreeView};
@@ -18,8 +18,9 @@ use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
+use svc_nodes::NodeMetrics;
 use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
-use svc_store::{OpenError, Store, StoreConfig};
+use svc_store::{FileLock, OpenError, Store, StoreConfig};
 use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
 use tokio::time::Instant;
@@ -137,11 +138,15 @@ impl Service {
             connector_keys: settings::connector_keys(&config, &secrets).await?,
             ..settings::store(&config)
         };
+        let node_id = settings::node_id(&config);
+        let file_lock = FileLock::acquire(&stored, &node_id)?;
         let opened = Store::open(&stored, io.handle().clone(), log.clone()).await?;
         let engine = settings::engine(&config, &secrets, &log).await?;
         let mut metrics = Metrics::new();
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
         let (traced, succeeded) = (TraceMetrics::default(), JobMetrics::default());
+        let leased = NodeMetrics::default();
+        leased.register(metrics.registry_mut());
         channels.register(metrics.registry_mut());
         let in_flight = InFlightBytes::new(config.server.max_in_flight_bytes);
         in_flight.register(metrics.registry_mut());
@@ -168,12 +173,14 @@ impl Service {
         metrics.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
         let ground = Ground { tree: &tree, io: io.arbiter()?, log: log.clone() };
         let recording = settings::traces(&config, channels.clone(), succeeded.clone());
-        let schedules = settings::cron(&config, channels.clone(), succeeded.clone());
-        let Roots { store, key_sets, traces } =
-            ground.roots(opened, settings::key_sets(&config, outbound.clone()), recording, traced).await?;
+        let schedules = settings::cron(&config, &node_id, channels.clone(), succeeded.clone());
+        let lease = settings::lease(&config, &node_id, file_lock.is_some());
+        let key_sets = settings::key_sets(&config, outbound.clone());
+        let Roots { store, key_sets, nodes, traces } =
+            ground.roots(opened, key_sets, (lease, leased), (recording, traced)).await?;
         store.metrics().register(metrics.registry_mut());
         let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
-        let tokens = settings::tokens(&config, &store, &outbound, channels.clone());
+        let tokens = settings::tokens(&node_id, &store, &outbound, channels.clone());
         let tokens = ground.tokens(tokens, obtained).await?;
         let cluster = settings::kafka(&config, &options.environment);
         let brokers = match &cluster {
@@ -239,6 +246,7 @@ impl Service {
             instance_id: settings::instance_id(&config),
             config: Arc::new(config),
             store,
+            nodes,
             connectors,
             brokers,
             registry,
@@ -255,6 +263,7 @@ impl Service {
             started_at: Instant::now(),
             log,
             io,
+            file_lock: Mutex::new(file_lock),
         };
         state.lifecycle.initialized();
         info!(state.log, "service started"; "version" => crate::VERSION,
@@ -352,7 +361,9 @@ impl Service {
     ///
     /// A client that is slow to send its body is waited for no longer than 30 seconds. Idempotent.
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
-        shutdown::shutdown(&self.state, deadline).await
+        let exit = shutdown::shutdown(&self.state, deadline).await;
+        self.state.unlock_file();
+        exit
     }
 
     /// Waits until the tree has ended, by a shutdown or by the failure of an essential part.

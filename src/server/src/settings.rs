@@ -222,6 +222,7 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
             max_memory_bytes: queue.max_queue_memory_bytes,
             processing_timeout: Duration::from_millis(queue.processing_timeout_ms),
             shutdown_timeout: Duration::from_secs(queue.shutdown_timeout_secs),
+            max_recoveries: queue.max_recoveries,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: queue.dlq_retry_enabled,
@@ -230,17 +231,22 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
             batch_size: queue.dlq_batch_size,
             lease: Duration::from_secs(queue.dlq_lease_secs),
         },
-        needs: vec![tree::STORE.to_owned()],
+        needs: vec![tree::STORE.to_owned(), tree::NODES.to_owned()],
         errors: Callback::new(move |reason| errors.error(reason)),
         jobs: Callback::new(move |job| jobs.succeeded(job)),
     }
 }
 
 /// How schedules are followed; `None` on a node that follows none.
-pub(crate) fn cron(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> Option<svc_cron::Settings> {
+pub(crate) fn cron(
+    config: &Config,
+    holder: &str,
+    errors: ChannelMetrics,
+    jobs: JobMetrics,
+) -> Option<svc_cron::Settings> {
     let cron = &config.cron;
     cron.enabled.then(|| svc_cron::Settings {
-        holder: holder(config),
+        holder: holder.to_owned(),
         poll: Duration::from_millis(cron.poll_interval_ms),
         workers: cron.workers,
         claim_batch: cron.claim_batch_size,
@@ -264,7 +270,7 @@ pub(crate) fn instance_id(config: &Config) -> String {
 
 /// How tokens for connectors are obtained.
 pub(crate) fn tokens(
-    config: &Config,
+    holder: &str,
     store: &Store,
     outbound: &Outbound,
     errors: ChannelMetrics,
@@ -273,17 +279,29 @@ pub(crate) fn tokens(
         store: store.clone(),
         needs: tree::STORE.to_owned(),
         outbound: outbound.clone(),
-        holder: holder(config),
+        holder: holder.to_owned(),
         errors: Arc::new(move |reason| errors.error(reason)),
     }
 }
 
-/// Who this process is to the ledger: where it runs, for operators, and a part no other process has.
-fn holder(config: &Config) -> String {
+/// The id of this process among those that share a database: its configured name, or that of its host, and a part no
+/// other process has.
+pub(crate) fn node_id(config: &Config) -> String {
     let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = Some(config.cluster.instance_id.clone()).filter(|id| !id.is_empty()).unwrap_or_else(host);
-    let name = Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("node").to_owned();
-    format!("{name}:{}:{}", std::process::id(), svc_model::id::new_ordered_id())
+    let name = Some(name.trim()).filter(|name| !name.is_empty()).unwrap_or("node");
+    svc_nodes::Settings::new_id(name)
+}
+
+/// How this process holds its lease. `is_alone`: nobody else can use the database.
+pub(crate) fn lease(config: &Config, id: &str, is_alone: bool) -> svc_nodes::Settings {
+    svc_nodes::Settings {
+        id: id.to_owned(),
+        version: crate::VERSION,
+        lease: Duration::from_secs(config.cluster.node_lease_secs),
+        is_alone,
+        needs: vec![tree::STORE.to_owned()],
+    }
 }
 
 /// Most entries a channel keeps in the memory of the process; 0 in the configuration sets no bound.

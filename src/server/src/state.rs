@@ -2,16 +2,17 @@
 
 use std::fmt;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_supervision::Tree;
 use slog::{Logger, info};
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::Cron;
 use svc_engine::Engine;
+use svc_nodes::Nodes;
 use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
 use svc_secrets::Keyring;
-use svc_store::Store;
+use svc_store::{FileLock, Store};
 use svc_traces::Traces;
 use tokio::time::Instant;
 
@@ -32,6 +33,8 @@ pub struct AppState {
     pub config: Arc<Config>,
     /// What is stored.
     pub store: Store,
+    /// The node that this process is.
+    pub nodes: Nodes,
     /// What tasks reach outside.
     pub connectors: Connectors,
     /// Health of the Kafka brokers of the settings; `None` where Kafka is off.
@@ -72,6 +75,8 @@ pub struct AppState {
     pub(crate) planes: Planes,
     /// Here, so that the actor threads live as long as anything is mounted.
     pub(crate) io: Io,
+    /// The exclusive use of a SQLite file; given up when nothing writes to it any more.
+    pub(crate) file_lock: Mutex<Option<FileLock>>,
 }
 
 impl AppState {
@@ -87,6 +92,11 @@ impl AppState {
         let report = self.registry.reload(scope).await?;
         connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
         Ok(report)
+    }
+
+    /// Lets another process use the SQLite file.
+    pub(crate) fn unlock_file(&self) {
+        drop(self.file_lock.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
 
     /// Counts and logs a credential that was refused.

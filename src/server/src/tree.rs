@@ -8,7 +8,8 @@
 //! │                                                      kafka.enabled is off
 //! ├ keysets       one actor                              fetches the keys of token issuers
 //! ├ tokens        one actor                              obtains OAuth2 tokens for connectors; needs store
-//! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store, its workers the channels
+//! ├ nodes         one actor, essential                   renews the lease of this process; needs store
+//! ├ traces        recorder, worker-1 …, queue, dead-letters   accepted work; needs store and nodes, its workers the channels
 //! ├ registry      one actor, essential, needs store     prepares and commits what serves
 //! ├ channels      {id}/{worker}, a budget per channel    on the HTTP workers' own threads; exhausted: quarantined;
 //! │                                                      need store, key sets and recorder
@@ -37,6 +38,7 @@ use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors, KafkaCluster};
 use svc_cron::{Cron, CronMetrics};
 use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
+use svc_nodes::{NodeMetrics, Nodes};
 use svc_registry::{ChannelPolicy, Parts, Registry};
 use svc_store::{Opened, Store};
 use svc_tokens::{TokenMetrics, Tokens};
@@ -52,6 +54,8 @@ pub(crate) const KAFKA: &str = "kafka";
 pub(crate) const KEY_SETS: &str = "keysets";
 /// The OAuth2 tokens of connectors.
 pub(crate) const TOKENS: &str = "tokens";
+/// The lease of this process.
+pub(crate) const NODES: &str = "nodes";
 /// Traces, accepted work, dead letters.
 pub(crate) const TRACES: &str = "traces";
 /// What writes traces behind the answer.
@@ -100,11 +104,12 @@ pub(crate) struct Ground<'t> {
 pub(crate) struct Roots {
     pub(crate) store: Store,
     pub(crate) key_sets: KeySetCache,
+    pub(crate) nodes: Nodes,
     pub(crate) traces: Traces,
 }
 
 impl Ground<'_> {
-    /// Starts what the registry stands on: the store, the key sets, the recorder. Nothing is accepted yet.
+    /// Starts what the registry stands on: the store, the key sets, the lease, the recorder. Nothing is accepted yet.
     ///
     /// # Errors
     /// What did not start.
@@ -112,14 +117,17 @@ impl Ground<'_> {
         &self,
         opened: Opened,
         key_sets: svc_keysets::Settings,
-        traces: svc_traces::Settings,
-        metrics: TraceMetrics,
+        (lease, of_lease): (svc_nodes::Settings, NodeMetrics),
+        (settings, metrics): (svc_traces::Settings, TraceMetrics),
     ) -> Result<Roots, PlantError> {
         let (tree, io, log) = (self.tree, || self.io.clone(), || self.log.clone());
         let store = Store::supervise(opened, tree, STORE, io()).await?;
         let key_sets = KeySetCache::supervise(tree, KEY_SETS, io(), key_sets, log()).await?;
-        let traces = Traces::supervise(tree, TRACES, io(), store.clone(), traces, metrics, log()).await?;
-        Ok(Roots { store, key_sets, traces })
+        let nodes = Nodes::supervise(tree, NODES, io(), &store, lease, of_lease, log()).await?;
+        let parts =
+            svc_traces::Parts { store: store.clone(), nodes: nodes.clone(), settings, metrics, log: log() };
+        let traces = Traces::supervise(tree, TRACES, io(), parts).await?;
+        Ok(Roots { store, key_sets, nodes, traces })
     }
 
     /// Starts what obtains tokens. Nothing is obtained yet.
@@ -233,6 +241,9 @@ pub(crate) enum PlantError {
     /// What fetches key sets could not be set up.
     #[error("key sets cannot be fetched: {0}")]
     KeySets(#[from] svc_keysets::StartError),
+    /// This process could not be put on record.
+    #[error(transparent)]
+    Node(#[from] svc_nodes::RegisterError),
     /// What obtains tokens could not be set up.
     #[error("tokens cannot be obtained: {0}")]
     Tokens(#[from] svc_tokens::StartError),

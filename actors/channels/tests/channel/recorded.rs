@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_channels::{DataRequest, Delivery, Run, Settings};
 use svc_model::config::TracingMode;
+use svc_nodes::{NodeMetrics, Nodes};
 use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
     Callback, Completed, DeadLetterSettings, Ended, Job, Overflow, QueueSettings, RecorderSettings, Runner,
@@ -43,6 +44,7 @@ fn settings(buffer_size: usize) -> svc_traces::Settings {
             max_memory_bytes: 0,
             processing_timeout: 60 * SECOND,
             shutdown_timeout: SECOND,
+            max_recoveries: 5,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: false,
@@ -67,10 +69,18 @@ fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut Wo
         let tree = Tree::builder("test").seed(1).build();
         let opened = Store::open(&config, io.handle().clone(), log.clone()).await.unwrap();
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
+        let lease = svc_nodes::Settings {
+            id: svc_nodes::Settings::new_id("test"),
+            version: "test",
+            lease: 15 * SECOND,
+            is_alone: true,
+            needs: vec!["store".to_owned()],
+        };
+        let (at, metrics) = (Placement::Here, NodeMetrics::default());
+        let nodes = Nodes::supervise(&tree, "nodes", at, &store, lease, metrics, log.clone()).await.unwrap();
         let (settings, metrics) = (settings(buffer_size), TraceMetrics::default());
-        let traces =
-            Traces::supervise(&tree, "traces", Placement::Here, store.clone(), settings, metrics, log).await;
-        let traces = traces.unwrap();
+        let parts = svc_traces::Parts { store: store.clone(), nodes, settings, metrics, log };
+        let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         let mut kit = Kit::new(channels);
         kit.tools.traces = Some(traces.clone());
         let mut world = World { kit, tree: tree.clone(), store, traces };

@@ -172,6 +172,7 @@ impl Attempt {
             error_message,
             duration_ms: Some(took.unwrap_or_default().as_secs_f64() * 1000.0),
             task_trace_json: task_trace,
+            ownership: None,
         };
         self.settle(slot, settlement, Some(end)).await;
     }

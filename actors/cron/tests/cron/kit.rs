@@ -22,6 +22,7 @@ use svc_cron::{Cron, CronMetrics, Parts, Settings, Tell};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
 use svc_model::{ChannelContent, ChannelType, Page, Protocol, Status, WorkflowContent};
+use svc_nodes::{NodeMetrics, Nodes};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, Scope};
 use svc_secrets::{Environment, Keyring};
 use svc_store::{
@@ -146,17 +147,25 @@ impl World {
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
         tree.group("channels", GroupSpec::new()).await.unwrap();
         let recording = recording(plan.tracing);
-        let traces = Traces::supervise(
-            &tree,
-            "traces",
-            Placement::Here,
-            store.clone(),
-            recording,
-            TraceMetrics::default(),
-            log(),
-        )
-        .await
-        .unwrap();
+        let lease = svc_nodes::Settings {
+            id: svc_nodes::Settings::new_id("test"),
+            version: "test",
+            lease: seconds(15),
+            is_alone: false,
+            needs: vec!["store".to_owned()],
+        };
+        let nodes =
+            Nodes::supervise(&tree, "nodes", Placement::Here, &store, lease, NodeMetrics::default(), log())
+                .await
+                .unwrap();
+        let parts = svc_traces::Parts {
+            store: store.clone(),
+            nodes,
+            settings: recording,
+            metrics: TraceMetrics::default(),
+            log: log(),
+        };
+        let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         let tools = Toolbox {
             engine: Arc::new(Engine::builder().function("act", Arc::new(Act(self.witness.clone()))).build()),
             settings: Arc::new(svc_channels::Settings {
@@ -265,6 +274,7 @@ fn recording(mode: TracingMode) -> svc_traces::Settings {
             max_memory_bytes: 0,
             processing_timeout: seconds(30),
             shutdown_timeout: seconds(1),
+            max_recoveries: 5,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: false,

@@ -14,6 +14,7 @@ mod gates;
 mod json;
 mod keyset;
 mod mutation;
+mod nodes;
 mod repository;
 mod token_states;
 mod traces;
@@ -33,13 +34,14 @@ pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
 pub use keyset::RowKey;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
+pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStanding};
 pub use repository::Repository;
 pub(crate) use token_states::state_place;
 pub use token_states::{Before, Kept, Look, TokenState, TokenStates};
 pub(crate) use traces::Change;
 pub use traces::{
-    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
-    TraceStatus, Traces, Unfinished,
+    Adopted, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRow, TraceStatus, Traces, Unfinished,
 };
 pub use versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
 

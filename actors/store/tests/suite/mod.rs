@@ -7,6 +7,7 @@ pub(crate) mod dead_letters;
 pub(crate) mod ledger;
 pub(crate) mod metrics;
 pub(crate) mod mutations;
+pub(crate) mod nodes;
 pub(crate) mod outages;
 pub(crate) mod races;
 pub(crate) mod schema;

@@ -147,7 +147,7 @@ pub(crate) async fn pages_by_cursor_are_pages_by_offset(db: Database) {
 
 pub(crate) async fn a_foreign_row_spoils_no_list(db: Database) {
     let traces = db.store().await.traces();
-    traces.insert(pending("a")).await.unwrap();
+    traces.insert(NewTrace { owner: Some("me".into()), ..pending("a") }).await.unwrap();
     db.execute(
         "INSERT INTO traces (id, channel, mode, status) VALUES ('odd', 'a', 'carrier pigeon', 'lost')",
     )
@@ -174,5 +174,5 @@ pub(crate) async fn a_foreign_row_spoils_no_list(db: Database) {
         assert!(traces.get("no time").await.is_err());
         assert_eq!(traces.get("odd time").await.unwrap().unwrap().row.started_at, None);
     }
-    assert!(traces.unfinished_async(None, 10).await.unwrap().0.is_empty());
+    assert!(traces.unfinished_async(&"me".into(), None, 10).await.unwrap().0.is_empty());
 }

@@ -30,6 +30,7 @@ pub(crate) fn end(id: Uuid, status: TraceStatus) -> TraceEnd {
         error_message: None,
         duration_ms: Some(1500.0),
         task_trace_json: None,
+        ownership: None,
     }
 }
 
@@ -42,6 +43,7 @@ pub(crate) fn failure(id: Uuid) -> TraceFailure {
         retry_count: 0,
         max_retries: 5,
         delay: Duration::ZERO,
+        ownership: None,
     }
 }
 
@@ -115,10 +117,12 @@ pub(crate) async fn a_run_begins_and_ends_once(db: Database) {
     let traces = db.store().await.traces();
     let trace = pending("orders");
     let id = trace.id;
-    assert!(!traces.start(id).await.unwrap() && !traces.finish(end(id, TraceStatus::Failed)).await.unwrap());
+    assert!(
+        !traces.start(id, None).await.unwrap() && !traces.finish(end(id, TraceStatus::Failed)).await.unwrap()
+    );
     traces.insert(trace).await.unwrap();
-    assert!(traces.start(id).await.unwrap());
-    assert!(!traces.start(id).await.unwrap(), "it runs already");
+    assert!(traces.start(id, None).await.unwrap());
+    assert!(!traces.start(id, None).await.unwrap(), "it runs already");
     let running = traces.get(&id.to_string()).await.unwrap().unwrap().row;
     assert_eq!((running.status.as_str(), running.completed_at), ("running", None));
     let (first, second) =
@@ -130,7 +134,7 @@ pub(crate) async fn a_run_begins_and_ends_once(db: Database) {
     assert_eq!(ended.row.started_at, running.started_at, "when it began stays");
     assert!(ended.row.completed_at >= running.started_at && running.started_at >= Some(ended.row.created_at));
     assert!(ended.row.updated_at >= running.updated_at && ended.row.created_at == running.created_at);
-    assert!(!traces.start(id).await.unwrap());
+    assert!(!traces.start(id, None).await.unwrap());
     assert!(!traces.fail_to_dead_letters(failure(id)).await.unwrap());
     assert_eq!(traces.get(&id.to_string()).await.unwrap(), Some(ended));
 }
@@ -232,17 +236,18 @@ pub(crate) async fn what_an_earlier_process_left_is_found_in_order(db: Database)
     for row in &left {
         before.insert(row.clone()).await.unwrap();
     }
-    before.start(left[2].id).await.unwrap();
+    before.start(left[2].id, None).await.unwrap();
     before.finish(end(left[4].id, TraceStatus::Completed)).await.unwrap();
     before.insert(NewTrace { mode: TraceMode::Sync, ..pending("orders") }).await.unwrap();
     drop(before);
     let traces = db.store().await.traces();
-    traces.insert(pending("orders")).await.unwrap();
+    traces.insert(NewTrace { owner: Some("me".into()), ..pending("orders") }).await.unwrap();
     let ended = left.remove(4).id;
+    let node = "me".into();
     let mut found = Vec::new();
     let mut after: Option<RowKey> = None;
     loop {
-        let (page, last) = traces.unfinished_async(after, 4).await.unwrap();
+        let (page, last) = traces.unfinished_async(&node, after, 4).await.unwrap();
         found.extend(page);
         after = last;
         if after.is_none() {
@@ -264,12 +269,12 @@ pub(crate) async fn a_page_of_foreign_rows_hides_none_behind_it(db: Database) {
     db.execute(&foreign).await.unwrap();
     let row = pending("orders");
     before.insert(row.clone()).await.unwrap();
-    let traces = db.store().await.traces();
-    let (page, last) = traces.unfinished_async(None, 3).await.unwrap();
+    let (traces, node) = (db.store().await.traces(), "me".into());
+    let (page, last) = traces.unfinished_async(&node, None, 3).await.unwrap();
     assert!(page.is_empty(), "not ours: {page:?}");
-    let (page, last) = traces.unfinished_async(last, 3).await.unwrap();
+    let (page, last) = traces.unfinished_async(&node, last, 3).await.unwrap();
     assert_eq!((page.len(), page[0].id), (1, row.id));
-    assert!(traces.unfinished_async(last, 3).await.unwrap().1.is_none());
+    assert!(traces.unfinished_async(&node, last, 3).await.unwrap().1.is_none());
 }
 
 pub(crate) async fn what_is_expired_is_deleted_in_steps(db: Database) {
@@ -307,6 +312,6 @@ pub(crate) async fn the_database_keeps_when_a_trace_was_last_changed(db: Databas
     let by_hand = traces.get(&trace.id.to_string()).await.unwrap().unwrap().row;
     assert!(by_hand.updated_at > aged && by_hand.updated_at >= by_hand.created_at);
     db.execute(&set).await.unwrap();
-    traces.start(trace.id).await.unwrap();
+    traces.start(trace.id, None).await.unwrap();
     assert!(traces.get(&trace.id.to_string()).await.unwrap().unwrap().row.updated_at >= by_hand.updated_at);
 }

@@ -16,11 +16,13 @@ use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::{Logger, warn};
 use svc_model::id::new_ordered_id;
+use svc_nodes::Nodes;
 use svc_store::{ClaimedLetter, NewTrace, StoreError, TraceMode, TraceStatus};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};
 
 use crate::ambiguity::is_stored;
+use crate::claim::Claim;
 use crate::input;
 use crate::job::Runner;
 use crate::metrics::TraceMetrics;
@@ -39,6 +41,7 @@ pub(crate) struct Retries {
     pub(crate) letters: svc_store::DeadLetters,
     pub(crate) traces: svc_store::Traces,
     pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) nodes: Nodes,
     pub(crate) settings: DeadLetterSettings,
     /// Names this process among those that may hold a letter.
     pub(crate) holder: String,
@@ -156,11 +159,14 @@ impl Retries {
             Ok(slot) => slot,
             Err(shed) => return self.put_back(letter, shed).await,
         };
+        let owner = self.nodes.id();
         let row = NewTrace {
             input_json: Some(input),
+            owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
-        let (retries, letter, queued) = (Arc::clone(self), letter.id.clone(), Queued::new(job, slot, retry));
+        let (retries, letter, queued) =
+            (Arc::clone(self), letter.id.clone(), Queued::new(job, slot, retry, Claim::accepted(owner)));
         let moving = Arc::clone(&self.moving).lock_owned().await;
         #[expect(clippy::disallowed_methods, reason = "awaited by the look, and by `drain` through `moving`")]
         let moved = tokio::spawn(async move {

@@ -74,9 +74,14 @@ impl Slots {
         self.open.store(open, Ordering::SeqCst);
     }
 
+    /// Whether anything is taken now.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.load(Ordering::SeqCst)
+    }
+
     /// A place for a new job, without any bytes yet.
     pub(crate) fn place(self: &Arc<Self>) -> Result<Slot, Shed> {
-        if !self.open.load(Ordering::SeqCst) {
+        if !self.is_open() {
             return Err(Shed::Closed);
         }
         let most = self.most_jobs.saturating_sub(self.owed.load(Ordering::SeqCst));

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use crate::claim::Claim;
 use crate::job::Job;
 use crate::queue::slots::{Slot, Slots};
 use crate::queue::state::{Line, Next};
@@ -15,6 +16,7 @@ use crate::queue::state::{Line, Next};
 pub(crate) struct Queued {
     pub(crate) job: Job,
     pub(crate) slot: Slot,
+    pub(crate) claim: Claim,
     /// Which retry of a dead letter it is; 0 for a first run.
     pub(crate) retry: u32,
     /// How often its channel had no permit for it.
@@ -24,8 +26,8 @@ pub(crate) struct Queued {
 }
 
 impl Queued {
-    pub(crate) const fn new(job: Job, slot: Slot, retry: u32) -> Self {
-        Self { job, slot, retry, refusals: 0, refused_since: None }
+    pub(crate) const fn new(job: Job, slot: Slot, retry: u32, claim: Claim) -> Self {
+        Self { job, slot, claim, retry, refusals: 0, refused_since: None }
     }
 }
 
@@ -48,6 +50,11 @@ impl Waiting {
         self.wake.notify_one();
     }
 
+    /// Before the line.
+    pub(crate) fn push_first(&self, queued: Queued) {
+        self.push_later(Instant::now(), queued);
+    }
+
     /// Aside, until `at`.
     pub(crate) fn push_later(&self, at: Instant, mut queued: Queued) {
         queued.slot.wait_again();
@@ -67,6 +74,7 @@ impl Waiting {
                         self.wake.notify_one();
                     }
                     queued.slot.begin();
+                    queued.claim.share = None;
                     return queued;
                 }
                 Next::At(at) => tokio::select! {

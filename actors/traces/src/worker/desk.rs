@@ -6,13 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use slog::{Logger, error, warn};
-use svc_store::StoreError;
+use slog::{Logger, error, info, warn};
+use svc_nodes::Nodes;
+use svc_store::{Ownership, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::backoff::Backoff;
+use crate::claim::Claim;
 use crate::job::{Completed, Ended, Hold, Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::queue::{Queued, Waiting};
@@ -32,6 +34,7 @@ const MOST_REFUSALS: u32 = 6;
 pub(crate) struct Desk {
     pub(crate) waiting: Arc<Waiting>,
     pub(crate) store: svc_store::Traces,
+    pub(crate) nodes: Nodes,
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) limit: Duration,
     pub(crate) max_retries: u32,
@@ -49,6 +52,8 @@ pub(crate) struct Finished {
     verdict: Verdict,
     /// What the job weighed counts until its end is on disk.
     slot: crate::queue::Slot,
+    /// Its turn too, where it was suspected of ending its node.
+    claim: Claim,
 }
 
 impl Desk {
@@ -62,16 +67,23 @@ impl Desk {
         }
     }
 
-    /// Runs a job; `None` when its channel had no permit and it is back in line. It fails when its channel had none for
-    /// as long as it might have run.
+    /// Runs a job; `None` when its channel had no permit and it is back in line, or when it is no longer this node's to
+    /// run. It fails when its channel had none for as long as it might have run.
     async fn run(&self, queued: Queued, turn: &mut Option<Turn>) -> Option<Finished> {
-        let Queued { job, slot, retry, refusals, refused_since } = queued;
-        let attempt = Attempt { id: job.trace_id, retry, max_retries: self.max_retries };
+        let Queued { job, slot, mut claim, retry, refusals, refused_since } = queued;
+        if !self.may_begin(job.trace_id, &mut claim).await {
+            return None;
+        }
+        let ownership = claim.ownership.clone();
+        let attempt = Attempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
             completed = self.attempt(job, turn) => completed,
-            never = self.mark_running(attempt.id) => match never {},
+            () = self.follow(attempt.id, &attempt.ownership) => {
+                warn!(self.log, "a run is dropped with the lease of its node"; "trace_id" => %attempt.id);
+                return None;
+            }
         };
         drop(active);
         match attempt.verdict(completed) {
@@ -79,22 +91,19 @@ impl Desk {
                 self.errors.tell("timeout");
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
-                Some(Finished {
-                    attempt,
-                    verdict: Verdict::Failed(attempt.failure(message, None, None)),
-                    slot,
-                })
+                let verdict = Verdict::Failed(attempt.failure(message, None, None));
+                Some(Finished { attempt, verdict, slot, claim })
             }
             Err(job) => {
                 let now = Instant::now();
                 let pause = FIRST_REFUSAL * 2_u32.pow(refusals.min(MOST_REFUSALS));
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
                 let job = Job { attempt: None, ..*job };
-                let queued = Queued { job, slot, retry, refusals, refused_since };
+                let queued = Queued { job, slot, claim, retry, refusals, refused_since };
                 self.waiting.push_later(now + pause, queued);
                 None
             }
-            Ok(verdict) => Some(Finished { attempt, verdict, slot }),
+            Ok(verdict) => Some(Finished { attempt, verdict, slot, claim }),
         }
     }
 
@@ -131,10 +140,46 @@ impl Desk {
         Completed { ended: Ended::Failed { message }, task_trace: None, took: begun.elapsed() }
     }
 
-    /// Shows a run that takes longer. Nothing depends on that write.
-    async fn mark_running(&self, id: Uuid) -> Infallible {
+    /// Whether a job is this node's to begin: its lease is proven at this moment, and where another node died over the
+    /// job, its beginning is counted on disk.
+    async fn may_begin(&self, id: Uuid, claim: &mut Claim) -> bool {
+        let mut backoff = Backoff::of_database();
+        while self.nodes.holds(&claim.ownership.owner) {
+            if !claim.is_recovery {
+                return true;
+            }
+            let Ownership { owner, recoveries } = claim.ownership.clone();
+            let raised = Ownership { owner, recoveries: recoveries + 1 };
+            match self.store.recover(id, raised.clone()).await {
+                Ok(true) => {
+                    self.metrics.recoveries.inc();
+                    info!(self.log, "a run is begun again"; "trace_id" => %id, "recoveries" => raised.recoveries);
+                    claim.ownership = raised;
+                    claim.is_recovery = false;
+                }
+                Ok(false) => return false,
+                Err(error) => {
+                    warn!(self.log, "cannot count a recovery"; "trace_id" => %id, "error" => %error);
+                    sleep(backoff.pause()).await;
+                }
+            }
+        }
+        false
+    }
+
+    /// Shows a run that takes longer, and waits until its node has no lease any more.
+    async fn follow(&self, id: Uuid, ownership: &Ownership) {
         sleep(SHORT).await;
-        if let Err(error) = self.store.start(id).await {
+        tokio::select! {
+            biased;
+            () = self.nodes.lost(&ownership.owner) => {}
+            never = self.mark_running(id, ownership) => match never {},
+        }
+    }
+
+    /// Nothing depends on this write.
+    async fn mark_running(&self, id: Uuid, ownership: &Ownership) -> Infallible {
+        if let Err(error) = self.store.start(id, Some(ownership.clone())).await {
             warn!(self.log, "cannot mark a job as running"; "trace_id" => %id, "error" => %error);
         }
         std::future::pending().await
@@ -143,7 +188,7 @@ impl Desk {
     /// Writes how a run ended; tries until it is written, while its worker has room for fewer others. A result that the
     /// database refuses becomes a failure.
     async fn write(&self, finished: Finished) {
-        let Finished { attempt, mut verdict, slot } = finished;
+        let Finished { attempt, mut verdict, slot, claim } = finished;
         let mut backoff = Backoff::of_database();
         while let Err(error) = self.try_write(&verdict).await {
             let id = attempt.id;
@@ -159,10 +204,10 @@ impl Desk {
         if let Verdict::Failed(failure) = &verdict {
             self.letters_changed.notify_one();
             if failure.retry_count == i64::from(attempt.retry) {
-                self.count_failure(attempt);
+                self.count_failure(&attempt);
             }
         }
-        drop(slot);
+        drop((slot, claim));
     }
 
     async fn try_write(&self, verdict: &Verdict) -> Result<(), StoreError> {
@@ -176,7 +221,7 @@ impl Desk {
         Ok(())
     }
 
-    fn count_failure(&self, attempt: Attempt) {
+    fn count_failure(&self, attempt: &Attempt) {
         if attempt.is_last() {
             self.errors.tell("dlq_exhausted");
         }

@@ -43,6 +43,8 @@ impl Jobs {
     async fn next(&self, desk: &Desk) -> (Queued, Option<OwnedSemaphorePermit>) {
         // It is never closed, so there is a permit.
         let permit = Arc::clone(&self.0).acquire_owned().await.ok();
+        // While the lease is not proven nothing may begin.
+        desk.nodes.proven().await;
         (desk.waiting.take().await, permit)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_store::{TraceEnd, TraceFailure, TraceStatus};
+use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus};
 use uuid::Uuid;
 
 use crate::job::{Completed, Ended, Job};
@@ -11,9 +11,11 @@ use crate::job::{Completed, Ended, Job};
 const MOST_DOUBLINGS: u32 = 16;
 
 /// Which run of a job it was, and how often a failure is retried.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     pub(crate) id: Uuid,
+    /// The claim under which it ran.
+    pub(crate) ownership: Ownership,
     /// Which retry of a dead letter; 0 for a first run.
     pub(crate) retry: u32,
     pub(crate) max_retries: u32,
@@ -30,7 +32,7 @@ pub(crate) enum Verdict {
 
 impl Attempt {
     /// What a run comes to; the job itself where it did not happen.
-    pub(crate) fn verdict(self, completed: Completed) -> Result<Verdict, Box<Job>> {
+    pub(crate) fn verdict(&self, completed: Completed) -> Result<Verdict, Box<Job>> {
         let Completed { ended, task_trace, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
         let over = |status, result_json, error_message| {
@@ -41,6 +43,7 @@ impl Attempt {
                 error_message,
                 duration_ms,
                 task_trace_json: task_trace.clone(),
+                ownership: Some(self.ownership.clone()),
             })
         };
         Ok(match ended {
@@ -49,7 +52,7 @@ impl Attempt {
             Ended::Failed { message } => Verdict::Failed(self.failure(message, duration_ms, task_trace)),
             Ended::Unavailable { message } => {
                 // Nothing was tried: a retry that did not happen is not one of those it has.
-                let earlier = Self { retry: self.retry.saturating_sub(1), ..self };
+                let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
                 Verdict::Failed(earlier.failure(message, None, None))
             }
             Ended::Busy(job) => return Err(job),
@@ -58,7 +61,7 @@ impl Attempt {
 
     /// A failure of this attempt.
     pub(crate) fn failure(
-        self,
+        &self,
         error_message: String,
         duration_ms: Option<f64>,
         task_trace_json: Option<String>,
@@ -71,11 +74,12 @@ impl Attempt {
             retry_count: i64::from(self.retry),
             max_retries: i64::from(self.max_retries),
             delay: retry_delay(self.retry),
+            ownership: Some(self.ownership.clone()),
         }
     }
 
     /// Whether a failure of this attempt is the last.
-    pub(crate) const fn is_last(self) -> bool {
+    pub(crate) const fn is_last(&self) -> bool {
         self.retry >= self.max_retries
     }
 }
@@ -90,8 +94,13 @@ pub(crate) const fn retry_delay(retries: u32) -> Duration {
 mod tests {
     use super::*;
 
+    fn attempt(retry: u32, max_retries: u32) -> Attempt {
+        let ownership = Ownership { owner: "n:1".into(), recoveries: 2 };
+        Attempt { id: Uuid::nil(), ownership, retry, max_retries }
+    }
+
     fn verdict(retry: u32, ended: Ended) -> Verdict {
-        let attempt = Attempt { id: Uuid::nil(), retry, max_retries: 5 };
+        let attempt = attempt(retry, 5);
         let took = Duration::from_millis(20);
         attempt.verdict(Completed { ended, task_trace: Some("[]".into()), took }).expect("it was run")
     }
@@ -103,6 +112,7 @@ mod tests {
                 panic!()
             };
             assert_eq!((end.status, end.result_json), (TraceStatus::Completed, result));
+            assert_eq!(end.ownership.map(|claim| claim.recoveries), Some(2));
             assert_eq!((end.duration_ms, end.task_trace_json.as_deref()), (Some(20.0), Some("[]")));
         }
     }
@@ -127,7 +137,6 @@ mod tests {
 
     #[test]
     fn the_last_attempt_is_the_one_that_uses_the_retries_up() {
-        let attempt = |retry, max_retries| Attempt { id: Uuid::nil(), retry, max_retries };
         assert!(!attempt(0, 1).is_last() && attempt(1, 1).is_last());
         assert!(!attempt(4, 5).is_last() && attempt(5, 5).is_last());
     }

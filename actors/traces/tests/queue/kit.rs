@@ -16,10 +16,11 @@ use serde_json::{Map, Value, json};
 use slog::{Discard, Logger, o};
 use svc_model::config::TracingMode;
 use svc_model::{Page, id::new_ordered_id};
+use svc_nodes::{NodeMetrics, Nodes};
 use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
-    Callback, Completed, DeadLetterSettings, Ended, Hold, Job, Overflow, QueueSettings, RecorderSettings,
-    Runner, Settings, TraceMetrics, Traces, Tracing,
+    Callback, Completed, DeadLetterSettings, Ended, Hold, Job, Overflow, Parts, QueueSettings,
+    RecorderSettings, Runner, Settings, TraceMetrics, Traces, Tracing,
 };
 use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
@@ -85,10 +86,20 @@ impl World {
         change(&mut settings);
         let (metrics, mut registry) = (TraceMetrics::default(), Registry::default());
         metrics.register(&mut registry);
-        let traces =
-            Traces::supervise(&tree, "traces", Placement::Here, store.clone(), settings, metrics, log())
+        // A process of its own for the database, though all of them are threads of one.
+        let lease = svc_nodes::Settings {
+            id: svc_nodes::Settings::new_id("test"),
+            version: "test",
+            lease: Duration::from_secs(15),
+            is_alone: true,
+            needs: vec!["store".to_owned()],
+        };
+        let nodes =
+            Nodes::supervise(&tree, "nodes", Placement::Here, &store, lease, NodeMetrics::default(), log())
                 .await
                 .unwrap();
+        let parts = Parts { store: store.clone(), nodes, settings, metrics, log: log() };
+        let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         tree.running("traces").await.unwrap();
         Process { tree, store, traces, runner: Arc::default(), words, registry }
     }
@@ -152,6 +163,7 @@ fn settings() -> Settings {
             max_memory_bytes: 0,
             processing_timeout: Duration::from_secs(30),
             shutdown_timeout: Duration::from_secs(20),
+            max_recoveries: 5,
         },
         dead_letters: DeadLetterSettings {
             retry_enabled: true,
@@ -160,7 +172,7 @@ fn settings() -> Settings {
             batch_size: 20,
             lease: Duration::from_secs(60),
         },
-        needs: vec!["store".to_owned()],
+        needs: vec!["store".to_owned(), "nodes".to_owned()],
         errors: Callback::default(),
         jobs: Callback::default(),
     }

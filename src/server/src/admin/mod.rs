@@ -14,6 +14,7 @@ mod dead_letters;
 mod engine;
 mod entities;
 mod import;
+mod nodes;
 mod query;
 mod status;
 mod traces;
@@ -51,6 +52,7 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
         .service(web::resource("/audit-logs").route(get().to(audit::list)))
         .service(web::resource("/engine/status").route(get().to(engine::status)))
         .service(web::resource("/engine/reload").route(web::post().to(engine::reload)))
+        .service(web::resource("/nodes").route(get().to(nodes::list)))
         .service(web::resource("/functions").route(get().to(engine::functions)));
 }
 

@@ -129,6 +129,8 @@ section! {
         pub epoch_poll_interval_ms: u64 = 2000,
         /// Name of this node, at most 64 characters. Empty: a new one at each start.
         pub instance_id: String = String::new(),
+        /// Seconds after which a node that renews nothing counts as dead, from 3 to 300: others run what it had accepted.
+        pub node_lease_secs: u64 = 15,
     }
 }
 
@@ -191,6 +193,7 @@ impl Cluster {
             report.refuse("cluster.instance_id", "must not be longer than 64 characters");
         }
         report.positive("cluster.epoch_poll_interval_ms", self.epoch_poll_interval_ms);
+        report.within("cluster.node_lease_secs", self.node_lease_secs, 3..=300);
         if self.enabled {
             report.filled("cluster.redis_url", &self.redis_url);
             if storage.url.starts_with("sqlite:") {

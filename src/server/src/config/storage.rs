@@ -130,6 +130,8 @@ section! {
         pub dlq_lease_secs: u64 = 60,
         /// Hours a dead letter without a retry left is kept; 0 keeps it for ever. One that waits for a retry is kept.
         pub dlq_retention_hours: u64 = 720,
+        /// Times a request taken for later is begun again after its node died, from 1 to 1000; then it is a dead letter.
+        pub max_recoveries: u32 = 5,
     }
 }
 
@@ -209,5 +211,6 @@ impl TraceQueue {
         report.positive("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs);
         report.positive("trace_queue.dlq_batch_size", self.dlq_batch_size);
         report.positive("trace_queue.dlq_lease_secs", self.dlq_lease_secs);
+        report.within("trace_queue.max_recoveries", self.max_recoveries, 1..=1000);
     }
 }

@@ -70,6 +70,7 @@ pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), Stor
         error_message: Some(LOST.into()),
         duration_ms: None,
         task_trace_json: None,
+        ownership: None,
     };
     Change::Finish(end).apply(conn).await?;
     Ok(())

@@ -3,24 +3,23 @@
 
 use std::collections::HashSet;
 
+use diesel::QueryResult;
 use diesel::pg::Pg;
-use diesel::prelude::*;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Array, Double, Nullable, Text, Timestamp};
+use diesel::sql_types::{Array, BigInt, Bool, Double, Nullable, Text, Timestamp};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 
-use crate::clock::Now;
 use crate::error::StoreError;
-use crate::repo::traces::{Change, NewTrace, TraceEnd, TraceStatus};
-use crate::schema::traces;
+use crate::repo::traces::{Change, NewTrace, Ownership, TraceEnd};
 
 /// As [`Change::apply_all`](super::Change::apply_all).
 pub(super) async fn apply(changes: &[Change], c: &mut AsyncPgConnection) -> Result<Vec<bool>, StoreError> {
-    let (mut inserts, mut starts, mut ends) = (Inserts::default(), Vec::new(), Ends::default());
+    let (mut inserts, mut starts, mut ends) = (Inserts::default(), Starts::default(), Ends::default());
     for change in changes {
         match change {
             Change::Insert(trace) => inserts.push(trace),
-            Change::Start(id) => starts.push(id.to_string()),
+            Change::Start(id, claim) => starts.push(*id, claim.as_ref(), false),
+            Change::Recover(id, claim) => starts.push(*id, Some(claim), true),
             Change::Finish(end) => ends.push(end),
         }
     }
@@ -28,16 +27,8 @@ pub(super) async fn apply(changes: &[Change], c: &mut AsyncPgConnection) -> Resu
         inserts.execute(c).await?;
     }
     let mut started: HashSet<String> = HashSet::new();
-    if !starts.is_empty() {
-        let pending = traces::table
-            .filter(traces::id.eq_any(starts))
-            .filter(traces::status.eq(TraceStatus::Pending.name()));
-        let start = diesel::update(pending).set((
-            traces::status.eq(TraceStatus::Running.name()),
-            traces::started_at.eq(Now.nullable()),
-            traces::updated_at.eq(Now),
-        ));
-        started = start.returning(traces::id).load(c).await?.into_iter().collect();
+    if !starts.ids.is_empty() {
+        started = starts.load::<String>(c).await?.into_iter().collect();
     }
     let mut ended: HashSet<String> = HashSet::new();
     if !ends.ids.is_empty() {
@@ -46,7 +37,7 @@ pub(super) async fn apply(changes: &[Change], c: &mut AsyncPgConnection) -> Resu
     // A row is changed once: where two ask for the same, the first is told so.
     let outcomes = changes.iter().map(|change| match change {
         Change::Insert(_) => true,
-        Change::Start(id) => started.remove(&id.to_string()),
+        Change::Start(id, _) | Change::Recover(id, _) => started.remove(&id.to_string()),
         Change::Finish(end) => ended.remove(&end.id.to_string()),
     });
     Ok(outcomes.collect())
@@ -68,6 +59,7 @@ struct Inserts<'a> {
     completed: Vec<Option<chrono::NaiveDateTime>>,
     task_traces: Vec<Option<&'a str>>,
     tokens: Vec<Option<&'a str>>,
+    owners: Vec<Option<&'a str>>,
 }
 
 impl<'a> Inserts<'a> {
@@ -85,17 +77,19 @@ impl<'a> Inserts<'a> {
         self.completed.push(trace.completed_at);
         self.task_traces.push(trace.task_trace_json.as_deref());
         self.tokens.push(trace.access_token_hash.as_deref());
+        self.owners.push(trace.owner.as_deref());
     }
 }
 
 type Texts = Array<Text>;
 type MaybeTexts = Array<Nullable<Text>>;
+type MaybeNumbers = Array<Nullable<BigInt>>;
 
 impl QueryFragment<Pg> for Inserts<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
-             duration_ms, started_at, completed_at, task_trace_json, access_token_hash) SELECT * FROM unnest(",
+             duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner) SELECT * FROM unnest(",
         );
         out.push_bind_param::<Texts, _>(&self.ids)?;
         out.push_sql(", ");
@@ -116,7 +110,7 @@ impl QueryFragment<Pg> for Inserts<'_> {
             out.push_sql(", ");
             out.push_bind_param::<Array<Nullable<Timestamp>>, _>(times)?;
         }
-        for texts in [&self.task_traces, &self.tokens] {
+        for texts in [&self.task_traces, &self.tokens, &self.owners] {
             out.push_sql(", ");
             out.push_bind_param::<MaybeTexts, _>(texts)?;
         }
@@ -130,21 +124,76 @@ impl QueryId for Inserts<'_> {
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-/// Ends to be written, column by column; of two ends of one trace the first.
+/// Beginnings to be written, column by column. A recovery carries the raised number; made twice it is made once.
+#[derive(Default)]
+struct Starts<'a> {
+    ids: Vec<String>,
+    owners: Vec<Option<&'a str>>,
+    recoveries: Vec<Option<i64>>,
+    raises: Vec<bool>,
+}
+
+impl<'a> Starts<'a> {
+    fn push(&mut self, id: uuid::Uuid, claim: Option<&'a Ownership>, is_recovery: bool) {
+        self.ids.push(id.to_string());
+        self.owners.push(claim.map(|claim| &*claim.owner));
+        self.recoveries.push(claim.map(|claim| claim.recoveries));
+        self.raises.push(is_recovery);
+    }
+}
+
+impl QueryFragment<Pg> for Starts<'_> {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(
+            "UPDATE traces SET status = 'running', \
+             recoveries = CASE WHEN s.raises THEN s.recoveries ELSE traces.recoveries END, \
+             started_at = (clock_timestamp() AT TIME ZONE 'utc'), \
+             updated_at = (clock_timestamp() AT TIME ZONE 'utc') FROM unnest(",
+        );
+        out.push_bind_param::<Texts, _>(&self.ids)?;
+        out.push_sql(", ");
+        out.push_bind_param::<MaybeTexts, _>(&self.owners)?;
+        out.push_sql(", ");
+        out.push_bind_param::<MaybeNumbers, _>(&self.recoveries)?;
+        out.push_sql(", ");
+        out.push_bind_param::<Array<Bool>, _>(&self.raises)?;
+        out.push_sql(
+            ") AS s (id, owner, recoveries, raises) WHERE traces.id = s.id AND CASE WHEN s.raises \
+             THEN traces.status IN ('pending', 'running') AND traces.owner = s.owner \
+             AND traces.recoveries <= s.recoveries \
+             ELSE traces.status = 'pending' AND coalesce(traces.owner, '') = coalesce(s.owner, traces.owner, '') \
+             AND traces.recoveries = coalesce(s.recoveries, traces.recoveries) END RETURNING traces.id",
+        );
+        Ok(())
+    }
+}
+
+impl QueryId for Starts<'_> {
+    type QueryId = Starts<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl Query for Starts<'_> {
+    type SqlType = Text;
+}
+
+/// Ends to be written, column by column; of two ends of one trace under one claim the first.
 #[derive(Default)]
 struct Ends<'a> {
-    seen: HashSet<uuid::Uuid>,
+    seen: HashSet<(uuid::Uuid, Option<&'a Ownership>)>,
     ids: Vec<String>,
     statuses: Vec<&'static str>,
     results: Vec<Option<&'a str>>,
     errors: Vec<Option<&'a str>>,
     durations: Vec<Option<f64>>,
     task_traces: Vec<Option<&'a str>>,
+    owners: Vec<Option<&'a str>>,
+    recoveries: Vec<Option<i64>>,
 }
 
 impl<'a> Ends<'a> {
     fn push(&mut self, end: &'a TraceEnd) {
-        if !self.seen.insert(end.id) {
+        if !self.seen.insert((end.id, end.ownership.as_ref())) {
             return;
         }
         self.ids.push(end.id.to_string());
@@ -153,6 +202,8 @@ impl<'a> Ends<'a> {
         self.errors.push(end.error_message.as_deref());
         self.durations.push(end.duration_ms);
         self.task_traces.push(end.task_trace_json.as_deref());
+        self.owners.push(end.ownership.as_ref().map(|claim| &*claim.owner));
+        self.recoveries.push(end.ownership.as_ref().map(|claim| claim.recoveries));
     }
 }
 
@@ -176,10 +227,16 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Double>>, _>(&self.durations)?;
         out.push_sql(", ");
-        out.push_bind_param::<MaybeTexts, _>(&self.task_traces)?;
+        for texts in [&self.task_traces, &self.owners] {
+            out.push_bind_param::<MaybeTexts, _>(texts)?;
+            out.push_sql(", ");
+        }
+        out.push_bind_param::<MaybeNumbers, _>(&self.recoveries)?;
         out.push_sql(
-            ") AS e (id, status, result, error, duration, task_trace) \
-             WHERE traces.id = e.id AND traces.status IN ('pending', 'running') RETURNING traces.id",
+            ") AS e (id, status, result, error, duration, task_trace, owner, recoveries) \
+             WHERE traces.id = e.id AND traces.status IN ('pending', 'running') \
+             AND coalesce(traces.owner, '') = coalesce(e.owner, traces.owner, '') \
+             AND traces.recoveries = coalesce(e.recoveries, traces.recoveries) RETURNING traces.id",
         );
         Ok(())
     }

@@ -9,15 +9,18 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::statement::{Finish, Start};
-use crate::repo::traces::{NewTrace, TraceEnd, bulk};
+use crate::repo::traces::statement::{Finish, Recover, Start};
+use crate::repo::traces::{NewTrace, Ownership, TraceEnd, bulk};
 use crate::schema::traces;
 
 /// A change of one row.
 #[derive(Clone, Debug)]
 pub(crate) enum Change {
     Insert(NewTrace),
-    Start(Uuid),
+    /// Pending becomes running.
+    Start(Uuid, Option<Ownership>),
+    /// What another node left is begun again; the claim carries the raised number of recoveries.
+    Recover(Uuid, Ownership),
     Finish(TraceEnd),
 }
 
@@ -26,7 +29,7 @@ impl Change {
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Insert(trace) => trace.bytes(),
-            Self::Start(_) => 0,
+            Self::Start(..) | Self::Recover(..) => 0,
             Self::Finish(end) => end.bytes(),
         }
     }
@@ -35,7 +38,8 @@ impl Change {
     pub(crate) async fn apply(&self, conn: &mut Conn) -> Result<bool, StoreError> {
         let changed = match self {
             Self::Insert(trace) => on!(conn, c => insert!(trace).execute(c).await)?,
-            Self::Start(id) => on!(conn, c => Start::new(*id).execute(c).await)?,
+            Self::Start(id, claim) => on!(conn, c => Start::new(*id, claim).execute(c).await)?,
+            Self::Recover(id, claim) => on!(conn, c => Recover::new(*id, claim).execute(c).await)?,
             Self::Finish(end) => on!(conn, c => Finish::new(end).execute(c).await)?,
         };
         Ok(changed > 0)
@@ -61,7 +65,8 @@ impl Change {
     fn apply_to(&self, c: &mut SqliteConnection) -> QueryResult<bool> {
         let changed = match self {
             Self::Insert(trace) => diesel::RunQueryDsl::execute(insert!(trace), c),
-            Self::Start(id) => diesel::RunQueryDsl::execute(Start::new(*id), c),
+            Self::Start(id, claim) => diesel::RunQueryDsl::execute(Start::new(*id, claim), c),
+            Self::Recover(id, claim) => diesel::RunQueryDsl::execute(Recover::new(*id, claim), c),
             Self::Finish(end) => diesel::RunQueryDsl::execute(Finish::new(end), c),
         };
         changed.map(|rows| rows > 0)
@@ -85,6 +90,7 @@ macro_rules! insert {
             traces::completed_at.eq(trace.completed_at),
             traces::task_trace_json.eq(trace.task_trace_json.as_deref()),
             traces::access_token_hash.eq(trace.access_token_hash.as_deref()),
+            traces::owner.eq(trace.owner.as_deref()),
         ))
     }};
 }

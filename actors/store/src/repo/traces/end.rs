@@ -15,8 +15,16 @@ use crate::schema::{trace_dlq, traces};
 
 /// Writes the end, and the letter where the end was news.
 pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {
-    let TraceFailure { id, error_message, duration_ms, task_trace_json, retry_count, max_retries, delay } =
-        failure;
+    let TraceFailure {
+        id,
+        error_message,
+        duration_ms,
+        task_trace_json,
+        retry_count,
+        max_retries,
+        delay,
+        ownership,
+    } = failure;
     let end = TraceEnd {
         id,
         status: TraceStatus::Failed,
@@ -24,6 +32,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         error_message: Some(error_message.clone()),
         duration_ms,
         task_trace_json,
+        ownership,
     };
     if !Change::Finish(end).apply(conn).await? {
         return Ok(false);

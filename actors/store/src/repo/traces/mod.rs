@@ -3,6 +3,7 @@
 //! Written on the way of requests, so in sets: see [`Traces::insert`]. An end is written once: what has ended is never
 //! changed again.
 
+mod adopt;
 mod bulk;
 mod change;
 mod end;
@@ -10,6 +11,8 @@ mod list;
 mod model;
 mod read;
 mod statement;
+
+use std::sync::Arc;
 
 use uuid::Uuid;
 
@@ -19,11 +22,12 @@ use crate::repo::{RowKey, key};
 use crate::store::Store;
 use crate::writer::Outcome;
 
+pub(super) use adopt::mark_emptied;
 pub(crate) use change::Change;
 pub(super) use end::forget_unfinished;
 pub use model::{
-    NewTrace, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
-    TraceStatus, Unfinished,
+    Adopted, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRow, TraceStatus, Unfinished,
 };
 pub(super) use read::Instant;
 
@@ -55,15 +59,24 @@ impl Traces {
         futures_util::future::join_all(writes).await.into_iter().collect()
     }
 
-    /// Marks a pending run as running; answers whether it was pending.
+    /// Marks a pending run as running; answers whether it was pending, under this claim where one is given.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn start(&self, id: Uuid) -> Result<bool, StoreError> {
-        self.0.change(operation("start"), Change::Start(id)).await
+    pub async fn start(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
+        self.0.change(operation("start"), Change::Start(id, ownership)).await
     }
 
-    /// Writes how a run ended; answers whether it had not ended before.
+    /// Counts that a run is begun once more: `ownership` carries the raised number. Answers whether the run has not
+    /// ended and belongs to that node. Asked twice it is counted once.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn recover(&self, id: Uuid, ownership: Ownership) -> Result<bool, StoreError> {
+        self.0.change(operation("recover"), Change::Recover(id, ownership)).await
+    }
+
+    /// Writes how a run ended; answers whether it had not ended before and still carries the claim of the end.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -86,7 +99,7 @@ impl Traces {
             .await
     }
 
-    /// The asynchronous runs that were accepted before this process began and have not ended, oldest first: at most
+    /// The asynchronous runs that have not ended and whose node is not `node` and has no lease, oldest first: at most
     /// `limit` of those behind `after`, and behind what the next ones are. `None`: there are no more. A page may be
     /// shorter than that, even empty: rows that were not written here are passed over.
     ///
@@ -94,13 +107,33 @@ impl Traces {
     /// When the database does not answer.
     pub async fn unfinished_async(
         &self,
+        node: &Arc<str>,
         after: Option<RowKey>,
         limit: i64,
     ) -> Result<(Vec<Unfinished>, Option<RowKey>), StoreError> {
-        let opened_at = self.0.opened_at();
+        let node = Arc::clone(node);
         self.0
             .read(operation("unfinished_async"), move |conn| {
-                Box::pin(async move { read::unfinished(conn, opened_at, after, limit).await })
+                Box::pin(async move { adopt::unfinished(conn, &node, after, limit).await })
+            })
+            .await
+    }
+
+    /// Makes `node` the owner of runs that were found unfinished, each with the owner it had then. Answers those that
+    /// belong to `node` now: not those whose owner changed, lives, or writes them at this moment. Asked twice it is done
+    /// once.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn adopt(
+        &self,
+        node: &Arc<str>,
+        found: Vec<(Uuid, Option<String>)>,
+    ) -> Result<Vec<Adopted>, StoreError> {
+        let node = Arc::clone(node);
+        self.0
+            .write(operation("adopt"), move |conn| {
+                Box::pin(async move { adopt::adopt(conn, &node, &found).await.map(Outcome::Keep) })
             })
             .await
     }

@@ -101,6 +101,8 @@ pub struct NewTrace {
     pub task_trace_json: Option<String>,
     /// SHA-256 of the token that reads it, in hex.
     pub access_token_hash: Option<String>,
+    /// The node that will run it; `None` for a run that is not handed from node to node.
+    pub owner: Option<Arc<str>>,
 }
 
 impl NewTrace {
@@ -120,6 +122,7 @@ impl NewTrace {
             completed_at: None,
             task_trace_json: None,
             access_token_hash: None,
+            owner: None,
         }
     }
 
@@ -131,6 +134,15 @@ impl NewTrace {
 
 fn lengths<const N: usize>(texts: [&Option<String>; N]) -> usize {
     texts.into_iter().flatten().map(String::len).sum()
+}
+
+/// The claim of a node on an accepted run. Every write of the node names it and changes no row of another claim.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Ownership {
+    /// Id of the node.
+    pub owner: Arc<str>,
+    /// How often the run was begun again after its node died.
+    pub recoveries: i64,
 }
 
 /// How a run that has a trace ended. When is the database's clock.
@@ -148,6 +160,8 @@ pub struct TraceEnd {
     pub duration_ms: Option<f64>,
     /// What its tasks did, JSON.
     pub task_trace_json: Option<String>,
+    /// The claim that the row must still carry; `None` for a row that nobody claims.
+    pub ownership: Option<Ownership>,
 }
 
 impl TraceEnd {
@@ -174,9 +188,11 @@ pub struct TraceFailure {
     pub max_retries: i64,
     /// After how long the next retry is due.
     pub delay: Duration,
+    /// The claim that the row must still carry; `None` for a row that nobody claims.
+    pub ownership: Option<Ownership>,
 }
 
-/// An asynchronous run that an earlier process did not end.
+/// An asynchronous run that has not ended and whose node has no lease, or that names no node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfinished {
     /// Where it stands in the order, to go on after it.
@@ -189,6 +205,19 @@ pub struct Unfinished {
     pub channel: String,
     /// What came in, JSON.
     pub input_json: Option<String>,
+    /// The node that it names.
+    pub owner: Option<String>,
+}
+
+/// A run that a node took over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// The trace.
+    pub id: Uuid,
+    /// How often the run was begun again so far.
+    pub recoveries: i64,
+    /// Whether its former node handed it back in good order, so that beginning it is no recovery.
+    pub is_handed_back: bool,
 }
 
 /// Which traces, and in which order.

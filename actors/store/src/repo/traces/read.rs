@@ -1,4 +1,4 @@
-//! Reads of single traces and of what an earlier process left.
+//! Reads of single traces.
 
 use chrono::NaiveDateTime;
 use diesel::deserialize::{self, FromSql, FromSqlRow};
@@ -12,9 +12,7 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::RowKey;
-use crate::repo::keyset::Beyond;
-use crate::repo::traces::{TraceAccess, TraceMode, TraceRecord, TraceRow, TraceStatus, Unfinished};
+use crate::repo::traces::{TraceAccess, TraceRecord, TraceRow};
 use crate::schema::traces;
 
 /// A time that may not be one: SQLite keeps any text. It must not fail the rows around it.
@@ -125,37 +123,4 @@ pub(super) async fn get(conn: &mut Conn, id: &str) -> Result<Option<TraceRecord>
 pub(super) async fn exists(conn: &mut Conn, id: Uuid) -> Result<bool, StoreError> {
     let found = diesel::select(diesel::dsl::exists(traces::table.find(id.to_string())));
     Ok(on!(conn, c => found.get_result(c).await)?)
-}
-
-type Left = (String, Option<String>, String, Option<String>, Instant);
-
-/// A row whose id or time is unreadable was not written here, and is left alone. One without a readable time has no
-/// place of its own in the order: the page ends behind the last row that has.
-pub(super) async fn unfinished(
-    conn: &mut Conn,
-    before: NaiveDateTime,
-    after: Option<RowKey>,
-    limit: i64,
-) -> Result<(Vec<Unfinished>, Option<RowKey>), StoreError> {
-    let rows: Vec<Left> = on!(conn, c: Db => {
-        let mut query = traces::table
-            .select((traces::id, traces::channel_id, traces::channel, traces::input_json, traces::created_at))
-            .filter(traces::mode.eq(TraceMode::Async.name()))
-            .filter(traces::status.eq_any([TraceStatus::Pending.name(), TraceStatus::Running.name()]))
-            .filter(traces::created_at.lt(before))
-            .into_boxed::<Db>();
-        if let Some(key) = after {
-            query = query.filter(Beyond::oldest_first(key));
-        }
-        query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
-    })?;
-    let last = rows
-        .iter()
-        .rev()
-        .find_map(|(id, .., created_at)| Some(RowKey { created_at: created_at.0?, id: id.clone() }));
-    let left = |(id, channel_id, channel, input_json, created_at): Left| {
-        let key = RowKey { created_at: created_at.0?, id };
-        Some(Unfinished { id: Uuid::try_parse(&key.id).ok()?, key, channel_id, channel, input_json })
-    };
-    Ok((rows.into_iter().filter_map(left).collect(), last))
 }

@@ -3,21 +3,47 @@
 use diesel::QueryResult;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, QueryFragment, QueryId};
-use diesel::sql_types::{Double, Nullable, Text};
+use diesel::sql_types::{BigInt, Double, Nullable, Text};
 use diesel::sqlite::Sqlite;
 use uuid::Uuid;
 
 use crate::clock::{FromNow, Now};
-use crate::repo::traces::TraceEnd;
+use crate::repo::traces::{Ownership, TraceEnd};
 
 /// Pending becomes running.
-pub(super) struct Start {
+pub(super) struct Start<'a> {
     id: String,
+    claim: Claim<'a>,
 }
 
-impl Start {
-    pub(super) fn new(id: Uuid) -> Self {
-        Self { id: id.to_string() }
+impl<'a> Start<'a> {
+    pub(super) fn new(id: Uuid, claim: &'a Option<Ownership>) -> Self {
+        Self { id: id.to_string(), claim: Claim::of(claim.as_ref()) }
+    }
+}
+
+/// Pending or running becomes running once more, with the raised number of recoveries. Made twice it is made once.
+pub(super) struct Recover<'a> {
+    id: String,
+    owner: &'a str,
+    recoveries: i64,
+}
+
+impl<'a> Recover<'a> {
+    pub(super) fn new(id: Uuid, claim: &'a Ownership) -> Self {
+        Self { id: id.to_string(), owner: &claim.owner, recoveries: claim.recoveries }
+    }
+}
+
+/// The claim that a row must still carry, as a condition: absent values compare a column with itself.
+struct Claim<'a> {
+    owner: Option<&'a str>,
+    recoveries: Option<i64>,
+}
+
+impl<'a> Claim<'a> {
+    fn of(claim: Option<&'a Ownership>) -> Self {
+        Self { owner: claim.map(|claim| &*claim.owner), recoveries: claim.map(|claim| claim.recoveries) }
     }
 }
 
@@ -26,6 +52,7 @@ pub(super) struct Finish<'a> {
     id: String,
     end: &'a TraceEnd,
     status: &'static str,
+    claim: Claim<'a>,
     /// What a row that was never marked as running began at.
     began: FromNow,
 }
@@ -33,20 +60,50 @@ pub(super) struct Finish<'a> {
 impl<'a> Finish<'a> {
     pub(super) fn new(end: &'a TraceEnd) -> Self {
         let began = FromNow::seconds(-end.duration_ms.unwrap_or_default() / 1000.0);
-        Self { id: end.id.to_string(), end, status: end.status.name(), began }
+        let claim = Claim::of(end.ownership.as_ref());
+        Self { id: end.id.to_string(), end, status: end.status.name(), claim, began }
     }
 }
 
 macro_rules! statements {
     ($($db:ty),*) => {$(
-        impl QueryFragment<$db> for Start {
+        impl QueryFragment<$db> for Claim<'_> {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
+                out.push_sql(" AND coalesce(owner, '') = coalesce(");
+                out.push_bind_param::<Nullable<Text>, _>(&self.owner)?;
+                out.push_sql(", owner, '') AND recoveries = coalesce(");
+                out.push_bind_param::<Nullable<BigInt>, _>(&self.recoveries)?;
+                out.push_sql(", recoveries)");
+                Ok(())
+            }
+        }
+
+        impl QueryFragment<$db> for Recover<'_> {
+            fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
+                out.push_sql("UPDATE traces SET status = 'running', recoveries = ");
+                out.push_bind_param::<BigInt, _>(&self.recoveries)?;
+                out.push_sql(", started_at = ");
+                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
+                out.push_sql(", updated_at = ");
+                QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
+                out.push_sql(" WHERE status IN ('pending', 'running') AND id = ");
+                out.push_bind_param::<Text, _>(&self.id)?;
+                out.push_sql(" AND owner = ");
+                out.push_bind_param::<Text, _>(self.owner)?;
+                out.push_sql(" AND recoveries <= ");
+                out.push_bind_param::<BigInt, _>(&self.recoveries)
+            }
+        }
+
+        impl QueryFragment<$db> for Start<'_> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
                 out.push_sql("UPDATE traces SET status = 'running', started_at = ");
                 QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
                 out.push_sql(", updated_at = ");
                 QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
                 out.push_sql(" WHERE status = 'pending' AND id = ");
-                out.push_bind_param::<Text, _>(&self.id)
+                out.push_bind_param::<Text, _>(&self.id)?;
+                QueryFragment::<$db>::walk_ast(&self.claim, out.reborrow())
             }
         }
 
@@ -69,15 +126,21 @@ macro_rules! statements {
                 out.push_sql(", updated_at = ");
                 QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
                 out.push_sql(" WHERE status IN ('pending', 'running') AND id = ");
-                out.push_bind_param::<Text, _>(&self.id)
+                out.push_bind_param::<Text, _>(&self.id)?;
+                QueryFragment::<$db>::walk_ast(&self.claim, out.reborrow())
             }
         }
     )*};
 }
 statements!(Sqlite, Pg);
 
-impl QueryId for Start {
-    type QueryId = Self;
+impl QueryId for Start<'_> {
+    type QueryId = Start<'static>;
+    const HAS_STATIC_QUERY_ID: bool = true;
+}
+
+impl QueryId for Recover<'_> {
+    type QueryId = Recover<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
@@ -86,5 +149,6 @@ impl QueryId for Finish<'_> {
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl<C> diesel::RunQueryDsl<C> for Start {}
+impl<C> diesel::RunQueryDsl<C> for Start<'_> {}
+impl<C> diesel::RunQueryDsl<C> for Recover<'_> {}
 impl<C> diesel::RunQueryDsl<C> for Finish<'_> {}

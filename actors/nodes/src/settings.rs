@@ -1,0 +1,63 @@
+//! The settings of a node.
+
+use std::time::Duration;
+
+use svc_model::id::new_ordered_id;
+
+/// Renewals in the length of a lease.
+const HEARTBEATS: u32 = 3;
+
+/// How a node holds its lease.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The first id of this process: see [`Settings::new_id`].
+    pub id: String,
+    /// Version of the program.
+    pub version: &'static str,
+    /// Length of the lease.
+    pub lease: Duration,
+    /// Whether no other process can use the database.
+    pub is_alone: bool,
+    /// Paths of the nodes of the tree that are started before it and drained after it, such as the store.
+    pub needs: Vec<String>,
+}
+
+impl Settings {
+    /// An id that no other process ever has: the name of the instance, and a part of its own. At most 128 characters for
+    /// a name of at most 64.
+    pub fn new_id(instance: &str) -> String {
+        format!("{instance}:{}", new_ordered_id())
+    }
+
+    /// Time between two renewals.
+    pub(crate) fn heartbeat(&self) -> Duration {
+        self.lease / HEARTBEATS
+    }
+
+    /// Another id of the same instance.
+    pub(crate) fn next_id(&self) -> String {
+        let instance = self.id.rsplit_once(':').map_or(self.id.as_str(), |(instance, _)| instance);
+        Self::new_id(instance)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ids_of_one_instance_differ_in_their_last_part() {
+        let id = Settings::new_id("eu:1");
+        let settings = Settings {
+            id: id.clone(),
+            version: "1",
+            lease: Duration::from_secs(15),
+            is_alone: false,
+            needs: Vec::new(),
+        };
+        let next = settings.next_id();
+        assert!(next != id && next.starts_with("eu:1:") && next.len() == id.len());
+        assert!(Settings::new_id(&"n".repeat(64)).len() <= 128);
+        assert_eq!(settings.heartbeat(), Duration::from_secs(5));
+    }
+}

@@ -1,0 +1,150 @@
+//! The lease that the actor renews and everyone reads. Lives as long as the process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slog::{Logger, info, warn};
+use svc_ledger::fence;
+use svc_store::{NewNode, NodeLeases, StoreError};
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::metrics::NodeMetrics;
+use crate::settings::Settings;
+use crate::state::{Proof, Standing};
+
+/// How long a node that lost its lease leaves the work of others alone: who lost theirs in the same outage, and what
+/// itself has still to write, come first.
+const SETTLING: Duration = Duration::from_secs(5);
+/// How long the last write of a lease may take.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Shared by the handle and every instance of the actor.
+pub(crate) struct Shared {
+    pub(crate) leases: NodeLeases,
+    pub(crate) settings: Settings,
+    pub(crate) standing: watch::Sender<Standing>,
+    /// Held while the lease is written; whether it was ended for good.
+    is_released: Mutex<bool>,
+    metrics: NodeMetrics,
+    log: Logger,
+}
+
+impl Shared {
+    /// Puts the node on record.
+    pub(crate) async fn register(
+        leases: NodeLeases,
+        settings: Settings,
+        metrics: NodeMetrics,
+        log: Logger,
+    ) -> Result<Self, StoreError> {
+        let (id, sent): (Arc<str>, _) = (settings.id.as_str().into(), Instant::now());
+        leases.register(new_node(&settings, &id, None)).await?;
+        let standing = Standing { id, proof: proof(&settings, sent), settled_at: sent };
+        let (standing, is_released) = (watch::Sender::new(standing), Mutex::new(false));
+        Ok(Self { leases, settings, standing, is_released, metrics, log })
+    }
+
+    pub(crate) fn id(&self) -> Arc<str> {
+        Arc::clone(&self.standing.borrow().id)
+    }
+
+    pub(crate) fn is_proven(&self) -> bool {
+        self.standing.borrow().is_proven(Instant::now())
+    }
+
+    /// Renews the lease, or begins another under a new id where it is lost; the instant of the next attempt.
+    pub(crate) async fn beat(&self) -> Instant {
+        let is_released = self.is_released.lock().await;
+        let (sent, standing) = (Instant::now(), self.standing.borrow().clone());
+        let heartbeat = self.settings.heartbeat();
+        if *is_released {
+            return sent + heartbeat;
+        }
+        if !standing.is_proven(sent) {
+            return self.begin_anew(&standing.id).await;
+        }
+        let renewal = self.leases.renew(&standing.id, self.settings.lease, self.settings.is_alone);
+        match timeout_at(self.end_of(&standing, sent), renewal).await {
+            Ok(Ok(true)) => {
+                let fence = fence(self.settings.lease, heartbeat);
+                self.standing.send_modify(|standing| standing.renew(sent, fence, Instant::now()));
+            }
+            Ok(Ok(false)) => self.standing.send_modify(|standing| standing.proof = Proof::Ended),
+            Ok(Err(error)) => {
+                self.metrics.renewal_failures.inc();
+                warn!(self.log, "the lease of the node was not renewed"; "error" => %error);
+            }
+            Err(_) => {
+                self.metrics.renewal_failures.inc();
+                warn!(self.log, "the lease of the node was not renewed in time");
+            }
+        }
+        self.standing.borrow().next_renewal(sent, heartbeat)
+    }
+
+    /// The instant at which a renewal that was sent at `sent` has to be known.
+    fn end_of(&self, standing: &Standing, sent: Instant) -> Instant {
+        match standing.proof {
+            Proof::Until(end) => end,
+            Proof::Unlimited | Proof::Ended => sent + self.settings.heartbeat(),
+        }
+    }
+
+    /// Puts the node on record under a new id; the instant of the next attempt.
+    async fn begin_anew(&self, former: &Arc<str>) -> Instant {
+        let (id, sent): (Arc<str>, _) = (self.settings.next_id().into(), Instant::now());
+        let heartbeat = self.settings.heartbeat();
+        let registered = self.leases.register(new_node(&self.settings, &id, Some(former)));
+        match timeout(heartbeat, registered).await {
+            Ok(Ok(())) => {
+                self.metrics.leases_lost.inc();
+                warn!(self.log, "the lease of the node was lost; it goes on under a new id";
+                    "former" => &**former, "id" => &*id);
+                let (proof, settled_at) = (proof(&self.settings, sent), Instant::now() + SETTLING);
+                let standing = Standing { id, proof, settled_at };
+                let next = standing.next_renewal(sent, heartbeat);
+                self.standing.send_replace(standing);
+                next
+            }
+            // The database is away: as the lease is lost, nothing is urgent.
+            Ok(Err(_)) | Err(_) => Instant::now() + heartbeat.min(Duration::from_secs(1)),
+        }
+    }
+
+    /// Ends the lease in good order, once. What the node had accepted is anybody's then.
+    pub(crate) async fn release(&self) {
+        let Ok(mut is_released) = timeout(FAREWELL, self.is_released.lock()).await else {
+            return warn!(self.log, "the lease of the node is left to run out");
+        };
+        if std::mem::replace(&mut *is_released, true) {
+            return;
+        }
+        let id = self.id();
+        self.standing.send_modify(|standing| standing.proof = Proof::Ended);
+        match timeout(FAREWELL, self.leases.release(&id)).await {
+            Ok(Ok(())) => info!(self.log, "the lease of the node ended"; "id" => &*id),
+            Ok(Err(error)) => {
+                warn!(self.log, "the lease of the node is left to run out"; "error" => %error);
+            }
+            Err(_) => warn!(self.log, "the lease of the node is left to run out"),
+        }
+    }
+}
+
+fn proof(settings: &Settings, sent: Instant) -> Proof {
+    if settings.is_alone {
+        return Proof::Unlimited;
+    }
+    Proof::Until(sent + fence(settings.lease, settings.heartbeat()))
+}
+
+fn new_node(settings: &Settings, id: &Arc<str>, former: Option<&Arc<str>>) -> NewNode {
+    NewNode {
+        id: Arc::clone(id),
+        former: former.cloned(),
+        version: settings.version,
+        lease: settings.lease,
+        is_alone: settings.is_alone,
+    }
+}

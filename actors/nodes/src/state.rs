@@ -1,0 +1,113 @@
+//! The lease as its holder can prove it: pure, no clock, no I/O.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Until when a lease is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Until it ends in good order: nobody else can use the database.
+    Unlimited,
+    /// Until this instant, unless it is renewed before.
+    Until(Instant),
+    /// Not any more.
+    Ended,
+}
+
+/// The id of a node, and how far it is proven to be its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Standing {
+    pub(crate) id: Arc<str>,
+    pub(crate) proof: Proof,
+    /// From when on work of others may be taken over.
+    pub(crate) settled_at: Instant,
+}
+
+impl Standing {
+    /// Whether the lease is proven at that instant.
+    pub(crate) fn is_proven(&self, now: Instant) -> bool {
+        match self.proof {
+            Proof::Unlimited => true,
+            Proof::Until(end) => now < end,
+            Proof::Ended => false,
+        }
+    }
+
+    /// Whether the lease of that id is proven at that instant.
+    pub(crate) fn holds(&self, id: &str, now: Instant) -> bool {
+        *self.id == *id && self.is_proven(now)
+    }
+
+    /// Takes a renewal into account that was sent at `sent` and is known at `now`. A lease that could not be proven in
+    /// between is not proven again: what ran under it was dropped.
+    pub(crate) fn renew(&mut self, sent: Instant, fence: Duration, now: Instant) {
+        if let Proof::Until(end) = self.proof {
+            self.proof = if now < end { Proof::Until(end.max(sent + fence)) } else { Proof::Ended };
+        }
+    }
+
+    /// The instant of the next renewal after one that was sent at `sent`: not behind the end of the proof.
+    pub(crate) fn next_renewal(&self, sent: Instant, heartbeat: Duration) -> Instant {
+        match self.proof {
+            Proof::Unlimited => sent + heartbeat,
+            Proof::Until(end) => (sent + heartbeat).min(end),
+            Proof::Ended => sent,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FENCE: Duration = Duration::from_secs(10);
+    const HEARTBEAT: Duration = Duration::from_secs(5);
+
+    fn standing(proof: Proof, begun: Instant) -> Standing {
+        Standing { id: "n:1".into(), proof, settled_at: begun }
+    }
+
+    #[test]
+    fn lease_is_proven_from_the_sending_of_its_last_renewal() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let mut standing = standing(Proof::Until(at(10)), begun);
+        assert!(standing.holds("n:1", at(9)) && !standing.holds("n:1", at(10)));
+        assert!(!standing.holds("n:2", begun), "another id");
+        standing.renew(at(5), FENCE, at(9));
+        assert_eq!(standing.proof, Proof::Until(at(15)));
+        standing.renew(at(4), FENCE, at(9));
+        assert_eq!(standing.proof, Proof::Until(at(15)), "an older answer takes nothing back");
+    }
+
+    #[test]
+    fn lease_that_could_not_be_proven_is_never_proven_again() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let mut standing = standing(Proof::Until(at(10)), begun);
+        standing.renew(at(9), FENCE, at(11));
+        assert_eq!(standing.proof, Proof::Ended, "the answer came too late");
+        standing.renew(at(12), FENCE, at(12));
+        assert!(!standing.is_proven(at(12)));
+    }
+
+    #[test]
+    fn renewals_follow_each_other_and_the_last_is_at_the_end_of_the_proof() {
+        let begun = Instant::now();
+        let at = |seconds| begun + Duration::from_secs(seconds);
+        let lease = standing(Proof::Until(at(12)), begun);
+        let next = [0, 5, 10].map(|sent| lease.next_renewal(at(sent), HEARTBEAT));
+        assert_eq!(next, [at(5), at(10), at(12)]);
+        assert_eq!(standing(Proof::Unlimited, begun).next_renewal(at(100), HEARTBEAT), at(105));
+    }
+
+    #[test]
+    fn lease_of_who_is_alone_needs_no_proof() {
+        let begun = Instant::now();
+        let mut standing = standing(Proof::Unlimited, begun);
+        standing.renew(begun, FENCE, begun);
+        assert!(standing.is_proven(begun + Duration::from_secs(1 << 20)));
+    }
+}

@@ -1,0 +1,139 @@
+//! The exclusive use of a SQLite file.
+//!
+//! An advisory lock on a file beside the database, `{database}-lock`, which the kernel releases with the process,
+//! however that ends. Its text says who holds the lock and is read only while somebody does. The path is resolved first,
+//! so that every spelling and every symbolic link of it names the same lock.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use chrono::{SecondsFormat, Utc};
+
+use crate::config::{StoreConfig, Target};
+use crate::error::OpenError;
+
+/// What the name of a database file is followed by.
+const SUFFIX: &str = "-lock";
+
+/// The exclusive use of a SQLite file, until it is dropped.
+#[derive(Debug)]
+pub struct FileLock {
+    file: File,
+}
+
+impl FileLock {
+    /// Takes the lock of the file that `config` names, in the name of `holder`; `None` for a server, which many use, and
+    /// where there can be no file: opening the database says why.
+    ///
+    /// # Errors
+    /// [`OpenError::InUse`] while another process holds it, [`OpenError::Unreachable`] where it cannot be had.
+    pub fn acquire(config: &StoreConfig, holder: &str) -> Result<Option<Self>, OpenError> {
+        let target = Target::parse(&config.url)?;
+        let Target::Sqlite(path) = &target else { return Ok(None) };
+        let Some(path) = resolve(Path::new(path)) else { return Ok(None) };
+        let unreachable = |error: io::Error| OpenError::Unreachable {
+            target: target.to_string(),
+            detail: format!("cannot lock '{}': {error}", path.display()),
+        };
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).write(true).create(true).truncate(false).open(&path).map_err(unreachable)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(OpenError::InUse { target: target.to_string(), holder: read_holder(&mut file) });
+            }
+            Err(TryLockError::Error(error)) => return Err(unreachable(error)),
+        }
+        write_holder(&mut file, holder).map_err(unreachable)?;
+        Ok(Some(Self { file }))
+    }
+}
+
+impl Drop for FileLock {
+    fn drop(&mut self) {
+        // Nobody is named who is gone. Where that fails, the text is read only beside a lock, by when it is another's.
+        let _ = self.file.set_len(0);
+    }
+}
+
+/// The path of the lock of a database: beside the file itself, whatever links lead there. The file is made where it is
+/// not there yet, empty, as the database would make it.
+fn resolve(path: &Path) -> Option<PathBuf> {
+    if !path.exists() {
+        OpenOptions::new().create(true).append(true).open(path).ok()?;
+    }
+    let mut name = path.canonicalize().ok()?.into_os_string();
+    name.push(SUFFIX);
+    Some(name.into())
+}
+
+fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
+    let since = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
+    file.set_len(0)?;
+    file.rewind()?;
+    write!(file, "node '{holder}' (process {}, since {since})", std::process::id())
+}
+
+/// The holder as it names itself. One that has not written its name yet is another process.
+fn read_holder(file: &mut File) -> String {
+    let mut text = String::new();
+    let read = file.take(1024).read_to_string(&mut text);
+    match read {
+        Ok(_) if !text.trim().is_empty() => text.trim().to_owned(),
+        _ => "another process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(path: &Path) -> StoreConfig {
+        StoreConfig { url: format!("sqlite:{}", path.display()), ..StoreConfig::default() }
+    }
+
+    #[test]
+    fn second_holder_is_refused_with_the_name_of_the_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("svc.db");
+        let lock = FileLock::acquire(&config(&path), "first").unwrap().expect("a file is locked");
+        let line = FileLock::acquire(&config(&path), "second").unwrap_err().to_string();
+        assert!(line.contains("node 'first'") && line.contains(&std::process::id().to_string()), "{line}");
+        assert!(line.contains("since 20") && !line.contains('\n'), "{line}");
+        drop(lock);
+        FileLock::acquire(&config(&path), "second").unwrap().expect("it is free");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn every_path_to_a_file_names_one_lock() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, link) = (directory.path().join("svc.db"), directory.path().join("link.db"));
+        let (folder, odd) = (directory.path().join("folder"), directory.path().join("./folder/./svc.db"));
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        std::os::unix::fs::symlink(directory.path(), &folder).unwrap();
+        let _lock = FileLock::acquire(&config(&link), "first").unwrap().expect("a dangling link is followed");
+        for other in [path, odd, folder.join("svc.db")] {
+            let refused = FileLock::acquire(&config(&other), "second");
+            assert!(matches!(refused, Err(OpenError::InUse { .. })), "{}: {refused:?}", other.display());
+        }
+    }
+
+    #[test]
+    fn text_of_a_former_holder_locks_nothing() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("svc.db");
+        std::fs::write(directory.path().join("svc.db-lock"), "node 'killed' (process 1, since long)")
+            .unwrap();
+        assert!(FileLock::acquire(&config(&path), "next").unwrap().is_some());
+    }
+
+    #[test]
+    fn server_and_impossible_path_have_no_lock() {
+        let server = StoreConfig { url: "postgres://svc@localhost/svc".into(), ..StoreConfig::default() };
+        assert!(FileLock::acquire(&server, "n").unwrap().is_none());
+        assert!(FileLock::acquire(&config(Path::new("/nowhere/svc.db")), "n").unwrap().is_none());
+    }
+}

@@ -1,0 +1,170 @@
+//! Accepted runs whose node is gone: found, and taken over by compare-and-set.
+//!
+//! A lease that has run out is never renewed, so a node that is found dead under a lock of its row stays dead. Rows
+//! that somebody writes at this moment are passed over; the next look finds them.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use chrono::NaiveDateTime;
+use diesel::prelude::*;
+use diesel_async::RunQueryDsl;
+use uuid::Uuid;
+
+use crate::clock::{self, Now};
+use crate::conn::{Conn, on};
+use crate::error::StoreError;
+use crate::repo::RowKey;
+use crate::repo::keyset::Beyond;
+use crate::repo::traces::read::Instant;
+use crate::repo::traces::{Adopted, TraceMode, TraceStatus, Unfinished};
+use crate::schema::{nodes, traces};
+
+/// The statuses of a run that has not ended.
+const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
+
+type Columns = (String, Option<String>, String, Option<String>, Instant, Option<String>);
+
+/// A row whose id or time is unreadable was not written here, and is left alone. One without a readable time has no
+/// place of its own in the order: the page ends behind the last row that has.
+pub(super) async fn unfinished(
+    conn: &mut Conn,
+    node: &str,
+    after: Option<RowKey>,
+    limit: i64,
+) -> Result<(Vec<Unfinished>, Option<RowKey>), StoreError> {
+    let now = clock::now(conn).await?;
+    let rows: Vec<Columns> = on!(conn, c: Db => {
+        let alive = nodes::table
+            .filter(nodes::id.nullable().eq(traces::owner))
+            .filter(nodes::lease_until.ge(now));
+        let mut query = traces::table
+            .select((
+                traces::id,
+                traces::channel_id,
+                traces::channel,
+                traces::input_json,
+                traces::created_at,
+                traces::owner,
+            ))
+            .filter(traces::mode.eq(TraceMode::Async.name()))
+            .filter(traces::status.eq_any(OPEN))
+            .filter(traces::owner.is_null().or(traces::owner.assume_not_null().ne(node)))
+            .filter(diesel::dsl::not(diesel::dsl::exists(alive)))
+            .into_boxed::<Db>();
+        if let Some(key) = after {
+            query = query.filter(Beyond::oldest_first(key));
+        }
+        query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
+    })?;
+    let last = rows
+        .iter()
+        .rev()
+        .find_map(|(id, _, _, _, created_at, _)| Some(RowKey { created_at: created_at.0?, id: id.clone() }));
+    let unfinished = |(id, channel_id, channel, input_json, created_at, owner): Columns| {
+        let key = RowKey { created_at: created_at.0?, id };
+        Some(Unfinished { id: Uuid::try_parse(&key.id).ok()?, key, channel_id, channel, input_json, owner })
+    };
+    Ok((rows.into_iter().filter_map(unfinished).collect(), last))
+}
+
+/// Makes `node` the owner of those runs that still name the owner they were found with, while that one has no lease.
+/// Made twice it is made once.
+pub(super) async fn adopt(
+    conn: &mut Conn,
+    node: &Arc<str>,
+    found: &[(Uuid, Option<String>)],
+) -> Result<Vec<Adopted>, StoreError> {
+    let mut by_owner: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
+    for (id, owner) in found {
+        by_owner.entry(owner.as_deref()).or_default().push(id.to_string());
+    }
+    let gone = Gone::load(conn, by_owner.keys().filter_map(|owner| *owner).collect()).await?;
+    let mut adopted = Vec::new();
+    for (owner, ids) in by_owner {
+        if owner.is_none_or(|owner| gone.has(owner)) {
+            take(conn, node, owner, &ids).await?;
+        }
+        let is_handed_back = owner.is_some_and(|owner| gone.stopped.contains(owner));
+        let taken: Vec<(String, i64)> = on!(conn, c => {
+            traces::table
+                .select((traces::id, traces::recoveries))
+                .filter(traces::id.eq_any(&ids))
+                .filter(traces::owner.eq(&**node))
+                .filter(traces::status.eq_any(OPEN))
+                .load(c)
+                .await
+        })?;
+        adopted.extend(taken.into_iter().filter_map(|(id, recoveries)| {
+            Some(Adopted { id: Uuid::try_parse(&id).ok()?, recoveries, is_handed_back })
+        }));
+    }
+    Ok(adopted)
+}
+
+/// The nodes, of those that were asked for, that have no lease.
+struct Gone {
+    registered: HashSet<String>,
+    dead: HashSet<String>,
+    /// Those of the dead that ended in good order.
+    stopped: HashSet<String>,
+}
+
+impl Gone {
+    async fn load(conn: &mut Conn, owners: Vec<&str>) -> Result<Self, StoreError> {
+        let now = clock::now(conn).await?;
+        let named = nodes::table.filter(nodes::id.eq_any(owners));
+        let registered: Vec<String> = on!(conn, c => named.clone().select(nodes::id).load(c).await)?;
+        let dead = named.select((nodes::id, nodes::stopped_at.nullable())).filter(nodes::lease_until.lt(now));
+        // A renewal that is under way holds the row: its node is not dead.
+        let dead: Vec<(String, Option<Instant>)> = match conn {
+            Conn::Sqlite(c) => dead.load(c).await?,
+            Conn::Postgres(c) => dead.for_share().skip_locked().load(&mut **c).await?,
+        };
+        let stopped =
+            dead.iter().filter(|(_, stopped)| stopped.is_some()).map(|(id, _)| id.clone()).collect();
+        let dead = dead.into_iter().map(|(id, _)| id).collect();
+        Ok(Self { registered: registered.into_iter().collect(), dead, stopped })
+    }
+
+    /// Whether a node has no lease; one that is not on record has none.
+    fn has(&self, owner: &str) -> bool {
+        self.dead.contains(owner) || !self.registered.contains(owner)
+    }
+}
+
+async fn take(conn: &mut Conn, node: &str, owner: Option<&str>, ids: &[String]) -> Result<(), StoreError> {
+    let is_unowned = owner.is_none().into_sql::<diesel::sql_types::Bool>();
+    let open = traces::table
+        .select(traces::id)
+        .filter(traces::id.eq_any(ids))
+        .filter(traces::status.eq_any(OPEN))
+        .filter(traces::owner.eq(owner).or(traces::owner.is_null().and(is_unowned)));
+    // One writer has a file; of a server, rows that others are writing are passed over.
+    let free: Vec<String> = match conn {
+        Conn::Sqlite(c) => open.load(c).await?,
+        Conn::Postgres(c) => open.for_update().skip_locked().load(&mut **c).await?,
+    };
+    let taken = (traces::owner.eq(node), traces::updated_at.eq(Now));
+    on!(conn, c => {
+        diesel::update(traces::table.filter(traces::id.eq_any(free))).set(taken).execute(c).await
+    })?;
+    Ok(())
+}
+
+/// Notes which nodes without a lease own no unfinished run any more.
+pub(in crate::repo) async fn mark_emptied(conn: &mut Conn) -> Result<(), StoreError> {
+    let now: NaiveDateTime = clock::now(conn).await?;
+    let owned = traces::table
+        .filter(traces::owner.eq(nodes::id.nullable()))
+        .filter(traces::mode.eq(TraceMode::Async.name()))
+        .filter(traces::status.eq_any(OPEN));
+    on!(conn, c => {
+        let empty = nodes::table
+            .filter(nodes::lease_until.lt(now))
+            .filter(nodes::emptied_at.is_null())
+            .filter(diesel::dsl::not(diesel::dsl::exists(owned)));
+        diesel::update(empty).set(nodes::emptied_at.eq(Now.nullable())).execute(c).await
+    })?;
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! Leases of nodes, and the runs that change hands with them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use svc_store::{
+    NewNode, NewTrace, NodeLeases, NodeStanding, Ownership, Store, TraceEnd, TraceFailure, TraceStatus,
+};
+use uuid::Uuid;
+
+use super::database::Database;
+use super::traces::{ago, end, failure, pending, status};
+
+const LEASE: Duration = Duration::from_secs(60);
+
+fn node(id: &str) -> NewNode {
+    NewNode { id: id.into(), former: None, version: "1.0", lease: LEASE, is_alone: false }
+}
+
+/// A store and the nodes `a` and `b`, both live.
+async fn two_nodes(db: &Database) -> (Store, NodeLeases) {
+    let store = db.store().await;
+    let leases = store.nodes();
+    leases.register(node("a")).await.unwrap();
+    leases.register(node("b")).await.unwrap();
+    (store, leases)
+}
+
+/// Lets the lease of a node run out.
+async fn expire(db: &Database, id: &str) {
+    let ago = ago(db, 1);
+    db.execute(&format!("UPDATE nodes SET lease_until = {ago} WHERE id = '{id}'")).await.unwrap();
+}
+
+/// An accepted run of `a`.
+async fn accepted(store: &Store) -> Uuid {
+    let row = NewTrace { owner: Some("a".into()), ..pending("orders") };
+    store.traces().insert(row.clone()).await.unwrap();
+    row.id
+}
+
+fn claim(owner: &str, recoveries: i64) -> Ownership {
+    Ownership { owner: owner.into(), recoveries }
+}
+
+fn end_by(id: Uuid, owner: &str, recoveries: i64) -> TraceEnd {
+    TraceEnd { ownership: Some(claim(owner, recoveries)), ..end(id, TraceStatus::Completed) }
+}
+
+async fn unfinished(store: &Store, node: &str) -> Vec<Uuid> {
+    let (page, _) = store.traces().unfinished_async(&node.into(), None, 100).await.unwrap();
+    page.into_iter().map(|row| row.id).collect()
+}
+
+/// What `node` gets of a run that was found with `owner`.
+async fn adopt(store: &Store, node: &str, id: Uuid, owner: Option<&str>) -> Option<(i64, bool)> {
+    let found = vec![(id, owner.map(str::to_owned))];
+    let adopted = store.traces().adopt(&node.into(), found).await.unwrap();
+    adopted.first().map(|adopted| (adopted.recoveries, adopted.is_handed_back))
+}
+
+pub(crate) async fn lease_is_renewed_until_it_has_run_out(db: Database) {
+    let (_store, leases) = two_nodes(&db).await;
+    let id: Arc<str> = "a".into();
+    assert!(leases.renew(&id, LEASE, false).await.unwrap());
+    assert!(!leases.renew(&"nobody".into(), LEASE, false).await.unwrap());
+    expire(&db, "a").await;
+    assert!(!leases.renew(&id, LEASE, false).await.unwrap(), "another may have taken its runs over");
+    assert!(leases.renew(&id, LEASE, true).await.unwrap(), "nobody else can use the database");
+    leases.release(&id).await.unwrap();
+    assert!(!leases.renew(&id, LEASE, true).await.unwrap(), "it was ended in good order");
+}
+
+pub(crate) async fn run_of_a_live_node_is_nobody_elses(db: Database) {
+    let (store, _leases) = two_nodes(&db).await;
+    let id = accepted(&store).await;
+    assert!(unfinished(&store, "b").await.is_empty());
+    assert_eq!(adopt(&store, "b", id, Some("a")).await, None);
+    expire(&db, "a").await;
+    assert_eq!(unfinished(&store, "b").await, [id]);
+    assert!(unfinished(&store, "a").await.is_empty(), "a node does not take over its own");
+    assert_eq!(adopt(&store, "b", id, None).await, None, "it was found with another owner");
+    assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)));
+    assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)), "asked again, it is the same");
+    assert!(unfinished(&store, "c").await.is_empty());
+}
+
+pub(crate) async fn late_writes_of_a_former_owner_change_no_row(db: Database) {
+    let (store, _leases) = two_nodes(&db).await;
+    let traces = store.traces();
+    let (run, failed) = (accepted(&store).await, accepted(&store).await);
+    expire(&db, "a").await;
+    for id in [run, failed] {
+        assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)));
+        assert!(traces.recover(id, claim("b", 1)).await.unwrap());
+        assert!(!traces.start(id, Some(claim("a", 0))).await.unwrap());
+        assert!(!traces.recover(id, claim("a", 1)).await.unwrap());
+        assert!(!traces.finish(end_by(id, "a", 0)).await.unwrap());
+        assert!(!traces.finish(end_by(id, "b", 0)).await.unwrap(), "of the run before the recovery");
+        let late = TraceFailure { ownership: Some(claim("a", 0)), ..failure(id) };
+        assert!(!traces.fail_to_dead_letters(late).await.unwrap());
+        assert_eq!(status(&traces, id).await.as_deref(), Some("running"));
+    }
+    // In one batch the late write takes nothing from the other.
+    let ends = [end_by(run, "a", 0), end_by(run, "b", 1)].map(|end| traces.finish(end));
+    assert!(join_all(ends).await.iter().all(Result::is_ok));
+    assert_eq!(status(&traces, run).await.as_deref(), Some("completed"));
+    let last = TraceFailure { ownership: Some(claim("b", 1)), ..failure(failed) };
+    assert!(traces.fail_to_dead_letters(last).await.unwrap());
+    assert_eq!(store.dead_letters().depth().await.unwrap(), 1);
+}
+
+pub(crate) async fn one_of_many_nodes_takes_a_run_over(db: Database) {
+    let (store, leases) = two_nodes(&db).await;
+    let other = db.store().await;
+    leases.register(node("c")).await.unwrap();
+    let mut found = Vec::new();
+    for _ in 0..30 {
+        found.push((accepted(&store).await, Some("a".to_owned())));
+    }
+    expire(&db, "a").await;
+    let (b, c): (Arc<str>, Arc<str>) = ("b".into(), "c".into());
+    let (here, there) = (store.traces(), other.traces());
+    let pages = found.chunks(5);
+    let tries = pages.flat_map(|page| [here.adopt(&b, page.to_vec()), there.adopt(&c, page.to_vec())]);
+    let taken = join_all(tries).await.into_iter().flat_map(Result::unwrap);
+    let mut ids: Vec<_> = taken.map(|adopted| adopted.id).collect();
+    ids.sort();
+    let count = ids.len();
+    ids.dedup();
+    assert_eq!(ids.len(), count, "none is taken by two");
+    // What was passed over, because another wrote it at that moment, is still there to be taken.
+    assert_eq!(ids.len() + unfinished(&store, "d").await.len(), 30);
+}
+
+pub(crate) async fn run_without_a_known_owner_is_taken_over(db: Database) {
+    let (store, _leases) = two_nodes(&db).await;
+    let traces = store.traces();
+    let rows =
+        [None, Some("long gone")].map(|owner| NewTrace { owner: owner.map(Into::into), ..pending("o") });
+    traces.insert_all(rows.to_vec()).await.unwrap();
+    assert_eq!(unfinished(&store, "b").await, rows.clone().map(|row| row.id));
+    for row in rows {
+        assert_eq!(adopt(&store, "b", row.id, row.owner.as_deref()).await, Some((0, false)));
+    }
+    assert!(unfinished(&store, "b").await.is_empty());
+}
+
+pub(crate) async fn run_that_was_handed_back_says_so(db: Database) {
+    let (store, leases) = two_nodes(&db).await;
+    let id = accepted(&store).await;
+    leases.release(&"a".into()).await.unwrap();
+    assert_eq!(unfinished(&store, "b").await, [id], "at once");
+    assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, true)));
+    expire(&db, "b").await;
+    leases.register(node("c")).await.unwrap();
+    assert_eq!(adopt(&store, "c", id, Some("b")).await, Some((0, false)), "that node died");
+}
+
+pub(crate) async fn recovery_is_counted_once_however_often_it_is_asked(db: Database) {
+    let (store, _leases) = two_nodes(&db).await;
+    let (traces, id) = (store.traces(), accepted(&store).await);
+    for raised in [1, 1, 2] {
+        assert!(traces.recover(id, claim("a", raised)).await.unwrap());
+    }
+    assert!(!traces.recover(id, claim("a", 1)).await.unwrap(), "nothing is counted down");
+    assert!(traces.finish(end_by(id, "a", 2)).await.unwrap());
+    assert!(!traces.recover(id, claim("a", 3)).await.unwrap(), "it has ended");
+}
+
+pub(crate) async fn node_that_is_alone_ends_the_leases_of_all_others(db: Database) {
+    let (store, leases) = two_nodes(&db).await;
+    let id = accepted(&store).await;
+    leases.register(NewNode { is_alone: true, ..node("c") }).await.unwrap();
+    assert_eq!(adopt(&store, "c", id, Some("a")).await, Some((0, false)));
+    assert!(!leases.renew(&"a".into(), LEASE, false).await.unwrap());
+    assert!(leases.renew(&"c".into(), LEASE, false).await.unwrap());
+}
+
+pub(crate) async fn node_is_looked_after_until_it_owns_nothing(db: Database) {
+    let (store, leases) = two_nodes(&db).await;
+    let id = accepted(&store).await;
+    assert!(!leases.has_orphans().await.unwrap());
+    expire(&db, "a").await;
+    for _ in 0..2 {
+        assert!(leases.has_orphans().await.unwrap());
+        leases.mark_emptied().await.unwrap();
+    }
+    assert_eq!(adopt(&store, "b", id, Some("a")).await, Some((0, false)));
+    leases.mark_emptied().await.unwrap();
+    assert!(!leases.has_orphans().await.unwrap());
+    let again = NewNode { former: Some("a".into()), ..node("a2") };
+    leases.register(again).await.unwrap();
+    assert!(leases.has_orphans().await.unwrap(), "it may have written since");
+    let handed = NewTrace { owner: Some("a2".into()), ..pending("orders") };
+    store.traces().insert(handed.clone()).await.unwrap();
+    leases.register(NewNode { former: Some("a2".into()), ..node("a3") }).await.unwrap();
+    let adopted = adopt(&store, "b", handed.id, Some("a2")).await;
+    assert_eq!(adopted, Some((0, true)), "its node dropped its runs before the lease ran out");
+}
+
+pub(crate) async fn nodes_are_listed_as_they_stand(db: Database) {
+    let (_store, leases) = two_nodes(&db).await;
+    leases.register(node("c")).await.unwrap();
+    expire(&db, "a").await;
+    leases.release(&"b".into()).await.unwrap();
+    let mut listed: Vec<_> =
+        leases.list().await.unwrap().into_iter().map(|node| (node.id, node.status)).collect();
+    listed.sort_by(|one, other| one.0.cmp(&other.0));
+    let expected = [("a", NodeStanding::Expired), ("b", NodeStanding::Stopped), ("c", NodeStanding::Live)];
+    assert_eq!(listed, expected.map(|(id, status)| (id.to_owned(), status)));
+}

@@ -1,0 +1,264 @@
+//! Taking over what nodes without a lease have left unfinished.
+//!
+//! Oldest first, page by page, each page only when the jobs of the ones before have begun: so several nodes share what
+//! one has left, as fast as each works. A row is taken by compare-and-set, so that one node has it. Jobs that may have
+//! ended their nodes more than once wait apart, and run one at a time.
+
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::join;
+use slog::{Logger, error, info, warn};
+use svc_nodes::Nodes;
+use svc_store::{Adopted, Ownership, RowKey, StoreError, TraceFailure, Unfinished};
+use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+use uuid::Uuid;
+
+use crate::backoff::Backoff;
+use crate::claim::Claim;
+use crate::input;
+use crate::job::Job;
+use crate::metrics::TraceMetrics;
+use crate::queue::recovery::Recovery;
+use crate::queue::{Queued, Waiting};
+
+/// Rows read and taken over at once; each may be as large as a payload.
+const PAGE: u32 = 20;
+/// Jobs of others that one node has taken over and not begun, at most: one page waits while the next is read.
+const SHARE: u32 = 2 * PAGE;
+/// Time between two looks at every unfinished row, whether or not a node is known to have lost its lease: a frozen
+/// process may have written a row in the name of one that was looked after long ago.
+const WHOLE_LOOK: Duration = Duration::from_secs(60);
+
+/// How often runs are begun again.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Retries of a dead letter; as many make it exhausted.
+    pub(crate) max_retries: u32,
+    /// Beginnings of a run whose node died.
+    pub(crate) max_recoveries: u32,
+}
+
+/// The task that takes runs over; outlives each instance of the actor, because a run that it has taken is nobody
+/// else's.
+pub(crate) struct Adoption {
+    waiting: Arc<Waiting>,
+    store: svc_store::Traces,
+    nodes: Nodes,
+    bounds: Bounds,
+    share: Arc<Semaphore>,
+    suspects: mpsc::UnboundedSender<Suspect>,
+    line: Mutex<mpsc::UnboundedReceiver<Suspect>>,
+    /// The turn of the suspect that runs.
+    turn: Arc<Semaphore>,
+    task: std::sync::Mutex<Option<JoinHandle<()>>>,
+    metrics: TraceMetrics,
+    log: Logger,
+}
+
+/// A job that is held back, until when.
+struct Suspect {
+    queued: Queued,
+    until: Instant,
+}
+
+impl Adoption {
+    pub(crate) fn new(
+        waiting: Arc<Waiting>,
+        store: svc_store::Traces,
+        nodes: Nodes,
+        bounds: Bounds,
+        metrics: TraceMetrics,
+        log: Logger,
+    ) -> Self {
+        let (suspects, line) = mpsc::unbounded_channel();
+        let share = Arc::new(Semaphore::new(SHARE as usize));
+        let (line, turn) = (Mutex::new(line), Arc::new(Semaphore::new(1)));
+        let task = std::sync::Mutex::default();
+        Self { waiting, store, nodes, bounds, share, suspects, line, turn, task, metrics, log }
+    }
+
+    /// Sees to it that runs are taken over from now on, while the queue is open.
+    pub(crate) fn go_on(self: &Arc<Self>) {
+        let mut task = self.task.lock().unwrap_or_else(PoisonError::into_inner);
+        if task.as_ref().is_none_or(JoinHandle::is_finished) {
+            let adoption = Arc::clone(self);
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "outlives the actor: what was taken over must be put in line"
+            )]
+            let begun = tokio::spawn(async move {
+                join(adoption.run(), adoption.release_suspects()).await;
+            });
+            *task = Some(begun);
+        }
+    }
+
+    /// Looks again and again.
+    async fn run(&self) {
+        let mut backoff = Backoff::of_database();
+        let mut whole_look = Instant::now();
+        loop {
+            self.nodes.settled().await;
+            let now = Instant::now();
+            let pause = match self.look(now >= whole_look).await {
+                Ok(was_whole) => {
+                    backoff = Backoff::of_database();
+                    if was_whole {
+                        whole_look = now + WHOLE_LOOK;
+                    }
+                    self.nodes.look_interval()
+                }
+                Err(error) => {
+                    warn!(self.log, "cannot take over what other nodes left"; "error" => %error);
+                    backoff.pause()
+                }
+            };
+            sleep(pause).await;
+        }
+    }
+
+    /// Takes over what there is, if there may be something; answers whether it looked at every row.
+    async fn look(&self, is_due: bool) -> Result<bool, StoreError> {
+        if !self.waiting.slots.is_open() || !is_due && !self.nodes.leases().has_orphans().await? {
+            return Ok(false);
+        }
+        let (mut after, mut taken) = (None, 0);
+        while self.waiting.slots.is_open() {
+            let (count, last) = self.take_page(after).await?;
+            taken += count;
+            match last {
+                Some(key) => after = Some(key),
+                None => break,
+            }
+        }
+        if taken > 0 {
+            info!(self.log, "took over what other nodes left"; "jobs" => taken);
+        }
+        self.nodes.leases().mark_emptied().await?;
+        Ok(true)
+    }
+
+    /// Takes the next page over; how many runs, and where the page ended.
+    async fn take_page(&self, after: Option<RowKey>) -> Result<(usize, Option<RowKey>), StoreError> {
+        // It is never closed.
+        let mut share = Arc::clone(&self.share).acquire_many_owned(PAGE).await.ok();
+        let node = self.nodes.settled().await;
+        let (page, last) = self.store.unfinished_async(&node, after, i64::from(PAGE)).await?;
+        if page.is_empty() {
+            return Ok((0, last));
+        }
+        let adopted = self.adopt(&node, &page).await?;
+        let mut count = 0;
+        for row in page {
+            let Some(taken) = adopted.iter().find(|taken| taken.id == row.id) else { continue };
+            self.metrics.adopted.inc();
+            count += 1;
+            let ownership = Ownership { owner: Arc::clone(&node), recoveries: taken.recoveries };
+            self.resume(row, *taken, ownership, share.as_mut()).await;
+        }
+        Ok((count, last))
+    }
+
+    /// Tries until the database says which of the runs belong to this node now: one whose answer is lost may be its own.
+    async fn adopt(&self, node: &Arc<str>, page: &[Unfinished]) -> Result<Vec<Adopted>, StoreError> {
+        let found: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
+        let mut backoff = Backoff::of_database();
+        loop {
+            match self.store.adopt(node, found.clone()).await {
+                // As long as the lease holds, the rows would be left to nobody.
+                Err(error) if self.nodes.holds(node) => {
+                    warn!(self.log, "cannot take over runs of other nodes"; "error" => %error);
+                    sleep(backoff.pause()).await;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Brings a run that belongs to this node on its way.
+    async fn resume(
+        &self,
+        row: Unfinished,
+        taken: Adopted,
+        ownership: Ownership,
+        share: Option<&mut OwnedSemaphorePermit>,
+    ) {
+        let Adopted { recoveries, is_handed_back, .. } = taken;
+        let recovery = Recovery::decide(recoveries, is_handed_back, self.bounds.max_recoveries);
+        let text = row.input_json.unwrap_or_default();
+        let input = match input::read(&text) {
+            _ if recovery == Recovery::Exhausted => {
+                error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);
+                return self.give_up(row.id, ownership, exhausted(recoveries)).await;
+            }
+            Ok(input) => input,
+            Err(error) => {
+                warn!(self.log, "cannot read an accepted job"; "trace_id" => %row.id, "error" => %error);
+                return self.give_up(row.id, ownership, "The stored input cannot be read".to_owned()).await;
+            }
+        };
+        let slot = self.waiting.slots.earlier(text.len()).await;
+        let job = Job {
+            trace_id: row.id,
+            channel_id: row.channel_id.map(Into::into),
+            channel: row.channel.into(),
+            payload: input.data,
+            metadata: input.metadata,
+            bucket: input.bucket,
+            hold: None,
+            attempt: None,
+        };
+        let mut claim = Claim::on(ownership);
+        claim.is_recovery = recovery != Recovery::Resume;
+        let mut queued = Queued::new(job, slot, input.retry, claim);
+        if let Recovery::Suspect(pause) = recovery {
+            let suspect = Suspect { queued, until: Instant::now() + pause };
+            // The receiver is a part of this very value.
+            let _sent = self.suspects.send(suspect);
+        } else {
+            queued.claim.share = share.and_then(|share| share.split(1));
+            self.waiting.push_first(queued);
+        }
+    }
+
+    /// Puts suspects in line, one at a time: the next when the one before is over.
+    async fn release_suspects(&self) {
+        let mut line = self.line.lock().await;
+        loop {
+            let turn = Arc::clone(&self.turn).acquire_owned().await.ok();
+            let Some(Suspect { mut queued, until }) = line.recv().await else { return };
+            sleep_until(until).await;
+            queued.claim.turn = turn;
+            self.waiting.push_first(queued);
+        }
+    }
+
+    /// Ends a run that cannot be run (again); an operator's business.
+    async fn give_up(&self, id: Uuid, ownership: Ownership, error_message: String) {
+        let failure = TraceFailure {
+            id,
+            error_message,
+            duration_ms: None,
+            task_trace_json: None,
+            retry_count: i64::from(self.bounds.max_retries),
+            max_retries: i64::from(self.bounds.max_retries),
+            delay: Duration::ZERO,
+            ownership: Some(ownership),
+        };
+        let mut backoff = Backoff::of_database();
+        while let Err(error) = self.store.fail_to_dead_letters(failure.clone()).await {
+            warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
+            if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
+                return;
+            }
+            sleep(backoff.pause()).await;
+        }
+    }
+}
+
+fn exhausted(recoveries: i64) -> String {
+    format!("attempts_exhausted: the process ended each time it was run, {recoveries} times after the first")
+}

@@ -1,0 +1,3 @@
+ALTER TABLE traces DROP COLUMN recoveries;
+ALTER TABLE traces DROP COLUMN owner;
+DROP TABLE nodes;

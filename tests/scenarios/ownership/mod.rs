@@ -1,0 +1,88 @@
+//! Who runs accepted work: the node that accepted it, and another only when that one is gone.
+
+mod file;
+mod recoveries;
+mod several;
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::postgres::Database;
+use svc_testkit::server::{Launch, Server};
+use svc_testkit::upstream::Upstream;
+
+use crate::support::{channel, eventually, launch};
+use svc_testkit::example::create_and_activate;
+
+/// Seconds after which a node of these tests counts as dead.
+const LEASE_SECS: u64 = 6;
+const SUBMIT: &str = "/api/v1/data/jobs/async";
+
+/// A node of a shared database, not yet started.
+fn node(database: &Database) -> Launch {
+    launch()
+        .env("SVC_STORAGE__URL", database.url())
+        .env("SVC_STORAGE__MAX_CONNECTIONS", "8")
+        .env("SVC_CLUSTER__NODE_LEASE_SECS", &LEASE_SECS.to_string())
+}
+
+/// Stores and serves `jobs`, whose runs tell the witness their number and wait for its answer.
+fn serve_jobs(client: &mut Client, witness: &Upstream) {
+    let config = json!({"url": witness.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
+    let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
+    let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
+    assert_eq!(made.status, 201, "{}", made.text());
+    let call = json!({"connector": "witness", "method": "POST", "timeout_ms": 600_000,
+        "path_logic": {"cat": ["/", {"var": "payload.n"}]}});
+    let workflow = json!({"workflow_id": "jobs", "name": "jobs", "tasks": [
+        {"id": "tell", "name": "Tell", "function": {"name": "http_call", "input": call}}]});
+    create_and_activate(client, "workflows", "workflow_id", &workflow).unwrap();
+    create_and_activate(client, "channels", "channel_id", &channel("jobs", "jobs", json!({}))).unwrap();
+}
+
+fn submit(client: &mut Client, n: usize) -> String {
+    let answer = client.json("POST", SUBMIT, &json!({"n": n})).unwrap();
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    answer.json()["trace_id"].as_str().unwrap().to_owned()
+}
+
+/// How far a run is. The trace itself is its caller's to read.
+fn status(client: &mut Client, id: &str) -> String {
+    let page = client.get("/api/v1/admin/traces?mode=async&limit=1000").unwrap().json();
+    let rows = page["data"].as_array().cloned().unwrap_or_default();
+    let row = rows.into_iter().find(|row| row["id"] == *id).unwrap_or_default();
+    row["status"].as_str().unwrap_or_default().to_owned()
+}
+
+/// How often each number has been run so far.
+fn runs(witness: &Upstream) -> BTreeMap<usize, usize> {
+    let mut runs = BTreeMap::new();
+    for asked in witness.requests() {
+        let number = asked.target.trim_start_matches('/').parse().unwrap();
+        *runs.entry(number).or_default() += 1;
+    }
+    runs
+}
+
+fn runs_of(witness: &Upstream, n: usize) -> usize {
+    runs(witness).get(&n).copied().unwrap_or_default()
+}
+
+/// Waits until nothing that was accepted is unfinished.
+fn settle(client: &mut Client) {
+    eventually(|| {
+        ["pending", "running"].iter().all(|status| {
+            let page =
+                client.get(&format!("/api/v1/admin/traces?status={status}&mode=async&limit=1")).unwrap();
+            page.json()["data"].as_array().is_some_and(Vec::is_empty)
+        })
+    });
+}
+
+/// The nodes as one of them lists them.
+fn nodes(server: &Server) -> Vec<Value> {
+    let listed = server.client().get("/api/v1/admin/nodes").unwrap();
+    assert_eq!(listed.status, 200, "{}", listed.text());
+    listed.json()["data"].as_array().unwrap().clone()
+}
