@@ -2,7 +2,7 @@
 CARGO ?= cargo
 
 .DEFAULT_GOAL := help
-.PHONY: help demo run test fuzz schedules drill-cron lint fmt bench doc deny
+.PHONY: help demo run test fuzz schedules drill-cron attack lint fmt bench doc deny
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name text; do printf '  %-10s %s\n' "$$name" "$$text"; done
@@ -28,6 +28,13 @@ drill-cron: ## schedules under fire: three nodes, one killed every two seconds, 
 	$(CARGO) build -p svc --bin svc-server -p svc-testkit --bin drill-cron
 	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
 	"$$target/debug/drill-cron" "$$target/debug/svc-server" $(or $(OCCURRENCES),10000) "$$target/drill-cron.json"
+
+attack: ## the attacks that once broke a promise, a verdict a line, on an optimised binary (NAMES="stop cpu": those alone)
+	tests/peers/ensure wrk || true
+	$(CARGO) build --release -p svc --bin svc-server
+	$(CARGO) build -p svc-testkit --bin attack
+	@target=$$($(CARGO) metadata --format-version 1 --no-deps | sed -n 's/.*"target_directory":"\([^"]*\)".*/\1/p'); \
+	"$$target/debug/attack" "$$target/release/svc-server" full $(NAMES)
 
 lint: ## rustfmt, clippy, rustdoc: all without a warning
 	$(CARGO) fmt --all --check

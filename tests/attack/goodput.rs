@@ -1,0 +1,89 @@
+//! Far more clients than are served, none of which pauses after a refusal.
+
+use std::io;
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::json;
+use svc_testkit::server::Server;
+
+use crate::Attack;
+use crate::target::{Target, serve};
+use crate::verdict::{Outcome, Promise};
+
+pub(crate) const SUBMISSIONS: Attack = (
+    Promise {
+        name: "goodput-async",
+        text: "submissions accepted from 1,000 clients that do not pause, at least 0.9 of the peak",
+        before: "323/s of 9,706/s: 0.03",
+    },
+    |target| attack(target, "/api/v1/data/work/async"),
+);
+
+pub(crate) const REQUESTS: Attack = (
+    Promise {
+        name: "goodput-sync",
+        text: "requests served of 1,000 clients that do not pause, at least 0.9 of the peak",
+        before: "not measured",
+    },
+    |target| attack(target, "/api/v1/data/work"),
+);
+
+/// Connections below and at what is served, whose best goodput is the peak.
+const PEAK: [usize; 3] = [50, 100, 200];
+/// Connections of the attack.
+const OVERLOAD: usize = 1_000;
+const SHARE: f64 = 0.9;
+
+fn attack(target: &Target, path: &str) -> io::Result<Outcome> {
+    if Command::new("wrk").arg("-v").output().is_err() {
+        return Ok(Outcome::not_run("wrk is missing"));
+    }
+    // The share says something of an optimised binary only: an unoptimised one spends its time elsewhere.
+    if target.short {
+        return Ok(Outcome::not_run("not part of the short form"));
+    }
+    let length = Duration::from_secs(8);
+    let server = target.launch()?.start()?;
+    serve(&mut server.client(), "work", &json!({}), &work())?;
+    let mut peak = 0.0_f64;
+    for connections in PEAK {
+        peak = peak.max(goodput(&server, path, connections, length)?);
+    }
+    let attacked = goodput(&server, path, OVERLOAD, length)?;
+    let share = attacked / peak;
+    Ok(Outcome::new(share >= SHARE, format!("{attacked:.0}/s of {peak:.0}/s: {share:.2}")))
+}
+
+/// A few tasks, so that a run costs more than a refusal.
+fn work() -> serde_json::Value {
+    let mappings: Vec<_> = (0..20)
+        .map(|number| json!({"path": format!("data.v{number}"), "logic": {"+": [{"var": "payload.n"}, number]}}))
+        .collect();
+    json!([{"id": "map", "name": "Map", "function": {"name": "map", "input": {"mappings": mappings}}}])
+}
+
+/// Answers with 2xx in a second.
+fn goodput(server: &Server, path: &str, connections: usize, length: Duration) -> io::Result<f64> {
+    let script = tempfile::NamedTempFile::with_suffix(".lua")?;
+    std::fs::write(
+        script.path(),
+        "wrk.method = 'POST'\nwrk.headers['content-type'] = 'application/json'\nwrk.body = '{\"n\": 7}'\n\
+         done = function(s, l) io.write(string.format('GOODPUT %f\\n', (s.requests - s.errors.status) / (s.duration / 1e6))) end\n",
+    )?;
+    let output = Command::new("wrk")
+        .args([
+            "-t1",
+            &format!("-c{connections}"),
+            &format!("-d{}s", length.as_secs()),
+            "--timeout",
+            "30s",
+            "-s",
+        ])
+        .arg(script.path())
+        .arg(format!("http://{}{path}", server.address()))
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let figure = text.lines().find_map(|line| line.strip_prefix("GOODPUT ")?.trim().parse().ok());
+    figure.ok_or_else(|| io::Error::other(format!("wrk gave no figure: {text}")))
+}

@@ -1,0 +1,83 @@
+//! `make attack`: the service under attacks that once broke a promise, one verdict a line with the figure of before beside it.
+//!
+//! Bounded in time, connections and memory; loopback only. `attack BINARY short|full [NAME…]` runs all attacks or those
+//! named. The exit code is 1 where a promise was broken.
+
+mod cache;
+mod connections;
+mod cpu;
+mod disk;
+mod freeze;
+mod goodput;
+mod lockout;
+mod memory;
+mod recoveries;
+mod stop;
+mod target;
+mod verdict;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
+
+use target::Target;
+use verdict::{Outcome, Promise, Verdict};
+
+/// An attack: the promise, and the code that measures it.
+type Attack = (Promise, fn(&Target) -> io::Result<Outcome>);
+
+/// Every attack, in the order of the report.
+const ATTACKS: [Attack; 13] = [
+    recoveries::ATTACK,
+    stop::ATTACK,
+    goodput::SUBMISSIONS,
+    goodput::REQUESTS,
+    cpu::ATTACK,
+    freeze::ATTACK,
+    lockout::ATTACK,
+    cache::ATTACK,
+    connections::BODIES,
+    connections::PIPELINE,
+    connections::DESCRIPTORS,
+    memory::ATTACK,
+    disk::ATTACK,
+];
+
+fn main() -> io::Result<ExitCode> {
+    let mut args = std::env::args().skip(1);
+    let (Some(binary), Some(form)) = (args.next(), args.next()) else {
+        return Err(io::Error::other("usage: attack SVC_SERVER_BINARY short|full [NAME…]"));
+    };
+    let target = Target { binary: PathBuf::from(binary), short: form == "short" };
+    let names: Vec<String> = args.collect();
+    if let Some(unknown) =
+        names.iter().find(|name| !ATTACKS.iter().any(|(promise, _)| promise.name == **name))
+    {
+        let known: Vec<_> = ATTACKS.iter().map(|(promise, _)| promise.name).collect();
+        return Err(io::Error::other(format!("no attack '{unknown}'; there are {}", known.join(", "))));
+    }
+    let mut broken = 0;
+    for (promise, attack) in ATTACKS {
+        if !names.is_empty() && !names.iter().any(|name| name == promise.name) {
+            continue;
+        }
+        let verdict = judge(promise, attack, &target);
+        broken += usize::from(verdict.is_broken());
+        report(&verdict.to_string());
+    }
+    Ok(if broken == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+#[expect(clippy::disallowed_methods, reason = "an attack on another process takes real time")]
+fn judge(promise: Promise, attack: fn(&Target) -> io::Result<Outcome>, target: &Target) -> Verdict {
+    let begin = Instant::now();
+    // An attack that could not be carried out has shown nothing, which is no reason to call its promise kept.
+    let outcome = attack(target).unwrap_or_else(|error| Outcome::new(false, error.to_string()));
+    Verdict { promise, outcome, took: begin.elapsed() }
+}
+
+#[expect(clippy::print_stdout, reason = "the report is what the program is for")]
+fn report(line: &str) {
+    println!("{line}");
+}
