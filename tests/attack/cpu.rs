@@ -30,7 +30,8 @@ const P99: Duration = Duration::from_millis(50);
 
 #[expect(clippy::disallowed_methods, reason = "the latency of another process is what is measured")]
 fn attack(target: &Target) -> io::Result<Outcome> {
-    let server = target.launch()?.start()?;
+    // Objects that wide are refused by default; an operator may allow them.
+    let server = target.launch()?.env("SVC_INGEST__MAX_OBJECT_MEMBERS", "200000").start()?;
     let mut client = server.client();
     serve_echo(&mut client, "neighbour", &json!({}))?;
     let operands = json!([{"var": "payload.a"}, {"var": "payload.b"}]);
