@@ -1,5 +1,7 @@
 //! Connectors: written over the admin API, used by tasks.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use svc_testkit::http::Client;
 use svc_testkit::upstream::{Reply, Upstream};
@@ -230,8 +232,10 @@ fn a_start_is_refused_over_a_broken_connector_only_where_that_was_asked_for() {
     let warned = &report["warnings"][0];
     assert_eq!(warned["field"], "tasks[0].function.input.connector");
     assert!(warned["message"].as_str().unwrap().contains("NOT_SET_ANYWHERE"), "{report}");
-    let server = server.crash_and_restart().unwrap();
+    let mut server = server.crash_and_restart().unwrap();
     assert_eq!(server.client().get("/health").unwrap().json()["components"]["connectors"], "degraded");
+    server.signal("KILL").unwrap();
+    server.wait(Duration::from_secs(30)).unwrap();
     let database = format!("sqlite:{}", server.directory().join("svc.db").display());
     let ended = launch()
         .env("SVC_STORAGE__URL", &database)

@@ -76,7 +76,8 @@ fn a_failed_task_leaves_its_record_and_declared_values_keep_their_types() {
     std::fs::write(server.directory().join("vars.toml"), "[vars]\nlimit = 12\nopen = true\n").unwrap();
     let server = server.args(&["-c", "vars.toml"]).start().unwrap();
     let mut client = server.client();
-    let mut fails = map("fails", &[("data.x", json!({"+": ["two", 1]})), ("data.y", json!(5))]);
+    let mut fails =
+        map("fails", &[("data.x", json!({"+": [{"var": "payload.word"}, 1]})), ("data.y", json!(5))]);
     fails["continue_on_error"] = json!(true);
     let rules = json!({"rules": [{"logic": false, "message": "never"}]});
     let look = map(
@@ -88,7 +89,7 @@ fn a_failed_task_leaves_its_record_and_declared_values_keep_their_types() {
         ],
     );
     put(&mut client, "fails", json!({"tasks": [task("rule", "validation", rules), fails, look]}));
-    let answer = client.json("POST", "/api/v1/data/fails", &json!({})).unwrap();
+    let answer = client.json("POST", "/api/v1/data/fails", &json!({"word": "two"})).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(
         answer.json()["data"],

@@ -44,6 +44,7 @@ fn job_that_is_killed_each_time_ends_exhausted_and_others_are_served() {
 fn orderly_ends_are_no_recoveries_and_the_next_process_goes_on_at_once() {
     let witness = Upstream::start(|_| Reply::Held).unwrap();
     let mut server = launch()
+        .env("SVC_METRICS__ENABLED", "true")
         .env("SVC_TRACE_QUEUE__MAX_RECOVERIES", "1")
         .env("SVC_TRACE_QUEUE__SHUTDOWN_TIMEOUT_SECS", "1")
         .env("SVC_CRON__SHUTDOWN_TIMEOUT_SECS", "1")

@@ -14,9 +14,8 @@ use serde_json::{Map, Value};
 use svc_channels::{Answer, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{Snapshot, WorkerId, data_path};
-use tokio::time::Instant;
 
-use super::pacing::{RefusalCost, is_refusal};
+use super::pacing::is_refusal;
 use super::{Error, RequestContext, body, query};
 use crate::state::AppState;
 
@@ -50,21 +49,21 @@ pub(crate) async fn submit(
     state: web::Data<AppState>,
     context: RequestContext,
 ) -> Result<HttpResponse, Error> {
-    let mut cost = RefusalCost::default();
-    let answer = serve(request, payload, &state, context, &mut cost).await;
+    let mut body_bytes = 0;
+    let answer = serve(request, payload, &state, context, &mut body_bytes).await;
     if is_refusal(&answer) && !state.lifecycle.is_draining() {
-        state.pacer.pace(cost).await;
+        state.pacer.pace(body_bytes).await;
     }
     answer
 }
 
-/// Answers a request, or refuses it; `cost` tells what was read of its body, and when.
+/// Answers a request, or refuses it; `body_bytes` is set to the length of the body that was read.
 async fn serve(
     request: HttpRequest,
     payload: web::Payload,
     state: &AppState,
     context: RequestContext,
-    cost: &mut RefusalCost,
+    body_bytes: &mut usize,
 ) -> Result<HttpResponse, Error> {
     if !METHODS.contains(request.method()) {
         let refused = format!("{} is not a method of the data plane", request.method());
@@ -84,7 +83,7 @@ async fn serve(
     let mut payload = payload.into_inner();
     let body = body::read(&request, &mut payload, limit, Some(&mut permit));
     let raw = state.lifecycle.receive(body).await?;
-    *cost = RefusalCost { bytes: raw.len(), read_at: Some(Instant::now()) };
+    *body_bytes = raw.len();
     // A body may take long: what was loaded meanwhile decides.
     {
         let snapshot = state.registry.snapshot();
