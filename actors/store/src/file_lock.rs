@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use chrono::{SecondsFormat, Utc};
+use svc_model::Timestamp;
 
 use crate::config::{StoreConfig, Target};
 use crate::error::OpenError;
@@ -70,7 +70,7 @@ fn resolve(path: &Path) -> Option<PathBuf> {
 }
 
 fn write_holder(file: &mut File, holder: &str) -> io::Result<()> {
-    let since = Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true);
+    let since = Timestamp::now();
     file.set_len(0)?;
     file.rewind()?;
     write!(file, "node '{holder}' (process {}, since {since})", std::process::id())

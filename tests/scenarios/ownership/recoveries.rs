@@ -46,6 +46,7 @@ fn orderly_ends_are_no_recoveries_and_the_next_process_goes_on_at_once() {
     let mut server = launch()
         .env("SVC_METRICS__ENABLED", "true")
         .env("SVC_TRACE_QUEUE__MAX_RECOVERIES", "1")
+        .env("SVC_METRICS__ENABLED", "true")
         .env("SVC_TRACE_QUEUE__SHUTDOWN_TIMEOUT_SECS", "1")
         .env("SVC_CRON__SHUTDOWN_TIMEOUT_SECS", "1")
         .env("SVC_SERVER__SHUTDOWN_FORCE_TIMEOUT_SECS", "1")
