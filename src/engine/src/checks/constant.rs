@@ -22,12 +22,11 @@ fn find(evaluator: &Evaluator, source: &Value, at: String) -> Option<(String, St
             if operator == "try" {
                 return None;
             }
-            if evaluator.knows(operator) && is_constant(source) {
-                return failure(evaluator, source).map(|reason| (at, format!("it always fails: {reason}")));
-            }
-            let Value::Array(operands) = operands else { return find(evaluator, operands, at) };
-            let always = operands.iter().enumerate().filter(|(n, _)| is_always_evaluated(operator, *n));
-            always.into_iter().find_map(|(n, operand)| find(evaluator, operand, format!("{at}[{n}]")))
+            let constant = evaluator.knows(operator) && is_constant(source);
+            // The smallest part that fails is the place to look at; a constant that succeeds has none.
+            let reason = if constant { Some(failure(evaluator, source)?) } else { None };
+            in_operands(evaluator, operator, operands, &at)
+                .or_else(|| reason.map(|reason| (at, format!("it always fails: {reason}"))))
         }
         Value::Object(members) => {
             members.iter().find_map(|(name, member)| find(evaluator, member, format!("{at}.{name}")))
@@ -37,6 +36,18 @@ fn find(evaluator: &Evaluator, source: &Value, at: String) -> Option<(String, St
         }
         _ => None,
     }
+}
+
+/// Looks into the operands that are evaluated whenever their operator is.
+fn in_operands(
+    evaluator: &Evaluator,
+    operator: &str,
+    operands: &Value,
+    at: &str,
+) -> Option<(String, String)> {
+    let Value::Array(operands) = operands else { return find(evaluator, operands, at.to_owned()) };
+    let always = operands.iter().enumerate().filter(|(n, _)| is_always_evaluated(operator, *n));
+    always.into_iter().find_map(|(n, operand)| find(evaluator, operand, format!("{at}[{n}]")))
 }
 
 fn failure(evaluator: &Evaluator, source: &Value) -> Option<String> {

@@ -33,7 +33,9 @@ impl Function for Wait {
 impl Task for Waits {
     fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
         Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(self.0)).await;
+            let answer = std::future::pending::<()>();
+            let waited = tokio::time::timeout(Duration::from_secs(self.0), answer).await;
+            assert!(waited.is_err(), "nobody answers");
             Ok(Outcome::Success)
         })
     }
