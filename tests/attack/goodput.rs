@@ -17,7 +17,7 @@ pub(crate) const SUBMISSIONS: Attack = (
         text: "submissions accepted from 1,000 clients that do not pause, at least 0.9 of the peak",
         before: "323/s of 9,706/s: 0.03",
     },
-    |target| attack(target, "/api/v1/data/work/async"),
+    |target| attack(target, "/api/v1/data/busy/async"),
 );
 
 pub(crate) const REQUESTS: Attack = (
@@ -26,7 +26,7 @@ pub(crate) const REQUESTS: Attack = (
         text: "requests served of 1,000 clients that do not pause, at least 0.9 of the peak",
         before: "not measured",
     },
-    |target| attack(target, "/api/v1/data/work"),
+    |target| attack(target, "/api/v1/data/busy"),
 );
 
 /// Connections below and at what is served, whose best goodput is the peak.
@@ -45,7 +45,7 @@ fn attack(target: &Target, path: &str) -> io::Result<Outcome> {
     }
     let length = Duration::from_secs(8);
     let server = target.launch()?.start()?;
-    serve(&mut server.client(), "work", &json!({}), &work())?;
+    serve(&mut server.client(), "busy", &json!({}), &work())?;
     let mut peak = 0.0_f64;
     for connections in PEAK {
         peak = peak.max(goodput(&server, path, connections, length)?);

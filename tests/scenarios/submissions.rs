@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
 use svc_testkit::http::{Answer, Client};
 
-use crate::support::{channel, echo, error, eventually, launch, settled, start};
+use crate::support::{channel, echo, error, launch, settled, start};
 
 const TRACES: &str = "/api/v1/admin/traces";
 

@@ -39,6 +39,7 @@ const MAY_PAUSE: &[&str] = &[
     "actors/supervision/",
     "actors/store/tests/suite/outages.rs",
     "src/vault/tests/by_wire_contract.rs",
+    "tests/attack/",
     "tests/kit/server.rs",
     "tests/tidy/",
 ];

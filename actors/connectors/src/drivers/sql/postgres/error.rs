@@ -47,7 +47,7 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&Stateme
         return SqlError::Violation { kind, constraint, code: code.to_owned() };
     }
     let document = statement.filter(|statement| statement.origin.is_document());
-    if let Some(number) = misfit(told) {
+    if let Some(number) = misfit(told, params) {
         // Its words repeat the value.
         let index = number.saturating_sub(1);
         let kind = params.get(index).map_or("unknown", |kind| kind.name());
@@ -88,13 +88,13 @@ fn compared(sql: &str, operator: usize) -> Option<&str> {
 
 /// Whether a statement that was prepared earlier may no longer be right, and one prepared anew may be: it is gone, or a table
 /// has changed since. None of it was carried out.
-pub(super) fn outdated(error: &Error) -> bool {
+pub(super) fn outdated(error: &Error, params: &[Type]) -> bool {
     error.as_db_error().is_some_and(|told| match told.code().code() {
         "26000" => true,
         // The types it was prepared with meet others now, or are gone. Of what runs inside of it, errors tell where.
         "42804" | "42883" | "XX000" => told.where_().is_none(),
         "0A000" => told.routine() == Some("RevalidateCachedQuery"),
-        _ => misfit(told).is_some(),
+        _ => misfit(told, params).is_some(),
     })
 }
 
@@ -116,8 +116,16 @@ fn away(code: &str) -> bool {
 }
 
 /// The parameter that its type does not take: the server says so in the context of the error.
-fn misfit(told: &DbError) -> Option<usize> {
-    told.where_().filter(|_| told.code().code().starts_with("22")).and_then(parameter)
+fn misfit(told: &DbError, params: &[Type]) -> Option<usize> {
+    let context = told.where_().filter(|_| told.code().code().starts_with("22"))?;
+    parameter(context).or_else(|| json_parameter(context, params))
+}
+
+/// The number of a parameter of a JSON type: there the place within the document stands before it, on a line of its own.
+fn json_parameter(context: &str, params: &[Type]) -> Option<usize> {
+    let number = context.lines().skip(1).find_map(parameter)?;
+    let kind = params.get(number.checked_sub(1)?)?;
+    matches!(*kind, Type::JSON | Type::JSONB).then_some(number)
 }
 
 /// The number of the parameter that a context is about, in whatever language: `… $1` or `… $1 = 'value'`. Where a function failed,
@@ -161,6 +169,13 @@ mod tests {
         ] {
             assert_eq!(parameter(context), due, "{context}");
         }
+    }
+
+    #[test]
+    fn parameter_of_json_is_found_behind_the_place_in_the_document() {
+        let context = "JSON data, line 1: {\nunnamed portal parameter $2 = '{'";
+        assert_eq!(json_parameter(context, &[Type::TEXT, Type::JSONB]), Some(2));
+        assert_eq!(json_parameter(context, &[Type::JSONB, Type::TEXT]), None);
     }
 
     #[test]

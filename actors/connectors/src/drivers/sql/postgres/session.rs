@@ -161,7 +161,11 @@ impl Session {
             .map(|(value, kind)| bind::param(value, kind, origin));
         let failed = |error: Error| {
             let told = error::running(&error, prepared.params(), Some(statement));
-            if error::outdated(&error) { Failed::Outdated(told) } else { Failed::Error(told) }
+            if error::outdated(&error, prepared.params()) {
+                Failed::Outdated(told)
+            } else {
+                Failed::Error(told)
+            }
         };
         if budget.wants_rows() {
             read::check(prepared.columns())?;

@@ -82,10 +82,12 @@ fn transaction(connection: &Connection, run: &Run) -> Result<Vec<Outcome>, SqlEr
     // Set for each run: a statement of an author may have changed it.
     connection.pragma_update(None, "query_only", run.access == Access::ReadOnly).map_err(failed)?;
     if let [statement] = run.statements.as_slice() {
-        if run.access == Access::ReadOnly
-            && !connection.prepare_cached(&statement.sql).map_err(failed)?.readonly()
-        {
-            return Err(SqlError::writes_in_read_only("SQLITE_READONLY"));
+        if run.access == Access::ReadOnly {
+            let prepared = connection.prepare_cached(&statement.sql).map_err(failed)?;
+            // SQLite judges the explanation of a statement by the statement, which it does not run.
+            if !prepared.readonly() && prepared.is_explain() == 0 {
+                return Err(SqlError::writes_in_read_only("SQLITE_READONLY"));
+            }
         }
         return one(connection, statement, &mut budget).map(|outcome| vec![outcome]);
     }
