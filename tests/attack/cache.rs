@@ -23,18 +23,16 @@ const TENANTS: [&str; 2] = ["the-first-tenants-key", "the-second-tenants-key"];
 fn attack(target: &Target) -> io::Result<Outcome> {
     let server = target.launch()?.start()?;
     let mut client = server.client();
-    let auth = json!({"type": "api_key", "keys": TENANTS});
+    let auth = json!({"mode": "api_key", "keys": TENANTS});
     let answer = json!([{"id": "answer", "name": "Answer", "function": {"name": "map", "input": {"mappings": [
-        {"path": "data.n", "logic": {"var": "payload.n"}},
-        {"path": "data.response", "logic": {"if": [
-            {"var": "payload.fail"}, {"status": 503, "body": {"run": {"var": "metadata.run.key"}}},
-            {"status": 200, "body": {"run": {"var": "metadata.run.key"}}}
-        ]}}
+        {"path": "data.run", "logic": {"var": "metadata.run.key"}},
+        {"path": "data._svc.response", "logic": {"status": {"if": [{"var": "payload.fail"}, 503, 200]}}}
     ]}}}]);
     let shaped = |cache: Value| json!({"auth": auth, "cache": cache, "response": {"mode": "shaped"}});
     serve(&mut client, "tenants", &shaped(json!({"enabled": true, "per_principal": true})), &answer)?;
     let ask = |client: &mut Client, tenant: &str, body: &Value| {
-        let headers = [("content-type", "application/json"), ("x-api-key", tenant)];
+        let key = format!("Bearer {tenant}");
+        let headers = [("content-type", "application/json"), ("authorization", key.as_str())];
         client.send("POST", "/api/v1/data/tenants", &headers, body.to_string().as_bytes())
     };
     let body = json!({"n": 1});
@@ -50,8 +48,12 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     let leaked = first.text() == other.text();
     let kept = failures[0].text() == failures[1].text();
     let works = first.status == 200 && first.text() == again.text() && failures[0].status == 503;
-    let figure = format!(
-        "other tenant served: {leaked}; error served again: {kept}; own answer reused: {works}; undecided channel: {undecided}"
-    );
-    Ok(Outcome::new(!leaked && !kept && works && undecided == 400, figure))
+    if !works {
+        let answers =
+            [&first, &again, &failures[0]].map(|answer| format!("{} {}", answer.status, answer.text()));
+        return Err(io::Error::other(format!("the channel does not work: {}", answers.join(", "))));
+    }
+    let figure =
+        format!("other tenant served: {leaked}; error served again: {kept}; undecided channel: {undecided}");
+    Ok(Outcome::new(!leaked && !kept && undecided == 400, figure))
 }

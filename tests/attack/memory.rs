@@ -16,13 +16,14 @@ use crate::verdict::{Outcome, Promise};
 pub(crate) const ATTACK: Attack = (
     Promise {
         name: "memory",
-        text: "with the database stalled, requests in flight hold at most 600 MiB",
+        text: "with the database stalled and 256 MiB allowed in flight, the process stays below 900 MiB",
         before: "1.5 GiB at 250 requests, 5.4 GiB at 1,000",
     },
     attack,
 );
 
-const BOUND_MIB: u64 = 600;
+/// What is allowed in flight is an estimate: buffers and what the allocator keeps come on top.
+const BOUND_MIB: u64 = 900;
 /// How long the table of traces stays locked.
 const STALL_SECS: u64 = 15;
 
@@ -32,7 +33,8 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     let server = target.launch()?.env("SVC_STORAGE__URL", database.url()).start()?;
     serve_echo(&mut server.client(), "echo", &json!({"timeout_ms": 60_000}))?;
     let clients: usize = target.sized(200, 1_000);
-    let body = format!("{{\"pad\":[{}0]}}", "0,".repeat(450_000)).into_bytes();
+    let row = format!("{{\"sku\":\"{}\",\"qty\":1}},", "x".repeat(24));
+    let body = format!("{{\"rows\":[{}0]}}", row.repeat(20_000)).into_bytes();
     let locked = database.clone();
     let stall = thread::spawn(move || {
         locked.rows(&format!(

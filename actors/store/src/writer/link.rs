@@ -199,7 +199,11 @@ async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
     }
     match timeout(BATCH_LIMIT, conn.begin()).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => return Attempt::NotBegun { batch, error, is_broken: conn.is_broken() },
+        Ok(Err(error)) => {
+            // A server that ends a connection says so before it closes it.
+            let is_broken = conn.is_broken() || matches!(error, StoreError::Unavailable(_));
+            return Attempt::NotBegun { batch, error, is_broken };
+        }
         Err(_) => return Attempt::NotBegun { batch, error: late(), is_broken: false },
     }
     let outcome = timeout(BATCH_LIMIT, batch.run(&mut conn)).await;

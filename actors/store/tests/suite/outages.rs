@@ -80,7 +80,7 @@ pub(crate) async fn killed_connections_are_replaced_unnoticed(db: Database, _ser
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
     for round in 0..5 {
-        db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
+        db.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'")
             .await
             .unwrap();
         assert!(workflows.latest("w").await.expect("a read finds a new connection").is_some());
@@ -119,7 +119,7 @@ pub(crate) async fn errors_in_another_language_are_judged_by_their_codes(db: Dat
     let (_, name) = db.config.url.rsplit_once('/').unwrap();
     db.execute(&format!("ALTER DATABASE {name} SET lock_timeout = '100ms'")).await.unwrap();
     // New connections of the store have the setting.
-    db.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+    db.execute("SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
         .await
         .unwrap();
     workflows.create(Some("between".into()), workflow("w"), any()).await.expect("a new connection is found");
