@@ -60,3 +60,31 @@ fn a_key_that_cannot_be_used_is_refused_at_its_place() {
     assert_eq!(details(&refused), [("tasks[0].function.input.key".to_owned(), "INVALID".to_owned())]);
     assert!(!refused.to_string().contains("swordfish"));
 }
+
+#[test]
+fn every_operator_is_listed_with_an_example() {
+    let answer = start().client().get("/api/v1/admin/functions/operators").unwrap();
+    assert_eq!(answer.status, 200);
+    let list = answer.json()["data"].clone();
+    let find = |name: &str| list.as_array().unwrap().iter().find(|row| row["name"] == name).cloned().unwrap();
+    assert_eq!(
+        find("join"),
+        json!({"name": "join", "category": "text", "arity": {"min": 2, "max": 2},
+            "description": "The elements of an array as one text with a separator between them",
+            "example": {"logic": {"join": [["a", 1, null], "-"]}, "data": {}, "result": "a-1-"}})
+    );
+    assert_eq!(find("+")["arity"], json!({"min": 1, "max": null}));
+    assert_eq!(find("now")["example"].get("result"), None, "it is not the same every time");
+}
+
+#[test]
+fn built_ins_list_their_inputs_only_where_all_are_asked_for() {
+    let server = start();
+    let listed = |path: &str| {
+        let list = server.client().get(path).unwrap().json()["data"].clone();
+        list.as_array().unwrap().iter().find(|row| row["name"] == "filter").cloned().unwrap()
+    };
+    assert_eq!(listed("/api/v1/admin/functions").get("input_fields"), None);
+    let inputs = listed("/api/v1/admin/functions?all=true")["input_fields"].clone();
+    assert_eq!((&inputs[0]["name"], &inputs[1]["name"]), (&json!("condition"), &json!("on_reject")));
+}

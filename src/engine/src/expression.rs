@@ -269,6 +269,14 @@ impl Evaluator {
         }
     }
 
+    /// Every operator an expression may call.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> Vec<String> {
+        let own = self.engine.custom_operator_names().map(str::to_owned);
+        let own = own.filter(|name| !operators::INTERNAL.contains(&name.as_str()));
+        self.engine.builtin_operator_names().map(str::to_owned).chain(own).collect()
+    }
+
     /// Whether an expression may call an operator of this name.
     pub(crate) fn knows(&self, operator: &str) -> bool {
         (self.engine.has_custom_operator(operator) && !operators::INTERNAL.contains(&operator))

@@ -36,7 +36,7 @@ pub use hash::{canonical_json, content_hash};
 pub use mask::{MASK, mask_channel_config};
 pub use page::{Page, PageOf};
 pub use route::{RequestPath, RoutePattern};
-pub use suggest::nearest;
+pub use suggest::{distance, nearest};
 pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};
 pub use validate::{

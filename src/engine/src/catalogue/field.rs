@@ -66,6 +66,10 @@ pub struct Field {
     pub alias_wins: bool,
     /// The texts it may be; empty = any.
     pub one_of: &'static [&'static str],
+    /// The inputs of each element, for an array of objects.
+    pub members: &'static [Field],
+    /// Whether it is an object whose members are expressions.
+    pub holds_logic: bool,
     /// One line.
     pub description: &'static str,
 }
@@ -82,6 +86,8 @@ impl Field {
             alias: None,
             alias_wins: false,
             one_of: &[],
+            members: &[],
+            holds_logic: false,
             description,
         }
     }
@@ -153,6 +159,16 @@ impl Field {
         Self { one_of, ..self }
     }
 
+    /// An array of objects with these members.
+    pub(super) const fn each(self, members: &'static [Field]) -> Self {
+        Self { members, ..self }
+    }
+
+    /// An object whose members are expressions.
+    pub(super) const fn of_logic(self) -> Self {
+        Self { holds_logic: true, ..self }
+    }
+
     /// Whether the second spelling is an expression.
     pub(crate) fn alias_is_logic(&self) -> bool {
         self.alias.is_some_and(|alias| alias.ends_with("_logic"))
@@ -168,12 +184,15 @@ impl Field {
             ..*self
         };
         let logic = logic.map(|name| Self::logic(name, "Expression for the field it is named after"));
-        [Some(own), logic].iter().flatten().map(Self::row).collect()
+        let rows = [Some(own), logic].into_iter().flatten().map(|field| field.row(field.name));
+        let members =
+            self.members.iter().map(|member| member.row(&format!("{}[].{}", self.name, member.name)));
+        rows.chain(members).collect()
     }
 
-    fn row(&self) -> Value {
+    fn row(&self, name: &str) -> Value {
         json!({
-            "name": self.name,
+            "name": name,
             "kind": self.kind.name(),
             "required": self.required,
             "resolvable": self.resolvable,

@@ -6,6 +6,7 @@
 mod connector;
 mod document;
 mod field;
+pub mod operators;
 mod utility;
 
 use serde_json::{Value, json};
@@ -15,7 +16,7 @@ pub use field::{Field, Kind};
 /// Where a function comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Built into the engine; its inputs are not listed.
+    /// Built into the engine; its inputs are listed only where all are asked for.
     Engine,
     /// A handler of the service.
     Service,
@@ -73,8 +74,8 @@ impl Entry {
         case.names(input) || !self.cases.iter().any(|other| other.names(input))
     }
 
-    /// The entry as the function list shows it.
-    pub fn to_json(&self) -> Value {
+    /// The entry as the function list shows it; the inputs of a built-in with `all` alone.
+    pub fn to_json(&self, all: bool) -> Value {
         let mut entry = json!({
             "name": self.name,
             "category": self.category,
@@ -86,7 +87,7 @@ impl Entry {
             "retry_safety": self.retry_safety,
             "description": self.description,
         });
-        if self.source == Source::Service {
+        if all || self.source == Source::Service {
             entry["input_fields"] = self.fields.iter().flat_map(Field::to_json).collect();
         }
         entry
@@ -139,9 +140,9 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     ENTRIES.iter().flat_map(|entry| std::iter::once(entry.name).chain(entry.aliases.iter().copied()))
 }
 
-/// The function list.
-pub fn to_json() -> Value {
-    ENTRIES.iter().map(|entry| entry.to_json()).collect()
+/// The function list, with the inputs of built-ins where `all` are asked for.
+pub fn to_json(all: bool) -> Value {
+    ENTRIES.iter().map(|entry| entry.to_json(all)).collect()
 }
 
 #[cfg(test)]
@@ -162,17 +163,25 @@ mod tests {
     #[test]
     fn an_entry_shows_its_inputs_unless_it_is_of_the_engine() {
         assert_eq!(
-            find("cache_read").unwrap().to_json()["input_fields"][1],
+            find("cache_read").unwrap().to_json(false)["input_fields"][1],
             json!({"name": "key", "kind": "string", "required": true, "resolvable": true, "template_at": [],
                    "secret_at": [], "alias": null, "description": "Key to look up"})
         );
-        let map = find("map").unwrap().to_json();
+        let map = find("map").unwrap().to_json(false);
         assert_eq!(
             (&map["source"], &map["category"], &map["aliases"]),
             (&json!("engine"), &json!("data"), &json!([]))
         );
         assert!(map.get("input_fields").is_none());
-        assert_eq!(find("db_write").unwrap().to_json()["retry_safety"], "depends_on:query");
+        assert_eq!(find("db_write").unwrap().to_json(false)["retry_safety"], "depends_on:query");
+    }
+
+    #[test]
+    fn built_ins_list_their_inputs_where_all_are_asked_for() {
+        let map = find("map").unwrap().to_json(true);
+        let names: Vec<_> = map["input_fields"].as_array().unwrap().iter().map(|row| &row["name"]).collect();
+        assert_eq!(names, ["mappings", "mappings[].path", "mappings[].logic"]);
+        assert!(to_json(true).as_array().unwrap().iter().all(|entry| entry["input_fields"].is_array()));
     }
 
     #[test]

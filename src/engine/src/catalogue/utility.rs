@@ -18,31 +18,96 @@ const BUILT_IN: Entry = Entry {
 pub(super) static FILTER: Entry = Entry {
     name: "filter",
     description: "Stops the workflow, or only itself, unless its condition is true",
+    fields: &[
+        Field::logic("condition", "Expression; only true passes").required(),
+        Field::string("on_reject", "halt stops the workflow, skip only this task; halt by default")
+            .one_of(&["halt", "skip"]),
+    ],
     ..BUILT_IN
 };
 
-pub(super) static LOG: Entry =
-    Entry { name: "log", description: "Writes a line to the service's log", ..BUILT_IN };
+pub(super) static LOG: Entry = Entry {
+    name: "log",
+    description: "Writes a line to the service's log",
+    fields: &[
+        Field::string("level", "Level of the line, info by default")
+            .one_of(&["trace", "debug", "info", "warn", "error"]),
+        Field::logic("message", "Expression for the text; a text stands for itself"),
+        Field::object("fields", "Expressions for values to add to the line, by name").of_logic(),
+    ],
+    ..BUILT_IN
+};
 
-pub(super) static MAP: Entry =
-    Entry { name: "map", description: "Writes the results of expressions into the message", ..BUILT_IN };
+pub(super) static MAP: Entry = Entry {
+    name: "map",
+    description: "Writes the results of expressions into the message",
+    fields: &[Field::array("mappings", "What is written, in order; each sees the writes of those before it")
+        .required()
+        .each(&[
+            Field::string("path", "Path that is written, below data, metadata or temp_data").required(),
+            Field::logic("logic", "Expression for the value; null leaves the path alone").required(),
+        ])],
+    ..BUILT_IN
+};
 
-pub(super) static PARSE_JSON: Entry =
-    Entry { name: "parse_json", description: "Brings JSON, as text or value, into data", ..BUILT_IN };
+const PARSE_TARGET: Field = Field::string("target", "Path below data that is written").required();
+const PUBLISH_SOURCE: Field = Field::string("source", "Path below data that is read").required();
 
-pub(super) static PARSE_XML: Entry =
-    Entry { name: "parse_xml", description: "Brings XML text into data as a value", ..BUILT_IN };
+pub(super) static PARSE_JSON: Entry = Entry {
+    name: "parse_json",
+    description: "Brings JSON, as text or value, into data",
+    fields: &[
+        Field::string("source", "Path that is read: payload, or below payload, data, metadata or temp_data")
+            .required(),
+        PARSE_TARGET,
+    ],
+    ..BUILT_IN
+};
 
-pub(super) static PUBLISH_JSON: Entry =
-    Entry { name: "publish_json", description: "Writes a value of data as JSON text into data", ..BUILT_IN };
+pub(super) static PARSE_XML: Entry = Entry {
+    name: "parse_xml",
+    description: "Brings XML text into data as a value",
+    fields: &[
+        Field::string(
+            "source",
+            "Path of a text of XML: payload, or below payload, data, metadata or temp_data",
+        )
+        .required(),
+        PARSE_TARGET,
+    ],
+    ..BUILT_IN
+};
 
-pub(super) static PUBLISH_XML: Entry =
-    Entry { name: "publish_xml", description: "Writes a value of data as XML text into data", ..BUILT_IN };
+pub(super) static PUBLISH_JSON: Entry = Entry {
+    name: "publish_json",
+    description: "Writes a value of data as JSON text into data",
+    fields: &[
+        PUBLISH_SOURCE,
+        PARSE_TARGET,
+        Field::bool("pretty", "Writes one member to a line, false by default"),
+    ],
+    ..BUILT_IN
+};
+
+pub(super) static PUBLISH_XML: Entry = Entry {
+    name: "publish_xml",
+    description: "Writes a value of data as XML text into data",
+    fields: &[
+        PUBLISH_SOURCE,
+        PARSE_TARGET,
+        Field::string("root_element", "Name of the outermost element, root by default"),
+    ],
+    ..BUILT_IN
+};
 
 pub(super) static VALIDATION: Entry = Entry {
     name: "validation",
     aliases: &["validate"],
     description: "Reports every rule that is not true; the workflow goes on",
+    fields: &[Field::array("rules", "What must hold; all rules are looked at").required().each(&[
+        Field::logic("logic", "Expression; only true passes").required(),
+        Field::string("message", "Text of the error where it is not true").required(),
+    ])],
     ..BUILT_IN
 };
 

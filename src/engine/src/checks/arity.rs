@@ -2,41 +2,7 @@
 
 use serde_json::Value;
 
-/// No bound.
-const MANY: usize = usize::MAX;
-
-/// Operators with the fewest and the most operands they evaluate with.
-const OPERANDS: [(&str, usize, usize); 29] = [
-    ("all", 2, 2),
-    ("base64_decode", 1, 1),
-    ("base64_encode", 1, 1),
-    ("base64url_decode", 1, 1),
-    ("base64url_encode", 1, 1),
-    ("date_diff", 3, MANY),
-    ("distinct", 1, MANY),
-    ("ends_with", 2, MANY),
-    ("filter", 2, 2),
-    ("format_date", 2, MANY),
-    ("group_by", 2, MANY),
-    ("hex_decode", 1, 1),
-    ("hex_encode", 1, 1),
-    ("join", 2, 2),
-    ("length", 1, 1),
-    ("map", 2, 2),
-    ("match", 2, MANY),
-    ("none", 2, 2),
-    ("parse_date", 2, MANY),
-    ("random", 1, 3),
-    ("reduce", 2, 3),
-    ("secret", 1, 1),
-    ("some", 2, 2),
-    ("sort", 1, MANY),
-    ("split", 2, MANY),
-    ("starts_with", 2, MANY),
-    ("switch", 2, MANY),
-    ("url_decode", 1, 1),
-    ("url_encode", 1, 1),
-];
+use crate::catalogue::operators::{self, MANY};
 
 /// The kinds of `random`.
 const KINDS: [&str; 5] = ["uuid", "digits", "int", "string", "bytes"];
@@ -107,10 +73,10 @@ pub(super) fn is_always_evaluated(operator: &str, n: usize) -> bool {
 }
 
 fn wrong(operator: &str, operands: &Value) -> Option<String> {
-    let (_, least, most) = OPERANDS.iter().find(|(name, ..)| *name == operator)?;
+    let known = operators::find(operator).filter(|known| known.is_strict)?;
     let given = operands.as_array().map_or(1, Vec::len);
-    if given < *least || given > *most {
-        let due = match (*least, *most) {
+    if given < known.least || given > known.most {
+        let due = match (known.least, known.most) {
             (least, MANY) => format!("at least {least}"),
             (least, most) if least == most => least.to_string(),
             (least, most) => format!("{least} to {most}"),

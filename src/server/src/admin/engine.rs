@@ -7,6 +7,7 @@ use svc_engine::catalogue;
 use svc_registry::Scope;
 
 use super::data;
+use super::query::Query;
 use crate::http::{Caller, Error};
 use crate::state::AppState;
 
@@ -33,7 +34,12 @@ pub(super) async fn reload(state: Data<AppState>, caller: Caller) -> Result<Http
     Ok(data(json!({"reloaded": true, "workflows_count": report.workflows_count})))
 }
 
-/// `GET /functions`.
-pub(super) async fn functions() -> HttpResponse {
-    data(catalogue::to_json())
+/// `GET /functions`: with `all=true` the inputs of built-ins too.
+pub(super) async fn functions(query: Query) -> Result<HttpResponse, Error> {
+    Ok(data(catalogue::to_json(query.flag("all")?)))
+}
+
+/// `GET /functions/operators`: every operator of expressions.
+pub(super) async fn operators() -> HttpResponse {
+    data(catalogue::operators::to_json())
 }

@@ -53,6 +53,7 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
         .service(web::resource("/engine/status").route(get().to(engine::status)))
         .service(web::resource("/engine/reload").route(web::post().to(engine::reload)))
         .service(web::resource("/nodes").route(get().to(nodes::list)))
+        .service(web::resource("/functions/operators").route(get().to(engine::operators)))
         .service(web::resource("/functions").route(get().to(engine::functions)));
 }
 
