@@ -61,6 +61,10 @@ struct PublicError<'a> {
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     task_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    body: Option<&'a Value>,
 }
 
 impl<'a> PublicError<'a> {
@@ -69,6 +73,8 @@ impl<'a> PublicError<'a> {
             code: error.code.name(),
             message: if verbose { &error.message } else { TASK_FAILED },
             task_id: error.task_id.as_deref(),
+            status: error.http_status.filter(|_| verbose),
+            body: error.body.as_ref().filter(|_| verbose),
         }
     }
 }

@@ -40,7 +40,7 @@ impl Definition {
         let mut outcome = self.execute(message, options).await;
         let took = started.elapsed();
         if let Some(failure) = &outcome.failure {
-            return Err(failure.to_service_error());
+            return Err(failure.to_service_error(self.tools.settings.verbose_errors));
         }
         let rendering = Rendering {
             request_id,

@@ -14,7 +14,8 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::time::Instant;
 
-use crate::error::{ErrorCode, TaskError};
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 
 /// The processor time of a run, unless the engine is built with another.
 pub(crate) const DEFAULT: Duration = Duration::from_secs(1);
@@ -39,7 +40,7 @@ pub(crate) enum Exhausted {
 
 impl Exhausted {
     pub(crate) fn into_error(self) -> TaskError {
-        TaskError::new(ErrorCode::Timeout, self.to_string())
+        TaskError { is_deadline: true, ..TaskError::new(ErrorCode::Timeout, self.to_string()) }
     }
 }
 

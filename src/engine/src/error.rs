@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use serde::{Serialize, Serializer};
-use svc_model::{Code, ServiceError};
+use serde::Serialize;
+use serde_json::Value;
+use svc_model::ServiceError;
 
 use crate::concealed::Concealed;
+use crate::error_code::{ErrorCode, FailureKind, Healing};
 
 /// Why a workflow cannot be used. Its channels are quarantined with this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,81 +45,6 @@ pub enum CompileError {
     },
 }
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $kind:ident;)*) => {
-        /// The class of a task's error; the name is stable.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum ErrorCode { $($(#[$doc])* $variant,)* }
-
-        impl ErrorCode {
-            /// The name on the wire.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// What a run that this error stopped answers.
-            pub const fn failure(self) -> FailureKind {
-                match self { $(Self::$variant => FailureKind::$kind,)* }
-            }
-        }
-    };
-}
-
-codes! {
-    /// Bad resolved input, or a validation rule that failed.
-    Validation = "VALIDATION_ERROR", Validation;
-    /// A validation rule that could not be evaluated.
-    Evaluation = "EVALUATION_ERROR", Engine;
-    /// A function answered with a status of 500 or more.
-    TaskStatus = "TASK_STATUS_ERROR", Engine;
-    /// The marker of a workflow that was stopped by an error.
-    Workflow = "WORKFLOW_ERROR", Engine;
-    /// Anything else at task level.
-    Task = "TASK_ERROR", Engine;
-    /// The function is not registered.
-    FunctionNotFound = "FUNCTION_NOT_FOUND", Engine;
-    /// A function failed.
-    Function = "FUNCTION_ERROR", Engine;
-    /// An expression inside a function failed.
-    Logic = "LOGIC_ERROR", Engine;
-    /// The status of an outbound HTTP call.
-    Http = "HTTP_ERROR", Engine;
-    /// A deadline passed.
-    Timeout = "TIMEOUT_ERROR", Timeout;
-    /// The transport failed.
-    Io = "IO_ERROR", Engine;
-    /// Input could not be parsed.
-    Deserialization = "DESERIALIZATION_ERROR", Engine;
-    /// The breaker of a connector is open.
-    CircuitOpen = "circuit_open", CircuitOpen;
-    /// A failure whose text is for operators only.
-    ConnectorDetail = "connector_detail", ConnectorDetail;
-    /// A called channel is over its rate limit.
-    ChannelRateLimited = "channel_rate_limited", ChannelRateLimited;
-    /// A called channel refused the caller.
-    ChannelForbidden = "channel_forbidden", ChannelForbidden;
-    /// A called channel has seen this message.
-    ChannelConflict = "channel_conflict", ChannelConflict;
-    /// A called channel cannot serve now.
-    ChannelUnavailable = "channel_unavailable", ChannelUnavailable;
-    /// A unique constraint of a database refuses a write.
-    IntegrityUnique = "integrity_unique", IntegrityConflict;
-    /// A foreign key of a database refuses a write.
-    IntegrityForeignKey = "integrity_foreign_key", IntegrityConflict;
-    /// A write lacks a value that a database requires.
-    IntegrityNotNull = "integrity_not_null", IntegrityInvalid;
-    /// A check constraint of a database refuses a write.
-    IntegrityCheck = "integrity_check", IntegrityInvalid;
-    /// None of the above.
-    Unknown = "UNKNOWN_ERROR", Engine;
-}
-
-impl Serialize for ErrorCode {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
-
 /// One entry of the errors of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TaskError {
@@ -145,8 +72,17 @@ pub struct TaskError {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// The status of the outbound HTTP call, for [`ErrorCode::Http`].
-    #[serde(skip)]
+    #[serde(rename = "status", skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
+    /// The body of that answer, where the task asked for it: bounded, without secrets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub body: Option<Value>,
+    /// The time of a whole run is used up, not only that of one call.
+    #[serde(skip)]
+    pub is_deadline: bool,
+    /// A later attempt may succeed although the code does not say so.
+    #[serde(skip)]
+    pub may_heal: bool,
 }
 
 impl TaskError {
@@ -163,6 +99,9 @@ impl TaskError {
             retry_count: None,
             detail: None,
             http_status: None,
+            body: None,
+            is_deadline: false,
+            may_heal: false,
         }
     }
 
@@ -183,49 +122,34 @@ impl TaskError {
         for text in [Some(&mut self.message), self.detail.as_mut()].into_iter().flatten() {
             *text = concealed.mask_text(std::mem::take(text));
         }
+        if let Some(body) = &mut self.body {
+            concealed.mask(body);
+        }
     }
 
-    /// Whether trying again later may succeed.
+    /// Tells whether the system that was called may answer better to another attempt: what retries of a call and
+    /// breakers follow.
     pub fn retryable(&self) -> bool {
         match self.code {
             ErrorCode::Timeout | ErrorCode::Io | ErrorCode::CircuitOpen => true,
-            ErrorCode::Http => {
-                self.http_status.is_none_or(|status| status >= 500 || matches!(status, 408 | 429))
-            }
+            ErrorCode::Http => self.has_retryable_status(),
             _ => false,
         }
     }
-}
 
-/// Names no table, constraint or value: an anonymous caller reads it.
-const INTEGRITY_CONFLICT: &str = "The data conflicts with data that is stored already";
-const INTEGRITY_INVALID: &str = "The data does not meet a constraint of the database";
+    /// Tells whether a later run of the same message may succeed: what retries of failed jobs follow.
+    pub fn is_transient(&self) -> bool {
+        self.may_heal
+            || match self.code.healing() {
+                Healing::Transient => true,
+                Healing::ByStatus => self.has_retryable_status(),
+                Healing::Permanent => false,
+            }
+    }
 
-/// What a failed run answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FailureKind {
-    /// 400, the message verbatim.
-    Validation,
-    /// 504.
-    Timeout,
-    /// 503, the message names connector and channel.
-    CircuitOpen,
-    /// 400 with a fixed sentence; the detail is for operators.
-    ConnectorDetail,
-    /// 429.
-    ChannelRateLimited,
-    /// 403.
-    ChannelForbidden,
-    /// 409.
-    ChannelConflict,
-    /// 503.
-    ChannelUnavailable,
-    /// 409 with a fixed sentence: the data of the request conflicts with stored data.
-    IntegrityConflict,
-    /// 400 with a fixed sentence: the data of the request does not meet a constraint.
-    IntegrityInvalid,
-    /// 500 with a fixed sentence.
-    Engine,
+    fn has_retryable_status(&self) -> bool {
+        self.http_status.is_none_or(|status| status >= 500 || matches!(status, 408 | 429))
+    }
 }
 
 /// The error that ended a run.
@@ -239,29 +163,52 @@ pub struct Failure {
 
 impl Failure {
     pub(crate) fn new(error: TaskError) -> Self {
-        Self { kind: error.code.failure(), error }
+        let kind = match error.code.failure() {
+            // One call took too long, not the run.
+            FailureKind::Timeout if !error.is_deadline => FailureKind::Engine,
+            kind => kind,
+        };
+        Self { kind, error }
     }
 
-    /// The error for the caller; operator texts stay internal.
-    pub fn to_service_error(&self) -> ServiceError {
-        let text = self.error.message.clone();
-        let fixed = |code| ServiceError::from_code(code).with_internal(text.clone());
-        match self.kind {
-            FailureKind::Validation => ServiceError::new(Code::ValidationError, text),
-            FailureKind::CircuitOpen => ServiceError::new(Code::CircuitOpen, text).with_retry_after(1),
-            FailureKind::Timeout => fixed(Code::Timeout),
-            FailureKind::ConnectorDetail => fixed(Code::ValidationError),
-            FailureKind::ChannelRateLimited => fixed(Code::RateLimited).with_retry_after(1),
-            FailureKind::ChannelForbidden => fixed(Code::Forbidden),
-            FailureKind::ChannelConflict => fixed(Code::Conflict),
-            FailureKind::ChannelUnavailable => fixed(Code::ServiceUnavailable).with_retry_after(1),
-            FailureKind::IntegrityConflict => {
-                ServiceError::new(Code::Conflict, INTEGRITY_CONFLICT).with_internal(text)
+    /// The error for the caller: it names the task and the code. The cause is added where answers are `verbose`, else it
+    /// stays internal.
+    pub fn to_service_error(&self, verbose: bool) -> ServiceError {
+        let text = &self.error.message;
+        let message = match self.kind {
+            FailureKind::Validation | FailureKind::CircuitOpen => text.clone(),
+            FailureKind::Timeout if self.error.task_id.is_none() && !verbose => {
+                self.kind.sentence().to_owned()
             }
-            FailureKind::IntegrityInvalid => {
-                ServiceError::new(Code::ValidationError, INTEGRITY_INVALID).with_internal(text)
-            }
-            FailureKind::Engine => fixed(Code::EngineError),
+            _ => self.describe(verbose),
+        };
+        let error = ServiceError::new(self.kind.code(), message);
+        let error = if self.kind.is_worth_a_retry() { error.with_retry_after(1) } else { error };
+        match &self.error.detail {
+            Some(detail) => error.with_internal(format!("{text} ({detail})")),
+            None => error.with_internal(text),
         }
     }
+
+    fn describe(&self, verbose: bool) -> String {
+        let TaskError { code, message, detail, task_id, .. } = &self.error;
+        let place = match task_id {
+            Some(task) => format!("task '{task}'"),
+            None => "the workflow".to_owned(),
+        };
+        let sentence = match self.kind {
+            FailureKind::Engine => format!("{} failed with {}", capitalized(&place), code.name()),
+            kind => format!("{}: {place} failed with {}", kind.sentence(), code.name()),
+        };
+        match (verbose, detail) {
+            (false, _) => format!("{sentence}; the trace of the run has the cause"),
+            (true, Some(detail)) => format!("{sentence}: {message} ({detail})"),
+            (true, None) => format!("{sentence}: {message}"),
+        }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(characters).collect()
 }

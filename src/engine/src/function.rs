@@ -16,7 +16,8 @@ use tokio::time::Instant;
 
 use crate::concealed::Concealed;
 use crate::engine::Clock;
-use crate::error::{ErrorCode, TaskError};
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 use crate::expression::{Evaluator, Expression, SecretUse};
 use crate::message::Message;
 use crate::operators::Secrets;

@@ -10,7 +10,8 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::error::{ErrorCode, TaskError};
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 use crate::extent::{self, Excess, MAX_DEPTH};
 
 /// The largest array index a path may name.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use svc_model::WorkflowVersion;
+
 use crate::builtin::Builtin;
 use crate::expression::Condition;
 use crate::function::Task;
@@ -36,6 +38,11 @@ impl CompiledWorkflow {
     /// The workflow's version.
     pub fn version(&self) -> i64 {
         self.version
+    }
+
+    /// Names this version apart from the others of its workflow.
+    pub fn identity(&self) -> WorkflowVersion {
+        WorkflowVersion { id: Arc::clone(&self.id), version: self.version }
     }
 
     /// The hash of what its author wrote.

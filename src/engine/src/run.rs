@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use datalogic_rs::DataValue;
+use svc_model::WorkflowVersion;
 use svc_model::mask::MASK;
 use tokio::time::Instant;
 
@@ -20,7 +21,8 @@ use crate::budget::Meter;
 use crate::builtin;
 use crate::concealed::Concealed;
 use crate::engine::Engine;
-use crate::error::{ErrorCode, Failure, TaskError};
+use crate::error::{Failure, TaskError};
+use crate::error_code::ErrorCode;
 use crate::expression::Condition;
 use crate::function::{Outcome, TaskCx};
 use crate::message::Message;
@@ -71,6 +73,8 @@ pub struct RunOutcome {
     pub trace: Option<ExecutionTrace>,
     /// How long everything took.
     pub timings: Timings,
+    /// The version of the workflow that the message was given to.
+    pub workflow: Option<WorkflowVersion>,
 }
 
 impl Engine {
@@ -84,14 +88,15 @@ impl Engine {
         let deadline = pace::deadline(options.deadline, options.until);
         let mut run = Run::new(self, message, options, deadline);
         let mut meter = Meter::new(self.limits.cpu_budget, deadline);
+        let picked = flow.pick(bucket);
         let failure = {
             let mut pass = pin!(async {
-                let (workflow, id) = flow.pick(bucket)?;
+                let (workflow, id) = picked?;
                 run.workflow(workflow, id).await.or_else(|| run.overrun(id))
             });
             poll_fn(|cx| meter.turn(|| pass.as_mut().poll(cx))).await
         };
-        run.finish(failure)
+        RunOutcome { workflow: picked.map(|(workflow, _)| workflow.identity()), ..run.finish(failure) }
     }
 }
 
@@ -376,6 +381,7 @@ impl<'e> Run<'e> {
             failure,
             trace: self.work.tracer.map(Tracer::finish),
             timings: self.timings,
+            workflow: None,
         }
     }
 }

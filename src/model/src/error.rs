@@ -1,91 +1,15 @@
-//! The table of error codes and the error every part of the service answers with.
+//! The error every part of the service answers with.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value};
 
+use crate::code::Code;
 use crate::field::FieldError;
 
 /// Longest request id that is repeated in an error body, in characters.
 const MAX_REQUEST_ID: usize = 200;
-
-macro_rules! codes {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal;)*) => {
-        /// What went wrong, as clients see it. Names and statuses are stable; clients branch on them.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Code { $($(#[$doc])* $variant,)* }
-
-        impl Code {
-            /// Every code, in the order of its status.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
-
-            /// The name on the wire.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            /// The HTTP status.
-            pub const fn status(self) -> u16 {
-                match self { $(Self::$variant => $status,)* }
-            }
-
-            /// The message when nothing more precise may be said.
-            pub const fn public_text(self) -> &'static str {
-                match self { $(Self::$variant => $text,)* }
-            }
-        }
-    };
-}
-
-codes! {
-    /// The request breaks a rule the caller can follow.
-    ValidationError = "VALIDATION_ERROR", 400, "Request validation failed";
-    /// No acceptable credential.
-    Unauthorized = "UNAUTHORIZED", 401, "Unauthorized";
-    /// The credential is good, the act is not allowed.
-    Forbidden = "FORBIDDEN", 403, "Forbidden";
-    /// Nothing of that name.
-    NotFound = "NOT_FOUND", 404, "Not found";
-    /// The path exists, the method does not.
-    MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "Method not allowed";
-    /// The request did not arrive in time.
-    RequestTimeout = "REQUEST_TIMEOUT", 408, "The request did not arrive in time";
-    /// The state of the resource stands against the request.
-    Conflict = "CONFLICT", 409, "Conflict";
-    /// The body is larger than the limit.
-    PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "Payload too large";
-    /// The body is not JSON by its content type.
-    UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type";
-    /// Too many requests.
-    RateLimited = "RATE_LIMITED", 429, "Too many requests";
-    /// The head of the request is larger than the limit.
-    HeadTooLarge = "REQUEST_HEADER_FIELDS_TOO_LARGE", 431, "The head of the request is too large";
-    /// Unexpected.
-    InternalError = "INTERNAL_ERROR", 500, "An internal error occurred";
-    /// A configuration fault met at run time.
-    ConfigError = "CONFIG_ERROR", 500, "A configuration error occurred";
-    /// The database refused or lost a statement.
-    StorageError = "STORAGE_ERROR", 500, "An internal storage error occurred";
-    /// A value could not be written as JSON or read from it.
-    SerializationError = "SERIALIZATION_ERROR", 500, "An internal serialization error occurred";
-    /// A task failed and stopped its workflow.
-    EngineError = "ENGINE_ERROR", 500, "An internal engine error occurred";
-    /// The result is larger than the limit.
-    ResponseTooLarge = "RESPONSE_TOO_LARGE", 500, "The result is too large";
-    /// Quarantined, at capacity, or a needed part is away.
-    ServiceUnavailable = "SERVICE_UNAVAILABLE", 503, "Service unavailable";
-    /// The breaker of a connector is open.
-    CircuitOpen = "CIRCUIT_OPEN", 503, "A circuit breaker is open";
-    /// A deadline passed.
-    Timeout = "TIMEOUT", 504, "The deadline passed";
-}
-
-impl fmt::Display for Code {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// An error with a public face and a private one.
 ///
@@ -302,21 +226,9 @@ impl From<FieldError> for ServiceError {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::HashSet;
-
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn codes_are_distinct_and_their_statuses_are_errors() {
-        let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (20, 20));
-        for code in Code::ALL {
-            assert!((400..600).contains(&code.status()), "{code}");
-            assert!(!code.public_text().is_empty(), "{code}");
-        }
-    }
 
     #[test]
     fn a_body_holds_what_is_known_and_nothing_else() {

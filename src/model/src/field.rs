@@ -5,84 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
-/// What is wrong with a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum FieldCode {
-    /// A required field is absent.
-    Required,
-    /// The protocol of the channel needs this field.
-    RequiredForProtocol,
-    /// The value is wrong.
-    Invalid,
-    /// The JSON type is wrong.
-    TypeMismatch,
-    /// The value is over its length.
-    TooLong,
-    /// A strict object does not know this key.
-    UnknownField,
-    /// A field and its alias are both present.
-    DuplicateField,
-    /// Two tasks or groups share an id.
-    DuplicateTaskId,
-    /// No function of that name.
-    UnknownFunction,
-    /// Source that should have been compiled is still in the document.
-    UncompiledSource,
-    /// A secret reference stands in a field that resolves none.
-    UnresolvedSecretRef,
-    /// A document for a database lacks what its operation needs.
-    #[serde(rename = "missing_required")]
-    MissingRequired,
-    /// A document for a database has what its operation does not know.
-    #[serde(rename = "field_not_applicable")]
-    FieldNotApplicable,
-    /// No operation or operator of that name.
-    #[serde(rename = "unknown_op")]
-    UnknownOp,
-    /// An update that changes nothing.
-    #[serde(rename = "empty_update")]
-    EmptyUpdate,
-    /// An update without update operators.
-    #[serde(rename = "update_requires_operators")]
-    UpdateRequiresOperators,
-    /// Array filters and the identifiers of the update do not fit each other.
-    #[serde(rename = "unusable_array_filters")]
-    UnusableArrayFilters,
-    /// A replacement with update operators.
-    #[serde(rename = "replace_document_is_plain")]
-    ReplaceDocumentIsPlain,
-    /// A pipeline that may not run.
-    #[serde(rename = "invalid_pipeline")]
-    InvalidPipeline,
-}
-
-impl FieldCode {
-    /// The name on the wire.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Required => "REQUIRED",
-            Self::RequiredForProtocol => "REQUIRED_FOR_PROTOCOL",
-            Self::Invalid => "INVALID",
-            Self::TypeMismatch => "TYPE_MISMATCH",
-            Self::TooLong => "TOO_LONG",
-            Self::UnknownField => "UNKNOWN_FIELD",
-            Self::DuplicateField => "DUPLICATE_FIELD",
-            Self::DuplicateTaskId => "DUPLICATE_TASK_ID",
-            Self::UnknownFunction => "UNKNOWN_FUNCTION",
-            Self::UncompiledSource => "UNCOMPILED_SOURCE",
-            Self::UnresolvedSecretRef => "UNRESOLVED_SECRET_REF",
-            Self::MissingRequired => "missing_required",
-            Self::FieldNotApplicable => "field_not_applicable",
-            Self::UnknownOp => "unknown_op",
-            Self::EmptyUpdate => "empty_update",
-            Self::UpdateRequiresOperators => "update_requires_operators",
-            Self::UnusableArrayFilters => "unusable_array_filters",
-            Self::ReplaceDocumentIsPlain => "replace_document_is_plain",
-            Self::InvalidPipeline => "invalid_pipeline",
-        }
-    }
-}
+pub(crate) use crate::field_code::FieldCode;
 
 /// One problem at one place of a document.
 ///
@@ -248,28 +171,7 @@ mod tests {
 
     #[test]
     fn a_code_serialises_as_its_name() {
-        use FieldCode::*;
-        for code in [
-            Required,
-            RequiredForProtocol,
-            Invalid,
-            TypeMismatch,
-            TooLong,
-            UnknownField,
-            DuplicateField,
-            DuplicateTaskId,
-            UnknownFunction,
-            UncompiledSource,
-            UnresolvedSecretRef,
-            MissingRequired,
-            FieldNotApplicable,
-            UnknownOp,
-            EmptyUpdate,
-            UpdateRequiresOperators,
-            UnusableArrayFilters,
-            ReplaceDocumentIsPlain,
-            InvalidPipeline,
-        ] {
+        for code in FieldCode::ALL {
             assert_eq!(serde_json::to_value(code).unwrap(), code.name());
         }
     }

@@ -9,10 +9,12 @@
 //! Rules that need a compiler for expressions are asked for through [`WorkflowChecks`] and [`ChannelChecks`], which
 //! the engine implements.
 
+mod code;
 pub mod config;
 mod entity;
 mod error;
 mod field;
+mod field_code;
 pub mod hash;
 pub mod id;
 pub mod lifecycle;
@@ -25,13 +27,15 @@ mod time;
 mod unreadable;
 mod validate;
 
+pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
 pub use entity::{
     AuditRow, Channel, ChannelContent, ChannelType, Connector, ConnectorContent, ConnectorType, Kind,
-    NewAudit, Protocol, Status, Workflow, WorkflowContent, key_principal,
+    NewAudit, Protocol, Status, Workflow, WorkflowContent, WorkflowVersion, key_principal,
 };
-pub use error::{Code, ServiceError};
-pub use field::{FieldCode, FieldError, Issue, Validation};
+pub use error::ServiceError;
+pub use field::{FieldError, Issue, Validation};
+pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};
 pub use mask::{MASK, mask_channel_config};
 pub use page::{Page, PageOf};

@@ -7,6 +7,7 @@ mod admin;
 pub mod cli;
 pub mod config;
 mod descriptors;
+pub mod error_codes;
 pub mod http;
 mod io;
 mod jobs;

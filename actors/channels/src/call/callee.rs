@@ -53,7 +53,7 @@ impl Definition {
         // Apart from the future of the call, which a chain nests on the stack of the thread as often as it has links.
         let mut outcome = Box::pin(self.execute(message, options)).await;
         if let Some(error) = failure(&self.name, &outcome) {
-            if error.code == ErrorCode::Timeout {
+            if error.is_deadline {
                 tally.ending = Some(Ending::Timeout);
             }
             return Err(error);
@@ -92,6 +92,9 @@ fn failure(channel: &str, outcome: &RunOutcome) -> Option<TaskError> {
     Some(TaskError {
         detail,
         http_status: cause.http_status,
+        body: cause.body.clone(),
+        is_deadline: cause.is_deadline,
+        may_heal: cause.may_heal,
         ..TaskError::new(cause.code, format!("channel '{channel}'{place}: {}", cause.message))
     })
 }

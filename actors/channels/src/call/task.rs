@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, Concealed, ErrorCode, Expression, Outcome, Path, Task, TaskCx, TaskError};
 
 use super::callee::Call;
-use super::{CallLimits, Calls, timeout};
+use super::{Absent, CallLimits, Calls, timeout};
 
 /// One `channel_call` of a workflow.
 pub(super) struct CallTask {
@@ -76,10 +76,7 @@ impl CallTask {
             Payload::Computed(expression) => cx.confide(expression, concealed)?,
         };
         // Looked up last: what serves at the moment of the call.
-        let callee = self
-            .calls
-            .find(&name)
-            .map_err(|absent| TaskError::new(ErrorCode::Function, absent.to_string()))?;
+        let callee = self.calls.find(&name).map_err(absent)?;
         let chain: Arc<[Arc<str>]> = cx.chain().iter().chain([&callee.name]).cloned().collect();
         let call = Call {
             payload,
@@ -107,6 +104,12 @@ impl Task for CallTask {
             Ok(Outcome::Success)
         })
     }
+}
+
+/// A channel that serves again later may be called by a later run.
+fn absent(absent: Absent) -> TaskError {
+    let may_heal = !matches!(absent, Absent::Scheduled(_));
+    TaskError { may_heal, ..TaskError::new(ErrorCode::Function, absent.to_string()) }
 }
 
 fn name_of(value: Value) -> Result<String, TaskError> {

@@ -49,16 +49,21 @@ fn task_errors_of_a_run_that_went_on_are_listed_under_200() {
 }
 
 #[test]
-fn a_failure_that_stops_the_workflow_is_an_error_without_internals() {
-    Universe::new(1).run(async |tree| {
-        let kit = Kit::new(Settings { verbose_errors: true, ..Settings::default() });
-        let orders = kit.serve(&tree, json!({}), &json!([broken(false)])).await;
-        let error = orders.post(json!({"text": "kept"})).await.unwrap_err();
-        assert_eq!((error.code(), error.message()), (Code::EngineError, Code::EngineError.public_text()));
-        let page = kit.counted();
-        assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
-        assert!(page.contains(r#"svc_errors_total{reason="engine"} 1"#));
-    });
+fn failure_that_stops_the_workflow_names_its_task_and_the_cause_where_asked() {
+    for (verbose_errors, expected) in [
+        (false, "Task 'fail' failed with FUNCTION_ERROR; the trace of the run has the cause"),
+        (true, "Task 'fail' failed with FUNCTION_ERROR: the host db.internal refused"),
+    ] {
+        Universe::new(1).run(async |tree| {
+            let kit = Kit::new(Settings { verbose_errors, ..Settings::default() });
+            let orders = kit.serve(&tree, json!({}), &json!([broken(false)])).await;
+            let error = orders.post(json!({"text": "kept"})).await.unwrap_err();
+            assert_eq!((error.code(), error.message()), (Code::EngineError, expected));
+            let page = kit.counted();
+            assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 1"#));
+            assert!(page.contains(r#"svc_errors_total{reason="engine"} 1"#));
+        });
+    }
 }
 
 #[test]

@@ -63,6 +63,7 @@ impl Function for HttpCall {
             output: text(table, input, "output").map(input::path).transpose()?,
             response_format: ResponseFormat::named(text(table, input, "response_format")),
             timeout: attempt_limit(timeout, self.timeout),
+            captures_error_body: given(table, input, "capture_error_body") == Some(&Value::Bool(true)),
         }))
     }
 }
@@ -90,6 +91,7 @@ struct HttpCallTask {
     output: Option<Path>,
     response_format: ResponseFormat,
     timeout: Duration,
+    captures_error_body: bool,
 }
 
 /// The time one attempt may take: a task may ask for less than the cap of the service, not for more.
@@ -208,7 +210,7 @@ impl HttpCallTask {
         let driver: &HttpDriver = kind(&self.connector, &loaded)?;
         let token = answered.token.as_ref().map(|token| token.expose());
         let hide = |text| concealed.mask_text(driver.settings.redact(text, token));
-        Err(response::refused(&self.connector, hide, &answered.answer))
+        Err(response::refused(&self.connector, hide, &answered.answer, self.captures_error_body))
     }
 
     fn request(&self, settings: &HttpSettings, asked: &Asked, limit: Duration) -> Result<Request, TaskError> {

@@ -10,6 +10,9 @@ use crate::drivers::http::Unanswered;
 /// Bytes of a refused answer that an error shows.
 const SHOWN: usize = 512;
 
+/// Bytes of a refused answer that a task keeps on request: 32 of them may stand in the metadata of one message.
+const CAPTURED: usize = 4096;
+
 /// May stand before a JSON text, and is no part of it (RFC 8259, 8.1).
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
@@ -45,19 +48,35 @@ impl ResponseFormat {
     }
 }
 
-/// An answer that is no success, without what `hide` takes out of it.
-pub(crate) fn refused(connector: &str, hide: impl FnOnce(String) -> String, answer: &Answer) -> TaskError {
+/// An answer that is no success, without what `hide` takes out of it; with its body where the task captures it.
+pub(crate) fn refused(
+    connector: &str,
+    hide: impl FnOnce(String) -> String,
+    answer: &Answer,
+    is_captured: bool,
+) -> TaskError {
     let status = answer.status.as_u16();
     // Cut after hiding, which reads no more of it than it has to: a secret across the edge would be hidden in part only.
     let body = hide(String::from_utf8_lossy(&answer.body).into_owned());
-    let mut end = body.len().min(SHOWN);
-    while !body.is_char_boundary(end) {
-        end -= 1;
-    }
-    let shown = &body[..end];
+    let shown = prefix(&body, SHOWN);
     let message = format!("connector '{connector}': the answer has the status {status}: {shown}");
     let message = message.trim_end_matches([':', ' ']).to_owned();
-    TaskError { http_status: Some(status), ..TaskError::new(ErrorCode::Http, message) }
+    let body = is_captured.then(|| captured(&body));
+    TaskError { http_status: Some(status), body, ..TaskError::new(ErrorCode::Http, message) }
+}
+
+/// A body as later tasks read it: the JSON it is, else its text. One that is too long is a text that is cut.
+fn captured(body: &str) -> Value {
+    let kept = prefix(body, CAPTURED);
+    match serde_json::from_str(kept) {
+        Ok(value) if kept.len() == body.len() => value,
+        _ => kept.into(),
+    }
+}
+
+/// The text up to so many bytes.
+fn prefix(text: &str, bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(bytes)]
 }
 
 /// What a request without an answer is to a task, where it may lack a token as well.

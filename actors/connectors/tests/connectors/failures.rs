@@ -36,6 +36,33 @@ fn a_refused_answer_is_shown_in_part_and_without_secrets() {
     });
 }
 
+#[test]
+fn captured_body_is_readable_by_later_tasks_bounded_and_without_secrets() {
+    run(async |world| {
+        let upstream = Upstream::start(|asked| match asked.target.as_str() {
+            "/json" => Reply::new(409, r#"{"code":"taken","token":"swordfish-token"}"#.to_owned()),
+            _ => Reply::new(409, "x".repeat(10_000)),
+        })
+        .unwrap();
+        let auth = json!({"type": "bearer", "token": "swordfish-token"});
+        world.connect(at(&upstream, json!({"auth": auth}))).await;
+        let failed = async |input| world.run(input, json!(null)).await;
+        let outcome = failed(json!({"path": "/json", "capture_error_body": true})).await;
+        let body = json!({"code": "taken", "token": "******"});
+        let record = &outcome.message.metadata["_svc_errors"][0];
+        assert_eq!((&record["status"], &record["body"]), (&json!(409), &body));
+        assert_eq!(
+            (outcome.errors[0].http_status, outcome.errors[0].body.as_ref()),
+            (Some(409), Some(&body))
+        );
+        let long = failed(json!({"path": "/long", "capture_error_body": true})).await;
+        assert_eq!(long.errors[0].body.as_ref().and_then(|body| body.as_str()).map(str::len), Some(4096));
+        let unasked = failed(json!({"path": "/json"})).await;
+        let record = unasked.message.metadata["_svc_errors"][0].as_object().unwrap();
+        assert_eq!((&record["status"], record.get("body")), (&json!(409), None));
+    });
+}
+
 /// What is sent is repeated as it came, form-encoded, as JSON, as a page would show it.
 #[test]
 fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {

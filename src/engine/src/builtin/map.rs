@@ -1,7 +1,8 @@
 //! `map`: writes the results of expressions, in order; each mapping sees the writes of those before it.
 
 use super::{Cx, Input};
-use crate::error::{ErrorCode, TaskError};
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 use crate::expression::{Expression, SecretUse};
 use crate::function::Outcome;
 use crate::path::Path;

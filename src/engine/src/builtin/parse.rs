@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::{Cx, Input, xml};
-use crate::error::{ErrorCode, TaskError};
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 use crate::function::Outcome;
 use crate::path::Path;
 

@@ -1,7 +1,8 @@
 //! `validation`: reports every rule that is not exactly `true`.
 
 use super::{Cx, Input, is_true};
-use crate::error::{ErrorCode, TaskError};
+use crate::error::TaskError;
+use crate::error_code::ErrorCode;
 use crate::expression::{Expression, SecretUse};
 use crate::function::Outcome;
 

@@ -89,6 +89,10 @@ pub(super) static HTTP_CALL: Entry = Entry {
             .alias("response_path"),
         Field::string("response_format", "How the response is read, json by default")
             .one_of(&["json", "text"]),
+        Field::bool(
+            "capture_error_body",
+            "Keep the body of an answer that is no success, up to 4096 bytes, in the error of the task",
+        ),
         Field::number(
             "timeout_ms",
             "Milliseconds one attempt may take; engine.global_http_timeout_secs is the most, and the default",

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{End, Run};
 use crate::budget;
-use crate::error::{ErrorCode, Failure, TaskError};
+use crate::error::{Failure, TaskError};
+use crate::error_code::ErrorCode;
 use crate::function::Outcome;
 use crate::program::Step;
 use crate::scope::Scope;
@@ -73,8 +74,9 @@ impl Run<'_> {
             return halted.then_some(End::Stopped);
         }
         let last = self.work.errors.get(first_error..).and_then(<[_]>::last).cloned();
-        let last = last.unwrap_or_else(|| TaskError::new(ErrorCode::TaskStatus, format!("status {status}")));
-        self.work.record_failure(scope, failure_record(id, step, last.code, status));
+        let mut last =
+            last.unwrap_or_else(|| TaskError::new(ErrorCode::TaskStatus, format!("status {status}")));
+        self.work.record_failure(scope, failure_record(id, step, &last, status));
         if let (Some(cut), true) = (budget::cut(), status >= 500) {
             return Some(self.expire(
                 id,
@@ -83,6 +85,7 @@ impl Run<'_> {
             ));
         }
         let expired = last.code == ErrorCode::Timeout && self.pace.in_time().is_err();
+        last.is_deadline |= expired;
         if status < 500 || (step.continue_on_error && !expired) {
             return None;
         }
@@ -165,10 +168,15 @@ impl Run<'_> {
     }
 }
 
-fn failure_record(id: &Arc<str>, step: &Step, code: ErrorCode, status: u16) -> Map<String, Value> {
-    let record = json!({"workflow_id": &**id, "task_id": &*step.id, "code": code.name(), "status": status});
-    match record {
-        Value::Object(record) => record,
-        _ => Map::new(),
+/// The record of a failed task as later tasks read it: with the status and body of an upstream, where there are any.
+fn failure_record(id: &Arc<str>, step: &Step, error: &TaskError, status: u16) -> Map<String, Value> {
+    let mut record = Map::new();
+    record.insert("workflow_id".into(), (&**id).into());
+    record.insert("task_id".into(), (&*step.id).into());
+    record.insert("code".into(), error.code.name().into());
+    record.insert("status".into(), error.http_status.unwrap_or(status).into());
+    if let Some(body) = &error.body {
+        record.insert("body".into(), body.clone());
     }
+    record
 }

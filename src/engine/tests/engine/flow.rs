@@ -22,7 +22,7 @@ fn observed(outcome: &RunOutcome, field: &str) -> Value {
         "counters" => outcome.audit_trail.iter().map(|entry| json!(entry.loop_counter)).collect(),
         "errors" => outcome.errors.iter().map(|error| json!(error.code)).collect(),
         "messages" => outcome.errors.iter().take(2).map(|error| json!(error.message)).collect(),
-        "failure" => json!(outcome.failure.as_ref().map(|failure| failure.to_service_error().status())),
+        "failure" => json!(outcome.failure.as_ref().map(|failure| failure.to_service_error(false).status())),
         "steps" => steps.map(|step| json!([step.task_id, step.result])).collect(),
         other => panic!("no such expectation: {other}"),
     }
@@ -118,12 +118,24 @@ fn a_status_of_4xx_always_goes_on_and_5xx_stops() {
 fn a_failure_answers_by_its_class_and_keeps_operator_texts_inside() {
     for (input, status, text) in [
         (json!({"error": "circuit"}), 503, "the breaker of crm on orders is open"),
-        (json!({"error": "detail"}), 400, "Request validation failed"),
-        (json!({"error": "other"}), 500, "An internal engine error occurred"),
-        (json!({"status": 500}), 500, "An internal engine error occurred"),
+        (
+            json!({"error": "detail"}),
+            400,
+            "Request validation failed: task 't' failed with connector_detail; the trace of the run has the cause",
+        ),
+        (
+            json!({"error": "other"}),
+            500,
+            "Task 't' failed with FUNCTION_ERROR; the trace of the run has the cause",
+        ),
+        (
+            json!({"status": 500}),
+            500,
+            "Task 't' failed with TASK_STATUS_ERROR; the trace of the run has the cause",
+        ),
     ] {
         let outcome = run(&answering(), &json!({"tasks": [answer("t", input)]}), message(Value::Null));
-        let error = outcome.failure.unwrap().to_service_error();
+        let error = outcome.failure.unwrap().to_service_error(false);
         assert_eq!((error.status(), error.message()), (status, text));
     }
 }
@@ -163,7 +175,7 @@ fn within(deadline: Duration, document: &Value) -> RunOutcome {
 fn a_task_that_hangs_is_cancelled_at_the_deadline() {
     let document = json!({"tasks": [answer("t", json!({"hang": true})), answer("u", json!({}))]});
     let outcome = within(Duration::from_secs(5), &document);
-    assert_eq!(outcome.failure.unwrap().to_service_error().status(), 504);
+    assert_eq!(outcome.failure.unwrap().to_service_error(false).status(), 504);
     assert_eq!(outcome.errors[0].code, ErrorCode::Timeout);
     assert_eq!(outcome.audit_trail.len(), 1);
 }

@@ -205,5 +205,5 @@ fn a_last_task_that_ends_after_the_deadline_ends_the_run_in_a_timeout() {
     let options = RunOptions { deadline: Some(Duration::from_millis(5)), ..RunOptions::default() };
     let document = json!({"tasks": [map(json!([{"path": "data.x", "logic": busy}]))]});
     let outcome = run_with(options, &document, (0..100_000).collect());
-    assert_eq!(outcome.failure.unwrap().to_service_error().status(), 504);
+    assert_eq!(outcome.failure.unwrap().to_service_error(false).status(), 504);
 }

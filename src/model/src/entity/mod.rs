@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use audit::{AuditRow, NewAudit, key_principal};
 pub use channel::{Channel, ChannelContent, ChannelType, Protocol};
 pub use connector::{Connector, ConnectorContent, ConnectorType};
-pub use workflow::{Workflow, WorkflowContent};
+pub use workflow::{Workflow, WorkflowContent, WorkflowVersion};
 
 /// What an entity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]

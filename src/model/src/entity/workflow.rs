@@ -1,10 +1,21 @@
 //! Workflows.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use crate::entity::Status;
 use crate::hash::content_hash;
 use crate::time::Timestamp;
+
+/// Names one version of a workflow.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WorkflowVersion {
+    /// Id of the workflow.
+    pub id: Arc<str>,
+    /// Its version.
+    pub version: i64,
+}
 
 /// What an author writes in a workflow.
 #[derive(Clone, Debug, PartialEq)]

@@ -75,7 +75,7 @@ async fn exchange(
     }
     let driver: &EsDriver = kind(connector, &loaded)?;
     let message =
-        response::refused(connector, |text| driver.settings.http.redact(text, None), &answer).message;
+        response::refused(connector, |text| driver.settings.http.redact(text, None), &answer, false).message;
     Err(TaskError::new(ErrorCode::Function, message))
 }
 
