@@ -28,6 +28,7 @@ mod dead_letters;
 mod degraded;
 mod durability;
 mod engine;
+mod examples;
 mod functions;
 mod hostile;
 mod import;

@@ -14,7 +14,7 @@ const SECRET: &str = "a secret of thirty-two bytes or so";
 /// Far in the future, in seconds of the Unix time.
 const LATER: u64 = 4_102_444_800;
 
-fn mac(secret: &str, message: &[u8]) -> Vec<u8> {
+pub(crate) fn mac(secret: &str, message: &[u8]) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).unwrap();
     mac.update(message);
     mac.finalize().into_bytes().to_vec()
@@ -168,10 +168,10 @@ fn every_bad_token_is_answered_alike_but_an_expired_one() {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the server under test goes by the machine's clock")]
-fn unix_time() -> u64 {
+pub(crate) fn unix_time() -> u64 {
     std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs()
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

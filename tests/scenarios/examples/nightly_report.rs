@@ -1,0 +1,107 @@
+//! A schedule, PostgreSQL, an OpenID provider and an API behind it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::oidc::Oidc;
+use svc_testkit::postgres::{Database, Postgres};
+use svc_testkit::server::Server;
+use svc_testkit::upstream::{Reply, Upstream};
+
+use super::{Project, admin, scalar};
+use crate::support::eventually;
+
+/// Noon of the day before today, and of today, where the schedule lives.
+const SALES: &str = "INSERT INTO sales (sold_at, category, cents)
+    SELECT ((now() AT TIME ZONE 'Europe/Berlin')::date - days + time '12:00') AT TIME ZONE 'Europe/Berlin', category, cents
+    FROM (VALUES (1, 'books', 1500), (1, 'toys', 700), (1, 'books', 500), (0, 'toys', 9900)) AS sold (days, category, cents)";
+
+/// The project, running.
+struct World {
+    server: Server,
+    database: Database,
+    provider: Oidc,
+    api: Upstream,
+    refuses: Arc<AtomicBool>,
+}
+
+/// Starts the project; `None` where a peer is missing.
+fn world() -> Option<(World, Client)> {
+    let (postgres, provider) = (Postgres::shared()?, Oidc::start(3600)?);
+    let refuses = Arc::new(AtomicBool::new(false));
+    let switch = Arc::clone(&refuses);
+    let api = Upstream::start(move |_| match switch.load(Ordering::Relaxed) {
+        true => Reply::new(422, r#"{"error": "the period is closed"}"#),
+        false => Reply::new(200, "{}"),
+    })
+    .unwrap();
+    let project = Project::copy("nightly-report", &[]);
+    let database = project.database(&postgres);
+    database.rows(SALES).unwrap();
+    let server = project
+        .launch()
+        .env("WAREHOUSE_DB", database.url())
+        .env("REPORTS_URL", &api.url("/v1"))
+        .env("REPORTS_TOKEN_URL", &provider.token_url())
+        .env("REPORTS_CLIENT_ID", "basic")
+        .env("REPORTS_CLIENT_SECRET", "s3cret")
+        .start()
+        .unwrap();
+    let client = project.load(&server);
+    Some((World { server, database, provider, api, refuses }, client))
+}
+
+/// Waits until an occurrence has this status, and returns it.
+fn come(server: &Server, id: &Value, status: &str) -> Value {
+    let path = format!("/api/v1/admin/cron/occurrences/{}", id.as_str().unwrap());
+    let mut seen = Value::Null;
+    eventually(|| {
+        seen = server.client().get(&path).unwrap().json()["data"].clone();
+        seen["status"] == status
+    });
+    seen
+}
+
+#[test]
+fn sales_of_the_day_before_are_summed_and_sent_with_a_token() {
+    let Some((world, mut client)) = world() else { return };
+    let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));
+    let done = come(&world.server, &due["id"], "completed");
+    let day = scalar(&world.database, "SELECT (now() AT TIME ZONE 'Europe/Berlin')::date - 1");
+    let sent = world.api.requests();
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!((sent[0].method.as_str(), &sent[0].target), ("PUT", &format!("/v1/reports/{day}")));
+    let report: Value = serde_json::from_str(&sent[0].text()).unwrap();
+    let lines = json!([{"category": "books", "sales": 2, "cents": 2000}, {"category": "toys", "sales": 1, "cents": 700}]);
+    assert_eq!(report, json!({"day": day, "lines": lines, "total_cents": 2700}));
+    let granted = world.provider.log().unwrap();
+    let token = granted[0].access_token.clone().unwrap();
+    assert_eq!(sent[0].header("authorization"), Some(&format!("Bearer {token}") as &str));
+    assert_eq!(scalar(&world.database, "SELECT total_cents FROM reports"), "2700");
+    let trace =
+        admin(&mut client, "GET", &format!("traces/{}", done["trace_id"].as_str().unwrap()), json!({}));
+    assert!(!trace.to_string().contains(&token), "{trace}");
+}
+
+#[test]
+fn refused_report_fails_its_occurrence_until_an_operator_repeats_it() {
+    let Some((world, mut client)) = world() else { return };
+    world.refuses.store(true, Ordering::Relaxed);
+    let due = admin(&mut client, "POST", "channels/nightly/trigger", json!({}));
+    let failed = come(&world.server, &due["id"], "failed");
+    assert!(failed["error_message"].as_str().is_some_and(|text| text.contains("422")), "{failed}");
+    assert_eq!(world.api.requests().len(), 1, "a refusal is not repeated");
+    assert_eq!(scalar(&world.database, "SELECT count(*) FROM reports"), "0");
+
+    world.refuses.store(false, Ordering::Relaxed);
+    let path = format!("cron/occurrences/{}/retry", due["id"].as_str().unwrap());
+    admin(&mut client, "POST", &path, json!({}));
+    let done = come(&world.server, &due["id"], "completed");
+    assert_eq!((&done["attempt"], &done["scheduled_for"]), (&json!(2), &due["scheduled_for"]));
+    let sent = world.api.requests();
+    assert_eq!((sent.len(), &sent[0].target), (2, &sent[1].target), "the same day: {sent:?}");
+    assert_eq!(scalar(&world.database, "SELECT total_cents FROM reports"), "2700");
+    assert_eq!(world.provider.log().unwrap().len(), 1, "one token serves both");
+}

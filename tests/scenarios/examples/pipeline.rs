@@ -1,0 +1,119 @@
+//! Orders taken for later, a channel that calls another, and a second version under a part of the traffic.
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+use svc_testkit::postgres::{Database, Postgres};
+use svc_testkit::server::Server;
+
+use super::{Project, admin, scalar, traces};
+use crate::support::{error, eventually};
+
+const WORKFLOW: &str = "workflows/order-pipeline";
+const CUSTOMERS: usize = 200;
+
+/// The project, running.
+struct World {
+    server: Server,
+    database: Database,
+    project: Project,
+}
+
+/// Starts the project; `None` where a peer is missing.
+fn world() -> Option<(World, Client)> {
+    let postgres = Postgres::shared()?;
+    let project = Project::copy("pipeline", &[]);
+    let database = project.database(&postgres);
+    let server = project.launch().env("ORDERS_DB", database.url()).start().unwrap();
+    let client = project.load(&server).keep_alive();
+    Some((World { server, database, project }, client))
+}
+
+impl World {
+    /// Stores the draft of the second version.
+    fn draft(&self, client: &mut Client) {
+        admin(client, "POST", &format!("{WORKFLOW}/versions"), json!({}));
+        admin(client, "PUT", WORKFLOW, self.project.json("versions/order-pipeline.v2.json"));
+    }
+
+    fn stored(&self, id: &str) -> Vec<Option<String>> {
+        let sql = format!("SELECT total_cents, priority FROM pipeline_orders WHERE id = '{id}'");
+        self.database.rows(&sql).unwrap().concat()
+    }
+}
+
+fn order(id: &str, qty: i64) -> Value {
+    json!({"id": id, "qty": qty, "unit_cents": 10_000})
+}
+
+/// Version, status and share of each version, the newest first.
+fn versions(client: &mut Client) -> Vec<(i64, String, i64)> {
+    let listed = client.get(&format!("/api/v1/admin/{WORKFLOW}/versions")).unwrap().json();
+    let row = |row: &Value| {
+        let number = |key: &str| row[key].as_i64().unwrap();
+        (number("version"), row["status"].as_str().unwrap().to_owned(), number("rollout_percentage"))
+    };
+    listed["data"].as_array().unwrap().iter().map(row).collect()
+}
+
+fn version(number: i64, status: &str, share: i64) -> (i64, String, i64) {
+    (number, status.to_owned(), share)
+}
+
+/// Whether each customer meets the second version, which ranks orders; `round` makes the orders new.
+fn ranked(world: &World, client: &mut Client, round: &str) -> Vec<bool> {
+    let meets = |customer: usize| {
+        let body = order(&format!("{round}-{customer}"), 1).to_string();
+        let customer = format!("customer-{customer}");
+        let headers = [("content-type", "application/json"), ("x-customer", customer.as_str())];
+        let answer = client.send("POST", "/api/v1/data/intake", &headers, body.as_bytes()).unwrap();
+        assert_eq!(answer.status, 200, "{}\n{}", answer.text(), world.server.log_text());
+        answer.json()["data"].get("priority").is_some()
+    };
+    (0..CUSTOMERS).map(meets).collect()
+}
+
+fn share(ranked: &[bool]) -> usize {
+    ranked.iter().filter(|ranked| **ranked).count()
+}
+
+#[test]
+fn order_taken_for_later_is_priced_by_the_called_channel_and_stored_once() {
+    let Some((world, mut client)) = world() else { return };
+    for order in [order("a", 12), order("a", 1), order("b", 3)] {
+        let taken = client.json("POST", "/api/v1/data/intake/async", &order).unwrap();
+        assert_eq!(taken.status, 202, "{}", taken.text());
+        eventually(|| world.stored(order["id"].as_str().unwrap()).len() == 2);
+    }
+    eventually(|| traces(&mut client, "intake", "completed").len() == 3);
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(world.stored("a"), [text("108000"), None], "the first delivery counts");
+    assert_eq!(world.stored("b"), [text("30000"), None]);
+
+    let unpriced = client.json("POST", "/api/v1/data/intake/async", &order("c", 0)).unwrap();
+    assert_eq!(unpriced.status, 202);
+    eventually(|| !traces(&mut client, "intake", "failed").is_empty());
+    assert_eq!(scalar(&world.database, "SELECT count(*) FROM pipeline_orders"), "2");
+    let unnamed = client.json("POST", "/api/v1/data/intake/async", &json!({"qty": 1})).unwrap();
+    error(&unnamed, 400, "VALIDATION_ERROR");
+}
+
+#[test]
+fn second_version_takes_a_share_of_the_customers_and_then_all() {
+    let Some((world, mut client)) = world() else { return };
+    world.draft(&mut client);
+    assert_eq!(share(&ranked(&world, &mut client, "draft")), 0, "a draft serves nobody");
+    let canary = json!({"status": "active", "rollout_percentage": 20});
+    admin(&mut client, "PATCH", &format!("{WORKFLOW}/status"), canary);
+    assert_eq!(versions(&mut client), [version(2, "active", 20), version(1, "active", 80)]);
+    let few = ranked(&world, &mut client, "canary");
+    assert!((20..=60).contains(&share(&few)), "a fifth of {CUSTOMERS}: {}", share(&few));
+    assert_eq!(ranked(&world, &mut client, "again"), few, "a customer stays with a version");
+
+    admin(&mut client, "PATCH", &format!("{WORKFLOW}/rollout"), json!({"rollout_percentage": 60}));
+    let more = ranked(&world, &mut client, "more");
+    assert!((100..=140).contains(&share(&more)), "three fifths of {CUSTOMERS}: {}", share(&more));
+    assert!(few.iter().zip(&more).all(|(few, more)| *more || !few), "who had it keeps it");
+    admin(&mut client, "PATCH", &format!("{WORKFLOW}/rollout"), json!({"rollout_percentage": 100}));
+    assert_eq!(share(&ranked(&world, &mut client, "all")), CUSTOMERS);
+    assert_eq!(world.stored("all-0"), [Some("10000".to_owned()), Some("normal".to_owned())]);
+}
