@@ -13,6 +13,7 @@ mod log;
 mod operators;
 mod paths;
 mod processor;
+mod reference;
 mod robust;
 mod secrets;
 mod support;

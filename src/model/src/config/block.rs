@@ -49,6 +49,8 @@ impl<'a> Block<'a> {
     /// The value of a key; `null` is absence.
     fn get(&mut self, name: &'static str) -> Option<&'a Value> {
         self.asked.insert(name);
+        #[cfg(test)]
+        super::tests::reference::note(&self.path, name);
         self.object.get(name).filter(|value| !value.is_null())
     }
 

@@ -8,6 +8,7 @@ pub mod auth;
 mod block;
 pub mod connector;
 mod guards;
+pub mod reference;
 mod request;
 mod response;
 mod secret;

@@ -2,6 +2,7 @@
 
 mod auth;
 mod blocks;
+pub(super) mod reference;
 mod response;
 
 use serde_json::Value;

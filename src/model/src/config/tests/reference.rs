@@ -1,0 +1,134 @@
+//! The reference of the config says what its reader does.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value, json};
+
+use super::super::ChannelConfig;
+use super::super::reference::{BLOCKS, BlockReference, KeyReference};
+
+thread_local! {
+    /// Path and key of everything that was looked for.
+    static LOOKED_FOR: RefCell<BTreeSet<(String, &'static str)>> = const { RefCell::new(BTreeSet::new()) };
+}
+
+/// Notes that a reader looks for a key of a block.
+pub(in crate::config) fn note(path: &str, name: &'static str) {
+    LOOKED_FOR.with_borrow_mut(|looked_for| looked_for.insert((path.to_owned(), name)));
+}
+
+fn json_of(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+/// The block with what it needs and nothing else.
+fn minimal(block: &BlockReference) -> Map<String, Value> {
+    let mut object =
+        if block.form.is_empty() { Map::new() } else { json_of(block.form).as_object().unwrap().clone() };
+    let needed = block.keys.iter().filter(|key| key.required);
+    object.extend(needed.map(|key| (key.name.to_owned(), json_of(key.example))));
+    object
+}
+
+/// As [`minimal`], with one key more, and its partner where it has one.
+fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String, Value> {
+    let mut object = minimal(block);
+    object.insert(key.name.to_owned(), value);
+    if matches!(key.name, "timestamp" | "tolerance_secs") {
+        for partner in block.keys.iter().filter(|key| matches!(key.name, "timestamp" | "tolerance_secs")) {
+            object.entry(partner.name).or_insert_with(|| json_of(partner.example));
+        }
+    }
+    object
+}
+
+/// A config in which the block stands.
+fn placed(block: &BlockReference, object: Map<String, Value>) -> Value {
+    let jwt = || {
+        let form = BLOCKS.iter().find(|block| block.form.contains("jwt")).unwrap();
+        Value::Object(minimal(form))
+    };
+    let mut config = json!({});
+    let object = Value::Object(object);
+    match block.path {
+        "" => {
+            config = object;
+            if config.get("principal_rate_limit").is_some() {
+                config["auth"] = jwt();
+            }
+        }
+        "auth.jwt_keys[]" => {
+            config["auth"] = jwt();
+            config["auth"]["jwt_keys"] = json!([object]);
+        }
+        "auth.source" => {
+            config["auth"] = jwt();
+            config["auth"]["source"] = object;
+        }
+        "response.error_bodies.*" => config["response"]["error_bodies"]["default"] = object,
+        "principal_rate_limit" => {
+            config["auth"] = jwt();
+            config[block.path] = object;
+        }
+        path => config[path] = object,
+    }
+    config
+}
+
+fn parsed(block: &BlockReference, object: Map<String, Value>) -> ChannelConfig {
+    let config = placed(block, object);
+    ChannelConfig::parse(&config).unwrap_or_else(|errors| panic!("{config}: {errors:?}"))
+}
+
+#[test]
+fn each_key_of_the_reference_takes_its_example() {
+    for block in &BLOCKS {
+        for key in block.keys {
+            parsed(block, with(block, key, json_of(key.example)));
+        }
+    }
+}
+
+#[test]
+fn block_without_a_required_key_is_refused() {
+    for block in &BLOCKS {
+        for key in block.keys.iter().filter(|key| key.required) {
+            let mut object = minimal(block);
+            object.remove(key.name);
+            let config = placed(block, object);
+            assert!(ChannelConfig::parse(&config).is_err(), "{}: {config}", key.name);
+        }
+    }
+}
+
+#[test]
+fn default_of_the_reference_is_the_same_as_an_absent_key() {
+    for block in &BLOCKS {
+        for key in block.keys.iter().filter(|key| !key.default.is_empty()) {
+            let given = parsed(block, with(block, key, json_of(key.default)));
+            let mut absent = with(block, key, Value::Null);
+            absent.remove(key.name);
+            assert_eq!(given, parsed(block, absent), "{}.{}", block.path, key.name);
+            assert_ne!(key.default, key.example, "{}.{}", block.path, key.name);
+        }
+    }
+}
+
+#[test]
+fn reader_looks_for_exactly_the_keys_of_the_reference() {
+    for block in &BLOCKS {
+        LOOKED_FOR.take();
+        parsed(block, minimal(block));
+        let path = match block.path {
+            "" => "channel.config".to_owned(),
+            path => format!("channel.config.{}", path.replace("[]", "[0]").replace('*', "default")),
+        };
+        let read: BTreeSet<_> =
+            LOOKED_FOR.take().into_iter().filter(|(at, _)| *at == path).map(|(_, name)| name).collect();
+        let listed: BTreeSet<_> = block.keys.iter().map(|key| key.name).collect();
+        assert_eq!(read, listed, "{} {}", block.path, block.form);
+    }
+    let root: BTreeSet<_> = BLOCKS[0].keys.iter().map(|key| key.name).collect();
+    assert_eq!(root, BTreeSet::from(ChannelConfig::KEYS));
+}
