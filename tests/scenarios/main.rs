@@ -33,6 +33,7 @@ mod functions;
 mod hostile;
 mod import;
 mod inside;
+mod manual;
 mod memory;
 mod oauth;
 mod operations;
