@@ -4,6 +4,7 @@
 
 mod dependencies;
 mod files;
+mod links;
 
 use std::path::{Path, PathBuf};
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use svc_testkit::http::Client;
 
+use crate::support::channel;
+
 /// A block whose first word is `json`.
 pub(super) struct Block {
     /// The page and the line that opens the block.
@@ -69,6 +71,7 @@ pub(super) fn check(client: &mut Client, block: &Block) {
         ("function", "") => ("workflows", task(value["name"].as_str().expect(place), &value["input"])),
         ("input", function) => ("workflows", task(function, value)),
         ("connector", "") => ("connectors", value.clone()),
+        ("config", "channel") => ("channels", channel("of-the-manual", "of-the-manual", value.clone())),
         ("config", kind) => ("connectors", json!({"name": "c", "connector_type": kind, "config": value})),
         ("channel", "") => ("channels", value.clone()),
         ("logic", "") => {

@@ -20,7 +20,7 @@ pub struct KeyReference {
     pub kind: &'static str,
     /// Its value when it is absent, as JSON; empty where there is none.
     pub default: &'static str,
-    /// Whether the block needs it.
+    /// True for a key that the block needs.
     pub required: bool,
     /// A value it takes, as JSON.
     pub example: &'static str,
