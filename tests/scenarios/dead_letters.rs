@@ -8,8 +8,19 @@ use crate::support::{error, eventually, launch, serve, settled};
 const LETTERS: &str = "/api/v1/admin/trace-dlq";
 const TRACES: &str = "/api/v1/admin/traces";
 
-/// A channel that fails whatever comes in.
+/// A channel that fails whatever comes in, for a reason that time may heal.
 fn broken(client: &mut Client) {
+    let nowhere = json!({"name": "nowhere", "connector_type": "http", "config": {
+        "url": "http://127.0.0.1:1", "allow_private_urls": true, "retry": {"max_retries": 0}}});
+    let created = client.json("POST", "/api/v1/admin/connectors", &nowhere).unwrap();
+    assert_eq!(created.status, 201, "{}", created.text());
+    let tasks = json!([{"id": "boom", "name": "", "function": {"name": "http_call", "input": {
+        "connector": "nowhere", "path": "/"}}}]);
+    serve(client, "broken", tasks);
+}
+
+/// A channel that fails whatever comes in, each time.
+fn wrong(client: &mut Client) {
     let tasks = json!([{"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
         {"path": "data.x", "logic": {"throw": "no"}}]}}}]);
     serve(client, "broken", tasks);
@@ -96,6 +107,25 @@ fn retries_run_as_new_traces_until_they_are_exhausted_and_purged() {
 }
 
 #[test]
+fn permanent_failure_is_an_exhausted_letter_that_a_requeue_runs_at_once() {
+    let server = launch().env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "3600").start().unwrap();
+    let mut client = server.client();
+    wrong(&mut client);
+    let trace = failed(&mut client);
+    assert!(trace["error"].as_str().unwrap().ends_with("(not retried)"), "{trace}");
+    assert_eq!(
+        (&trace["errors"][0]["task_id"], &trace["workflow_version"]),
+        (&json!("boom"), &json!(1)),
+        "{trace}"
+    );
+    let letter = letters(&mut client, "?exhausted=true").remove(0);
+    assert_eq!(letter["trace_id"], trace["id"]);
+    let path = format!("{LETTERS}/{}/requeue", letter["id"].as_str().unwrap());
+    assert_eq!(client.json("POST", &path, &json!({})).unwrap().status, 200);
+    eventually(|| letters(&mut client, "?exhausted=true").iter().any(|row| row["trace_id"] != trace["id"]));
+}
+
+#[test]
 fn the_gauge_of_letters_follows_the_table_between_two_looks_for_due_ones() {
     let server = launch()
         .env("SVC_METRICS__ENABLED", "true")
@@ -106,7 +136,7 @@ fn the_gauge_of_letters_follows_the_table_between_two_looks_for_due_ones() {
     broken(&mut client);
     let mut shown = |count: usize| {
         let page = client.get("/metrics").unwrap().text();
-        page.lines().any(|line| line == format!("svc_trace_dlq_depth {count}"))
+        page.lines().any(|line| line == format!("svc_trace_dlq_depth{{state=\"waiting\"}} {count}"))
     };
     let mut submitter = server.client();
     for count in 1..=3 {

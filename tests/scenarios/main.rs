@@ -29,6 +29,7 @@ mod degraded;
 mod durability;
 mod engine;
 mod examples;
+mod failure_reports;
 mod functions;
 mod hostile;
 mod import;

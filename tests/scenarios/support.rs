@@ -61,7 +61,26 @@ pub(crate) fn error(answer: &Answer, status: u16, code: &str) -> Value {
     assert_eq!(body["error"]["code"], code, "{body}");
     assert!(body["error"]["message"].as_str().is_some_and(|message| !message.is_empty()), "{body}");
     assert_eq!(body["error"]["request_id"].as_str(), answer.header("x-request-id"), "{body}");
+    check_texts(&body["error"]);
     body["error"].clone()
+}
+
+/// Every error that a scenario meets: stable codes, places, and no word of the implementation.
+fn check_texts(error: &Value) {
+    let code = svc::error_codes::answers().find(|entry| error["code"] == entry.name);
+    assert!(code.is_some(), "not in the table of codes: {error}");
+    for detail in error["details"].as_array().into_iter().flatten() {
+        let known = svc::error_codes::fields().any(|entry| detail["code"] == entry.name);
+        assert!(known, "not in the table of field codes: {detail}");
+        assert!(detail["path"].as_str().is_some_and(|path| !path.is_empty()), "no place: {detail}");
+        assert!(detail["message"].as_str().is_some_and(|message| !message.is_empty()), "{detail}");
+    }
+    let text = error.to_string();
+    for word in
+        ["panicked", "Some(", "None)", "NaN", "engine error", "serde", "src/", "unwrap", "actix", "tokio"]
+    {
+        assert!(!text.contains(word), "{word}: {error}");
+    }
 }
 
 /// The `(path, code)` pairs of an error's details.

@@ -100,6 +100,8 @@ fn pages_follow_one_another_by_cursor_and_count_only_when_asked() {
         "started_at",
         "status",
         "updated_at",
+        "workflow_id",
+        "workflow_version",
     ];
     assert_eq!(keys, columns, "a row has no payload");
 }

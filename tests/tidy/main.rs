@@ -5,6 +5,7 @@
 mod dependencies;
 mod files;
 mod links;
+mod messages;
 
 use std::path::{Path, PathBuf};
 

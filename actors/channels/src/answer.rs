@@ -74,7 +74,7 @@ impl<'a> PublicError<'a> {
             message: if verbose { &error.message } else { TASK_FAILED },
             task_id: error.task_id.as_deref(),
             status: error.http_status.filter(|_| verbose),
-            body: error.body.as_ref().filter(|_| verbose),
+            body: error.body.as_deref().filter(|_| verbose),
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct Definition {
     cron: Option<CronConfig>,
     /// Bodies of refusals.
     pub(crate) response: ResponseConfig,
+    /// Name of the channel that is told of runs which failed for good.
+    on_failure: Option<Arc<str>>,
     /// What is recorded of a run; `None` where nothing is.
     pub(crate) tracing: Option<Policy>,
     pub(crate) tools: Toolbox,
@@ -105,6 +107,7 @@ impl Definition {
             timeout: config.timeout_ms.map(Duration::from_millis),
             shaper: shaped.then(|| Shaper::new(&config.response)),
             cron,
+            on_failure: config.on_failure.map(Into::into),
             response: config.response,
             tracing: tools.traces.as_ref().map(|traces| traces.policy(&config.tracing)),
             meters: tools.metrics.of(&row.content.name),
@@ -117,6 +120,11 @@ impl Definition {
     /// What the channel says of its schedule; `None` for one that does not run by the clock.
     pub fn cron(&self) -> Option<&CronConfig> {
         self.cron.as_ref()
+    }
+
+    /// Name of the channel that is told of runs which failed for good.
+    pub fn on_failure(&self) -> Option<&Arc<str>> {
+        self.on_failure.as_ref()
     }
 
     /// The name callers use.

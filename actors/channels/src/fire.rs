@@ -5,11 +5,12 @@ use std::time::Duration;
 use futures_util::future::{AbortRegistration, Abortable};
 use serde_json::{Map, Value};
 use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
+use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 use crate::definition::Definition;
+use crate::failure::describe;
 use crate::guards::Held;
-use crate::job::describe;
 use crate::metadata;
 use crate::metrics::Ending;
 use crate::serve::Tally;
@@ -39,10 +40,12 @@ pub struct Firing {
 pub struct Fired {
     /// How it ended.
     pub ended: FireEnd,
-    /// The data document as the tasks left it, JSON, where a trace keeps it.
+    /// The data document as the tasks left it, JSON, where a trace keeps it; of a run that failed its errors.
     pub result: Option<String>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
+    /// The version of the workflow that it was given to, where one was.
+    pub workflow: Option<WorkflowVersion>,
     /// How long it ran; `None` where nothing did.
     pub took: Option<Duration>,
 }
@@ -64,8 +67,9 @@ pub enum FireEnd {
 }
 
 impl FireEnd {
-    fn alone(self) -> Fired {
-        Fired { ended: self, result: None, task_trace: None, took: None }
+    /// An end without a run.
+    pub fn alone(self) -> Fired {
+        Fired { ended: self, result: None, task_trace: None, workflow: None, took: None }
     }
 }
 
@@ -107,8 +111,13 @@ impl Definition {
         let kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
         let task_trace = outcome.trace.take().filter(|_| kept);
         Fired {
-            result: if kept && clean { self.result_of(&mut outcome) } else { None },
+            result: match (kept, clean) {
+                (false, _) => None,
+                (true, true) => self.result_of(&mut outcome),
+                (true, false) => self.errors_of(&outcome),
+            },
             task_trace: self.task_trace(task_trace),
+            workflow: outcome.workflow.take(),
             ended,
             took: Some(tally.started.elapsed()),
         }

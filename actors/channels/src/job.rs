@@ -1,25 +1,22 @@
 //! An asynchronous run: accepted now, done later.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use svc_engine::{AuditEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
-use svc_model::ServiceError;
-use svc_traces::{Completed, Ended, Hold, Job, SubmitError};
+use svc_model::{Code, ServiceError};
+use svc_traces::{Completed, Ended, FAILURE_OF, Hold, Job, JobFailure, SubmitError};
 use uuid::Uuid;
 
 use crate::answer::Answer;
 use crate::definition::Definition;
+use crate::failure;
 use crate::guards::{Admitted, Exhausted};
 use crate::metadata;
 use crate::metrics::Ending;
 use crate::serve::Tally;
 use crate::shape::Control;
-
-/// Task errors a failed run is described with; the others are counted.
-const DESCRIBED: usize = 8;
 
 impl Definition {
     /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is free again
@@ -62,11 +59,14 @@ impl Definition {
                 Ok(permit) => job.hold = permit.map(Hold::new),
                 Err(Exhausted) => {
                     let ended = Ended::Busy(Box::new(job));
-                    return Completed { ended, task_trace: None, took: Duration::ZERO };
+                    return Completed::bare(ended, Duration::ZERO);
                 }
             }
         }
         let mut tally = Tally::start(&self.meters);
+        if let Err(refused) = self.admit_report(&mut job) {
+            return Completed::bare(Ended::Failed(refused), tally.started.elapsed());
+        }
         let policy = self.tracing.as_ref();
         let options = RunOptions {
             bucket: job.bucket,
@@ -88,7 +88,30 @@ impl Definition {
         tally.ending = Some(ending);
         let kept = !(errors_only && matches!(ended, Ended::Completed { .. }));
         let task_trace = outcome.trace.take().filter(|_| kept);
-        Completed { ended, task_trace: self.task_trace(task_trace), took: tally.started.elapsed() }
+        Completed {
+            ended,
+            task_trace: self.task_trace(task_trace),
+            workflow: outcome.workflow.take(),
+            took: tally.started.elapsed(),
+        }
+    }
+
+    /// Asks the guards of a call about the report of a failure; other jobs passed when they were accepted.
+    fn admit_report(&self, job: &mut Job) -> Result<(), JobFailure> {
+        if !job.metadata.contains_key(FAILURE_OF) {
+            return Ok(());
+        }
+        let caller = job.payload.get("channel").and_then(Value::as_str).unwrap_or_default();
+        let checked = self.check_call(caller, &job.payload, std::mem::take(&mut job.metadata));
+        let metadata = checked.map_err(|refusal| {
+            let message = format!("channel '{}' refused the report: {}", self.name, refusal.message());
+            match refusal.code() {
+                Code::RateLimited | Code::ServiceUnavailable => JobFailure::transient(message),
+                _ => JobFailure::permanent(message),
+            }
+        })?;
+        job.metadata = metadata;
+        Ok(())
     }
 
     fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (Ending, Ended) {
@@ -96,7 +119,12 @@ impl Definition {
             let expired =
                 outcome.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Timeout);
             let ending = if expired { Ending::Timeout } else { Ending::Error };
-            return (ending, Ended::Failed { message: describe(&outcome.errors) });
+            let failure = JobFailure {
+                message: failure::describe(&outcome.errors),
+                errors: self.errors_of(outcome),
+                is_transient: failure::is_transient(&outcome.errors),
+            };
+            return (ending, Ended::Failed(failure));
         }
         if errors_only {
             return (Ending::Ok, Ended::Completed { result: None });
@@ -104,7 +132,7 @@ impl Definition {
         Control::take(&mut outcome.message.data);
         let result = match stored(outcome) {
             Ok(result) => result,
-            Err(error) => return (Ending::Error, Ended::Failed { message: error.to_string() }),
+            Err(error) => return (Ending::Error, Ended::Failed(JobFailure::permanent(error.to_string()))),
         };
         if let Some(limit) = self.tools.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
             let message = format!("The result has {} bytes, the limit is {limit}", result.len());
@@ -151,21 +179,4 @@ impl<'o> Stored<'o> {
 /// The message of a run as its trace keeps it, JSON.
 fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
     serde_json::to_string(&Stored::of(outcome))
-}
-
-/// The errors of a run in one text for operators.
-pub(crate) fn describe(errors: &[TaskError]) -> String {
-    let mut text = String::new();
-    for error in errors.iter().take(DESCRIBED) {
-        if !text.is_empty() {
-            text.push_str("; ");
-        }
-        let task = error.task_id.as_deref().unwrap_or("workflow");
-        // Writing to a text does not fail.
-        let _ = write!(text, "{task}: {} {}", error.code.name(), error.message);
-    }
-    if let Some(more) = errors.len().checked_sub(DESCRIBED + 1) {
-        let _ = write!(text, "; and {} more", more + 1);
-    }
-    text
 }

@@ -19,6 +19,7 @@ mod cron;
 mod definition;
 mod digest;
 mod error_body;
+mod failure;
 mod fire;
 mod guards;
 mod job;

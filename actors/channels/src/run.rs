@@ -10,9 +10,17 @@ use uuid::Uuid;
 
 use crate::answer::{Answer, Rendering};
 use crate::definition::Definition;
+use crate::failure;
 use crate::guards::Admitted;
 use crate::metadata;
 use crate::profile::Profile;
+
+/// A run that is over, and where its trace goes.
+struct Ran<'t> {
+    traced: Option<(&'t Traces, &'t Policy)>,
+    started_at: Option<Timestamp>,
+    took: Duration,
+}
 
 impl Definition {
     /// Runs an admitted message and answers it. Where its trace is stored before the answer, an answer says so.
@@ -38,9 +46,12 @@ impl Definition {
         let message = Message { id, ..Message::new(payload, metadata) };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
         let mut outcome = self.execute(message, options).await;
-        let took = started.elapsed();
+        let ran = Ran { traced, started_at, took: started.elapsed() };
         if let Some(failure) = &outcome.failure {
-            return Err(failure.to_service_error(self.tools.settings.verbose_errors));
+            let error = failure.to_service_error(self.tools.settings.verbose_errors);
+            let text = failure::describe(&outcome.errors);
+            self.record_failure(&ran, outcome, text).await;
+            return Err(error);
         }
         let rendering = Rendering {
             request_id,
@@ -48,25 +59,24 @@ impl Definition {
             shaper: self.shaper.as_ref(),
             traced: traced.is_some(),
         };
-        let mut rendered =
-            rendering.render(&mut outcome).inspect_err(|error| self.count_error(error.code()))?;
+        let mut rendered = match rendering.render(&mut outcome) {
+            Ok(rendered) => rendered,
+            Err(error) => {
+                self.count_error(error.code());
+                self.record_failure(&ran, outcome, error.message().to_owned()).await;
+                return Err(error);
+            }
+        };
         for dropped in &rendered.dropped {
             slog::warn!(self.tools.log, "part of a shaped answer left out";
                 "channel" => &*self.name, "part" => ?dropped);
         }
         let clean = outcome.errors.is_empty();
         let mut trace_store = None;
-        if let (Some((traces, policy)), Some(started_at)) = (traced, started_at) {
-            let record = Record {
-                trace_id: outcome.message.id,
-                channel: self.name.clone(),
-                channel_id: self.id.clone(),
-                result: rendered.result.take().unwrap_or_default(),
-                clean,
-                task_trace: self.task_trace(outcome.trace.take()),
-                started_at: started_at.naive(),
-                took,
-            };
+        if let Some((traces, policy, mut record)) = self.record_of(&ran, &mut outcome) {
+            record.result = Some(rendered.result.take().unwrap_or_default());
+            record.clean = clean;
+            record.task_trace = self.task_trace(outcome.trace.take());
             let storing = Instant::now();
             traces.record(policy, record).await?;
             trace_store = Some(storing.elapsed());
@@ -83,10 +93,45 @@ impl Definition {
         Ok(rendered.answer)
     }
 
+    /// The trace of a run that leaves one, without what came of it.
+    fn record_of<'t>(
+        &self,
+        ran: &Ran<'t>,
+        outcome: &mut RunOutcome,
+    ) -> Option<(&'t Traces, &'t Policy, Record)> {
+        let (traces, policy) = ran.traced?;
+        let record = Record {
+            trace_id: outcome.message.id,
+            channel: self.name.clone(),
+            channel_id: self.id.clone(),
+            result: None,
+            error: None,
+            workflow: outcome.workflow.take(),
+            clean: false,
+            task_trace: None,
+            started_at: ran.started_at?.naive(),
+            took: ran.took,
+        };
+        Some((traces, policy, record))
+    }
+
+    /// Stores the trace of a run that ends in an error. The caller is told that error whatever becomes of the trace, which
+    /// is counted.
+    async fn record_failure(&self, ran: &Ran<'_>, mut outcome: RunOutcome, error: String) {
+        let Some((traces, policy, mut record)) = self.record_of(ran, &mut outcome) else { return };
+        record.error = Some(error);
+        record.result = self.errors_of(&outcome);
+        record.task_trace = self.steps_of(&mut outcome);
+        if let Err(error) = traces.record(policy, record).await {
+            slog::warn!(self.tools.log, "the trace of a failed run was not stored";
+                "channel" => &*self.name, "error" => error.internal().unwrap_or_default());
+        }
+    }
+
     /// Runs a message and counts what it took and how it failed.
     pub(crate) async fn execute(&self, message: Message, options: RunOptions) -> RunOutcome {
         let outcome = self.tools.engine.run(&self.flow, message, options).await;
-        self.flow_meters.count(&outcome.timings);
+        self.flow_meters.count(&outcome);
         match outcome.failure.as_ref().map(|failure| failure.kind) {
             Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
             Some(FailureKind::Engine) => self.count_error(Code::EngineError),

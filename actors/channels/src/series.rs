@@ -1,4 +1,4 @@
-//! Durations of workflows and tasks.
+//! Durations of workflows and tasks, and runs by version of their workflow.
 //!
 //! A series is made when it is first counted and goes with the last definition that counts it, so that what channels
 //! share is one series, a reload goes on counting where it was, and what was deleted leaves nothing behind. Counting
@@ -10,9 +10,11 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
-use svc_engine::{Flow, Timings};
+use svc_engine::{Flow, RunOutcome};
+use svc_model::WorkflowVersion;
 
 use crate::metrics::SECONDS;
 
@@ -30,13 +32,21 @@ pub(crate) struct TaskLabels {
     function: String,
 }
 
-pub(crate) type Histograms<L> = Family<L, Histogram, fn() -> Histogram>;
+/// Labels of `svc_workflow_runs_total`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct RunLabels {
+    workflow: String,
+    version: String,
+    status: &'static str,
+}
+
+type Counted<L, M> = HashMap<L, Weak<Series<L, M>>>;
 
 /// One metric and the series of it that somebody counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool<L: Clone + Debug + Eq + Hash> {
-    family: Histograms<L>,
-    counted: Arc<Mutex<HashMap<L, Weak<Series<L>>>>>,
+pub(crate) struct Pool<L: Clone + Debug + Eq + Hash, M: Clone + Debug = Histogram> {
+    family: Family<L, M, fn() -> M>,
+    counted: Arc<Mutex<Counted<L, M>>>,
 }
 
 impl<L: Clone + Debug + Eq + Hash> Default for Pool<L> {
@@ -45,25 +55,31 @@ impl<L: Clone + Debug + Eq + Hash> Default for Pool<L> {
     }
 }
 
-impl<L: Clone + Debug + Eq + Hash> Pool<L> {
+impl<L: Clone + Debug + Eq + Hash> Default for Pool<L, Counter> {
+    fn default() -> Self {
+        Self { family: Family::new_with_constructor(Counter::default), counted: Arc::default() }
+    }
+}
+
+impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> Pool<L, M> {
     /// The family to register.
-    pub(crate) fn family(&self) -> Histograms<L> {
+    pub(crate) fn family(&self) -> Family<L, M, fn() -> M> {
         self.family.clone()
     }
 
     /// The series of these labels, if somebody counts it.
-    fn find(&self, labels: &L) -> Option<Arc<Series<L>>> {
+    fn find(&self, labels: &L) -> Option<Arc<Series<L, M>>> {
         self.counted.lock().unwrap_or_else(PoisonError::into_inner).get(labels).and_then(Weak::upgrade)
     }
 
     /// The series of these labels.
-    fn join(&self, labels: L) -> Arc<Series<L>> {
+    fn join(&self, labels: L) -> Arc<Series<L, M>> {
         let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(series) = counted.get(&labels).and_then(Weak::upgrade) {
             return series;
         }
-        let histogram = self.family.get_or_create_owned(&labels);
-        let series = Arc::new(Series { pool: self.clone(), labels: labels.clone(), histogram });
+        let metric = self.family.get_or_create_owned(&labels);
+        let series = Arc::new(Series { pool: self.clone(), labels: labels.clone(), metric });
         counted.insert(labels, Arc::downgrade(&series));
         series
     }
@@ -71,13 +87,13 @@ impl<L: Clone + Debug + Eq + Hash> Pool<L> {
 
 /// One series, for as long as somebody counts it.
 #[derive(Debug)]
-struct Series<L: Clone + Debug + Eq + Hash> {
-    pool: Pool<L>,
+struct Series<L: Clone + Debug + Eq + Hash, M: Clone + Debug> {
+    pool: Pool<L, M>,
     labels: L,
-    histogram: Histogram,
+    metric: M,
 }
 
-impl<L: Clone + Debug + Eq + Hash> Drop for Series<L> {
+impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> Drop for Series<L, M> {
     fn drop(&mut self) {
         let mut counted = self.pool.counted.lock().unwrap_or_else(PoisonError::into_inner);
         // Somebody may have joined anew since the last one left.
@@ -88,28 +104,63 @@ impl<L: Clone + Debug + Eq + Hash> Drop for Series<L> {
     }
 }
 
-type Meter<L> = OnceLock<Arc<Series<L>>>;
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RunStatus {
+    /// No task failed.
+    Ok,
+    /// Tasks failed and the workflow went on.
+    Errors,
+    /// An error stopped it.
+    Failed,
+}
+
+impl RunStatus {
+    const NAMES: [&'static str; 3] = ["ok", "errors", "failed"];
+
+    const fn of(outcome: &RunOutcome) -> Self {
+        match (&outcome.failure, outcome.errors.is_empty()) {
+            (Some(_), _) => Self::Failed,
+            (None, false) => Self::Errors,
+            (None, true) => Self::Ok,
+        }
+    }
+}
+
+type Meter<L, M = Histogram> = OnceLock<Arc<Series<L, M>>>;
 
 /// What one definition counts of its workflow.
 #[derive(Debug)]
 pub(crate) struct FlowMeters {
     workflows: Pool<WorkflowLabels>,
     tasks: Pool<TaskLabels>,
+    runs: Pool<RunLabels, Counter>,
     versions: Box<[VersionMeters]>,
 }
 
 #[derive(Debug)]
 struct VersionMeters {
+    /// The id it runs under.
     id: Arc<str>,
+    version: WorkflowVersion,
     workflow: Meter<WorkflowLabels>,
+    /// By status.
+    runs: [Meter<RunLabels, Counter>; RunStatus::NAMES.len()],
     /// By the place of the task.
     tasks: Box<[Meter<TaskLabels>]>,
 }
 
 impl FlowMeters {
-    pub(crate) fn new(workflows: Pool<WorkflowLabels>, tasks: Pool<TaskLabels>, flow: &Flow) -> Self {
+    pub(crate) fn new(
+        workflows: Pool<WorkflowLabels>,
+        tasks: Pool<TaskLabels>,
+        runs: Pool<RunLabels, Counter>,
+        flow: &Flow,
+    ) -> Self {
         let versions = flow.running().map(|(id, version)| VersionMeters {
             id: Arc::clone(id),
+            version: version.identity(),
+            runs: RunStatus::NAMES.map(|status| meter(runs.find(&run_labels(&version.identity(), status)))),
             workflow: meter(workflows.find(&workflow_labels(id))),
             tasks: version
                 .tasks()
@@ -117,25 +168,34 @@ impl FlowMeters {
                 .collect(),
         });
         let versions = versions.collect();
-        Self { workflows, tasks, versions }
+        Self { workflows, tasks, runs, versions }
     }
 
     /// Counts one run.
-    pub(crate) fn count(&self, timings: &Timings) {
+    pub(crate) fn count(&self, outcome: &RunOutcome) {
+        let timings = &outcome.timings;
         let Some(id) = &timings.workflow_id else { return };
         let Some(version) = self.versions.iter().find(|version| version.id == *id) else { return };
         let series = version.workflow.get_or_init(|| self.workflows.join(workflow_labels(id)));
-        series.histogram.observe(timings.workflow.as_secs_f64());
+        series.metric.observe(timings.workflow.as_secs_f64());
+        let status = RunStatus::of(outcome) as usize;
+        if let (Some(meter), Some(name)) = (version.runs.get(status), RunStatus::NAMES.get(status)) {
+            meter.get_or_init(|| self.runs.join(run_labels(&version.version, name))).metric.inc();
+        }
         for task in &timings.tasks {
             let Some(meter) = version.tasks.get(task.position) else { continue };
             let series =
                 meter.get_or_init(|| self.tasks.join(task_labels(id, &task.task_id, &task.function)));
-            series.histogram.observe(task.duration.as_secs_f64());
+            series.metric.observe(task.duration.as_secs_f64());
         }
     }
 }
 
-fn meter<L: Clone + Debug + Eq + Hash>(series: Option<Arc<Series<L>>>) -> Meter<L> {
+fn meter<L, M>(series: Option<Arc<Series<L, M>>>) -> Meter<L, M>
+where
+    L: Clone + Debug + Eq + Hash,
+    M: Clone + Debug,
+{
     series.map_or_else(OnceLock::new, OnceLock::from)
 }
 
@@ -145,4 +205,8 @@ fn workflow_labels(workflow: &str) -> WorkflowLabels {
 
 fn task_labels(workflow: &str, task: &str, function: &str) -> TaskLabels {
     TaskLabels { workflow: workflow.to_owned(), task: task.to_owned(), function: function.to_owned() }
+}
+
+fn run_labels(workflow: &WorkflowVersion, status: &'static str) -> RunLabels {
+    RunLabels { workflow: workflow.id.to_string(), version: workflow.version.to_string(), status }
 }

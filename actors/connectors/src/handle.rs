@@ -114,13 +114,13 @@ pub struct Connectors {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NotLoaded {
     /// Nothing has this name.
-    #[error("connector '{0}' does not exist")]
+    #[error("connector '{0}' does not exist; create it, or correct its name in the task")]
     Unknown(String),
     /// It is switched off.
-    #[error("connector '{0}' is disabled")]
+    #[error("connector '{0}' is disabled; set its `enabled` to true")]
     Disabled(String),
     /// Its load failed.
-    #[error("connector '{0}' is not loaded")]
+    #[error("connector '{0}' is not loaded: its `load_error` in GET /api/v1/admin/connectors has the reason")]
     Failed(String, String),
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Failure {
     #[error("no answer in time")]
     Late,
     /// Our own mistake, over this answer.
-    #[error("the fetch panicked")]
+    #[error("the fetch ended unexpectedly")]
     Panicked,
 }
 

@@ -4,12 +4,31 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix_supervision::CallErrorKind;
-use svc_channels::{Fire, FireEnd, Fired, Firing};
+use svc_channels::{Definition, Fire, FireEnd, Fired, Firing};
+use svc_traces::{FailureReport, PreparedReport};
+use uuid::Uuid;
 
 use crate::handle::{OFFERS, Registry};
 use crate::snapshot::Entry;
 
 impl Registry {
+    /// Prepares the report of a scheduled run that failed, where its channel names somebody who is told.
+    pub fn prepare_report(
+        &self,
+        definition: &Definition,
+        trace_id: Uuid,
+        error: &str,
+    ) -> Option<PreparedReport> {
+        let (traces, target) = (self.shared.tools.traces.as_ref()?, definition.on_failure()?);
+        let report = FailureReport {
+            target: Arc::clone(target),
+            trace_id,
+            channel: definition.name().into(),
+            data: definition.cron()?.payload.clone(),
+        };
+        traces.prepare_report(report, error)
+    }
+
     /// Runs a channel of a schedule on the next worker. Dropping the future drops the run.
     ///
     /// Where nothing ran because the channel has no room for it now, or its actors are on their way out, the answer is
@@ -63,5 +82,5 @@ fn busy() -> Fired {
 }
 
 fn ended(ended: FireEnd) -> Fired {
-    Fired { ended, result: None, task_trace: None, took: None }
+    ended.alone()
 }

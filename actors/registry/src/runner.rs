@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
 use svc_channels::{Run, refusal};
-use svc_traces::{Completed, Ended, Job, Runner};
+use svc_traces::{Completed, Ended, Job, JobFailure, Runner};
 
 use crate::handle::{OFFERS, Registry};
 use crate::resolve;
@@ -17,6 +17,10 @@ impl Runner for Registry {
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed> {
         let registry = self.clone();
         Box::pin(async move { registry.perform(job, limit).await })
+    }
+
+    fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
+        self.channel_of(job)?.definition()?.on_failure().cloned()
     }
 
     fn is_available(&self, channel: &str) -> bool {
@@ -93,14 +97,14 @@ impl Registry {
 }
 
 fn failed(message: &str) -> Completed {
-    Completed { ended: Ended::Failed { message: message.to_owned() }, task_trace: None, took: Duration::ZERO }
+    Completed::bare(Ended::Failed(JobFailure::transient(message)), Duration::ZERO)
 }
 
 fn unavailable(message: &str) -> Completed {
     let ended = Ended::Unavailable { message: message.to_owned() };
-    Completed { ended, task_trace: None, took: Duration::ZERO }
+    Completed::bare(ended, Duration::ZERO)
 }
 
 fn busy(job: Job) -> Completed {
-    Completed { ended: Ended::Busy(Box::new(job)), task_trace: None, took: Duration::ZERO }
+    Completed::bare(Ended::Busy(Box::new(job)), Duration::ZERO)
 }

@@ -48,6 +48,7 @@ async fn caller(traces: Traces, load: Load, until: Instant) -> Vec<Duration> {
                 error_message: None,
                 duration_ms: Some(1.5),
                 task_trace_json: None,
+                workflow: None,
                 ownership: None,
             };
             assert!(traces.finish(end).await.unwrap());

@@ -182,6 +182,8 @@ table! {
         updated_at -> Timestamp,
         owner -> Nullable<Text>,
         recoveries -> BigInt,
+        workflow_id -> Nullable<Text>,
+        workflow_version -> Nullable<BigInt>,
     }
 }
 

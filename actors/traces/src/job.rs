@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value};
+use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 /// What a job keeps until it ended, such as a permit of its channel. Dropping it gives it back.
@@ -55,10 +56,7 @@ pub enum Ended {
         result: Option<String>,
     },
     /// With a failure; goes to the dead letters.
-    Failed {
-        /// What an operator reads.
-        message: String,
-    },
+    Failed(JobFailure),
     /// Its result is larger than may be stored; does not go to the dead letters.
     TooLarge {
         /// What an operator reads.
@@ -73,6 +71,29 @@ pub enum Ended {
     Busy(Box<Job>),
 }
 
+/// A failed run.
+#[derive(Debug)]
+pub struct JobFailure {
+    /// What an operator reads.
+    pub message: String,
+    /// The errors of its tasks, JSON.
+    pub errors: Option<String>,
+    /// Whether a later attempt may succeed. Where none can, there is none.
+    pub is_transient: bool,
+}
+
+impl JobFailure {
+    /// A failure that time may heal.
+    pub fn transient(message: impl Into<String>) -> Self {
+        Self { message: message.into(), errors: None, is_transient: true }
+    }
+
+    /// A failure that every attempt repeats.
+    pub fn permanent(message: impl Into<String>) -> Self {
+        Self { message: message.into(), errors: None, is_transient: false }
+    }
+}
+
 /// What became of a job.
 #[derive(Debug)]
 pub struct Completed {
@@ -80,8 +101,17 @@ pub struct Completed {
     pub ended: Ended,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
+    /// The version of the workflow that it was given to, where one was.
+    pub workflow: Option<WorkflowVersion>,
     /// How long it ran.
     pub took: Duration,
+}
+
+impl Completed {
+    /// An end without a run, or of one that left nothing.
+    pub const fn bare(ended: Ended, took: Duration) -> Self {
+        Self { ended, task_trace: None, workflow: None, took }
+    }
 }
 
 /// Runs jobs: the registry, seen from the queue.
@@ -95,4 +125,10 @@ pub trait Runner: Send + Sync + 'static {
     /// Tells whether jobs of the channel of that name can run on this node now. While they cannot, dead letters of it wait
     /// without being tried.
     fn is_available(&self, channel: &str) -> bool;
+
+    /// Returns the name of the channel that is told when the job fails for good, where the channel of the job names one.
+    fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
+        let _ = job;
+        None
+    }
 }

@@ -27,14 +27,16 @@ mod policy;
 mod queue;
 mod record;
 mod recorder;
+mod report;
 mod settings;
 mod token;
 mod traces;
 mod worker;
 
-pub use job::{Completed, Ended, Hold, Job, Runner};
+pub use job::{Completed, Ended, Hold, Job, JobFailure, Runner};
 pub use metrics::TraceMetrics;
 pub use policy::{Policy, Tracing};
 pub use record::Record;
+pub use report::{FAILURE_OF, FailureReport, PreparedReport};
 pub use settings::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Settings};
 pub use traces::{Accepted, Parts, SubmitError, Traces};

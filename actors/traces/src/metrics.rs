@@ -22,6 +22,12 @@ pub(crate) struct OutcomeLabels {
     outcome: &'static str,
 }
 
+/// Whether dead letters are tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct StateLabels {
+    state: &'static str,
+}
+
 /// The metric families. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct TraceMetrics {
@@ -34,8 +40,7 @@ pub struct TraceMetrics {
     pub(crate) adopted: Counter,
     /// Jobs begun again because a node died over them.
     pub(crate) recoveries: Counter,
-    pub(crate) dlq_depth: Gauge,
-    pub(crate) dlq_exhausted: Gauge,
+    dlq_depth: Family<StateLabels, Gauge>,
     dlq_retries: Family<OutcomeLabels, Counter>,
     dropped: Family<ReasonLabels, Counter>,
     pub(crate) persistence_depth: Gauge,
@@ -53,8 +58,7 @@ impl Default for TraceMetrics {
             rejected: Family::default(),
             adopted: Counter::default(),
             recoveries: Counter::default(),
-            dlq_depth: Gauge::default(),
-            dlq_exhausted: Gauge::default(),
+            dlq_depth: Family::default(),
             dlq_retries: Family::default(),
             dropped: Family::default(),
             persistence_depth: Gauge::default(),
@@ -72,13 +76,13 @@ impl TraceMetrics {
             ("trace_queue_memory_bytes", "Bytes of accepted jobs", &self.queue_memory),
             ("trace_workers_active", "Workers that run a job", &self.workers_active),
             ("trace_workers_total", "Workers", &self.workers_total),
-            ("trace_dlq_depth", "Dead letters", &self.dlq_depth),
-            ("trace_dlq_exhausted", "Dead letters without a retry left", &self.dlq_exhausted),
             ("trace_persistence_queue_depth", "Traces that wait to be stored", &self.persistence_depth),
         ];
         for (name, help, gauge) in gauges {
             registry.register(name, help, gauge.clone());
         }
+        let depth = self.dlq_depth.clone();
+        registry.register("trace_dlq_depth", "Dead letters that wait for a retry, or have none left", depth);
         let rejected = self.rejected.clone();
         registry.register("trace_queue_rejected", "Submissions the queue had no room for", rejected);
         registry.register("trace_adopted", "Jobs taken over from nodes that are gone", self.adopted.clone());
@@ -89,6 +93,13 @@ impl TraceMetrics {
         registry.register("trace_persistence_batch_size", "Traces per write", self.batch_size.clone());
         let failures = self.persistence_failures.clone();
         registry.register("trace_persistence_failures", "Traces lost to the database", failures);
+    }
+
+    /// Shows how many dead letters there are, and how many of them have no retry left.
+    pub(crate) fn dlq_depth(&self, depth: i64, exhausted: i64) {
+        for (state, count) in [("waiting", depth - exhausted), ("exhausted", exhausted)] {
+            self.dlq_depth.get_or_create(&StateLabels { state }).set(count);
+        }
     }
 
     pub(crate) fn rejected(&self, reason: &'static str) {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
+use svc_model::WorkflowVersion;
 use svc_store::{NewTrace, TraceMode, TraceStatus};
 use uuid::Uuid;
 
-/// A run that was answered.
+/// A run that ended.
 #[derive(Clone, Debug)]
 pub struct Record {
     /// Id of the trace, and of the message.
@@ -16,10 +17,14 @@ pub struct Record {
     pub channel: Arc<str>,
     /// Id of the channel.
     pub channel_id: Arc<str>,
-    /// The whole answer, JSON.
-    pub result: String,
+    /// The whole answer, JSON; of a run that failed the errors of its tasks.
+    pub result: Option<String>,
+    /// Why the run failed; `None` for one that was answered.
+    pub error: Option<String>,
     /// Whether no task failed.
     pub clean: bool,
+    /// The version of the workflow that it was given to.
+    pub workflow: Option<WorkflowVersion>,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
     /// When it began, UTC.
@@ -32,14 +37,17 @@ impl Record {
     /// The row of it.
     pub(crate) fn into_row(self) -> NewTrace {
         let took = chrono::Duration::from_std(self.took).unwrap_or_default();
+        let status = if self.error.is_some() { TraceStatus::Failed } else { TraceStatus::Completed };
         NewTrace {
             channel_id: Some(self.channel_id),
-            result_json: Some(self.result),
+            result_json: self.result,
+            error_message: self.error,
+            workflow: self.workflow,
             duration_ms: Some(self.took.as_secs_f64() * 1000.0),
             started_at: Some(self.started_at),
             completed_at: self.started_at.checked_add_signed(took),
             task_trace_json: self.task_trace,
-            ..NewTrace::new(self.trace_id, self.channel, TraceMode::Sync, TraceStatus::Completed)
+            ..NewTrace::new(self.trace_id, self.channel, TraceMode::Sync, status)
         }
     }
 }

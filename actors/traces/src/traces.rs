@@ -16,13 +16,14 @@ use uuid::Uuid;
 
 use crate::ambiguity::is_stored;
 use crate::claim::Claim;
-use crate::dead_letters::{DeadLetters, Retries};
+use crate::dead_letters::{DeadLetters, DueTimer, Retries};
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::policy::{Draws, Policy};
 use crate::queue::{Adoption, Bounds, Entrance, Queue, Queued, Shed, Slots, Waiting};
 use crate::record::Record;
 use crate::recorder::{Lanes, Recorder, Rows};
+use crate::report::{self, FailureReport, PreparedReport};
 use crate::settings::Settings;
 use crate::worker::{Desk, Jobs, StopOrder, StopStage, Worker};
 use crate::{input, token};
@@ -101,6 +102,7 @@ struct Shared {
     lanes: Arc<Lanes>,
     waiting: Arc<Waiting>,
     letters_changed: Arc<Notify>,
+    letters_due: Arc<DueTimer>,
     stop: Arc<StopOrder>,
     /// The jobs of every worker.
     jobs: OnceLock<Vec<Jobs>>,
@@ -125,6 +127,7 @@ impl Traces {
             lanes: Arc::new(Lanes::new(&settings.recorder, &metrics)),
             waiting: Arc::new(Waiting::new(Arc::new(slots))),
             letters_changed: Arc::default(),
+            letters_due: Arc::new(DueTimer::new()),
             stop: Arc::new(StopOrder::new()),
             jobs: OnceLock::new(),
             store,
@@ -169,7 +172,7 @@ impl Traces {
             queue = queue.needs([name]);
         }
         // What needs something is drained before it: first nothing more comes in, then the workers finish.
-        let entrance = shared.entrance();
+        let entrance = shared.entrance(Arc::clone(&runner));
         let factory = move |_| std::future::ready(Ok(Queue(Arc::clone(&entrance))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
         let retries = shared.retries(runner);
@@ -239,6 +242,23 @@ impl Traces {
             metrics.dropped("overflow");
         }
         Ok(())
+    }
+
+    /// Looks for dead letters now: one was made due by an operator.
+    pub fn look_for_dead_letters(&self) {
+        self.shared.letters_due.note(Duration::ZERO);
+    }
+
+    /// Prepares the report of a run that fails with `error`, beside the queue: who ends the run writes its row.
+    pub fn prepare_report(&self, report: FailureReport, error: &str) -> Option<PreparedReport> {
+        let Shared { waiting, nodes, .. } = &*self.shared;
+        let job = report.into_job(error);
+        let bytes = input::held_bytes(&job);
+        let slot = waiting.slots.place().and_then(|mut slot| slot.weigh(bytes).map(|()| slot)).ok();
+        let owner = slot.is_some().then(|| nodes.id());
+        let row = report::row(&job, owner.clone()).ok()?;
+        let queued = slot.zip(owner).map(|(slot, owner)| Queued::new(job, slot, 0, Claim::accepted(owner)));
+        Some(PreparedReport::new(row, queued, Arc::clone(waiting)))
     }
 
     /// Accepts a job: when this returns, its row is on disk and it will be run, by this process or another. Never
@@ -347,13 +367,14 @@ impl Shared {
             max_retries: self.settings.dead_letters.max_retries,
             metrics: self.metrics.clone(),
             letters_changed: Arc::clone(&self.letters_changed),
+            letters_due: Arc::clone(&self.letters_due),
             errors: self.settings.errors.clone(),
             log: self.log.clone(),
             stop: Arc::clone(&self.stop),
         })
     }
 
-    fn entrance(&self) -> Arc<Entrance> {
+    fn entrance(&self, runner: Arc<dyn Runner>) -> Arc<Entrance> {
         let adoption = Arc::new(Adoption::new(
             Arc::clone(&self.waiting),
             self.traces.clone(),
@@ -362,6 +383,7 @@ impl Shared {
                 max_retries: self.settings.dead_letters.max_retries,
                 max_recoveries: self.settings.queue.max_recoveries,
             },
+            runner,
             self.metrics.clone(),
             self.log.clone(),
         ));
@@ -380,6 +402,7 @@ impl Shared {
             moving: Arc::default(),
             patience: self.patience(),
             metrics: self.metrics.clone(),
+            due: Arc::clone(&self.letters_due),
             changed: Arc::clone(&self.letters_changed),
             jobs: self.settings.jobs.clone(),
             log: self.log.clone(),

@@ -74,9 +74,9 @@ pub struct TaskError {
     /// The status of the outbound HTTP call, for [`ErrorCode::Http`].
     #[serde(rename = "status", skip_serializing_if = "Option::is_none")]
     pub http_status: Option<u16>,
-    /// The body of that answer, where the task asked for it: bounded, without secrets.
+    /// The body of that answer, where the task asked for it: bounded, without secrets. Boxed: results carry this type about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub body: Option<Value>,
+    pub body: Option<Box<Value>>,
     /// The time of a whole run is used up, not only that of one call.
     #[serde(skip)]
     pub is_deadline: bool,

@@ -4,6 +4,7 @@
 //! that is undeclared, computed, or read where the result would be recorded. Values of secrets never reach an
 //! error text: an expression that reads one fails without saying why.
 
+mod explain;
 mod prepare;
 mod replace;
 
@@ -51,6 +52,8 @@ pub enum SecretUse {
 #[derive(Clone)]
 pub struct Expression {
     logic: Arc<Logic>,
+    /// As authored, for the texts of errors.
+    source: Arc<Value>,
     reads: Arc<Reads>,
     /// Names of the secrets it reads.
     secrets: Arc<[String]>,
@@ -147,6 +150,7 @@ impl Evaluator {
         let logic = self.engine.compile_arc(&prepare::prepared(source)).map_err(|error| error.to_string())?;
         Ok(Expression {
             logic,
+            source: Arc::new(source.clone()),
             reads: Arc::new(survey.reads),
             secrets: survey.secrets.iter().map(|name| name.unwrap_or_default().to_owned()).collect(),
             derived: derived.into(),
@@ -178,7 +182,7 @@ impl Evaluator {
             if expression.reads_secrets() {
                 "an expression that reads a secret failed".to_owned()
             } else {
-                error.to_string()
+                explain::explain(&error, &expression.logic, &expression.source, context)
             }
         })?;
         extent::check_arena(result, self.max_bytes).map_err(|excess| format!("the result {excess}"))?;

@@ -22,7 +22,9 @@ pub enum AddressError {
     #[error("SSRF protection: a URL with credentials before its host is not allowed")]
     Credentials,
     /// The host is, or resolves to, an address that is not public.
-    #[error("SSRF protection: '{host}' leads to {address}, which is not a public address")]
+    #[error(
+        "SSRF protection: '{host}' leads to {address}, which is not a public address; allow_private_urls of the connector permits it, jwt.allow_private_jwks_urls for key sets"
+    )]
     Forbidden {
         /// The host as the URL names it.
         host: String,
@@ -176,7 +178,8 @@ mod tests {
         let refused = check_url("http://127.0.0.1:8080/?token=s3cret", false).unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "SSRF protection: '127.0.0.1' leads to 127.0.0.1, which is not a public address"
+            "SSRF protection: '127.0.0.1' leads to 127.0.0.1, which is not a public address; \
+             allow_private_urls of the connector permits it, jwt.allow_private_jwks_urls for key sets"
         );
     }
 

@@ -44,13 +44,13 @@ pub enum ReferenceError {
         scheme: &'static str,
     },
     /// `env://` without a usable variable name.
-    #[error("{text:?} names no variable: expected env:// and a name of letters, digits and underscores")]
+    #[error("'{text}' names no variable: expected env:// and a name of letters, digits and underscores")]
     Env {
         /// The reference as written.
         text: String,
     },
     /// `vault://` without a path or a field.
-    #[error("{text:?} is incomplete: expected vault://<path>#<field>")]
+    #[error("'{text}' is incomplete: expected vault://<path>#<field>")]
     Vault {
         /// The reference as written.
         text: String,

@@ -83,7 +83,7 @@ mod tests {
             "vault://p#f: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set"
         );
         assert!(told("aws-sm://x").starts_with("aws-sm:// is reserved"));
-        assert!(told("vault://p").starts_with("\"vault://p\" is incomplete"));
+        assert!(told("vault://p").starts_with("'vault://p' is incomplete"));
         let set = environment.resolve(&Reference::Env { var: "SET".to_owned() });
         assert_eq!(set.unwrap().expose(), "swordfish");
     }

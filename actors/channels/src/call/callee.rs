@@ -9,7 +9,7 @@ use svc_model::{Code, ServiceError};
 use tokio::time::Instant;
 
 use crate::definition::Definition;
-use crate::job::describe;
+use crate::failure::describe;
 use crate::metrics::Ending;
 use crate::serve::Tally;
 use crate::shape::Control;

@@ -10,6 +10,7 @@ use svc_secrets::Resolver;
 
 use super::cache::KeyPrincipal;
 use super::expression;
+use super::line_limit::LineLimit;
 use crate::digest::Hash;
 use crate::metrics::Credential;
 use crate::request::DataRequest;
@@ -29,6 +30,7 @@ pub(crate) struct Credentials {
     header: Option<String>,
     /// What the verified claims must satisfy.
     authorization: Option<Expression>,
+    lines: LineLimit,
 }
 
 impl Credentials {
@@ -52,7 +54,7 @@ impl Credentials {
             logic.map(|logic| expression::compile("auth.authorization_logic", logic, tools)).transpose()?;
         let authenticator = Authenticator::build(config, references, &*tools.key_sets)?;
         let header = header.map(|name| name.to_ascii_lowercase());
-        Ok(Self { authenticator, kind, header, authorization })
+        Ok(Self { authenticator, kind, header, authorization, lines: LineLimit::default() })
     }
 
     /// Verifies the credential of a request, then what its claims must satisfy. Returns who called, with all claims of a
@@ -67,15 +69,14 @@ impl Credentials {
         let presented = Presented { headers: &request.headers, body: &request.raw, now };
         let identity = self.authenticator.authenticate(presented).await.map_err(|reason| {
             tools.metrics.credential_refused(self.kind, reason);
-            slog::debug!(tools.log, "credential refused";
-                "channel" => channel, "mode" => self.kind.name(), "reason" => reason.name());
+            self.log_refusal(channel, reason.name(), request, tools);
             self.refusal(reason)
         })?;
         if let (Some(logic), Some(claims)) = (&self.authorization, &identity.claims) {
             let claims = Value::Object(claims.clone());
             if !expression::holds(logic, &[("claims", &claims)], tools) {
                 tools.metrics.claims_refused();
-                slog::debug!(tools.log, "claims refused"; "channel" => channel);
+                self.log_refusal(channel, "insufficient_scope", request, tools);
                 let refusal = ServiceError::forbidden("insufficient_scope: the token does not allow this");
                 return Err(refusal.with_challenge(r#"Bearer error="insufficient_scope""#));
             }
@@ -113,6 +114,16 @@ impl Credentials {
     /// The claims that may reach the metadata.
     pub(super) fn exposed(&self, claims: &Map<String, Value>) -> Map<String, Value> {
         self.authenticator.exposed(claims)
+    }
+
+    /// Tells operators why, which no answer and no trace does; a bounded number of times.
+    fn log_refusal(&self, channel: &str, reason: &str, request: &DataRequest, tools: &Toolbox) {
+        if let Some(suppressed) = self.lines.pass() {
+            slog::info!(tools.log, "credential refused";
+                "channel" => channel, "mode" => self.kind.name(), "reason" => reason,
+                "client_ip" => request.client_ip.as_deref(), "request_id" => &request.request_id,
+                "suppressed" => suppressed);
+        }
     }
 
     /// The same bytes for every cause, but that a token has expired: its holder is to fetch a new one.

@@ -11,6 +11,7 @@ mod credentials;
 mod deduplication;
 mod expression;
 pub(crate) mod limiter;
+mod line_limit;
 mod origin;
 mod rate;
 mod reuse;
@@ -233,7 +234,7 @@ impl Definition {
             claims = verified.claims.map(|claims| credentials.exposed(&claims));
         }
         if let Some(origins) = Guard::Origin.of(&guards.origins, ingress) {
-            origins.check(&request).inspect_err(|_| tools.metrics.origin_refused())?;
+            origins.check(&self.name, &request, tools)?;
         }
         // Read before the facts of the request move into the message.
         let bucket = self.bucket(&request);
@@ -302,18 +303,32 @@ impl Definition {
         &self,
         caller: &str,
         payload: Value,
-        mut metadata: Map<String, Value>,
+        metadata: Map<String, Value>,
     ) -> Result<AdmittedCall, ServiceError> {
+        let metadata = self.check_call(caller, &payload, metadata)?;
+        let permit = self.capacity(Ingress::Call).map_err(|Exhausted| refusal::at_capacity(&self.name))?;
+        Ok(AdmittedCall { payload, metadata, _permit: permit })
+    }
+
+    /// The guards of a call, but for its capacity; the metadata as the guards leave it.
+    ///
+    /// # Errors
+    /// The refusal of the first guard that refuses.
+    pub(crate) fn check_call(
+        &self,
+        caller: &str,
+        payload: &Value,
+        mut metadata: Map<String, Value>,
+    ) -> Result<Map<String, Value>, ServiceError> {
         let (guards, tools, ingress) = (&self.guards, &self.tools, Ingress::Call);
         if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
             let headers = metadata::shown_headers(&metadata);
             limit.check(&self.name, Caller { address: Some(caller), headers: &headers }, None, tools)?;
         }
         if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
-            metadata = validation.check(&payload, metadata, tools)?;
+            metadata = validation.check(payload, metadata, tools)?;
         }
-        let permit = self.capacity(ingress).map_err(|Exhausted| refusal::at_capacity(&self.name))?;
-        Ok(AdmittedCall { payload, metadata, _permit: permit })
+        Ok(metadata)
     }
 
     /// A permit, where the channel asks for one.

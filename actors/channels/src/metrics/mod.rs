@@ -12,7 +12,7 @@ use prometheus_client::registry::Registry;
 use svc_auth::Reason;
 use svc_engine::Flow;
 
-use crate::series::{FlowMeters, Pool, TaskLabels, WorkflowLabels};
+use crate::series::{FlowMeters, Pool, RunLabels, TaskLabels, WorkflowLabels};
 
 pub(crate) use guards::Credential;
 use guards::GuardMetrics;
@@ -72,6 +72,7 @@ pub struct ChannelMetrics {
     errors: Family<ErrorLabels, Counter>,
     workflows: Pool<WorkflowLabels>,
     tasks: Pool<TaskLabels>,
+    runs: Pool<RunLabels, Counter>,
     guards: GuardMetrics,
 }
 
@@ -83,6 +84,7 @@ impl Default for ChannelMetrics {
             errors: Family::default(),
             workflows: Pool::default(),
             tasks: Pool::default(),
+            runs: Pool::default(),
             guards: GuardMetrics::default(),
         }
     }
@@ -90,7 +92,7 @@ impl Default for ChannelMetrics {
 
 impl ChannelMetrics {
     /// Registers `messages`, `message_duration_seconds`, `workflow_duration_seconds`, `task_duration_seconds`,
-    /// `errors` and what the guards count; the prefix is the registry's.
+    /// `workflow_runs`, `errors` and what the guards count; the prefix is the registry's.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("messages", "Messages by channel and outcome", self.messages.clone());
         registry.register("message_duration_seconds", "Time from arrival to answer", self.durations.clone());
@@ -100,6 +102,8 @@ impl ChannelMetrics {
             self.workflows.family(),
         );
         registry.register("task_duration_seconds", "Time a task ran", self.tasks.family());
+        let runs = self.runs.family();
+        registry.register("workflow_runs", "Runs by version of their workflow and how they ended", runs);
         registry.register("errors", "Failures by reason", self.errors.clone());
         self.guards.register(registry);
     }
@@ -160,7 +164,7 @@ impl ChannelMetrics {
 
     /// The meters of what a channel runs.
     pub(crate) fn of_flow(&self, flow: &Flow) -> FlowMeters {
-        FlowMeters::new(self.workflows.clone(), self.tasks.clone(), flow)
+        FlowMeters::new(self.workflows.clone(), self.tasks.clone(), self.runs.clone(), flow)
     }
 
     /// Drops the series of a channel that is gone.

@@ -191,6 +191,8 @@ fn workflows_and_tasks_are_timed_until_the_last_definition_goes() {
         assert!(page.contains("svc_workflow_duration_seconds_count{workflow=\"flow\"} 2"), "{page}");
         let task = "svc_task_duration_seconds_count{workflow=\"flow\",task=\"data.b\",function=\"map\"} 2";
         assert!(page.contains(task), "{page}");
+        let runs = "svc_workflow_runs_total{workflow=\"flow\",version=\"1\",status=\"ok\"} 2";
+        assert!(page.contains(runs), "{page}");
 
         let reloaded = kit.build(json!({}), &tasks).unwrap();
         drop(sibling);

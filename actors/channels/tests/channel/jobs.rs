@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_supervision::Universe;
 use serde_json::{Map, Value, json};
 use svc_channels::{Run, Settings};
-use svc_traces::{Completed, Ended, Job};
+use svc_traces::{Completed, Ended, Job, JobFailure};
 use uuid::Uuid;
 
 use crate::kit::{Kit, Orders, copy, nothing, task};
@@ -30,7 +30,7 @@ async fn run(orders: &Orders, job: Job) -> Completed {
 }
 
 fn failure(completed: &Completed) -> &str {
-    let Ended::Failed { message } = &completed.ended else { panic!("{completed:?}") };
+    let Ended::Failed(JobFailure { message, .. }) = &completed.ended else { panic!("{completed:?}") };
     message
 }
 

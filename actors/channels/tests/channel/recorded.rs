@@ -97,6 +97,14 @@ impl World {
         self.store.traces().get(id.as_str().unwrap()).await.unwrap()
     }
 
+    /// The one trace of a failed run.
+    async fn only_failed(&self) -> TraceRecord {
+        let query = TraceQuery { status: Some("failed".to_owned()), ..TraceQuery::default() };
+        let rows = self.store.traces().list(query).await.unwrap().rows;
+        let [row] = rows.as_slice() else { panic!("{rows:?}") };
+        self.trace(&json!(row.id)).await.unwrap()
+    }
+
     async fn count(&self) -> usize {
         self.store.traces().list(TraceQuery::default()).await.unwrap().rows.len()
     }
@@ -107,7 +115,7 @@ fn parsed(text: Option<String>) -> Value {
 }
 
 #[test]
-fn an_answered_run_has_its_trace_and_a_failed_one_has_none() {
+fn answered_run_and_failed_run_each_leave_a_trace() {
     run(Settings::default(), 10, async |world| {
         let mut fail = task("fail", json!({}));
         fail["condition"] = json!({"var": "payload.fail"});
@@ -123,8 +131,55 @@ fn an_answered_run_has_its_trace_and_a_failed_one_has_none() {
         assert_eq!(parsed(trace.result_json), answer);
         assert_eq!(trace.task_trace_json, None);
         assert!(trace.row.started_at <= trace.row.completed_at && trace.row.duration_ms.is_some());
-        assert!(orders.post(json!({"fail": true})).await.is_err());
+        assert_eq!((trace.row.workflow_id.as_deref(), trace.row.workflow_version), (Some("flow"), Some(1)));
+        assert!(orders.post(json!({"n": 2, "fail": true})).await.is_err());
+        let failed = world.only_failed().await;
+        assert_eq!((&*failed.row.mode, failed.row.workflow_version), ("sync", Some(1)));
+        let message = failed.row.error_message.clone().unwrap();
+        assert!(message.starts_with("fail: FUNCTION_ERROR "), "{message}");
+        assert!(failed.row.started_at <= failed.row.completed_at && failed.row.duration_ms.is_some());
+        let errors = parsed(failed.result_json);
+        assert_eq!(
+            (&errors["errors"][0]["task_id"], &errors["errors"][1]["code"]),
+            (&json!("fail"), &json!("WORKFLOW_ERROR"))
+        );
+        let steps = parsed(failed.task_trace_json);
+        assert_eq!(
+            (&steps["steps"][0]["result"], &steps["steps"][1]["result"]),
+            (&json!("executed"), &json!("failed"))
+        );
+        assert_eq!(world.count().await, 2);
+    });
+}
+
+#[test]
+fn errors_only_keeps_the_failed_run_and_drops_the_clean_one() {
+    run(Settings::default(), 10, async |world| {
+        let mut fail = task("fail", json!({}));
+        fail["condition"] = json!({"var": "payload.fail"});
+        let config = json!({"tracing": {"errors_only": true, "task_details": true}});
+        let orders = world.kit.serve(&world.tree, config, &json!([copy("payload.n", "data.n"), fail])).await;
+        body(orders.post(json!({"n": 1})).await);
+        assert!(orders.post(json!({"n": 2, "fail": true})).await.is_err());
         assert_eq!(world.count().await, 1);
+        let steps = parsed(world.only_failed().await.task_trace_json);
+        assert_eq!(
+            steps["steps"][0]["message"]["data"],
+            json!({"n": 2}),
+            "with what the channel keeps of steps"
+        );
+    });
+}
+
+#[test]
+fn answer_that_is_too_large_leaves_the_trace_of_its_run() {
+    let small = Settings { max_result_bytes: Some(40), ..Settings::default() };
+    run(small, 10, async |world| {
+        let orders = world.kit.serve(&world.tree, json!({}), &json!([copy("payload", "data.n")])).await;
+        let refused = orders.post(json!({"x": "y".repeat(100)})).await.unwrap_err();
+        assert_eq!(refused.code().name(), "RESPONSE_TOO_LARGE");
+        let failed = world.only_failed().await;
+        assert_eq!(failed.row.error_message.as_deref(), Some(refused.message()));
     });
 }
 
@@ -234,7 +289,7 @@ impl Runner for Keeper {
     fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
         self.0.lock().unwrap().push(job);
         let ended = Ended::Completed { result: None };
-        Box::pin(std::future::ready(Completed { ended, task_trace: None, took: Duration::ZERO }))
+        Box::pin(std::future::ready(Completed::bare(ended, Duration::ZERO)))
     }
 }
 

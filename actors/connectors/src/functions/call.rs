@@ -111,13 +111,15 @@ where
             CallErrorKind::Full | CallErrorKind::Restarting { .. } | CallErrorKind::Crashed => ErrorCode::Io,
             _ => ErrorCode::Function,
         };
-        return Err(TaskError::new(code, format!("connector '{connector}': {error}")));
+        let task = TaskError::new(code, format!("connector '{connector}': {error}"));
+        return Err(TaskError { may_heal: error.is_retryable(), ..task });
     }
 }
 
 impl From<NotLoaded> for TaskError {
     fn from(error: NotLoaded) -> Self {
-        let task = Self::new(ErrorCode::Function, error.to_string());
+        // It may be loaded, created or enabled before a later run.
+        let task = Self { may_heal: true, ..Self::new(ErrorCode::Function, error.to_string()) };
         match error {
             NotLoaded::Failed(_, reason) => task.with_detail(reason),
             NotLoaded::Unknown(_) | NotLoaded::Disabled(_) => task,

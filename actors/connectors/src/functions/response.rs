@@ -61,7 +61,7 @@ pub(crate) fn refused(
     let shown = prefix(&body, SHOWN);
     let message = format!("connector '{connector}': the answer has the status {status}: {shown}");
     let message = message.trim_end_matches([':', ' ']).to_owned();
-    let body = is_captured.then(|| captured(&body));
+    let body = is_captured.then(|| Box::new(captured(&body)));
     TaskError { http_status: Some(status), body, ..TaskError::new(ErrorCode::Http, message) }
 }
 

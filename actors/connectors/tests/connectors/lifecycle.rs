@@ -175,7 +175,8 @@ fn a_rename_is_found_under_the_new_name_alone() {
         let upstream = answering("1");
         world.connect(at(&upstream, json!({}))).await;
         world.rename("c", "d").await;
-        assert_eq!(world.fail(json!({})).await.message, "connector 'c' does not exist");
+        let message = world.fail(json!({})).await.message;
+        assert!(message.starts_with("connector 'c' does not exist"), "{message}");
         assert_eq!(world.call(json!({"connector": "d"})).await, 1);
         assert_eq!(world.connectors.statuses().len(), 1);
     });

@@ -45,7 +45,8 @@ impl Attempt {
             Ok(found) => found,
             Err(NoRun::Failed(reason)) => {
                 let message = format!("channel_unavailable: {reason}");
-                return self.settle(None, Settlement::Failed { message }, None).await;
+                self.settle(None, Settlement::Failed { message }, None, None).await;
+                return;
             }
             Err(NoRun::Back) => return self.pass_over(None).await,
         };
@@ -89,7 +90,7 @@ impl Attempt {
         };
         let run = self.desk.registry.fire(&entry, firing);
         match self.watch(run, abort, slot.as_ref(), begun).await {
-            Over::Ended(fired) => self.ended(fired, slot.as_ref()).await,
+            Over::Ended(fired) => self.ended(fired, &definition, slot.as_ref()).await,
             Over::CalledOff => self.give_back(slot.as_ref()).await,
             Over::Lost(why) => {
                 warn!(self.desk.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
@@ -151,8 +152,8 @@ impl Attempt {
         self.pass_over(None).await;
     }
 
-    async fn ended(&self, fired: Fired, slot: Option<&HeldSlot>) {
-        let Fired { ended, result, task_trace, took } = fired;
+    async fn ended(&self, fired: Fired, definition: &Definition, slot: Option<&HeldSlot>) {
+        let Fired { ended, result, task_trace, workflow, took } = fired;
         let (settlement, status, error_message) = match ended {
             FireEnd::Busy => return self.pass_over(slot).await,
             // Only this attempt calls it off.
@@ -162,6 +163,9 @@ impl Attempt {
                 (Settlement::Failed { message: message.clone() }, TraceStatus::Failed, Some(message))
             }
         };
+        let report = error_message
+            .as_deref()
+            .and_then(|error| self.desk.registry.prepare_report(definition, self.trace_id, error));
         if let Some(took) = took {
             self.desk.metrics.ran(&self.claim.channel_name, took);
         }
@@ -172,27 +176,43 @@ impl Attempt {
             error_message,
             duration_ms: Some(took.unwrap_or_default().as_secs_f64() * 1000.0),
             task_trace_json: task_trace,
+            workflow,
             ownership: None,
         };
-        self.settle(slot, settlement, Some(end)).await;
+        let row = report.as_ref().map(|report| report.row().clone());
+        if self.settle(slot, settlement, Some(end), row).await
+            && let Some(report) = report
+        {
+            report.begin();
+        }
     }
 
     /// Writes the end of it, until it is written or the claim turns out to be lost: the ledger tells late writes apart.
-    async fn settle(&self, slot: Option<&HeldSlot>, mut settlement: Settlement, mut end: Option<TraceEnd>) {
+    /// Answers whether it was written.
+    async fn settle(
+        &self,
+        slot: Option<&HeldSlot>,
+        mut settlement: Settlement,
+        mut end: Option<TraceEnd>,
+        mut report: Option<NewTrace>,
+    ) -> bool {
         let mut failures = 0;
         loop {
-            let written = self.desk.ledger.settle(&self.claim.key, slot, settlement.clone(), end.clone());
+            let (key, ledger) = (&self.claim.key, &self.desk.ledger);
+            let written = ledger.settle_with(key, slot, settlement.clone(), end.clone(), report.clone());
             match self.desk.ask(written).await {
                 Ok(true) => {
                     let status = match settlement {
                         Settlement::Completed => Status::Completed,
                         Settlement::Failed { .. } => Status::Failed,
                     };
-                    return self.desk.metrics.came_to(status, 1);
+                    self.desk.metrics.came_to(status, 1);
+                    return true;
                 }
                 Ok(false) => {
                     debug!(self.desk.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
-                    return self.lost().await;
+                    self.lost().await;
+                    return false;
                 }
                 Err(error) => {
                     failures += 1;
@@ -201,6 +221,7 @@ impl Attempt {
                     if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
                         // What it says cannot be stored; that it ended can.
                         simplify(&mut settlement, &mut end);
+                        report = None;
                     }
                     sleep(pause(&self.claim.channel_id, failures)).await;
                 }

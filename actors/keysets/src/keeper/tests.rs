@@ -464,7 +464,8 @@ fn an_address_that_can_never_be_used_is_refused_with_the_reason() {
                 "SSRF protection: a URL with credentials before its host is not allowed",
             ),
         ] {
-            assert_eq!(cache.at(url).err().as_deref(), Some(why));
+            let refused = cache.at(url).err().unwrap();
+            assert!(refused.starts_with(why), "{refused}");
         }
     });
 }

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use svc_channels::refusal::FAILED_TOO_OFTEN;
 use svc_model::ChannelContent;
 use svc_registry::Scope;
-use svc_traces::{Completed, Ended, Job, Runner};
+use svc_traces::{Completed, Ended, Job, JobFailure, Runner};
 
 use crate::kit::{Running, channel, run};
 use crate::supervision::exhaust;
@@ -40,7 +40,7 @@ fn mark(completed: &Completed) -> Value {
 }
 
 fn failure(completed: &Completed) -> &str {
-    let Ended::Failed { message } = &completed.ended else { panic!("{completed:?}") };
+    let Ended::Failed(JobFailure { message, .. }) = &completed.ended else { panic!("{completed:?}") };
     message
 }
 

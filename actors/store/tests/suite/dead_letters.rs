@@ -66,6 +66,37 @@ pub(crate) async fn a_failed_run_leaves_its_letter_in_one_transaction(db: Databa
     assert!(traces.fail_to_dead_letters(failure(id)).await.unwrap());
 }
 
+pub(crate) async fn report_of_a_failure_is_written_with_its_letter_or_not_at_all(db: Database) {
+    let store = db.store().await;
+    let traces = store.traces();
+    let (failed, report) = (pending("orders"), pending("alerts"));
+    let (id, report_id) = (failed.id, report.id);
+    traces.insert(failed).await.unwrap();
+    let end = TraceFailure { report: Some(Box::new(report)), ..failure(id) };
+    db.execute("ALTER TABLE trace_dlq RENAME TO away").await.unwrap();
+    assert!(traces.fail_to_dead_letters(end.clone()).await.is_err());
+    db.execute("ALTER TABLE away RENAME TO trace_dlq").await.unwrap();
+    assert_eq!(status(&traces, report_id).await, None);
+    assert!(traces.fail_to_dead_letters(end.clone()).await.unwrap());
+    assert_eq!(status(&traces, report_id).await.as_deref(), Some("pending"));
+    assert!(!traces.fail_to_dead_letters(end).await.unwrap(), "neither is written twice");
+}
+
+pub(crate) async fn next_due_passes_over_held_and_exhausted_letters(db: Database) {
+    let store = db.store().await;
+    let letters = store.dead_letters();
+    assert_eq!(letters.next_due().await.unwrap(), None);
+    letter(&store, "orders", |failed| failed.retry_count = 5).await;
+    assert_eq!(letters.next_due().await.unwrap(), None, "no retry is left");
+    letter(&store, "orders", |failed| failed.delay = Duration::from_secs(600)).await;
+    let due = letters.next_due().await.unwrap().unwrap();
+    assert!(due > Duration::from_secs(590) && due <= Duration::from_secs(600), "{due:?}");
+    letter(&store, "orders", same).await;
+    assert_eq!(letters.next_due().await.unwrap(), Some(Duration::ZERO));
+    assert_eq!(letters.claim_due(10, LEASE, "n").await.unwrap().len(), 1);
+    assert!(letters.next_due().await.unwrap().unwrap() > Duration::from_secs(590), "it is held");
+}
+
 pub(crate) async fn a_letter_keeps_what_is_no_proper_input(db: Database) {
     let store = db.store().await;
     for (input, payload, metadata) in [

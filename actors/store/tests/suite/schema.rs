@@ -8,7 +8,7 @@ use tokio::runtime::{Builder, Handle};
 
 use super::database::Database;
 
-const MIGRATIONS: usize = 7;
+const MIGRATIONS: usize = 8;
 /// Processes that start at the same time.
 const STARTING: usize = 4;
 

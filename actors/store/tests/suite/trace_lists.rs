@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use svc_model::Page;
-use svc_store::{NewTrace, TraceMode, TracePage, TraceQuery, TraceStatus, Traces};
+use svc_model::{Page, WorkflowVersion};
+use svc_store::{NewTrace, TraceEnd, TraceMode, TracePage, TraceQuery, TraceStatus, Traces};
 use uuid::Uuid;
 
 use super::database::Database;
@@ -31,6 +31,28 @@ async fn by_cursor(traces: &Traces, first: TraceQuery) -> Vec<String> {
             None => return found,
         }
     }
+}
+
+pub(crate) async fn traces_are_filtered_by_the_version_that_ran(db: Database) {
+    let traces = db.store().await.traces();
+    let version = |number| Some(WorkflowVersion { id: "w".into(), version: number });
+    let inserted = NewTrace {
+        workflow: version(1),
+        ..NewTrace::new(Uuid::now_v7(), "a".into(), TraceMode::Sync, TraceStatus::Completed)
+    };
+    traces.insert(inserted.clone()).await.unwrap();
+    let accepted = pending("a");
+    traces.insert(accepted.clone()).await.unwrap();
+    let done = TraceEnd { workflow: version(2), ..end(accepted.id, TraceStatus::Completed) };
+    assert!(traces.finish(done).await.unwrap());
+    let list = async |query| ids(&traces.list(query).await.unwrap());
+    let of = |number| TraceQuery { workflow_id: Some("w".into()), workflow_version: number, ..page(50, 0) };
+    assert_eq!(list(of(None)).await, [accepted.id.to_string(), inserted.id.to_string()]);
+    assert_eq!(list(of(Some(1))).await, [inserted.id.to_string()]);
+    assert_eq!(list(of(Some(2))).await, [accepted.id.to_string()]);
+    assert_eq!(list(TraceQuery { workflow_id: Some("x".into()), ..page(50, 0) }).await, [""; 0]);
+    let row = traces.get(&accepted.id.to_string()).await.unwrap().unwrap().row;
+    assert_eq!((row.workflow_id.as_deref(), row.workflow_version), (Some("w"), Some(2)));
 }
 
 pub(crate) async fn traces_are_filtered_and_sorted(db: Database) {

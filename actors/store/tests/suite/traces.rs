@@ -30,6 +30,7 @@ pub(crate) fn end(id: Uuid, status: TraceStatus) -> TraceEnd {
         error_message: None,
         duration_ms: Some(1500.0),
         task_trace_json: None,
+        workflow: None,
         ownership: None,
     }
 }
@@ -37,13 +38,16 @@ pub(crate) fn end(id: Uuid, status: TraceStatus) -> TraceEnd {
 pub(crate) fn failure(id: Uuid) -> TraceFailure {
     TraceFailure {
         id,
+        result_json: None,
         error_message: "no luck".into(),
         duration_ms: Some(2.0),
         task_trace_json: Some("[]".into()),
+        workflow: None,
         retry_count: 0,
         max_retries: 5,
         delay: Duration::ZERO,
         ownership: None,
+        report: None,
     }
 }
 

@@ -1,11 +1,12 @@
 //! The retries of dead letters.
 //!
-//! Owns the rhythm; no messages. At each look it takes the letters that are due under a lease of its own, makes a trace
+//! Owns the rhythm; no messages. A look comes when a letter is due, and at the latest after the interval of the settings. At each look it takes the letters that are due under a lease of its own, makes a trace
 //! of each, which ends the letter, and queues it like any submission. A letter the queue has no room for goes back and
 //! waits longer, and so does one whose channel is quarantined here; one whose holder died is due again when the lease is over. The way of a letter into the line is a task
 //! of its own, which survives a restart and is awaited at the end. It also keeps the gauge of letters. It never runs
 //! anything itself.
 
+mod due;
 mod state;
 
 use std::sync::Arc;
@@ -30,8 +31,12 @@ use crate::queue::{Queued, Shed, Waiting};
 use crate::settings::{Callback, DeadLetterSettings};
 use crate::worker::retry_delay;
 
+pub(crate) use due::DueTimer;
+
 /// How long a letter waits whose channel cannot run here now.
 const UNAVAILABLE: Duration = Duration::from_secs(30);
+/// Time between two looks, at least.
+const SOON: Duration = Duration::from_millis(10);
 /// Time between two counts of the letters, at least.
 const COUNTING: Duration = Duration::from_millis(250);
 
@@ -50,6 +55,8 @@ pub(crate) struct Retries {
     /// How long the end waits for one.
     pub(crate) patience: Duration,
     pub(crate) metrics: TraceMetrics,
+    /// When the next letter is due.
+    pub(crate) due: Arc<DueTimer>,
     /// Told when this process added or took a letter.
     pub(crate) changed: Arc<Notify>,
     pub(crate) jobs: Callback,
@@ -75,12 +82,13 @@ impl Actor for DeadLetters {
         let retries = Arc::clone(&self.retries);
         let looks = async move {
             loop {
+                retries.due.reset();
                 match retries.look().await {
                     Ok(()) if retries.settings.retry_enabled => retries.jobs.tell("dlq_retry"),
                     Ok(()) => {}
                     Err(error) => warn!(retries.log, "cannot retry dead letters"; "error" => %error),
                 }
-                sleep(retries.settings.poll_interval).await;
+                retries.wait().await;
             }
         };
         self.looks = Some(ctx.spawn(looks.into_actor(self)));
@@ -130,6 +138,18 @@ impl Retries {
         Ok(())
     }
 
+    /// Waits until the next letter is due, or for the rhythm of the looks: letters of others become due too.
+    async fn wait(&self) {
+        if self.settings.retry_enabled {
+            match self.letters.next_due().await {
+                Ok(Some(delay)) => self.due.note(delay.max(SOON)),
+                Ok(None) => {}
+                Err(error) => warn!(self.log, "cannot read when dead letters are due"; "error" => %error),
+            }
+        }
+        self.due.wait(self.settings.poll_interval).await;
+    }
+
     /// Shows how many letters there are: soon after a change of this process, else at the rhythm of the looks, because
     /// others change them too. A look itself is a bad moment: what it takes is out for as long as the retry runs.
     async fn show_depth(&self) {
@@ -137,8 +157,8 @@ impl Retries {
             let counts = async { Ok((self.letters.depth().await?, self.letters.exhausted().await?)) };
             match counts.await {
                 Ok((depth, exhausted)) => {
-                    self.metrics.dlq_depth.set(depth);
-                    self.metrics.dlq_exhausted.set(exhausted);
+                    // Read one after the other: a letter may have been purged in between.
+                    self.metrics.dlq_depth(depth.max(exhausted), exhausted);
                 }
                 Err::<_, StoreError>(error) => {
                     warn!(self.log, "cannot count dead letters"; "error" => %error)

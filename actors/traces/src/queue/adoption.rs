@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::future::join;
 use slog::{Logger, error, info, warn};
 use svc_nodes::Nodes;
-use svc_store::{Adopted, Ownership, RowKey, StoreError, TraceFailure, Unfinished};
+use svc_store::{Adopted, NewTrace, Ownership, RowKey, StoreError, TraceFailure, Unfinished};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -19,10 +19,11 @@ use uuid::Uuid;
 use crate::backoff::Backoff;
 use crate::claim::Claim;
 use crate::input;
-use crate::job::Job;
+use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::queue::recovery::Recovery;
 use crate::queue::{Queued, Waiting};
+use crate::report::{self, FailureReport};
 
 /// Rows read and taken over at once; each may be as large as a payload.
 const PAGE: u32 = 20;
@@ -54,6 +55,7 @@ pub(crate) struct Adoption {
     /// The turn of the suspect that runs.
     turn: Arc<Semaphore>,
     task: std::sync::Mutex<Option<JoinHandle<()>>>,
+    runner: Arc<dyn Runner>,
     metrics: TraceMetrics,
     log: Logger,
 }
@@ -70,6 +72,7 @@ impl Adoption {
         store: svc_store::Traces,
         nodes: Nodes,
         bounds: Bounds,
+        runner: Arc<dyn Runner>,
         metrics: TraceMetrics,
         log: Logger,
     ) -> Self {
@@ -77,7 +80,7 @@ impl Adoption {
         let share = Arc::new(Semaphore::new(SHARE as usize));
         let (line, turn) = (Mutex::new(line), Arc::new(Semaphore::new(1)));
         let task = std::sync::Mutex::default();
-        Self { waiting, store, nodes, bounds, share, suspects, line, turn, task, metrics, log }
+        Self { waiting, store, nodes, bounds, share, suspects, line, turn, task, runner, metrics, log }
     }
 
     /// Sees to it that runs are taken over from now on, while the queue is open.
@@ -190,17 +193,14 @@ impl Adoption {
         let recovery = Recovery::decide(recoveries, is_handed_back, self.bounds.max_recoveries);
         let text = row.input_json.unwrap_or_default();
         let input = match input::read(&text) {
-            _ if recovery == Recovery::Exhausted => {
-                error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);
-                return self.give_up(row.id, ownership, exhausted(recoveries)).await;
-            }
             Ok(input) => input,
             Err(error) => {
                 warn!(self.log, "cannot read an accepted job"; "trace_id" => %row.id, "error" => %error);
-                return self.give_up(row.id, ownership, "The stored input cannot be read".to_owned()).await;
+                let message = "The stored input cannot be read".to_owned();
+                self.give_up(row.id, ownership, message, None).await;
+                return;
             }
         };
-        let slot = self.waiting.slots.earlier(text.len()).await;
         let job = Job {
             trace_id: row.id,
             channel_id: row.channel_id.map(Into::into),
@@ -211,6 +211,13 @@ impl Adoption {
             hold: None,
             attempt: None,
         };
+        if recovery == Recovery::Exhausted {
+            error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);
+            let error = exhausted(recoveries);
+            let report = FailureReport::of(&job, &*self.runner).map(|report| report.into_job(&error));
+            return self.end_exhausted(job.trace_id, ownership, error, report).await;
+        }
+        let slot = self.waiting.slots.earlier(text.len()).await;
         let mut claim = Claim::on(ownership);
         claim.is_recovery = recovery != Recovery::Resume;
         let mut queued = Queued::new(job, slot, input.retry, claim);
@@ -236,23 +243,51 @@ impl Adoption {
         }
     }
 
-    /// Ends a run that cannot be run (again); an operator's business.
-    async fn give_up(&self, id: Uuid, ownership: Ownership, error_message: String) {
+    /// Ends a run that was begun too often, and reports it where its channel names somebody.
+    async fn end_exhausted(&self, id: Uuid, ownership: Ownership, error: String, report: Option<Job>) {
+        let owner = Some(Arc::clone(&ownership.owner));
+        let row = report.as_ref().and_then(|report| report::row(report, owner).ok());
+        let (claim, bytes) =
+            (Claim::accepted(Arc::clone(&ownership.owner)), row.as_ref().map(NewTrace::bytes));
+        if !self.give_up(id, ownership, error, row).await {
+            return;
+        }
+        if let (Some(report), Some(bytes)) = (report, bytes) {
+            let slot = self.waiting.slots.earlier(bytes).await;
+            self.waiting.push_first(Queued::new(report, slot, 0, claim));
+        }
+    }
+
+    /// Ends a run that cannot be run (again); an operator's business. Answers whether it did.
+    async fn give_up(
+        &self,
+        id: Uuid,
+        ownership: Ownership,
+        error_message: String,
+        report: Option<NewTrace>,
+    ) -> bool {
         let failure = TraceFailure {
             id,
+            result_json: None,
             error_message,
             duration_ms: None,
             task_trace_json: None,
+            workflow: None,
             retry_count: i64::from(self.bounds.max_retries),
             max_retries: i64::from(self.bounds.max_retries),
             delay: Duration::ZERO,
             ownership: Some(ownership),
+            report: report.map(Box::new),
         };
         let mut backoff = Backoff::of_database();
-        while let Err(error) = self.store.fail_to_dead_letters(failure.clone()).await {
+        loop {
+            let error = match self.store.fail_to_dead_letters(failure.clone()).await {
+                Ok(is_news) => return is_news,
+                Err(error) => error,
+            };
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
             if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
-                return;
+                return false;
             }
             sleep(backoff.pause()).await;
         }

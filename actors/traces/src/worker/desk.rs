@@ -13,11 +13,14 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
+use crate::ambiguity::is_stored;
 use crate::backoff::Backoff;
 use crate::claim::Claim;
-use crate::job::{Completed, Ended, Hold, Job, Runner};
+use crate::dead_letters::DueTimer;
+use crate::job::{Completed, Ended, Hold, Job, JobFailure, Runner};
 use crate::metrics::TraceMetrics;
 use crate::queue::{Queued, Waiting};
+use crate::report::{self, FailureReport};
 use crate::settings::Callback;
 use crate::worker::state::{Attempt, Verdict};
 use crate::worker::{StopOrder, Turn};
@@ -41,6 +44,8 @@ pub(crate) struct Desk {
     pub(crate) metrics: TraceMetrics,
     /// Told of every dead letter that was written.
     pub(crate) letters_changed: Arc<Notify>,
+    /// Told when it is due.
+    pub(crate) letters_due: Arc<DueTimer>,
     pub(crate) errors: Callback,
     pub(crate) log: Logger,
     pub(crate) stop: Arc<StopOrder>,
@@ -52,6 +57,8 @@ pub(crate) struct Finished {
     verdict: Verdict,
     /// What the job weighed counts until its end is on disk.
     slot: crate::queue::Slot,
+    /// What is sent if it failed for good.
+    report: Option<FailureReport>,
     /// Its turn too, where it was suspected of ending its node.
     claim: Claim,
 }
@@ -76,6 +83,7 @@ impl Desk {
         }
         let ownership = claim.ownership.clone();
         let attempt = Attempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
+        let report = FailureReport::of(&job, &*self.runner);
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
@@ -91,8 +99,8 @@ impl Desk {
                 self.errors.tell("timeout");
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
-                let verdict = Verdict::Failed(attempt.failure(message, None, None));
-                Some(Finished { attempt, verdict, slot, claim })
+                let verdict = Verdict::Failed(attempt.failure(JobFailure::transient(message)));
+                Some(Finished { attempt, verdict, slot, report, claim })
             }
             Err(job) => {
                 let now = Instant::now();
@@ -103,7 +111,7 @@ impl Desk {
                 self.waiting.push_later(now + pause, queued);
                 None
             }
-            Ok(verdict) => Some(Finished { attempt, verdict, slot, claim }),
+            Ok(verdict) => Some(Finished { attempt, verdict, slot, report, claim }),
         }
     }
 
@@ -137,7 +145,7 @@ impl Desk {
                 format!("timed out after {}ms", limit.as_millis())
             }
         };
-        Completed { ended: Ended::Failed { message }, task_trace: None, took: begun.elapsed() }
+        Completed::bare(Ended::Failed(JobFailure::transient(message)), begun.elapsed())
     }
 
     /// Whether a job is this node's to begin: its lease is proven at this moment, and where another node died over the
@@ -188,29 +196,63 @@ impl Desk {
     /// Writes how a run ended; tries until it is written, while its worker has room for fewer others. A result that the
     /// database refuses becomes a failure.
     async fn write(&self, finished: Finished) {
-        let Finished { attempt, mut verdict, slot, claim } = finished;
+        let Finished { attempt, mut verdict, mut slot, mut report, claim } = finished;
         let mut backoff = Backoff::of_database();
-        while let Err(error) = self.try_write(&verdict).await {
+        let mut follow_up = self.attach(&mut verdict, &mut report);
+        let is_news = loop {
+            let error = match self.try_write(&verdict).await {
+                Ok(is_news) => break is_news,
+                Err(error) => error,
+            };
             let id = attempt.id;
             self.errors.tell("trace_status_write");
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
             if let (Verdict::Over(_), StoreError::Database(_) | StoreError::Refused(_)) = (&verdict, error) {
-                let failure = attempt.failure("The result could not be stored".to_owned(), None, None);
-                verdict = Verdict::Failed(failure);
+                verdict =
+                    Verdict::Failed(attempt.failure(JobFailure::permanent("The result could not be stored")));
+                follow_up = self.attach(&mut verdict, &mut report);
             } else {
                 sleep(backoff.pause()).await;
             }
+        };
+        if let Some(job) = follow_up
+            && (is_news || is_stored(&self.store, job.trace_id, &self.log).await)
+        {
+            slot.wait_again();
+            self.waiting.push(Queued::new(job, slot, 0, Claim::accepted(attempt.ownership.owner.clone())));
         }
         if let Verdict::Failed(failure) = &verdict {
             self.letters_changed.notify_one();
-            if failure.retry_count == i64::from(attempt.retry) {
-                self.count_failure(&attempt);
+            if !failure.is_exhausted() {
+                self.letters_due.note(failure.delay);
+            }
+            if failure.retry_count >= i64::from(attempt.retry) {
+                self.count_failure(&attempt, failure.is_exhausted());
             }
         }
-        drop((slot, claim));
+        drop(claim);
     }
 
-    async fn try_write(&self, verdict: &Verdict) -> Result<(), StoreError> {
+    /// Adds the report of a run that failed for good to what is written of it; returns the job that brings it.
+    fn attach(&self, verdict: &mut Verdict, report: &mut Option<FailureReport>) -> Option<Job> {
+        let Verdict::Failed(failure) = verdict else { return None };
+        let owner = failure.ownership.as_ref().map(|claim| Arc::clone(&claim.owner));
+        if !failure.is_exhausted() {
+            return None;
+        }
+        let job = report.take()?.into_job(&failure.error_message);
+        match report::row(&job, owner) {
+            Ok(row) => failure.report = Some(Box::new(row)),
+            Err(error) => {
+                warn!(self.log, "a failure cannot be reported"; "trace_id" => %failure.id, "error" => %error);
+                return None;
+            }
+        }
+        Some(job)
+    }
+
+    /// Writes how a run ended; whether that was news.
+    async fn try_write(&self, verdict: &Verdict) -> Result<bool, StoreError> {
         let news = match verdict {
             Verdict::Over(end) => self.store.finish(end.clone()).await?,
             Verdict::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
@@ -218,16 +260,16 @@ impl Desk {
         if !news {
             warn!(self.log, "a job had ended before, or its row is gone");
         }
-        Ok(())
+        Ok(news)
     }
 
-    fn count_failure(&self, attempt: &Attempt) {
-        if attempt.is_last() {
+    fn count_failure(&self, attempt: &Attempt, is_exhausted: bool) {
+        if is_exhausted {
             self.errors.tell("dlq_exhausted");
         }
         match attempt.retry {
             0 => {}
-            _ if attempt.is_last() => self.metrics.dlq_retry("exhausted"),
+            _ if is_exhausted => self.metrics.dlq_retry("exhausted"),
             _ => self.metrics.dlq_retry("failed"),
         }
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus};
 use uuid::Uuid;
 
-use crate::job::{Completed, Ended, Job};
+use crate::job::{Completed, Ended, Job, JobFailure};
 
 /// Longest wait before a retry is `2^16` seconds.
 const MOST_DOUBLINGS: u32 = 16;
@@ -33,7 +33,7 @@ pub(crate) enum Verdict {
 impl Attempt {
     /// What a run comes to; the job itself where it did not happen.
     pub(crate) fn verdict(&self, completed: Completed) -> Result<Verdict, Box<Job>> {
-        let Completed { ended, task_trace, took } = completed;
+        let Completed { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
         let over = |status, result_json, error_message| {
             Verdict::Over(TraceEnd {
@@ -43,44 +43,47 @@ impl Attempt {
                 error_message,
                 duration_ms,
                 task_trace_json: task_trace.clone(),
+                workflow: workflow.clone(),
                 ownership: Some(self.ownership.clone()),
             })
         };
         Ok(match ended {
             Ended::Completed { result } => over(TraceStatus::Completed, result, None),
             Ended::TooLarge { message } => over(TraceStatus::Failed, None, Some(message)),
-            Ended::Failed { message } => Verdict::Failed(self.failure(message, duration_ms, task_trace)),
+            Ended::Failed(failure) => {
+                let failure = TraceFailure {
+                    duration_ms,
+                    task_trace_json: task_trace,
+                    workflow,
+                    ..self.failure(failure)
+                };
+                Verdict::Failed(failure)
+            }
             Ended::Unavailable { message } => {
                 // Nothing was tried: a retry that did not happen is not one of those it has.
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
-                Verdict::Failed(earlier.failure(message, None, None))
+                Verdict::Failed(earlier.failure(JobFailure::transient(message)))
             }
             Ended::Busy(job) => return Err(job),
         })
     }
 
-    /// A failure of this attempt.
-    pub(crate) fn failure(
-        &self,
-        error_message: String,
-        duration_ms: Option<f64>,
-        task_trace_json: Option<String>,
-    ) -> TraceFailure {
+    /// What is written of a failure of this attempt. One that no attempt can heal uses all retries up.
+    pub(crate) fn failure(&self, failure: JobFailure) -> TraceFailure {
+        let JobFailure { message, errors, is_transient } = failure;
         TraceFailure {
             id: self.id,
-            error_message,
-            duration_ms,
-            task_trace_json,
-            retry_count: i64::from(self.retry),
+            result_json: errors,
+            error_message: if is_transient { message } else { format!("{message} (not retried)") },
+            duration_ms: None,
+            task_trace_json: None,
+            workflow: None,
+            retry_count: i64::from(if is_transient { self.retry } else { self.retry.max(self.max_retries) }),
             max_retries: i64::from(self.max_retries),
             delay: retry_delay(self.retry),
             ownership: Some(self.ownership.clone()),
+            report: None,
         }
-    }
-
-    /// Whether a failure of this attempt is the last.
-    pub(crate) const fn is_last(&self) -> bool {
-        self.retry >= self.max_retries
     }
 }
 
@@ -102,7 +105,8 @@ mod tests {
     fn verdict(retry: u32, ended: Ended) -> Verdict {
         let attempt = attempt(retry, 5);
         let took = Duration::from_millis(20);
-        attempt.verdict(Completed { ended, task_trace: Some("[]".into()), took }).expect("it was run")
+        let completed = Completed { task_trace: Some("[]".into()), ..Completed::bare(ended, took) };
+        attempt.verdict(completed).expect("it was run")
     }
 
     #[test]
@@ -119,7 +123,9 @@ mod tests {
 
     #[test]
     fn a_failure_becomes_a_dead_letter_and_an_oversized_result_does_not() {
-        let Verdict::Failed(failure) = verdict(3, Ended::Failed { message: "no".into() }) else { panic!() };
+        let Verdict::Failed(failure) = verdict(3, Ended::Failed(JobFailure::transient("no"))) else {
+            panic!()
+        };
         assert_eq!((failure.retry_count, failure.max_retries), (3, 5));
         assert_eq!((failure.delay, &*failure.error_message), (Duration::from_secs(8), "no"));
         let Verdict::Over(end) = verdict(0, Ended::TooLarge { message: "big".into() }) else { panic!() };
@@ -136,9 +142,13 @@ mod tests {
     }
 
     #[test]
-    fn the_last_attempt_is_the_one_that_uses_the_retries_up() {
-        assert!(!attempt(0, 1).is_last() && attempt(1, 1).is_last());
-        assert!(!attempt(4, 5).is_last() && attempt(5, 5).is_last());
+    fn permanent_failure_uses_all_retries_up() {
+        for retry in [0, 3, 5, 7] {
+            let ended = Ended::Failed(JobFailure::permanent("no"));
+            let Verdict::Failed(failure) = verdict(retry, ended) else { panic!() };
+            assert!(failure.retry_count >= failure.max_retries, "{retry}");
+            assert_eq!(failure.error_message, "no (not retried)");
+        }
     }
 
     #[test]

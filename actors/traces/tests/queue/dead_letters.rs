@@ -12,6 +12,9 @@ use crate::kit::{HOUR, run, until};
 /// Makes every letter due now.
 const DUE: &str = "UPDATE trace_dlq SET next_retry_at = '2000-01-01 00:00:00.000'";
 
+const WAITING: &str = r#"trace_dlq_depth{state="waiting"}"#;
+const EXHAUSTED: &str = r#"trace_dlq_depth{state="exhausted"}"#;
+
 fn no_retries(settings: &mut Settings) {
     settings.dead_letters.retry_enabled = false;
 }
@@ -33,6 +36,34 @@ fn a_failed_job_is_tried_again_as_a_new_trace() {
         assert_eq!(process.runner.runs.lock().unwrap()[1].metadata["ip"], "192.0.2.1");
         assert_eq!(process.metric(r#"trace_dlq_retries_total{outcome="retried"}"#), 1.0);
         assert_eq!(process.told("dlq_exhausted"), 0);
+    });
+}
+
+#[test]
+fn next_attempt_runs_when_it_is_due_and_waits_for_no_poll() {
+    run(async |world| {
+        let process = world.start(|settings| settings.dead_letters.poll_interval = HOUR).await;
+        process.submit(json!({ "do": "fail once" })).await.unwrap();
+        until(async || process.count("completed").await == 1).await;
+        assert!(process.letters().await.is_empty());
+    });
+}
+
+#[test]
+fn permanent_failure_is_an_exhausted_letter_at_once() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let id = process.submit(json!({ "do": "fail for good" })).await.unwrap();
+        process.ends(id, "failed").await;
+        let letter = process.letters().await.remove(0);
+        assert_eq!((letter.retry_count, letter.max_retries), (5, 5));
+        assert_eq!(letter.error_message, "it is wrong (not retried)");
+        until(async || process.told("dlq_exhausted") == 1).await;
+        world.execute(DUE);
+        // What comes later is retried, which takes a look, and this is not.
+        process.submit(json!({ "do": "fail once" })).await.unwrap();
+        until(async || process.count("completed").await == 1).await;
+        assert_eq!((process.runner.count(), process.letters().await.len()), (3, 1));
     });
 }
 
@@ -62,7 +93,7 @@ fn each_failure_counts_until_the_retries_are_used_up() {
         })
         .await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (5, 1));
-        until(async || process.metric("trace_dlq_depth") == 1.0).await;
+        until(async || process.metric(EXHAUSTED) == 1.0).await;
     });
 }
 
@@ -149,11 +180,11 @@ fn where_retries_are_off_letters_stay() {
     run(async |world| {
         let process = world.start(no_retries).await;
         process.submit(json!({ "do": "fail" })).await.unwrap();
-        until(async || process.metric("trace_dlq_depth") == 1.0).await;
+        until(async || process.metric(WAITING) == 1.0).await;
         world.execute(DUE);
         world.execute("INSERT INTO trace_dlq (id, trace_id, channel, payload_json, error_message, next_retry_at) VALUES ('x', 't', 'c', '{}', 'e', '2000-01-01 00:00:00.000')");
         // The next look has seen both, and taken none.
-        until(async || process.metric("trace_dlq_depth") == 2.0).await;
+        until(async || process.metric(WAITING) == 2.0).await;
         assert_eq!((process.runner.count(), process.letters().await.len()), (1, 2));
     });
 }
@@ -218,7 +249,7 @@ fn a_look_is_a_success_only_where_letters_are_retried() {
                 until(async || looks.load(Ordering::SeqCst) > 0).await;
             } else {
                 process.submit(json!({ "do": "fail" })).await.unwrap();
-                until(async || process.metric("trace_dlq_depth") == 1.0).await;
+                until(async || process.metric(WAITING) == 1.0).await;
                 assert_eq!(looks.load(Ordering::SeqCst), 0);
             }
             process.crash().await;

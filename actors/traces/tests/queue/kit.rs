@@ -19,7 +19,7 @@ use svc_model::{Page, id::new_ordered_id};
 use svc_nodes::{NodeMetrics, Nodes};
 use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
-    Callback, Completed, DeadLetterSettings, Ended, Hold, Job, Overflow, Parts, QueueSettings,
+    Callback, Completed, DeadLetterSettings, Ended, Hold, Job, JobFailure, Overflow, Parts, QueueSettings,
     RecorderSettings, Runner, Settings, TraceMetrics, Traces, Tracing,
 };
 use tokio::sync::Semaphore;
@@ -289,6 +289,11 @@ impl Runner for Script {
         !self.quarantined.load(Ordering::Acquire)
     }
 
+    /// Every channel names one, which names itself.
+    fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
+        (job.payload["tell"] == true || &*job.channel == "alerts").then(|| "alerts".into())
+    }
+
     fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
         let copy = Job {
             channel_id: job.channel_id.clone(),
@@ -308,18 +313,22 @@ impl Runner for Script {
         let gate = Arc::clone(&self.gate);
         let order = match self.quarantined.load(Ordering::Acquire) {
             true => "be unavailable".to_owned(),
-            false => job.payload["do"].as_str().unwrap_or("well").to_owned(),
+            false => {
+                let order = job.payload["do"].as_str().or_else(|| job.payload["data"]["then"].as_str());
+                order.unwrap_or("well").to_owned()
+            }
         };
         assert!(order != "panic at once", "planned");
         Box::pin(async move {
             let well = || Ended::Completed { result: Some(json!({ "ran": job.payload }).to_string()) };
-            let failed = || Ended::Failed { message: "it failed".to_owned() };
+            let failed = || Ended::Failed(JobFailure::transient("it failed"));
             let ended = match order.as_str() {
                 "wait" => {
                     gate.acquire().await.unwrap().forget();
                     well()
                 }
                 "fail" => failed(),
+                "fail for good" => Ended::Failed(JobFailure::permanent("it is wrong")),
                 "be unavailable" => Ended::Unavailable { message: "it is quarantined".to_owned() },
                 "linger" => return lingers(job, gate).await,
                 "fail once" if earlier == 0 => failed(),
@@ -330,7 +339,7 @@ impl Runner for Script {
                 "grow" => Ended::TooLarge { message: "too large".to_owned() },
                 _ => well(),
             };
-            Completed { ended, task_trace: None, took: Duration::from_millis(3) }
+            Completed::bare(ended, Duration::from_millis(3))
         })
     }
 }

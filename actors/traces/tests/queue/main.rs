@@ -6,4 +6,5 @@ mod crashes;
 mod dead_letters;
 mod kit;
 mod recording;
+mod reports;
 mod running;

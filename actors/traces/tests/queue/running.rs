@@ -136,7 +136,7 @@ fn an_end_the_database_refuses_is_tried_until_it_is_written() {
         until(async || process.told("trace_status_write") > 2).await;
         world.execute("DROP TRIGGER no_end");
         let row = process.ends(id, "failed").await;
-        assert_eq!(row.row.error_message.as_deref(), Some("The result could not be stored"));
+        assert_eq!(row.row.error_message.as_deref(), Some("The result could not be stored (not retried)"));
     });
 }
 

@@ -176,7 +176,7 @@ fn failure_record(id: &Arc<str>, step: &Step, error: &TaskError, status: u16) ->
     record.insert("code".into(), error.code.name().into());
     record.insert("status".into(), error.http_status.unwrap_or(status).into());
     if let Some(body) = &error.body {
-        record.insert("body".into(), body.clone());
+        record.insert("body".into(), Value::clone(body));
     }
     record
 }

@@ -79,6 +79,7 @@ impl Task for AnswerTask {
                     Some("detail") => {
                         Err(TaskError::new(ErrorCode::ConnectorDetail, "host db-7 refused").with_detail("d"))
                     }
+                    Some("late") => Err(TaskError::new(ErrorCode::Timeout, "no answer within 5 s")),
                     Some(_) => Err(TaskError::new(ErrorCode::Function, "host db-7 failed")),
                     None => {
                         Ok(Outcome::Status(u16::try_from(input["status"].as_u64().unwrap_or(200)).unwrap()))
@@ -138,6 +139,37 @@ fn a_failure_answers_by_its_class_and_keeps_operator_texts_inside() {
         let error = outcome.failure.unwrap().to_service_error(false);
         assert_eq!((error.status(), error.message()), (status, text));
     }
+}
+
+#[test]
+fn arithmetic_over_a_text_names_the_operand_and_not_its_value() {
+    let engine = Engine::builder().build();
+    for (logic, expected) in [
+        (json!({"*": [{"var": "payload.q"}, 2]}), "\"*\" needs numbers, and payload.q is a string"),
+        (json!({"+": [1, {"*": [2, {"val": ["payload", "list"]}]}]}), "payload.list is an array"),
+        (json!({"-": ["many", 1]}), "\"-\" needs numbers, and a literal operand is a string"),
+        (json!({"/": [{"cat": ["a", "b"]}, 2]}), "\"/\" needs numbers, and an operand is none"),
+    ] {
+        let task = json!({"id": "m", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.x", "logic": logic}]}}});
+        let payload = json!({"q": "three-canary", "list": [1, 2]});
+        let outcome = run(&engine, &json!({"tasks": [task]}), message(payload));
+        let text = &outcome.errors[0].message;
+        assert!(text.contains(expected), "{logic}: {text}");
+        assert!(!text.contains("NaN") && !text.contains("canary"), "{text}");
+    }
+}
+
+#[test]
+fn verbose_answer_adds_the_cause_and_a_call_that_is_late_is_no_deadline_of_the_run() {
+    let document = json!({"tasks": [answer("t", json!({"error": "detail"}))]});
+    let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
+    assert!(failure.to_service_error(true).message().ends_with("connector_detail: host db-7 refused (d)"));
+    let document = json!({"tasks": [answer("t", json!({"error": "late"}))]});
+    let failure = run(&answering(), &document, message(Value::Null)).failure.unwrap();
+    let error = failure.to_service_error(false);
+    assert_eq!((error.status(), error.code().name()), (500, "ENGINE_ERROR"));
+    assert!(error.message().starts_with("Task 't' failed with TIMEOUT_ERROR"), "{}", error.message());
 }
 
 #[test]

@@ -57,13 +57,15 @@ pub struct ChannelConfig {
     pub deduplication: Option<Deduplication>,
     /// Expression a message must pass.
     pub validation_logic: Option<Value>,
+    /// Name of the channel that is told of runs which failed for good.
+    pub on_failure: Option<String>,
     /// What is recorded of a run.
     pub tracing: TracingConfig,
 }
 
 impl ChannelConfig {
     /// Every key a config may hold.
-    pub const KEYS: [&'static str; 12] = [
+    pub const KEYS: [&'static str; 13] = [
         "auth",
         "request",
         "response",
@@ -75,6 +77,7 @@ impl ChannelConfig {
         "backpressure",
         "deduplication",
         "validation_logic",
+        "on_failure",
         "tracing",
     ];
 
@@ -100,8 +103,12 @@ impl ChannelConfig {
             backpressure: kept(root.block("backpressure", guards::backpressure), &mut errors),
             deduplication: kept(root.block("deduplication", guards::deduplication), &mut errors),
             validation_logic: root.any("validation_logic"),
+            on_failure: kept(root.string("on_failure"), &mut errors),
             tracing: kept(root.block("tracing", guards::tracing), &mut errors).unwrap_or_default(),
         };
+        if parsed.on_failure.as_deref().is_some_and(|name| name.trim().is_empty()) {
+            errors.push(root.invalid("on_failure", "name the channel that is told of failures"));
+        }
         errors.extend(root.unknown());
         let needs_jwt =
             parsed.principal_rate_limit.is_some() && !matches!(parsed.auth, Some(AuthConfig::Jwt(_)));

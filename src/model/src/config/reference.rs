@@ -102,6 +102,12 @@ pub static BLOCKS: [BlockReference; 15] = [
             key("cache", "block", r#"{"enabled": true}"#, "reuse of answers"),
             key("backpressure", "block", r#"{"max_concurrent_per_node": 5}"#, "how many runs at once"),
             key("timeout_ms", NUMBER, "5000", "the time a run may take"),
+            key(
+                "on_failure",
+                TEXT,
+                "\"alerts\"",
+                "name of the channel that is told of runs which failed for good",
+            ),
             key("tracing", "block", "{}", "what is recorded of a run"),
         ],
     },

@@ -86,6 +86,10 @@ fn read(
     scan::uncompiled("channel.config", &content.config, &mut errors);
     scan::nul(Kind::Channel, &content.hashable(), &mut errors);
     check_config(&content, checks, &mut errors);
+    if content.config.get("on_failure").and_then(Value::as_str) == Some(content.name.as_str()) {
+        let message = "a channel cannot be told of its own failures: name another one";
+        errors.push(FieldError::invalid("channel.config.on_failure", message));
+    }
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
 }
 

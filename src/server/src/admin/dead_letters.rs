@@ -36,6 +36,7 @@ pub(super) async fn requeue(
 ) -> Result<HttpResponse, Error> {
     let letter = state.store.dead_letters().requeue(&id, mutation(&caller, "requeue", &id)).await?;
     state.metrics.audited("requeue", RESOURCE);
+    state.traces.look_for_dead_letters();
     Ok(data(letter))
 }
 

@@ -34,6 +34,15 @@ impl Query {
         })
     }
 
+    /// A whole number, 0 or more, where present and not empty.
+    pub(crate) fn integer(&self, key: &str) -> Result<Option<i64>, ServiceError> {
+        let Some(text) = self.text(key) else { return Ok(None) };
+        let parsed = text.parse().ok().filter(|number| *number >= 0);
+        parsed.map(Some).ok_or_else(|| {
+            ServiceError::validation(format!("query parameter '{key}' must be a whole number, 0 or more"))
+        })
+    }
+
     /// `limit` and `offset`.
     pub(crate) fn page(&self) -> Result<Page, ServiceError> {
         Page::parse(self.get("limit"), self.get("offset"))

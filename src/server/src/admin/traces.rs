@@ -9,7 +9,7 @@ use svc_store::{TraceQuery, TraceRecord, TraceStatus};
 
 use super::data;
 use super::query::Query;
-use crate::http::{Error, TraceReader};
+use crate::http::{Error, TraceReader, TraceView};
 use crate::state::AppState;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
@@ -19,6 +19,8 @@ pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResp
         status: query.text("status"),
         channel: query.text("channel"),
         mode: query.text("mode"),
+        workflow_id: query.text("workflow_id"),
+        workflow_version: query.integer("workflow_version")?,
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
         page: asked,
@@ -46,14 +48,15 @@ pub(super) async fn read(
     let (traces, unknown) =
         (state.store.traces(), || ServiceError::not_found(format!("trace '{id}' does not exist")));
     let access = traces.access(&id).await?.ok_or_else(unknown)?;
-    reader.admit(&state, access.token_hash.as_deref())?;
+    let view = reader.admit(&state, access.token_hash.as_deref())?;
     let trace = traces.get(&id).await?.ok_or_else(unknown)?;
-    Ok(data(shown(trace)))
+    Ok(data(shown(trace, view)))
 }
 
 /// A trace as it is answered: its metadata, which holds what the caller sent about itself, stays behind, and so does
-/// what a workflow wrote to shape its answer.
-fn shown(trace: TraceRecord) -> Value {
+/// what a workflow wrote to shape its answer. The errors of a failed run are shown with what is for operators to operators
+/// alone.
+fn shown(trace: TraceRecord, view: TraceView) -> Value {
     let TraceRecord { row, result_json, task_trace_json } = trace;
     let mut shown = json!({
         "id": row.id,
@@ -61,6 +64,8 @@ fn shown(trace: TraceRecord) -> Value {
         "mode": row.mode,
         "channel": row.channel,
         "channel_id": row.channel_id,
+        "workflow_id": row.workflow_id,
+        "workflow_version": row.workflow_version,
         "created_at": row.created_at,
     });
     let mut put = |key: &str, value: Option<Value>| {
@@ -70,9 +75,9 @@ fn shown(trace: TraceRecord) -> Value {
     };
     if row.status == TraceStatus::Completed.name() {
         put("message", parsed(result_json).map(message));
-    }
-    if row.status == TraceStatus::Failed.name() {
+    } else if row.status == TraceStatus::Failed.name() {
         put("error", row.error_message.map(Value::from));
+        put("errors", parsed(result_json).and_then(|result| errors(result, view)));
     }
     put("started_at", row.started_at.map(|instant| json!(instant)));
     put("completed_at", row.completed_at.map(|instant| json!(instant)));
@@ -83,6 +88,17 @@ fn shown(trace: TraceRecord) -> Value {
 
 fn parsed(text: Option<String>) -> Option<Value> {
     serde_json::from_str(&text?).ok()
+}
+
+/// The errors that the tasks of a failed run left.
+fn errors(mut result: Value, view: TraceView) -> Option<Value> {
+    let mut errors = result.get_mut("errors")?.take();
+    if view == TraceView::Submitter {
+        for error in members(Some(&mut errors)).filter_map(Value::as_object_mut) {
+            error.retain(|key, _| !matches!(key.as_str(), "detail" | "body"));
+        }
+    }
+    errors.is_array().then_some(errors)
 }
 
 /// The result of a run with what may be shown of it. That of a schedule is the data document alone, whose members are the
@@ -170,6 +186,8 @@ mod tests {
             id: "t".into(),
             channel: "orders".into(),
             channel_id: None,
+            workflow_id: Some("w".into()),
+            workflow_version: Some(3),
             mode: "async".into(),
             status: status.into(),
             error_message: Some("broke".into()),
@@ -186,6 +204,21 @@ mod tests {
         }
     }
 
+    fn seen(trace: TraceRecord) -> Value {
+        shown(trace, TraceView::Operator)
+    }
+
+    #[test]
+    fn errors_of_a_failed_trace_show_details_to_operators_alone() {
+        let result = json!({"errors": [{"code": "HTTP_ERROR", "message": "m", "status": 401, "body": {"a": 1}, "detail": "d"}]});
+        let failed = || record("failed", Some(&result.to_string()), None);
+        let operator = seen(failed());
+        assert_eq!(operator["errors"], result["errors"]);
+        assert_eq!((&operator["workflow_id"], &operator["workflow_version"]), (&json!("w"), &json!(3)));
+        let submitter = shown(failed(), TraceView::Submitter);
+        assert_eq!(submitter["errors"], json!([{"code": "HTTP_ERROR", "message": "m", "status": 401}]));
+    }
+
     #[test]
     fn a_completed_trace_shows_its_message_and_no_metadata_anywhere() {
         let result = json!({"id": "m", "payload": 1, "errors": [],
@@ -196,7 +229,7 @@ mod tests {
         let steps = json!({"steps": [{"task_id": "a", "message": {"data": {}, "metadata": {"k": "canary"}},
             "mapping_contexts": [{"data": {}, "metadata": {"k": "canary"}}],
             "changes": [{"path": "metadata", "old_value": "canary", "new_value": {}}]}]});
-        let shown = shown(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
+        let shown = seen(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
         assert!(!shown.to_string().contains("canary"), "{shown}");
         assert_eq!(shown["message"]["context"], json!({"data": {"metadata": "mine"}, "temp_data": {}}));
         assert_eq!(shown["message"]["audit_trail"][0]["changes"].as_array().map(Vec::len), Some(1));
@@ -224,7 +257,7 @@ mod tests {
         let snapshot = json!({"data": written, "metadata": {}, "temp_data": {}});
         let steps =
             json!({"steps": [{"message": snapshot, "mapping_contexts": [snapshot], "changes": changes}]});
-        let shown = shown(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
+        let shown = seen(record("completed", Some(&result.to_string()), Some(&steps.to_string())));
         assert!(!shown.to_string().contains("canary"), "{shown}");
         let seen =
             json!([change("data", &bare), change("data._svc", &json!({})), change("data.a", &json!(1))]);
@@ -236,10 +269,10 @@ mod tests {
 
     #[test]
     fn a_failed_trace_shows_why_and_an_unreadable_result_is_left_out() {
-        let failed = shown(record("failed", Some("{}"), None));
+        let failed = seen(record("failed", Some("{}"), None));
         assert_eq!((&failed["error"], failed.get("message")), (&json!("broke"), None));
-        let torn = shown(record("completed", Some("{\"id\":"), Some("[")));
+        let torn = seen(record("completed", Some("{\"id\":"), Some("[")));
         assert_eq!((torn.get("message"), torn.get("error"), torn.get("task_trace_json")), (None, None, None));
-        assert_eq!(shown(record("pending", None, None)).get("error"), None);
+        assert_eq!(seen(record("pending", None, None)).get("error"), None);
     }
 }

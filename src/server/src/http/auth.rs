@@ -12,6 +12,7 @@ use svc_model::{Code, ServiceError, key_principal};
 use tokio::time::Instant;
 
 use super::lockout::Lockout;
+use super::trace_access::TraceView;
 use crate::config;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -167,17 +168,22 @@ impl AdminAuth {
         client: IpAddr,
         token: Option<&[u8]>,
         token_hash: Option<&str>,
-    ) -> Result<(), Refusal> {
-        let Some(hash) = token_hash else { return self.authorize(&Method::GET, headers, client).map(drop) };
+    ) -> Result<TraceView, Refusal> {
+        let Some(hash) = token_hash else {
+            return self.authorize(&Method::GET, headers, client).map(|_| TraceView::Operator);
+        };
         if token.is_some_and(|token| {
             bool::from(hex::encode(Sha256::digest(token)).as_bytes().ct_eq(hash.as_bytes()))
         }) {
-            return Ok(());
+            return Ok(TraceView::Submitter);
         }
         if self.enabled {
             match self.authorize(&Method::GET, headers, client) {
                 Err(refusal) if refusal.reason == Reason::MissingOrMalformed => {}
-                decided => return decided.map(drop).map_err(|refusal| Refusal::trace(refusal.reason)),
+                decided => {
+                    let decided = decided.map(|_| TraceView::Operator);
+                    return decided.map_err(|refusal| Refusal::trace(refusal.reason));
+                }
             }
         }
         if token.is_none() {

@@ -50,7 +50,7 @@ pub(crate) use pacing::RefusalPacer;
 pub(crate) use plane::Planes;
 pub(crate) use rate_limit::RateLimits;
 pub use request_id::RequestId;
-pub(crate) use trace_access::TraceReader;
+pub(crate) use trace_access::{TraceReader, TraceView};
 pub(crate) use tree_metrics::TreeCollector;
 
 /// Which paths the service answers.

@@ -18,6 +18,15 @@ const X_TRACE_TOKEN: HeaderName = HeaderName::from_static("x-trace-token");
 /// Where a client that cannot send headers puts the token.
 const TOKEN: &str = "token";
 
+/// What a reader may see of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TraceView {
+    /// Who submitted the work: nothing that is for operators only.
+    Submitter,
+    /// All that a trace shows.
+    Operator,
+}
+
 /// A request for one trace, with what it presents.
 #[derive(Debug)]
 pub(crate) struct TraceReader {
@@ -32,7 +41,11 @@ impl TraceReader {
     ///
     /// # Errors
     /// 401, counted and logged.
-    pub(crate) fn admit(&self, state: &AppState, token_hash: Option<&str>) -> Result<(), ServiceError> {
+    pub(crate) fn admit(
+        &self,
+        state: &AppState,
+        token_hash: Option<&str>,
+    ) -> Result<TraceView, ServiceError> {
         let client = self.context.client_ip;
         let decided = state.auth.authorize_trace(&self.headers, client, self.token.as_deref(), token_hash);
         decided.map_err(|refusal| {

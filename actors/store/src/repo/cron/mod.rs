@@ -186,7 +186,22 @@ impl Ledger {
         settlement: Settlement,
         trace: Option<TraceEnd>,
     ) -> Result<bool, StoreError> {
-        let settle = run::Settle { key: key.clone(), slot: slot.cloned(), settlement, trace };
+        self.settle_with(key, slot, settlement, trace, None).await
+    }
+
+    /// As [`settle`](Self::settle), and accepts with it the work that follows from a failure.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn settle_with(
+        &self,
+        key: &ClaimKey,
+        slot: Option<&HeldSlot>,
+        settlement: Settlement,
+        trace: Option<TraceEnd>,
+        report: Option<NewTrace>,
+    ) -> Result<bool, StoreError> {
+        let settle = run::Settle { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
         self.0.transact(operation("settle"), settle, |conn, settle| Box::pin(run::settle(conn, settle))).await
     }
 

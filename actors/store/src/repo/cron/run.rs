@@ -70,6 +70,7 @@ pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), Stor
         error_message: Some(LOST.into()),
         duration_ms: None,
         task_trace_json: None,
+        workflow: None,
         ownership: None,
     };
     Change::Finish(end).apply(conn).await?;
@@ -105,6 +106,7 @@ pub(super) struct Settle {
     pub(super) slot: Option<HeldSlot>,
     pub(super) settlement: Settlement,
     pub(super) trace: Option<TraceEnd>,
+    pub(super) report: Option<NewTrace>,
 }
 
 pub(super) async fn settle(conn: &mut Conn, settle: &Settle) -> Result<bool, StoreError> {
@@ -122,6 +124,9 @@ pub(super) async fn settle(conn: &mut Conn, settle: &Settle) -> Result<bool, Sto
     }
     if let Some(end) = &settle.trace {
         Change::Finish(end.clone()).apply(conn).await?;
+    }
+    if let Some(report) = &settle.report {
+        Change::Insert(report.clone()).apply(conn).await?;
     }
     Ok(true)
 }

@@ -9,7 +9,7 @@ use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::dead_letters::ClaimedLetter;
-use crate::repo::traces::{Change, NewTrace};
+use crate::repo::traces::{Change, Instant, NewTrace};
 use crate::schema::trace_dlq;
 
 type Due = (String, String, String, String, String, i64, i64);
@@ -54,6 +54,18 @@ pub(super) async fn claim_due(
         ClaimedLetter { id, trace_id, channel, payload_json, metadata_json, retry_count, max_retries }
     };
     Ok(due.into_iter().map(claimed).collect())
+}
+
+pub(super) async fn next_due(conn: &mut Conn) -> Result<Option<Duration>, StoreError> {
+    let now = clock::now(conn).await?;
+    let next = trace_dlq::table
+        .select(trace_dlq::next_retry_at)
+        .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
+        .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
+        .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()));
+    let next: Option<Instant> = on!(conn, c => next.first(c).await.optional())?;
+    let at = next.and_then(|instant| instant.0);
+    Ok(at.map(|at| (at - now).to_std().unwrap_or_default()))
 }
 
 pub(super) async fn take_into_trace(

@@ -145,6 +145,14 @@ impl DeadLetters {
             .await
     }
 
+    /// How long until the next letter is due that has a retry left and is held by nobody; zero for one that is due.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
+        self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
+    }
+
     /// Makes a trace of a letter that `holder` holds, which ends the letter; answers whether it held it. Where it did
     /// not, no trace is written.
     ///

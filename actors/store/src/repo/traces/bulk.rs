@@ -60,6 +60,8 @@ struct Inserts<'a> {
     task_traces: Vec<Option<&'a str>>,
     tokens: Vec<Option<&'a str>>,
     owners: Vec<Option<&'a str>>,
+    workflows: Vec<Option<&'a str>>,
+    workflow_versions: Vec<Option<i64>>,
 }
 
 impl<'a> Inserts<'a> {
@@ -78,6 +80,8 @@ impl<'a> Inserts<'a> {
         self.task_traces.push(trace.task_trace_json.as_deref());
         self.tokens.push(trace.access_token_hash.as_deref());
         self.owners.push(trace.owner.as_deref());
+        self.workflows.push(trace.workflow.as_ref().map(|workflow| &*workflow.id));
+        self.workflow_versions.push(trace.workflow.as_ref().map(|workflow| workflow.version));
     }
 }
 
@@ -89,7 +93,8 @@ impl QueryFragment<Pg> for Inserts<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(
             "INSERT INTO traces (id, channel, channel_id, mode, status, input_json, result_json, error_message, \
-             duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner) SELECT * FROM unnest(",
+             duration_ms, started_at, completed_at, task_trace_json, access_token_hash, owner, workflow_id, \
+             workflow_version) SELECT * FROM unnest(",
         );
         out.push_bind_param::<Texts, _>(&self.ids)?;
         out.push_sql(", ");
@@ -110,10 +115,12 @@ impl QueryFragment<Pg> for Inserts<'_> {
             out.push_sql(", ");
             out.push_bind_param::<Array<Nullable<Timestamp>>, _>(times)?;
         }
-        for texts in [&self.task_traces, &self.tokens, &self.owners] {
+        for texts in [&self.task_traces, &self.tokens, &self.owners, &self.workflows] {
             out.push_sql(", ");
             out.push_bind_param::<MaybeTexts, _>(texts)?;
         }
+        out.push_sql(", ");
+        out.push_bind_param::<MaybeNumbers, _>(&self.workflow_versions)?;
         out.push_sql(")");
         Ok(())
     }
@@ -189,6 +196,8 @@ struct Ends<'a> {
     task_traces: Vec<Option<&'a str>>,
     owners: Vec<Option<&'a str>>,
     recoveries: Vec<Option<i64>>,
+    workflows: Vec<Option<&'a str>>,
+    workflow_versions: Vec<Option<i64>>,
 }
 
 impl<'a> Ends<'a> {
@@ -204,6 +213,8 @@ impl<'a> Ends<'a> {
         self.task_traces.push(end.task_trace_json.as_deref());
         self.owners.push(end.ownership.as_ref().map(|claim| &*claim.owner));
         self.recoveries.push(end.ownership.as_ref().map(|claim| claim.recoveries));
+        self.workflows.push(end.workflow.as_ref().map(|workflow| &*workflow.id));
+        self.workflow_versions.push(end.workflow.as_ref().map(|workflow| workflow.version));
     }
 }
 
@@ -212,6 +223,7 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_sql(
             "UPDATE traces SET status = e.status, result_json = e.result, error_message = e.error, \
              duration_ms = e.duration, task_trace_json = e.task_trace, \
+             workflow_id = e.workflow, workflow_version = e.workflow_version, \
              started_at = coalesce(started_at, (clock_timestamp() AT TIME ZONE 'utc') \
              - make_interval(secs => coalesce(e.duration, 0) / 1000.0)), \
              completed_at = (clock_timestamp() AT TIME ZONE 'utc'), \
@@ -227,13 +239,15 @@ impl QueryFragment<Pg> for Ends<'_> {
         out.push_sql(", ");
         out.push_bind_param::<Array<Nullable<Double>>, _>(&self.durations)?;
         out.push_sql(", ");
-        for texts in [&self.task_traces, &self.owners] {
+        for texts in [&self.task_traces, &self.owners, &self.workflows] {
             out.push_bind_param::<MaybeTexts, _>(texts)?;
             out.push_sql(", ");
         }
+        out.push_bind_param::<MaybeNumbers, _>(&self.workflow_versions)?;
+        out.push_sql(", ");
         out.push_bind_param::<MaybeNumbers, _>(&self.recoveries)?;
         out.push_sql(
-            ") AS e (id, status, result, error, duration, task_trace, owner, recoveries) \
+            ") AS e (id, status, result, error, duration, task_trace, owner, workflow, workflow_version, recoveries) \
              WHERE traces.id = e.id AND traces.status IN ('pending', 'running') \
              AND coalesce(traces.owner, '') = coalesce(e.owner, traces.owner, '') \
              AND traces.recoveries = coalesce(e.recoveries, traces.recoveries) RETURNING traces.id",

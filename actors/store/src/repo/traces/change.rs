@@ -91,6 +91,8 @@ macro_rules! insert {
             traces::task_trace_json.eq(trace.task_trace_json.as_deref()),
             traces::access_token_hash.eq(trace.access_token_hash.as_deref()),
             traces::owner.eq(trace.owner.as_deref()),
+            traces::workflow_id.eq(trace.workflow.as_ref().map(|workflow| &*workflow.id)),
+            traces::workflow_version.eq(trace.workflow.as_ref().map(|workflow| workflow.version)),
         ))
     }};
 }

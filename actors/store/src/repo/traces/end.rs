@@ -17,21 +17,25 @@ use crate::schema::{trace_dlq, traces};
 pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool, StoreError> {
     let TraceFailure {
         id,
+        result_json,
         error_message,
         duration_ms,
         task_trace_json,
+        workflow,
         retry_count,
         max_retries,
         delay,
         ownership,
+        report,
     } = failure;
     let end = TraceEnd {
         id,
         status: TraceStatus::Failed,
-        result_json: None,
+        result_json,
         error_message: Some(error_message.clone()),
         duration_ms,
         task_trace_json,
+        workflow,
         ownership,
     };
     if !Change::Finish(end).apply(conn).await? {
@@ -54,6 +58,9 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         trace_dlq::next_retry_at.eq(FromNow::seconds(delay.as_secs_f64())),
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
+    if let Some(report) = report {
+        Change::Insert(*report).apply(conn).await?;
+    }
     Ok(true)
 }
 

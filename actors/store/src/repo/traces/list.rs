@@ -61,7 +61,7 @@ impl Listing {
 
     pub(super) async fn load(self, conn: &mut Conn) -> Result<TracePage, StoreError> {
         let query = &self.query;
-        if is_impossible([&query.status, &query.channel, &query.mode]) {
+        if is_impossible([&query.status, &query.channel, &query.mode, &query.workflow_id]) {
             let total = query.include_total.then_some(0);
             return Ok(TracePage { rows: Vec::new(), total, next_cursor: None });
         }
@@ -120,6 +120,12 @@ macro_rules! filtered {
         }
         if let Some(mode) = &$query.mode {
             query = query.filter(traces::mode.eq(mode.clone()));
+        }
+        if let Some(workflow) = &$query.workflow_id {
+            query = query.filter(traces::workflow_id.eq(workflow.clone()));
+        }
+        if let Some(version) = $query.workflow_version {
+            query = query.filter(traces::workflow_version.eq(version));
         }
         query
     }};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use chrono::NaiveDateTime;
 use serde::Serialize;
-use svc_model::{Page, Timestamp};
+use svc_model::{Page, Timestamp, WorkflowVersion};
 use uuid::Uuid;
 
 use crate::repo::RowKey;
@@ -103,6 +103,8 @@ pub struct NewTrace {
     pub access_token_hash: Option<String>,
     /// The node that will run it; `None` for a run that is not handed from node to node.
     pub owner: Option<Arc<str>>,
+    /// The version of the workflow that it was given to; `None` while it has not begun.
+    pub workflow: Option<WorkflowVersion>,
 }
 
 impl NewTrace {
@@ -123,6 +125,7 @@ impl NewTrace {
             task_trace_json: None,
             access_token_hash: None,
             owner: None,
+            workflow: None,
         }
     }
 
@@ -160,6 +163,8 @@ pub struct TraceEnd {
     pub duration_ms: Option<f64>,
     /// What its tasks did, JSON.
     pub task_trace_json: Option<String>,
+    /// The version of the workflow that it was given to, where one was.
+    pub workflow: Option<WorkflowVersion>,
     /// The claim that the row must still carry; `None` for a row that nobody claims.
     pub ownership: Option<Ownership>,
 }
@@ -176,12 +181,16 @@ impl TraceEnd {
 pub struct TraceFailure {
     /// The trace.
     pub id: Uuid,
+    /// The errors of its tasks, JSON.
+    pub result_json: Option<String>,
     /// Why it failed.
     pub error_message: String,
     /// How long it ran, in milliseconds.
     pub duration_ms: Option<f64>,
     /// What its tasks did, JSON.
     pub task_trace_json: Option<String>,
+    /// The version of the workflow that it was given to, where one was.
+    pub workflow: Option<WorkflowVersion>,
     /// Which retry this was: 0 for a first run.
     pub retry_count: i64,
     /// Retries at most; as many make the dead letter exhausted.
@@ -190,6 +199,15 @@ pub struct TraceFailure {
     pub delay: Duration,
     /// The claim that the row must still carry; `None` for a row that nobody claims.
     pub ownership: Option<Ownership>,
+    /// Work that follows from the failure, accepted with it.
+    pub report: Option<Box<NewTrace>>,
+}
+
+impl TraceFailure {
+    /// Whether no retry follows.
+    pub const fn is_exhausted(&self) -> bool {
+        self.retry_count >= self.max_retries
+    }
 }
 
 /// An asynchronous run that has not ended and whose node has no lease, or that names no node.
@@ -229,6 +247,10 @@ pub struct TraceQuery {
     pub channel: Option<String>,
     /// How the run came about.
     pub mode: Option<String>,
+    /// Id of the workflow that it was given to.
+    pub workflow_id: Option<String>,
+    /// Version of that workflow.
+    pub workflow_version: Option<i64>,
     /// `created_at`, `updated_at`, `status`, `channel` or `mode`; an unknown one reads as the first.
     pub sort_by: Option<String>,
     /// `asc` or `desc`; anything else reads as the latter.
@@ -261,6 +283,10 @@ pub struct TraceRow {
     pub channel: String,
     /// Id of the channel.
     pub channel_id: Option<String>,
+    /// Id of the workflow that it was given to.
+    pub workflow_id: Option<String>,
+    /// Version of that workflow.
+    pub workflow_version: Option<i64>,
     /// How the run came about: the name of a [`TraceMode`], or what else the row says.
     pub mode: String,
     /// How far it is: the name of a [`TraceStatus`], or what else the row says.

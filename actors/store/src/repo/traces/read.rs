@@ -37,11 +37,12 @@ impl FromSql<sql_types::Timestamp, Pg> for Instant {
     }
 }
 
-/// The columns of a list, in the order of [`Columns`].
-pub(super) const COLUMNS: (
+type ListColumns = (
     traces::id,
     traces::channel,
     traces::channel_id,
+    traces::workflow_id,
+    traces::workflow_version,
     traces::mode,
     traces::status,
     traces::error_message,
@@ -50,10 +51,15 @@ pub(super) const COLUMNS: (
     traces::completed_at,
     traces::created_at,
     traces::updated_at,
-) = (
+);
+
+/// The columns of a list, in the order of [`Columns`].
+pub(super) const COLUMNS: ListColumns = (
     traces::id,
     traces::channel,
     traces::channel_id,
+    traces::workflow_id,
+    traces::workflow_version,
     traces::mode,
     traces::status,
     traces::error_message,
@@ -70,6 +76,8 @@ pub(super) struct Columns {
     pub(super) id: String,
     channel: String,
     channel_id: Option<String>,
+    workflow_id: Option<String>,
+    workflow_version: Option<i64>,
     mode: String,
     status: String,
     error_message: Option<String>,
@@ -87,6 +95,8 @@ impl Columns {
             id: self.id,
             channel: self.channel,
             channel_id: self.channel_id,
+            workflow_id: self.workflow_id,
+            workflow_version: self.workflow_version,
             mode: self.mode,
             status: self.status,
             error_message: self.error_message,

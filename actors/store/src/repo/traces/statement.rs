@@ -52,6 +52,8 @@ pub(super) struct Finish<'a> {
     id: String,
     end: &'a TraceEnd,
     status: &'static str,
+    workflow: Option<&'a str>,
+    workflow_version: Option<i64>,
     claim: Claim<'a>,
     /// What a row that was never marked as running began at.
     began: FromNow,
@@ -61,7 +63,16 @@ impl<'a> Finish<'a> {
     pub(super) fn new(end: &'a TraceEnd) -> Self {
         let began = FromNow::seconds(-end.duration_ms.unwrap_or_default() / 1000.0);
         let claim = Claim::of(end.ownership.as_ref());
-        Self { id: end.id.to_string(), end, status: end.status.name(), claim, began }
+        let workflow = end.workflow.as_ref();
+        Self {
+            id: end.id.to_string(),
+            end,
+            status: end.status.name(),
+            workflow: workflow.map(|workflow| &*workflow.id),
+            workflow_version: workflow.map(|workflow| workflow.version),
+            claim,
+            began,
+        }
     }
 }
 
@@ -119,6 +130,10 @@ macro_rules! statements {
                 out.push_bind_param::<Nullable<Double>, _>(&self.end.duration_ms)?;
                 out.push_sql(", task_trace_json = ");
                 out.push_bind_param::<Nullable<Text>, _>(&self.end.task_trace_json)?;
+                out.push_sql(", workflow_id = ");
+                out.push_bind_param::<Nullable<Text>, _>(&self.workflow)?;
+                out.push_sql(", workflow_version = ");
+                out.push_bind_param::<Nullable<BigInt>, _>(&self.workflow_version)?;
                 out.push_sql(", started_at = coalesce(started_at, ");
                 QueryFragment::<$db>::walk_ast(&self.began, out.reborrow())?;
                 out.push_sql("), completed_at = ");

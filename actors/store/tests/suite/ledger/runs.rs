@@ -69,6 +69,21 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: Database) {
     assert!(!ledger.settle(&claim.key, slot.as_ref(), failed(), None).await.unwrap(), "it has ended");
 }
 
+pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: Database) {
+    let store = db.store().await;
+    let (ledger, traces) = (store.ledger(), store.traces());
+    written(&db, &ledger, "a", 1).await;
+    let claim = claimed(&ledger, "node").await;
+    let report = trace();
+    let id = report.id;
+    assert!(matches!(start(&ledger, &claim, None).await, Started::Running { .. }));
+    assert!(ledger.settle_with(&claim.key, None, failed(), None, Some(report.clone())).await.unwrap());
+    assert_eq!(status(&traces, id).await.as_deref(), Some("running"), "as it was given");
+    let late = trace();
+    assert!(!ledger.settle_with(&claim.key, None, failed(), None, Some(late.clone())).await.unwrap());
+    assert_eq!(status(&traces, late.id).await, None, "a late end brings none");
+}
+
 pub(crate) async fn what_is_due_longest_is_claimed_first_and_nothing_before_its_time(db: Database) {
     let ledger = db.store().await.ledger();
     let first = written(&db, &ledger, "b", 3).await;

@@ -58,7 +58,12 @@ pub(super) fn running(error: &Error, statement: Option<&Statement>) -> SqlError 
             SqlError::Refused(format!("the user of the connection may not do this ({code})"))
         }
         _ if MISFITS.contains(&code) && statement.is_some_and(|made| made.origin.is_document()) => {
-            SqlError::Input(format!("a value of the document does not fit its column ({code})"))
+            SqlError::Input(match column(&told.message) {
+                Some(column) => {
+                    format!("a value of the document does not fit the column '{column}' ({code})")
+                }
+                None => format!("a value of the document does not fit its column ({code})"),
+            })
         }
         _ => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message)),
     }
@@ -73,6 +78,14 @@ fn integrity(code: u16) -> Option<Integrity> {
         3819 | 4025 => Some(Integrity::Check),
         _ => None,
     }
+}
+
+/// The column that a message names last; the words before it may repeat the value.
+fn column(message: &str) -> Option<&str> {
+    let (_, behind) = message.rsplit_once("column ")?;
+    let named = behind.split_once(" at row").map_or(behind, |(named, _)| named);
+    let name = named.rsplit('.').next()?.trim_matches(['`', '\'']);
+    (!name.is_empty() && !name.contains(['`', '\'', ' '])).then_some(name)
 }
 
 /// Codes of a value that is out of range, of another type, or too long.
@@ -91,5 +104,22 @@ fn cause(error: &Error) -> String {
         Error::Driver(DriverError::NoClientSslFlagFromServer) => "the server offers no TLS".to_owned(),
         // Others may repeat what was sent.
         _ => "the driver and the server do not understand each other".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn column_of_a_message_is_named_without_the_value() {
+        for (message, expected) in [
+            ("Incorrect integer value: 'column x' for column `svc`.`t`.`qty` at row 1", Some("qty")),
+            ("Out of range value for column 'small' at row 1", Some("small")),
+            ("Data too long for column 'name' at row 3", Some("name")),
+            ("Truncated incorrect DOUBLE value: 'many'", None),
+        ] {
+            assert_eq!(column(message), expected, "{message}");
+        }
     }
 }

@@ -3,10 +3,12 @@
 use std::error::Error as _;
 use std::io;
 
+use serde_json::Value;
 use tokio_postgres::Error;
 use tokio_postgres::error::{DbError, ErrorPosition};
 use tokio_postgres::types::Type;
 
+use super::column;
 use crate::drivers::integrity::Integrity;
 use crate::drivers::sql::message::{SqlError, Statement};
 
@@ -51,9 +53,19 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&Stateme
         // Its words repeat the value.
         let index = number.saturating_sub(1);
         let kind = params.get(index).map_or("unknown", |kind| kind.name());
-        return SqlError::Input(match document {
-            Some(_) => format!("a value of the document does not fit the type {kind} of its column"),
-            None => format!("params[{index}]: the value does not fit the type {kind} of its placeholder"),
+        let value = statement.and_then(|statement| statement.params.get(index));
+        let value = value.map_or("a value", kind_of);
+        let column = document.and_then(|document| column::of_placeholder(&document.sql, number));
+        return SqlError::Input(match (document, column) {
+            (Some(_), Some(column)) => {
+                format!(
+                    "a value of the document, {value} for the column '{column}', does not fit its type {kind}"
+                )
+            }
+            (Some(_), None) => {
+                format!("a value of the document, {value}, does not fit the type {kind} of its column")
+            }
+            (None, _) => format!("params[{index}]: {value} does not fit the type {kind} of its placeholder"),
         });
     }
     match document.and_then(|document| mismatched(told, &document.sql)) {
@@ -62,6 +74,18 @@ pub(super) fn running(error: &Error, params: &[Type], statement: Option<&Stateme
             told.message()
         )),
         None => SqlError::Refused(format!("the database refuses the statement ({code}): {}", told.message())),
+    }
+}
+
+/// The JSON type of a value, in the words of a sentence.
+const fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
     }
 }
 

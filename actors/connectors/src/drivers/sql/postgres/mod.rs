@@ -1,6 +1,7 @@
 //! PostgreSQL.
 
 mod bind;
+mod column;
 mod connect;
 mod error;
 mod read;

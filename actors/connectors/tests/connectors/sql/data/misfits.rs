@@ -46,7 +46,11 @@ fn a_value_of_the_wrong_type_is_the_callers_mistake() {
             let input = json!({"write": {"op": "insert", "target": "t", "values": values}});
             let error = run(world, "data_write", input, Value::Null).await.unwrap_err();
             assert_eq!(error.code, ErrorCode::Validation, "{column} {value}: {error:?}");
-            assert!(error.message.contains("a value of the document"), "{}", error.message);
+            let named = format!(
+                "a value of the document, {} for the column '{column}'",
+                if value.is_string() { "a string" } else { "a number" }
+            );
+            assert!(error.message.contains(&named), "{}", error.message);
             assert!(!error.message.contains("params"), "{}", error.message);
         }
         let named = json!({"query": {"source": "t", "filter": filtered("name")}});

@@ -1,0 +1,127 @@
+//! What is recorded of a run that failed.
+
+use std::fmt::Write;
+
+use serde::Serialize;
+use svc_engine::{AuditEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
+
+use crate::definition::Definition;
+
+/// Task errors a failed run is described with; the others are counted.
+const DESCRIBED: usize = 8;
+
+/// Errors of one run that are kept, the newest.
+const KEPT_ERRORS: usize = 100;
+
+/// Steps of one run that are kept where its channel records none, the newest.
+const KEPT_STEPS: usize = 1000;
+
+/// The errors of a failed run as its trace keeps them.
+#[derive(Serialize)]
+struct Errors<'o> {
+    errors: &'o [TaskError],
+}
+
+impl Definition {
+    /// The errors of a failed run, JSON; nothing where they are larger than a result may be.
+    pub(crate) fn errors_of(&self, outcome: &RunOutcome) -> Option<String> {
+        let errors = newest(&outcome.errors, KEPT_ERRORS);
+        if errors.is_empty() {
+            return None;
+        }
+        let text = serde_json::to_string(&Errors { errors }).ok()?;
+        let limit = self.tools.settings.max_result_bytes.unwrap_or(usize::MAX);
+        (text.len() <= limit).then_some(text)
+    }
+
+    /// The steps of a failed run, JSON: those its channel recorded, else the names of what ran.
+    pub(crate) fn steps_of(&self, outcome: &mut RunOutcome) -> Option<String> {
+        let steps = outcome.trace.take().unwrap_or_else(|| steps(outcome));
+        self.task_trace(Some(steps))
+    }
+}
+
+/// The errors of a run in one text for operators.
+pub(crate) fn describe(errors: &[TaskError]) -> String {
+    let mut text = String::new();
+    for error in errors.iter().take(DESCRIBED) {
+        if !text.is_empty() {
+            text.push_str("; ");
+        }
+        let task = error.task_id.as_deref().unwrap_or("workflow");
+        // Writing to a text does not fail.
+        let _ = write!(text, "{task}: {} {}", error.code.name(), error.message);
+    }
+    if let Some(more) = errors.len().checked_sub(DESCRIBED + 1) {
+        let _ = write!(text, "; and {} more", more + 1);
+    }
+    text
+}
+
+/// Whether a later run of the same message may succeed: one error that time heals may be the reason of all others.
+pub(crate) fn is_transient(errors: &[TaskError]) -> bool {
+    errors.iter().any(TaskError::is_transient)
+}
+
+/// The tasks that ran, without what they wrote.
+fn steps(outcome: &RunOutcome) -> ExecutionTrace {
+    let entries = newest(&outcome.audit_trail, KEPT_STEPS);
+    let failed = outcome.failure.as_ref().and_then(|failure| failure.error.task_id.clone());
+    let mut steps: Vec<_> = entries.iter().map(step).collect();
+    if let Some(last) = steps.last_mut().filter(|last| failed.is_some() && last.task_id == failed) {
+        last.result = StepResult::Failed;
+    }
+    ExecutionTrace { steps, truncated: entries.len() < outcome.audit_trail.len() }
+}
+
+fn step(entry: &AuditEntry) -> TraceStep {
+    TraceStep {
+        workflow_id: entry.workflow_id.clone(),
+        task_id: Some(entry.task_id.clone()),
+        result: StepResult::Executed,
+        message: None,
+        mapping_contexts: Vec::new(),
+        started_at: None,
+        duration_us: None,
+        changes: Vec::new(),
+        loop_counter: entry.loop_counter,
+    }
+}
+
+fn newest<T>(items: &[T], count: usize) -> &[T] {
+    &items[items.len().saturating_sub(count)..]
+}
+
+#[cfg(test)]
+mod tests {
+    use svc_engine::ErrorCode;
+
+    use super::*;
+
+    fn error(code: ErrorCode, http_status: Option<u16>) -> TaskError {
+        TaskError { http_status, ..TaskError::new(code, "x") }
+    }
+
+    #[test]
+    fn later_run_may_succeed_where_one_error_may_heal() {
+        use ErrorCode::*;
+        for code in [Io, Timeout, CircuitOpen, ChannelUnavailable, ChannelRateLimited] {
+            assert!(
+                is_transient(&[error(Validation, None), error(code, None), error(Workflow, None)]),
+                "{code:?}"
+            );
+        }
+        for code in
+            [Validation, Evaluation, IntegrityUnique, IntegrityCheck, Function, Logic, ChannelForbidden]
+        {
+            assert!(!is_transient(&[error(code, None), error(Workflow, None)]), "{code:?}");
+        }
+        for (status, expected) in
+            [(400, false), (401, false), (404, false), (408, true), (429, true), (503, true)]
+        {
+            assert_eq!(is_transient(&[error(Http, Some(status))]), expected, "{status}");
+        }
+        let absent = TaskError { may_heal: true, ..error(Function, None) };
+        assert!(is_transient(&[absent]), "a connector that is loaded later");
+    }
+}

@@ -1,0 +1,88 @@
+//! The instant at which the next dead letter is due, as far as this process knows.
+
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// Told by who writes a letter, waited for by who retries it.
+#[derive(Debug)]
+pub(crate) struct DueTimer(watch::Sender<Option<Instant>>);
+
+impl DueTimer {
+    pub(crate) fn new() -> Self {
+        Self(watch::Sender::new(None))
+    }
+
+    /// Notes that a letter is due after `delay`.
+    pub(crate) fn note(&self, delay: Duration) {
+        let at = Instant::now() + delay;
+        self.0.send_if_modified(|earliest| {
+            let is_earlier = earliest.is_none_or(|known| at < known);
+            if is_earlier {
+                *earliest = Some(at);
+            }
+            is_earlier
+        });
+    }
+
+    /// Forgets what was noted: who calls it looks at every letter next.
+    pub(crate) fn reset(&self) {
+        self.0.send_replace(None);
+    }
+
+    /// Waits until a letter is due, but no longer than `longest`. Cancel-safe.
+    pub(crate) async fn wait(&self, longest: Duration) {
+        let (mut changes, latest) = (self.0.subscribe(), Instant::now() + longest);
+        loop {
+            let noted = *changes.borrow_and_update();
+            tokio::select! {
+                () = sleep_until(noted.map_or(latest, |at| at.min(latest))) => return,
+                // The sender is this very value: it cannot be gone.
+                _ = changes.changed() => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    async fn waited(timer: &DueTimer) -> Duration {
+        let begun = Instant::now();
+        timer.wait(30 * SECOND).await;
+        begun.elapsed()
+    }
+
+    fn is_about(waited: Duration, seconds: u32) -> bool {
+        waited >= seconds * SECOND && waited < seconds * SECOND + SECOND / 2
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_earliest_letter_ends_the_wait_and_the_poll_does_otherwise() {
+        let timer = DueTimer::new();
+        assert!(is_about(waited(&timer).await, 30));
+        timer.note(8 * SECOND);
+        timer.note(2 * SECOND);
+        timer.note(4 * SECOND);
+        assert!(is_about(waited(&timer).await, 2));
+        timer.reset();
+        timer.note(100 * SECOND);
+        assert!(is_about(waited(&timer).await, 30), "no longer than a poll");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn letter_that_is_written_during_the_wait_shortens_it() {
+        let timer = DueTimer::new();
+        timer.note(20 * SECOND);
+        let later = async {
+            tokio::time::advance(3 * SECOND).await;
+            timer.note(SECOND);
+        };
+        let (waited, ()) = tokio::join!(waited(&timer), later);
+        assert!(is_about(waited, 4), "{waited:?}");
+    }
+}

@@ -1,0 +1,67 @@
+//! Reports of runs that failed for good.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::kit::{run, until};
+
+#[test]
+fn exhausted_letter_is_reported_once_as_work_of_its_own() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        let payload = json!({"do": "fail for good", "tell": true});
+        let id = process.submit(payload.clone()).await.unwrap();
+        until(async || process.count("completed").await == 1).await;
+        let report = process.runner.runs.lock().unwrap()[1].trace_id;
+        let row = process.trace(report).await;
+        assert_eq!((&*row.row.channel, &*row.row.mode, &*row.row.status), ("alerts", "async", "completed"));
+        let (told, metadata) = {
+            let runs = process.runner.runs.lock().unwrap();
+            (runs[1].payload.clone(), runs[1].metadata.clone())
+        };
+        let error = process.trace(id).await.row.error_message.unwrap();
+        let expected =
+            json!({"trace_id": id.to_string(), "channel": "orders", "error": error, "data": payload});
+        assert_eq!(told, expected);
+        assert_eq!(metadata["_svc_failure_of"], id.to_string());
+        assert_eq!(process.runner.count(), 2);
+    });
+}
+
+#[test]
+fn failure_that_is_retried_is_reported_when_its_retries_are_used_up() {
+    run(async |world| {
+        let process = world.start(|settings| settings.dead_letters.max_retries = 1).await;
+        process.submit(json!({"do": "fail", "tell": true})).await.unwrap();
+        until(async || process.count("completed").await == 1).await;
+        let channels: Vec<_> =
+            process.runner.runs.lock().unwrap().iter().map(|run| run.channel.to_string()).collect();
+        assert_eq!(channels, ["orders", "orders", "alerts"]);
+    });
+}
+
+#[test]
+fn report_that_fails_leads_to_no_other_one() {
+    run(async |world| {
+        let process = world.start(|_| {}).await;
+        process.submit(json!({"do": "fail for good", "tell": true, "then": "fail for good"})).await.unwrap();
+        until(async || process.letters().await.len() == 2).await;
+        until(async || process.told("dlq_exhausted") == 2).await;
+        assert_eq!((process.runner.count(), process.count("pending").await), (2, 0));
+    });
+}
+
+#[test]
+fn report_outlives_the_process_that_accepted_it() {
+    run(async |world| {
+        let first = world.start(|settings| settings.queue.workers = 1).await;
+        first.submit(json!({"do": "fail for good", "tell": true, "then": "wait"})).await.unwrap();
+        until(async || first.runner.count() == 2).await;
+        first.crash().await;
+        let second = world.start(|settings| settings.queue.shutdown_timeout = Duration::ZERO).await;
+        second.runner.open();
+        until(async || second.count("completed").await == 1).await;
+        assert_eq!(&*second.runner.runs.lock().unwrap()[0].channel, "alerts");
+    });
+}

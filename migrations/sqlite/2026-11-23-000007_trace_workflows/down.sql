@@ -1,0 +1,2 @@
+ALTER TABLE traces DROP COLUMN workflow_version;
+ALTER TABLE traces DROP COLUMN workflow_id;

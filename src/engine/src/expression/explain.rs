@@ -1,0 +1,104 @@
+//! The texts of failed evaluations: they name the operand at fault and its type, never its value.
+
+use datalogic_rs::{DataValue, Error, Logic};
+use serde_json::Value;
+
+/// Operators that fail over what is no number.
+const NUMERIC: [&str; 17] = [
+    "+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "max", "min", "abs", "ceil", "floor", "round",
+];
+
+/// Operands that a text names at most.
+const NAMED: usize = 3;
+
+/// The text of an error. Where arithmetic met what is no number, it names the operator and the operands that are none.
+pub(super) fn explain(error: &Error, logic: &Logic, source: &Value, context: &DataValue<'_>) -> String {
+    if !is_not_a_number(error) {
+        return error.to_string();
+    }
+    let steps = error.resolve_path(logic);
+    let failed = steps.iter().rev().filter_map(|step| step.operator.as_deref());
+    let failed = failed.into_iter().find(|name| NUMERIC.contains(name));
+    let mut operands = Vec::new();
+    find_operands(source, failed, context, &mut operands);
+    operands.dedup();
+    operands.truncate(NAMED);
+    match (failed, operands.as_slice()) {
+        (Some(operator), []) => format!("\"{operator}\" needs numbers, and an operand is none"),
+        (None, []) => "an operator needs numbers, and an operand is none".to_owned(),
+        (Some(operator), named) => format!("\"{operator}\" needs numbers, and {}", named.join(", ")),
+        (None, named) => format!("an operator needs numbers, and {}", named.join(", ")),
+    }
+}
+
+fn is_not_a_number(error: &Error) -> bool {
+    let thrown = error.thrown_value().and_then(|value| serde_json::to_value(value).ok());
+    match thrown {
+        Some(value) => value.get("type").and_then(Value::as_str) == Some("NaN"),
+        None => error.to_string().contains("NaN"),
+    }
+}
+
+/// Adds the operands of the numeric operators, of one name where it is known, that are no numbers now.
+fn find_operands(source: &Value, operator: Option<&str>, context: &DataValue<'_>, found: &mut Vec<String>) {
+    match source {
+        Value::Array(items) => {
+            items.iter().for_each(|item| find_operands(item, operator, context, found));
+        }
+        Value::Object(members) => {
+            for (name, argument) in members {
+                find_operands(argument, operator, context, found);
+                let is_call = members.len() == 1
+                    && operator.map_or_else(|| NUMERIC.contains(&name.as_str()), |wanted| wanted == name);
+                if is_call {
+                    let operands = argument.as_array().map_or(std::slice::from_ref(argument), Vec::as_slice);
+                    found.extend(operands.iter().filter_map(|operand| describe(operand, context)));
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Names an operand that is no number.
+fn describe(operand: &Value, context: &DataValue<'_>) -> Option<String> {
+    if let Some(path) = path_of(operand) {
+        return not_numeric(look_up(context, &path)?).map(|kind| format!("{path} is {kind}"));
+    }
+    match operand {
+        Value::String(text) if text.parse::<f64>().is_err() => {
+            Some("a literal operand is a string".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// The literal path that an operand reads.
+fn path_of(operand: &Value) -> Option<String> {
+    let members = operand.as_object().filter(|members| members.len() == 1)?;
+    if let Some(argument) = members.get("var") {
+        let path = argument.as_str().or_else(|| argument.get(0)?.as_str())?;
+        return Some(path.to_owned()).filter(|path| !path.is_empty());
+    }
+    let keys = members.get("val")?.as_array()?;
+    let keys: Option<Vec<_>> = keys.iter().map(Value::as_str).collect();
+    keys.map(|keys| keys.join("."))
+}
+
+fn look_up<'c, 'a>(context: &'c DataValue<'a>, path: &str) -> Option<&'c DataValue<'a>> {
+    path.split('.').try_fold(context, |value, key| match value {
+        DataValue::Object(members) => members.iter().find(|(name, _)| *name == key).map(|(_, member)| member),
+        DataValue::Array(items) => items.get(key.parse::<usize>().ok()?),
+        _ => None,
+    })
+}
+
+/// The type of a value that arithmetic does not take.
+fn not_numeric(value: &DataValue<'_>) -> Option<&'static str> {
+    match value {
+        DataValue::String(text) if text.trim().parse::<f64>().is_err() => Some("a string"),
+        DataValue::Array(_) => Some("an array"),
+        DataValue::Object(_) => Some("an object"),
+        _ => None,
+    }
+}

@@ -1,0 +1,102 @@
+//! What a failure leaves: a trace that says why, and a report to the channel that is named for it.
+
+use serde_json::{Value, json};
+use svc_testkit::example::create_and_activate;
+use svc_testkit::http::Client;
+
+use crate::support::{channel, echo, error, eventually, launch, serve, serve_with};
+
+const TRACES: &str = "/api/v1/admin/traces";
+
+fn throwing() -> Value {
+    json!([{"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
+        {"path": "data.x", "logic": {"*": [{"var": "payload.q"}, 2]}}]}}}])
+}
+
+fn listed(client: &mut Client, query: &str) -> Vec<Value> {
+    let page = client.get(&format!("{TRACES}?{query}")).unwrap();
+    assert_eq!(page.status, 200, "{}", page.text());
+    page.json()["data"].as_array().unwrap().clone()
+}
+
+fn trace(client: &mut Client, row: &Value) -> Value {
+    client.get(&format!("{TRACES}/{}", row["id"].as_str().unwrap())).unwrap().json()["data"].clone()
+}
+
+#[test]
+fn failed_request_leaves_a_trace_with_its_steps_and_the_version_that_ran() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    serve(&mut client, "mul", throwing());
+    let answer = client.json("POST", "/api/v1/data/mul", &json!({"q": "three"})).unwrap();
+    let refused = error(&answer, 500, "ENGINE_ERROR");
+    let message = refused["message"].as_str().unwrap();
+    assert!(message.starts_with("Task 'boom' failed with "), "{message}");
+    assert!(message.contains("payload.q is a string"), "the cause, outside production: {message}");
+    let rows = listed(&mut client, "channel=mul&status=failed&workflow_id=mul&workflow_version=1");
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((&rows[0]["workflow_id"], &rows[0]["mode"]), (&json!("mul"), &json!("sync")));
+    let seen = trace(&mut client, &rows[0]);
+    assert_eq!(
+        (&seen["workflow_version"], &seen["errors"][0]["task_id"]),
+        (&json!(1), &json!("boom")),
+        "{seen}"
+    );
+    assert_eq!(seen["task_trace_json"]["steps"][0]["result"], "failed", "{seen}");
+    assert_eq!(listed(&mut client, "workflow_id=mul&workflow_version=2"), [Value::Null; 0]);
+}
+
+#[test]
+fn message_keeps_the_cause_to_itself_where_answers_are_not_verbose() {
+    let server = launch().env("SVC_SERVER__VERBOSE_ERRORS", "false").start().unwrap();
+    let mut client = server.client();
+    serve(&mut client, "mul", throwing());
+    let answer = client.json("POST", "/api/v1/data/mul", &json!({"q": "three"})).unwrap();
+    let message = error(&answer, 500, "ENGINE_ERROR")["message"].as_str().unwrap().to_owned();
+    assert!(
+        message.ends_with("; the trace of the run has the cause") && !message.contains("payload"),
+        "{message}"
+    );
+}
+
+#[test]
+fn submission_that_fails_for_good_is_reported_to_the_channel_that_is_named() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "alerts", json!({}));
+    serve_with(&mut client, "mul", json!({"on_failure": "alerts"}), throwing());
+    let taken = client.json("POST", "/api/v1/data/mul/async", &json!({"q": "three"})).unwrap();
+    assert_eq!(taken.status, 202, "{}", taken.text());
+    let failed = taken.json()["trace_id"].as_str().unwrap().to_owned();
+    eventually(|| listed(&mut client, "channel=alerts&status=completed").len() == 1);
+    let row = listed(&mut client, "channel=alerts").remove(0);
+    let report = trace(&mut client, &row)["message"]["payload"].clone();
+    assert_eq!((&report["trace_id"], &report["channel"]), (&json!(failed), &json!("mul")), "{report}");
+    assert_eq!(report["data"], json!({"q": "three"}));
+    assert!(report["error"].as_str().unwrap().starts_with("boom: "), "{report}");
+}
+
+#[test]
+fn failed_occurrence_is_reported_and_a_channel_cannot_name_itself() {
+    let server = launch().start().unwrap();
+    let mut client = server.client();
+    echo(&mut client, "alerts", json!({}));
+    let workflow = json!({"workflow_id": "nightly", "name": "nightly", "tasks": throwing()});
+    create_and_activate(&mut client, "workflows", "workflow_id", &workflow).unwrap();
+    let nightly = json!({"channel_id": "nightly", "name": "nightly", "channel_type": "async", "protocol": "cron",
+        "workflow_id": "nightly", "config": {"on_failure": "alerts"},
+        "transport_config": {"schedule": "0 0 3 1 1 *", "payload": {"q": "many"}}});
+    create_and_activate(&mut client, "channels", "channel_id", &nightly).unwrap();
+    assert_eq!(client.send("POST", "/api/v1/admin/channels/nightly/trigger", &[], b"").unwrap().status, 202);
+    eventually(|| listed(&mut client, "channel=alerts&status=completed").len() == 1);
+    let row = listed(&mut client, "channel=alerts").remove(0);
+    let report = trace(&mut client, &row)["message"]["payload"].clone();
+    assert_eq!((&report["channel"], &report["data"]), (&json!("nightly"), &json!({"q": "many"})), "{report}");
+    let failed = listed(&mut client, "channel=nightly&status=failed").remove(0);
+    assert_eq!(report["trace_id"], failed["id"]);
+
+    let own = channel("loop", "nightly", json!({"on_failure": "loop"}));
+    let refused = client.json("POST", "/api/v1/admin/channels", &own).unwrap();
+    let message = error(&refused, 400, "VALIDATION_ERROR")["message"].as_str().unwrap().to_owned();
+    assert!(message.starts_with("channel.config.on_failure: "), "{message}");
+}
