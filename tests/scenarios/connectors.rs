@@ -116,7 +116,8 @@ fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
         "order",
         call(
             json!({"connector": "api", "method": "POST", "path_logic": {"cat": ["/orders/", {"var": "payload.id"}]},
-            "headers": {"X-Own": "1"}, "body_logic": {"var": "payload"}, "output": "data.api"}),
+            "headers": {"X-Own": "1", "X-Id": "none"}, "headers_logic": {"x-id": {"var": "payload.id"}, "x-gone": {"var": "payload.gone"}},
+            "body_logic": {"var": "payload"}, "output": "data.api"}),
         ),
     );
     let answer = client.json("POST", "/api/v1/data/order", &json!({"id": 7})).unwrap();
@@ -125,6 +126,7 @@ fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
     let asked = upstream.requests().remove(0);
     assert_eq!((asked.method.as_str(), asked.header("authorization")), ("POST", Some("Bearer swordfish")));
     assert_eq!((asked.header("x-own"), asked.header("content-type")), (Some("1"), Some("application/json")));
+    assert_eq!((asked.header("x-id"), asked.header("x-gone")), (Some("7"), None));
     assert!(!server.log_text().contains("swordfish"));
 }
 

@@ -28,6 +28,7 @@ mod dead_letters;
 mod degraded;
 mod durability;
 mod engine;
+mod error_bodies;
 mod examples;
 mod failure_reports;
 mod functions;

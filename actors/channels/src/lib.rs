@@ -41,6 +41,7 @@ pub use answer::Answer;
 pub use cron::CronConfig;
 pub use definition::Definition;
 pub use fire::{FireEnd, Fired, Firing};
+pub use guards::RateGroups;
 pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
 pub use request::{DataRequest, Delivery, Ingress, Reservation};

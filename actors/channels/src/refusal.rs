@@ -3,14 +3,14 @@
 use actix_supervision::{CallError, CallErrorKind};
 use svc_model::{Code, ServiceError};
 
-/// Why supervision quarantined a channel, as callers may read it: a crash of our own is not spelled out to them.
-pub const FAILED_TOO_OFTEN: &str = "it failed too often in a short time";
-
-/// 503 of a quarantined channel. It names the channel and the reason and carries no `Retry-After`: time does not
-/// heal it.
-pub fn quarantined(channel: &str, reason: &str) -> ServiceError {
-    ServiceError::unavailable(format!("Channel '{channel}' is quarantined: {reason}"))
+/// 503 of a quarantined channel. It carries no `Retry-After`: time does not heal it. The reason may name paths and
+/// settings, so it is in the log and in `/health` for operators, never told to callers.
+pub fn quarantined() -> ServiceError {
+    ServiceError::unavailable(UNAVAILABLE)
 }
+
+/// The message of a channel that is quarantined, to callers and in the traces they can read.
+pub const UNAVAILABLE: &str = "Channel is unavailable";
 
 /// 503 of a channel that cannot take more work now.
 pub fn at_capacity(channel: &str) -> ServiceError {
@@ -29,7 +29,7 @@ pub fn from_call<M>(channel: &str, error: &CallError<M>) -> ServiceError {
             ServiceError::unavailable(format!("Channel '{channel}' is restarting"))
                 .with_retry_after(u32::try_from(seconds.max(1)).unwrap_or(u32::MAX))
         }
-        CallErrorKind::Quarantined { reason } => quarantined(channel, FAILED_TOO_OFTEN).with_internal(reason),
+        CallErrorKind::Quarantined { reason } => quarantined().with_internal(reason),
         CallErrorKind::Crashed => ServiceError::new(Code::InternalError, "Internal server error")
             .with_internal(format!("channel '{channel}' crashed while it handled the message")),
         CallErrorKind::Expired => {

@@ -29,10 +29,10 @@ impl Definition {
                     Code::Conflict => Ending::Duplicate,
                     _ => Ending::Error,
                 });
-                return self.refuse(refusal, &request_id);
+                return self.error_answer(refusal, &request_id);
             }
         };
-        match delivery {
+        let answer = match delivery {
             Delivery::Sync => {
                 let answer = self.run(admitted, &request_id, tally.started).await;
                 tally.ending = Some(answer.as_ref().map_or_else(ending, |_| Ending::Ok));
@@ -44,15 +44,28 @@ impl Definition {
                 tally.ending = accepted.as_ref().err().map(ending);
                 accepted
             }
-        }
+        };
+        answer.or_else(|error| self.error_answer(error, &request_id))
     }
 
-    /// A refusal in the words of the channel, where it has some.
-    fn refuse(&self, refusal: ServiceError, request_id: &str) -> Result<Answer, ServiceError> {
-        let body = self.response.error_body(refusal.status()).and_then(|template| {
-            error_body::render(&refusal, template, &self.name, request_id, Timestamp::now())
+    /// Answers an error with the body that the channel gives errors of its status. What only the log may say is logged.
+    ///
+    /// # Errors
+    /// The error itself, where the channel has no body for it. A payload that is too large never gets one: it is refused
+    /// before the channel has a say.
+    pub fn error_answer(&self, error: ServiceError, request_id: &str) -> Result<Answer, ServiceError> {
+        if error.code() == Code::PayloadTooLarge {
+            return Err(error);
+        }
+        let answer = self.response.error_body(error.status()).and_then(|template| {
+            error_body::render(&error, template, &self.name, request_id, Timestamp::now())
         });
-        body.ok_or(refusal)
+        let Some(answer) = answer else { return Err(error) };
+        if let Some(internal) = error.internal() {
+            slog::error!(self.tools.log, "request failed"; "code" => error.code().name(), "detail" => internal,
+                "channel" => &*self.name, "request_id" => request_id);
+        }
+        Ok(answer)
     }
 }
 

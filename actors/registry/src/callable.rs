@@ -18,10 +18,9 @@ impl Directory for Shared {
         }
         match &entry.state {
             ChannelState::Serving(serving) => Ok(Arc::clone(&serving.definition)),
-            ChannelState::Quarantined(quarantine) => {
+            ChannelState::Quarantined(_) => {
                 self.tools.metrics.error("channel_quarantined");
-                let reason = quarantine.public_reason().to_owned();
-                Err(Absent::Quarantined { name: name.to_owned(), reason })
+                Err(Absent::Quarantined(name.to_owned()))
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use svc_channels::Answer;
 use svc_model::{RequestPath, ServiceError};
 
 use crate::snapshot::{Entry, Snapshot};
@@ -71,8 +72,8 @@ impl Resolution {
             Target::Channel(entry) => entry,
             Target::Unknown(name) => return Err(unknown(name)),
         };
-        if let Some(quarantine) = entry.quarantine() {
-            return Err(svc_channels::refusal::quarantined(entry.name(), quarantine.public_reason()));
+        if entry.quarantine().is_some() {
+            return Err(svc_channels::refusal::quarantined());
         }
         if entry.is_cron() {
             let hint = format!(
@@ -83,6 +84,18 @@ impl Resolution {
             return Err(ServiceError::method_not_allowed(hint).with_allow(""));
         }
         Ok(entry)
+    }
+
+    /// Answers an error in the words of the channel, where it serves and has some.
+    ///
+    /// # Errors
+    /// The error itself, otherwise.
+    pub fn error_answer(&self, error: ServiceError, request_id: &str) -> Result<Answer, ServiceError> {
+        let serving = self.channel().filter(|entry| entry.quarantine().is_none());
+        match serving.and_then(|entry| entry.definition()) {
+            Some(definition) => definition.error_answer(error, request_id),
+            None => Err(error),
+        }
     }
 
     /// The channel in whatever state, for metrics and logs.

@@ -49,7 +49,7 @@ impl Registry {
                 metrics.lost(Some(entry.name()));
                 slog::warn!(self.shared.tools.log, "job of a quarantined channel became a dead letter";
                     "channel" => entry.name(), "trace_id" => %run.job.trace_id, "reason" => &*quarantine.reason);
-                return unavailable(refusal::quarantined(entry.name(), quarantine.public_reason()).message());
+                return unavailable(refusal::UNAVAILABLE);
             }
             if let Some(of_what) = self.unread_secret(&self.snapshot(), &entry) {
                 return unavailable(&format!("Channel '{}' waits for a secret: {of_what}", entry.name()));

@@ -54,13 +54,6 @@ pub struct Quarantine {
     pub(crate) actors: Option<Serving>,
 }
 
-impl Quarantine {
-    /// The reason as callers may read it: a crash of our own is not spelled out to them.
-    pub fn public_reason(&self) -> &str {
-        if self.actors.is_some() { svc_channels::refusal::FAILED_TOO_OFTEN } else { &self.reason }
-    }
-}
-
 /// The actors of one channel, by worker number.
 #[derive(Clone, Debug)]
 pub(crate) struct Actors {
@@ -134,9 +127,7 @@ impl Entry {
             ChannelState::Serving(serving) => serving.actors.on(worker, turn).ok_or_else(|| {
                 ServiceError::unavailable(format!("Channel '{}' is starting", self.name)).with_retry_after(1)
             }),
-            ChannelState::Quarantined(quarantine) => {
-                Err(svc_channels::refusal::quarantined(&self.name, quarantine.public_reason()))
-            }
+            ChannelState::Quarantined(_) => Err(svc_channels::refusal::quarantined()),
         }
     }
 

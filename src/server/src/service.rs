@@ -13,7 +13,7 @@ use serde_json::Value;
 use slog::{Discard, Logger, info, o};
 use svc_auth::KeySets;
 use svc_channels::call::{self, Calls};
-use svc_channels::{Answer, ChannelMetrics, DataRequest, Reservation, Toolbox};
+use svc_channels::{Answer, ChannelMetrics, DataRequest, RateGroups, Reservation, Toolbox};
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
@@ -214,6 +214,7 @@ impl Service {
             key_sets,
             connectors: Some(connectors.clone()),
             traces: Some(traces.clone()),
+            rate_groups: RateGroups::default(),
             memory_entries: settings::memory_entries(&config),
             log: log.clone(),
         };

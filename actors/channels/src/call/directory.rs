@@ -20,13 +20,8 @@ pub enum Absent {
     #[error("no active channel is named '{0}'")]
     Unknown(String),
     /// It is refused at every ingress.
-    #[error("channel '{name}' is quarantined: {reason}")]
-    Quarantined {
-        /// The channel.
-        name: String,
-        /// The reason as callers may read it.
-        reason: String,
-    },
+    #[error("channel '{0}' is quarantined; /health says why")]
+    Quarantined(String),
     /// It runs when its schedule says, not when somebody asks.
     #[error("channel '{0}' runs on a schedule and cannot be called")]
     Scheduled(String),

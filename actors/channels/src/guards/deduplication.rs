@@ -3,11 +3,15 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 use svc_connectors::{CacheError, SharedCache};
+use svc_engine::Expression;
 use svc_model::config::{self, BackendError};
-use svc_model::{ServiceError, id::new_ordered_id};
+use svc_model::{ServiceError, canonical_json, id::new_ordered_id};
 
 use super::claims::{self, Claims};
+use super::expression;
 use super::shared::Shared;
 use crate::request::DataRequest;
 use crate::toolbox::Toolbox;
@@ -15,16 +19,47 @@ use crate::toolbox::Toolbox;
 /// Seconds after which a caller may try again whose key could not be checked.
 const RETRY_AFTER: u32 = 5;
 
+/// Longest key that is kept as it is, in bytes; of a longer one its SHA-256 is.
+const MAX_KEY: usize = 256;
+
 /// Refuses an idempotency key that was seen within the window.
 pub(crate) struct Deduplication {
-    /// Lower case.
-    header: String,
+    source: KeySource,
     window_secs: u64,
     capacity: u64,
     shared: Shared,
     on_backend_error: BackendError,
     /// Of this process; made with the first key.
     claims: Arc<OnceLock<Claims>>,
+}
+
+/// The part of a message that holds its idempotency key.
+enum KeySource {
+    /// The header of that name, lower case.
+    Header(String),
+    /// An expression over payload and metadata, as written and as compiled.
+    Logic { written: Value, compiled: Expression },
+}
+
+impl KeySource {
+    fn build(block: &config::Deduplication, tools: &Toolbox) -> Result<Self, String> {
+        match &block.key_logic {
+            None => Ok(Self::Header(block.header.as_deref().unwrap_or_default().to_ascii_lowercase())),
+            Some(logic) => {
+                let compiled = expression::compile("deduplication.key_logic", logic, tools)?;
+                Ok(Self::Logic { written: logic.clone(), compiled })
+            }
+        }
+    }
+
+    /// Returns `true` for a source that gives every message the same key as `other`.
+    fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Header(one), Self::Header(other)) => one == other,
+            (Self::Logic { written: one, .. }, Self::Logic { written: other, .. }) => one == other,
+            _ => false,
+        }
+    }
 }
 
 /// A key won, wherever that is kept. Dropping it keeps the claim.
@@ -39,23 +74,49 @@ impl Deduplication {
         block: &config::Deduplication,
         tools: &Toolbox,
         previous: Option<&Self>,
-    ) -> Self {
-        let header = block.header.to_ascii_lowercase();
+    ) -> Result<Self, String> {
+        let source = KeySource::build(block, tools)?;
         let before = previous
-            .filter(|previous| previous.header == header && previous.window_secs == block.window_secs);
-        Self {
-            header,
+            .filter(|previous| previous.source.is_same(&source) && previous.window_secs == block.window_secs);
+        Ok(Self {
+            source,
             window_secs: block.window_secs,
             capacity: tools.memory_entries,
             shared: Shared::new(channel, block.connector.as_deref(), "idempotency keys", tools),
             on_backend_error: block.on_backend_error,
             claims: before.map(|previous| Arc::clone(&previous.claims)).unwrap_or_default(),
-        }
+        })
     }
 
-    /// The idempotency key of a request; without one nothing is checked.
-    pub(super) fn key(&self, request: &DataRequest) -> Option<String> {
-        request.header(&self.header).map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned)
+    /// Returns the idempotency key that a header of the request carries.
+    pub(super) fn sent_key(&self, request: &DataRequest) -> Option<String> {
+        let KeySource::Header(header) = &self.source else { return None };
+        request.header(header).map(str::trim).filter(|key| !key.is_empty()).map(str::to_owned)
+    }
+
+    /// Returns the idempotency key of a message, with its metadata: the one that was `sent`, or the one that the
+    /// expression makes. Without a key nothing is checked; null and blank text are none.
+    ///
+    /// # Errors
+    /// 400 when the expression fails: to let the message pass unchecked is not what it was written for.
+    pub(super) fn key(
+        &self,
+        sent: Option<String>,
+        payload: &Value,
+        metadata: Map<String, Value>,
+        tools: &Toolbox,
+    ) -> Result<(Option<String>, Map<String, Value>), ServiceError> {
+        let KeySource::Logic { compiled, .. } = &self.source else { return Ok((sent, metadata)) };
+        let (key, metadata) =
+            expression::over_message(payload, metadata, |roots| tools.engine.evaluate(compiled, roots));
+        let refused = |_| ServiceError::validation("The idempotency key of the request cannot be computed");
+        let key = match key.map_err(refused)? {
+            Value::Null => None,
+            Value::String(text) => Some(text.trim().to_owned()).filter(|text| !text.is_empty()),
+            // Equal values are one key, in whatever order their members come.
+            other => Some(canonical_json(&other)),
+        };
+        Ok((key.map(bounded), metadata))
     }
 
     /// Claims a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
@@ -127,4 +188,9 @@ impl Claim {
             }
         }
     }
+}
+
+/// Replaces a key that is too long to be kept and repeated by its digest.
+fn bounded(key: String) -> String {
+    if key.len() <= MAX_KEY { key } else { format!("sha256:{}", hex::encode(Sha256::digest(&key))) }
 }

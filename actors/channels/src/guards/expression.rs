@@ -19,6 +19,18 @@ pub(super) fn holds(expression: &Expression, roots: &[(&str, &Value)], tools: &T
     tools.engine.evaluate(expression, roots).is_ok_and(|value| is_truthy(&value))
 }
 
+/// Evaluates over a message: `data` is its payload, `metadata` what is known of it. Gives the metadata back.
+pub(super) fn over_message<T>(
+    payload: &Value,
+    metadata: Map<String, Value>,
+    evaluate: impl FnOnce(&[(&str, &Value)]) -> T,
+) -> (T, Map<String, Value>) {
+    let metadata = Value::Object(metadata);
+    let result = evaluate(&[("data", payload), ("metadata", &metadata)]);
+    let Value::Object(metadata) = metadata else { return (result, Map::new()) };
+    (result, metadata)
+}
+
 /// What a message must satisfy.
 pub(crate) struct Validation(Expression);
 
@@ -35,10 +47,9 @@ impl Validation {
         metadata: Map<String, Value>,
         tools: &Toolbox,
     ) -> Result<Map<String, Value>, ServiceError> {
-        let metadata = Value::Object(metadata);
-        match (holds(&self.0, &[("data", payload), ("metadata", &metadata)], tools), metadata) {
-            (true, Value::Object(metadata)) => Ok(metadata),
-            _ => Err(ServiceError::validation("Input validation failed")),
+        match over_message(payload, metadata, |roots| holds(&self.0, roots, tools)) {
+            (true, metadata) => Ok(metadata),
+            (false, _) => Err(ServiceError::validation("Input validation failed")),
         }
     }
 }

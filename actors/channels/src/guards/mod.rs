@@ -10,6 +10,7 @@ pub(crate) mod claims;
 mod credentials;
 mod deduplication;
 mod expression;
+mod groups;
 pub(crate) mod limiter;
 mod line_limit;
 mod origin;
@@ -38,6 +39,7 @@ use credentials::Credentials;
 pub(crate) use deduplication::Claim;
 use deduplication::Deduplication;
 use expression::Validation;
+pub use groups::RateGroups;
 use origin::Origins;
 use rate::{Caller, Rate};
 pub(crate) use reuse::Basis;
@@ -122,16 +124,17 @@ impl Guards {
             }
         });
         let logic = config.validation_logic.as_ref();
+        let deduplication = config.deduplication.as_ref().map(|block| {
+            let before = previous.and_then(|previous| previous.deduplication.as_ref());
+            Deduplication::build(name, block, tools, before)
+        });
         Ok(Self {
             rate_limit: rate_limit.transpose()?,
             credentials: credentials.transpose()?,
             quota: quota.transpose()?,
             origins: config.origin_allow_list.clone().map(Origins::new),
             validation: logic.map(|logic| Validation::build(logic, tools)).transpose()?,
-            deduplication: config.deduplication.as_ref().map(|block| {
-                let before = previous.and_then(|previous| previous.deduplication.as_ref());
-                Deduplication::build(name, block, tools, before)
-            }),
+            deduplication: deduplication.transpose()?,
             reuse: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
                 let before = previous.and_then(|previous| previous.reuse.as_ref());
                 Reuse::build(name, block, personal(config), basis, tools, before)
@@ -241,7 +244,7 @@ impl Definition {
         let profile = request.profile && tools.settings.profiles;
         let deduplication = Guard::Deduplication
             .of(&guards.deduplication, ingress)
-            .and_then(|guard| Some((guard, guard.key(&request)?)));
+            .map(|guard| (guard, guard.sent_key(&request)));
         let envelope = self.envelope && ingress == Ingress::Http;
         let (payload, caller) = metadata::open(request.body.take(), envelope);
         let stamps = metadata::Stamps {
@@ -260,8 +263,15 @@ impl Definition {
             metadata = validation.check(&payload, metadata, tools)?;
         }
         let claim = match deduplication {
-            Some((guard, key)) => guard.claim(&self.name, &key, tools).await?,
             None => None,
+            Some((guard, sent)) => {
+                let key;
+                (key, metadata) = guard.key(sent, &payload, metadata, tools)?;
+                match key {
+                    Some(key) => guard.claim(&self.name, &key, tools).await?,
+                    None => None,
+                }
+            }
         };
         if let Some((reuse, key)) = &reuse
             && let Some(answer) = reuse.look_up(&self.name, key, tools).await

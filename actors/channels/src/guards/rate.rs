@@ -9,6 +9,7 @@ use svc_model::config::{KEY_HEADERS, PrincipalRateLimit, RateLimit};
 use svc_model::{ServiceError, canonical_json};
 
 use super::expression;
+use super::groups::{GroupKey, Kind};
 use super::limiter::Limiter;
 use crate::metadata;
 use crate::request::DataRequest;
@@ -44,6 +45,9 @@ struct Settings {
     burst: u64,
     key_logic: Option<Value>,
     key_headers: Vec<String>,
+    kind: Kind,
+    /// Name under which channels share the buckets.
+    group: Option<String>,
 }
 
 impl Rate {
@@ -59,6 +63,8 @@ impl Rate {
             burst: block.burst,
             key_logic: block.key_logic.clone(),
             key_headers: block.key_headers.clone(),
+            kind: Kind::Limit,
+            group: block.group.clone(),
         };
         Self::build(channel, "rate_limit.key_logic", settings, tools, previous)
     }
@@ -75,6 +81,8 @@ impl Rate {
             burst: block.burst,
             key_logic: Some(block.key_logic.clone()),
             key_headers: block.key_headers.clone(),
+            kind: Kind::Quota,
+            group: block.group.clone(),
         };
         Self::build(channel, "principal_rate_limit.key_logic", settings, tools, previous)
     }
@@ -95,7 +103,7 @@ impl Rate {
         }
         let limiter = match previous.filter(|previous| previous.settings == settings) {
             Some(previous) => Arc::clone(&previous.limiter),
-            None => Arc::new(Limiter::new(settings.rps, settings.burst)),
+            None => settings.limiter(channel, tools),
         };
         Ok(Self { key: key.transpose()?, limiter, settings })
     }
@@ -149,6 +157,17 @@ impl Rate {
 }
 
 impl Settings {
+    fn limiter(&self, channel: &str, tools: &Toolbox) -> Arc<Limiter> {
+        let Some(group) = &self.group else { return Arc::new(Limiter::new(self.rps, self.burst)) };
+        let key = GroupKey { kind: self.kind, name: group.clone(), rps: self.rps, burst: self.burst };
+        let (limiter, differs) = tools.rate_groups.limiter(&key);
+        if differs {
+            slog::warn!(tools.log, "channels of a rate limit group ask for different rates, so they do not share buckets";
+                "channel" => channel, "group" => group);
+        }
+        limiter
+    }
+
     /// Whether expressions can read a header.
     fn shows(&self, header: &str) -> bool {
         KEY_HEADERS.contains(&header) || self.key_headers.iter().any(|listed| listed == header)

@@ -3,6 +3,7 @@
 
 mod answers;
 mod calls;
+mod computed_keys;
 mod credentials;
 mod definitions;
 mod guards;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_supervision::Universe;
+use actix_supervision::{ChildSpec, Placement, Universe};
 use serde_json::{Value, json};
 use svc_channels::{ChannelActor, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
@@ -163,4 +163,28 @@ fn buckets_outlive_a_rebuild_that_leaves_their_settings_alone() {
             assert_eq!(from(&orders, "192.0.2.1", &[]).await.is_err(), kept, "{after}");
         });
     }
+}
+
+#[test]
+fn channels_of_a_group_share_their_buckets() {
+    Universe::new(1).run(async |tree| {
+        let kit = Kit::new(Settings::default());
+        let block = json!({"rate_limit": {"requests_per_second": 1, "burst": 2, "group": "api"}});
+        let orders = kit.serve(&tree, block.clone(), &nothing()).await;
+        let serve = async |path: &str, config: Value| {
+            let factory = ChannelActor::factory(&std::sync::Arc::new(kit.build(config, &nothing()).unwrap()));
+            Orders(tree.spawn(path, ChildSpec::new(), Placement::Here, factory).await.unwrap())
+        };
+        let sibling = serve("channels/sibling", block.clone()).await;
+        let mut apart = block;
+        apart["rate_limit"]["group"] = json!("other");
+        let apart = serve("channels/apart", apart).await;
+        assert!(from(&orders, "192.0.2.1", &[]).await.is_ok());
+        assert!(from(&sibling, "192.0.2.1", &[]).await.is_ok());
+        for channel in [&orders, &sibling] {
+            assert_eq!(from(channel, "192.0.2.1", &[]).await.unwrap_err().code(), Code::RateLimited);
+            assert!(from(channel, "192.0.2.2", &[]).await.is_ok(), "another caller");
+        }
+        assert!(from(&apart, "192.0.2.1", &[]).await.is_ok(), "another group");
+    });
 }

@@ -44,14 +44,21 @@ fn a_refusal_of_a_guard_is_told_in_the_words_of_the_channel() {
 }
 
 #[test]
-fn a_failed_run_is_told_in_the_words_of_the_platform() {
+fn failed_run_is_told_in_the_words_of_the_channel() {
     Universe::new(1).run(async |tree| {
         let kit = Kit::new(Settings::default());
-        let config = json!({"response": {"error_bodies": {"default": {"body": "{}"}}}});
+        let config = json!({"response": {"error_bodies": {
+            "500": {"body": r#"{"n":{status},"c":"{code}"}"#},
+            "default": {"body": "no: {code}", "content_type": "text/plain"},
+        }}});
         let orders = kit.serve(&tree, config, &json!([task("fail", json!({}))])).await;
-        assert_eq!(orders.post(json!({})).await.unwrap_err().status(), 500);
+        let failed = orders.post(json!({})).await.unwrap();
+        assert_eq!((failed.status, json_of(&failed)), (500, json!({"n": 500, "c": "ENGINE_ERROR"})));
         let queued = DataRequest { delivery: Delivery::Async, ..http(json!({}), &[]) };
-        assert_eq!(orders.submit(queued).await.unwrap_err().status(), 503);
+        let refused = orders.submit(queued).await.unwrap();
+        assert_eq!((refused.status, &refused.body[..]), (503, &b"no: SERVICE_UNAVAILABLE"[..]));
+        let page = kit.counted();
+        assert!(page.contains(r#"svc_messages_total{channel="orders",status="error"} 2"#), "{page}");
     });
 }
 

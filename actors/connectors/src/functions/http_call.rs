@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, Concealed, ErrorCode, Function, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{
+    CompileCx, Concealed, ErrorCode, Expression, Function, Outcome, Path, Task, TaskCx, TaskError,
+};
 use svc_model::FieldError;
 use svc_model::config::connector::check_header;
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
@@ -58,6 +60,9 @@ impl Function for HttpCall {
             method: Method::from_bytes(method.as_bytes()).map_err(|error| format!("method: {error}"))?,
             path: Either::compile(input, "path", cx)?,
             headers: headers(given(table, input, "headers"))?,
+            headers_logic: given(table, input, "headers_logic")
+                .map(|logic| cx.expression(logic))
+                .transpose()?,
             body: Either::compile(input, "body", cx)?,
             body_format: BodyFormat::named(text(table, input, "body_format")),
             output: text(table, input, "output").map(input::path).transpose()?,
@@ -86,6 +91,7 @@ struct HttpCallTask {
     method: Method,
     path: Option<Either>,
     headers: HeaderMap,
+    headers_logic: Option<Expression>,
     body: Option<Either>,
     body_format: BodyFormat,
     output: Option<Path>,
@@ -102,6 +108,8 @@ fn attempt_limit(asked: Option<Duration>, cap: Duration) -> Duration {
 /// What the message makes of a call.
 struct Asked {
     path: String,
+    /// The task's own and the computed ones, which win.
+    headers: HeaderMap,
     body: Option<Body>,
 }
 
@@ -126,12 +134,17 @@ impl HttpCallTask {
         let call = self.attempts(&asked, concealed, cx.remaining());
         let result = guarded(&self.connectors, &channel, &self.connector, call).await?;
         if let (Some(path), Some(mut value)) = (&self.output, result) {
-            if [&self.path, &self.body].into_iter().flatten().any(Either::reads_secrets) {
+            if self.reads_secrets() {
                 concealed.mask(&mut value);
             }
             cx.write(path, value)?;
         }
         Ok(())
+    }
+
+    fn reads_secrets(&self) -> bool {
+        [&self.path, &self.body].into_iter().flatten().any(Either::reads_secrets)
+            || self.headers_logic.as_ref().is_some_and(Expression::reads_secrets)
     }
 
     fn asked(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<Asked, TaskError> {
@@ -140,12 +153,16 @@ impl HttpCallTask {
             Some(Either::Literal(path)) => request::path("path", path.clone())?,
             Some(Either::Logic(logic)) => request::path("path_logic", cx.confide(logic, concealed)?)?,
         };
+        let mut headers = self.headers.clone();
+        if let Some(logic) = &self.headers_logic {
+            request::add_headers(&mut headers, &cx.confide(logic, concealed)?)?;
+        }
         let body = match &self.body {
             None => None,
             Some(Either::Literal(body)) => Some(self.body_format.body(body)?),
             Some(Either::Logic(logic)) => Some(self.body_format.body(&cx.confide(logic, concealed)?)?),
         };
-        Ok(Asked { path, body })
+        Ok(Asked { path, headers, body })
     }
 
     /// Tries until there is an answer, or another attempt is not allowed or of no use.
@@ -220,7 +237,7 @@ impl HttpCallTask {
             return Err(TaskError::new(ErrorCode::ConnectorDetail, detail));
         }
         let mut headers = settings.headers.clone();
-        for (name, value) in &self.headers {
+        for (name, value) in &asked.headers {
             headers.insert(name, value.clone());
         }
         Ok(Request {

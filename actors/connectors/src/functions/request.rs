@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 use svc_engine::TaskError;
+use svc_model::config::connector::check_header;
+use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Body, Url};
 use url::form_urlencoded::Serializer;
 
@@ -88,6 +90,39 @@ pub(crate) fn url(base: &Url, path: &str) -> Result<Url, TaskError> {
     Ok(url)
 }
 
+/// Adds the headers that `headers_logic` came to. Null leaves a header out, numbers and booleans are written as text.
+///
+/// # Errors
+/// `VALIDATION_ERROR` naming the header that cannot be sent, never its value.
+pub(crate) fn add_headers(headers: &mut HeaderMap, value: &Value) -> Result<(), TaskError> {
+    let members = match value {
+        Value::Null => return Ok(()),
+        Value::Object(members) => members,
+        _ => return Err(TaskError::validation("headers_logic: expected an object of headers")),
+    };
+    for (name, value) in members {
+        let refused = |why: &str| TaskError::validation(format!("headers_logic.{name}: {why}"));
+        let text = match value {
+            Value::Null => continue,
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            Value::Array(_) | Value::Object(_) => {
+                return Err(refused("expected text, a number or a boolean"));
+            }
+        };
+        check_header(name, &text).map_err(refused)?;
+        if name.eq_ignore_ascii_case("host") {
+            return Err(refused("the host is the connector's"));
+        }
+        let header =
+            HeaderName::from_bytes(name.as_bytes()).map_err(|_| refused("this is no header name"))?;
+        let text =
+            HeaderValue::from_bytes(text.as_bytes()).map_err(|_| refused("this is no header value"))?;
+        headers.insert(header, text);
+    }
+    Ok(())
+}
+
 /// The text that a field for a path came to.
 ///
 /// # Errors
@@ -154,6 +189,37 @@ mod tests {
         assert_eq!(form, "a=x+y%26&b=1&b=true");
         assert!(body(json!({"a": {"b": 1}})).is_err() && body(json!({"a": [[1]]})).is_err());
         assert!(body(json!([1])).is_err());
+    }
+
+    #[test]
+    fn computed_headers_win_and_null_leaves_one_out() {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-a", HeaderValue::from_static("written"));
+        add_headers(&mut headers, &json!({"X-A": "computed", "x-n": 7, "x-b": true, "x-none": null}))
+            .unwrap();
+        let sent: Vec<_> = headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())).collect();
+        assert_eq!(sent, [("x-a", &b"computed"[..]), ("x-n", b"7"), ("x-b", b"true")]);
+        add_headers(&mut headers, &json!(null)).unwrap();
+        assert_eq!(headers.len(), 3);
+    }
+
+    #[test]
+    fn computed_header_that_cannot_be_sent_is_refused_by_name() {
+        for (value, named) in [
+            (json!({"Host": "evil.example"}), "headers_logic.Host: "),
+            (json!({"content-length": 1}), "headers_logic.content-length: "),
+            (json!({"x a": "1"}), "headers_logic.x a: "),
+            (json!({"x-a": "hunter2\r\nx: 1"}), "headers_logic.x-a: "),
+            (json!({"x-a": ["1"]}), "headers_logic.x-a: "),
+            (json!(["x-a"]), "headers_logic: "),
+        ] {
+            let error = add_headers(&mut HeaderMap::new(), &value).unwrap_err();
+            assert!(
+                error.message.starts_with(named) && !error.message.contains("hunter2"),
+                "{}",
+                error.message
+            );
+        }
     }
 
     #[test]

@@ -82,6 +82,10 @@ pub(super) static HTTP_CALL: Entry = Entry {
             .one_of(&["GET", "POST", "PUT", "PATCH", "DELETE"]),
         Field::string("path", "Appended to the connector's URL; path_logic wins").overridden_by("path_logic"),
         Field::object("headers", "Headers of this request"),
+        Field::logic(
+            "headers_logic",
+            "Expression for an object of more headers; they win over headers, a null leaves one out",
+        ),
         Field::any("body", "Body as written; body_logic wins").overridden_by("body_logic"),
         Field::string("body_format", "How the body is sent, json by default")
             .one_of(&["json", "form", "text"]),

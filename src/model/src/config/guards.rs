@@ -17,6 +17,9 @@ pub const KEY_HEADERS: [&str; 8] = [
     "x-tenant-id",
 ];
 
+/// Longest name of a group of rate limits, in characters.
+const MAX_GROUP: usize = 128;
+
 /// What happens when a shared store is away.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendError {
@@ -38,6 +41,8 @@ pub struct RateLimit {
     pub key_logic: Option<Value>,
     /// Headers the expression can read beyond [`KEY_HEADERS`], lower case.
     pub key_headers: Vec<String>,
+    /// Name under which channels share their buckets; the channel has its own when absent.
+    pub group: Option<String>,
     /// What happens when the shared store is away.
     pub on_backend_error: BackendError,
 }
@@ -53,6 +58,8 @@ pub struct PrincipalRateLimit {
     pub key_logic: Value,
     /// Headers the expression can read beyond [`KEY_HEADERS`], lower case.
     pub key_headers: Vec<String>,
+    /// Name under which channels share their buckets; the channel has its own when absent.
+    pub group: Option<String>,
     /// What happens when the shared store is away.
     pub on_backend_error: BackendError,
 }
@@ -89,10 +96,12 @@ impl Cache {
 }
 
 /// The `deduplication` block.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Deduplication {
-    /// Header that carries the key.
-    pub header: String,
+    /// Header that carries the key; present where `key_logic` is absent.
+    pub header: Option<String>,
+    /// Expression that makes the key of payload and metadata; wins over `header`.
+    pub key_logic: Option<Value>,
     /// Life of a claim, in seconds.
     pub window_secs: u64,
     /// Connector that holds the claims.
@@ -135,8 +144,20 @@ pub(super) fn rate_limit(block: &mut Block<'_>) -> Result<RateLimit, FieldError>
         burst: block.unsigned("burst")?.unwrap_or_else(|| (requests_per_second / 2).saturating_add(1)).max(1),
         key_logic: block.any("key_logic"),
         key_headers: key_headers(block)?,
+        group: group(block)?,
         on_backend_error: on_backend_error(block)?,
     })
+}
+
+fn group(block: &mut Block<'_>) -> Result<Option<String>, FieldError> {
+    let group = block.string("group")?;
+    match group.as_deref() {
+        Some(name) if name.trim().is_empty() => Err(block.invalid("group", "a group needs a name")),
+        Some(name) if name.chars().count() > MAX_GROUP => {
+            Err(FieldError::too_long(block.field("group"), MAX_GROUP, name.chars().count(), "characters"))
+        }
+        _ => Ok(group),
+    }
 }
 
 pub(super) fn principal_rate_limit(block: &mut Block<'_>) -> Result<PrincipalRateLimit, FieldError> {
@@ -153,6 +174,7 @@ pub(super) fn principal_rate_limit(block: &mut Block<'_>) -> Result<PrincipalRat
         burst: limit.burst,
         key_logic,
         key_headers: limit.key_headers,
+        group: limit.group,
         on_backend_error: limit.on_backend_error,
     })
 }
@@ -232,12 +254,18 @@ fn cache_statuses(block: &mut Block<'_>) -> Result<Option<Vec<u16>>, FieldError>
 }
 
 pub(super) fn deduplication(block: &mut Block<'_>) -> Result<Deduplication, FieldError> {
-    let header = block.required_string("header")?;
-    if !is_token(&header) {
-        return Err(block.invalid("header", "this is no header name"));
+    let (header, key_logic) = (block.string("header")?, block.any("key_logic"));
+    match &header {
+        Some(header) if !is_token(header) => return Err(block.invalid("header", "this is no header name")),
+        None if key_logic.is_none() => {
+            let why = "name the header that carries the key, or give key_logic";
+            return Err(FieldError::new(block.field("header"), FieldCode::Required, why));
+        }
+        _ => {}
     }
     Ok(Deduplication {
         header,
+        key_logic,
         window_secs: block.positive("window_secs")?.unwrap_or(300),
         connector: block.string("connector")?,
         on_backend_error: on_backend_error(block)?,

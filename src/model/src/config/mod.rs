@@ -126,10 +126,12 @@ impl ChannelConfig {
         };
         let limit = self.rate_limit.as_ref().and_then(|limit| limit.key_logic.as_ref());
         let quota = self.principal_rate_limit.as_ref().map(|quota| &quota.key_logic);
+        let key = self.deduplication.as_ref().and_then(|deduplication| deduplication.key_logic.as_ref());
         [
             ("channel.config.auth", "auth.authorization_logic", authorization),
             ("channel.config.rate_limit.key_logic", "rate_limit.key_logic", limit),
             ("channel.config.principal_rate_limit.key_logic", "principal_rate_limit.key_logic", quota),
+            ("channel.config.deduplication.key_logic", "deduplication.key_logic", key),
             ("channel.config.validation_logic", "validation_logic", self.validation_logic.as_ref()),
         ]
         .into_iter()

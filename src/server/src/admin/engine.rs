@@ -25,13 +25,22 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
     }))
 }
 
-/// `POST /engine/reload`: what is stored is served when this has answered; a failure leaves what was served before.
+/// `POST /engine/reload`: what is stored is served when this has answered; a failure leaves what was served before. The
+/// answer names the channels that could not be built.
 pub(super) async fn reload(state: Data<AppState>, caller: Caller) -> Result<HttpResponse, Error> {
     // Recorded before it happens, so that nothing happens unrecorded.
     state.store.epoch().bump(caller.audit("reload", "engine", "manual")).await?;
     state.metrics.audited("reload", "engine");
     let report = state.reload(Scope::All).await?;
-    Ok(data(json!({"reloaded": true, "workflows_count": report.workflows_count})))
+    let snapshot = state.registry.snapshot();
+    let quarantined: Vec<_> = snapshot.quarantined().into_iter().map(|(entry, quarantine)| {
+        json!({"channel_id": entry.id(), "channel": entry.name(), "reason": &*quarantine.reason})
+    }).collect();
+    Ok(data(json!({
+        "reloaded": true,
+        "workflows_count": report.workflows_count,
+        "quarantined": quarantined,
+    })))
 }
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.

@@ -2,21 +2,22 @@
 //!
 //! Checks in this order, the first failure answers: method, query string, path and name, body size, content type, JSON,
 //! quarantine and kind of the channel. Everything after that is the channel's to decide. No body is read for a path that
-//! leads nowhere.
+//! leads nowhere. Errors that a channel is known for are told in its own words, where it has some.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::http::{Method, StatusCode};
+use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value};
 use svc_channels::{Answer, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
-use svc_registry::{Snapshot, WorkerId, data_path};
+use svc_registry::{Resolution, Snapshot, WorkerId, data_path};
 
 use super::pacing::is_refusal;
-use super::{Error, RequestContext, body, query};
+use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;
 
 const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
@@ -78,12 +79,7 @@ async fn serve(
         let snapshot = state.registry.snapshot();
         (resolve(&snapshot)?, snapshot.generation())
     };
-    let mut permit = state.in_flight.permit();
-    let limit = state.config.ingest.max_payload_size;
-    let mut payload = payload.into_inner();
-    let body = body::read(&request, &mut payload, limit, Some(&mut permit));
-    let raw = state.lifecycle.receive(body).await?;
-    *body_bytes = raw.len();
+    let received = receive(&request, payload, state, body_bytes).await;
     // A body may take long: what was loaded meanwhile decides.
     {
         let snapshot = state.registry.snapshot();
@@ -91,6 +87,44 @@ async fn serve(
             resolution = resolve(&snapshot)?;
         }
     }
+    let message = received.and_then(|received| message(&request, &context, query, received, &mut resolution));
+    let answer = match message {
+        Ok(message) => {
+            let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
+            state.registry.submit(worker, &resolution, message).await
+        }
+        Err(error) => Err(error),
+    };
+    Ok(respond(answer.or_else(|error| resolution.error_answer(error, context.id.as_str()))?))
+}
+
+/// Reads the body of a request, counted among the bytes the process holds.
+async fn receive(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+    body_bytes: &mut usize,
+) -> Result<(Bytes, BytesPermit), ServiceError> {
+    let mut permit = state.in_flight.permit();
+    let mut payload = payload.into_inner();
+    let limit = state.config.ingest.max_payload_size;
+    let body = body::read(request, &mut payload, limit, Some(&mut permit));
+    let raw = state.lifecycle.receive(body).await?;
+    *body_bytes = raw.len();
+    Ok((raw, permit))
+}
+
+/// Makes the message of a request whose body has arrived.
+///
+/// # Errors
+/// 415 or 400 for a body that is not JSON, 503 when the process holds too many bytes.
+fn message(
+    request: &HttpRequest,
+    context: &RequestContext,
+    query: Map<String, Value>,
+    (raw, mut permit): (Bytes, BytesPermit),
+    resolution: &mut Resolution,
+) -> Result<DataRequest, ServiceError> {
     let parsed = if raw.is_empty() {
         None
     } else {
@@ -99,7 +133,7 @@ async fn serve(
     };
     permit.grow_for_run(raw.len(), parsed.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
-    let message = DataRequest {
+    Ok(DataRequest {
         ingress: Ingress::Http,
         delivery: if resolution.is_async { Delivery::Async } else { Delivery::Sync },
         method: request.method().as_str().to_owned(),
@@ -113,9 +147,7 @@ async fn serve(
         request_id: context.id.as_str().to_owned(),
         profile,
         reservation: Some(Reservation::new(permit)),
-    };
-    let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
-    Ok(respond(state.registry.submit(worker, &resolution, message).await?))
+    })
 }
 
 fn respond(answer: Answer) -> HttpResponse {

@@ -70,6 +70,8 @@ fn a_missing_member_is_required_where_it_belongs() {
         (json!({"backpressure": {}}), "backpressure.max_concurrent_per_node"),
         (json!({"cache": {}}), "cache.enabled"),
         (json!({"deduplication": {}}), "deduplication.header"),
+        (json!({"rate_limit": {"requests_per_second": 1, "group": " "}}), "rate_limit.group"),
+        (json!({"rate_limit": {"requests_per_second": 1, "group": "x".repeat(129)}}), "rate_limit.group"),
         (json!({"auth": {"keys": ["k"]}}), "auth.mode"),
         (json!({"response": {"error_bodies": {"400": {}}}}), "response.error_bodies.400.body"),
     ] {
