@@ -15,6 +15,7 @@
 mod actor;
 mod answer;
 pub mod call;
+mod compute_gate;
 mod cron;
 mod definition;
 mod digest;
@@ -38,6 +39,7 @@ mod toolbox;
 
 pub use actor::{ChannelActor, Fire, Probe, Run, Submit};
 pub use answer::Answer;
+pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
 pub use definition::Definition;
 pub use fire::{FireEnd, Fired, Firing};

@@ -8,6 +8,7 @@ use svc_engine::Engine;
 use svc_secrets::Keyring;
 use svc_traces::Traces;
 
+use crate::compute_gate::ComputeGate;
 use crate::guards::RateGroups;
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
@@ -29,6 +30,8 @@ pub struct Toolbox {
     pub connectors: Option<Connectors>,
     /// Where runs leave traces and accepted work waits; without one nothing is recorded and nothing accepted.
     pub traces: Option<Traces>,
+    /// The turns of messages that take much of the processor.
+    pub compute_gate: ComputeGate,
     /// The rate limits that channels share.
     pub rate_groups: RateGroups,
     /// Most entries a channel keeps in the memory of the process: idempotency keys, answers to be reused.

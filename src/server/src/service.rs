@@ -13,7 +13,7 @@ use serde_json::Value;
 use slog::{Discard, Logger, info, o};
 use svc_auth::KeySets;
 use svc_channels::call::{self, Calls};
-use svc_channels::{Answer, ChannelMetrics, DataRequest, RateGroups, Reservation, Toolbox};
+use svc_channels::{Answer, ChannelMetrics, ComputeGate, DataRequest, RateGroups, Reservation, Toolbox};
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
@@ -206,6 +206,7 @@ impl Service {
         let channel_calls = Calls::default();
         let engine = call::register(engine, channel_calls.clone(), settings::call_limits(&config));
         let engine = Arc::new(engine.build());
+        let compute_gate = ComputeGate::default();
         let tools = Toolbox {
             engine: Arc::clone(&engine),
             settings: Arc::new(settings::channels(&config)),
@@ -214,6 +215,7 @@ impl Service {
             key_sets,
             connectors: Some(connectors.clone()),
             traces: Some(traces.clone()),
+            compute_gate: compute_gate.clone(),
             rate_groups: RateGroups::default(),
             memory_entries: settings::memory_entries(&config),
             log: log.clone(),
@@ -260,6 +262,7 @@ impl Service {
             lifecycle: Lifecycle::default(),
             workers: Workers::default(),
             in_flight,
+            compute_gate,
             pacer,
             started_at: Instant::now(),
             log,

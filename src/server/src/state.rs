@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_supervision::Tree;
 use slog::{Logger, info};
+use svc_channels::ComputeGate;
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::Cron;
 use svc_engine::Engine;
@@ -67,6 +68,7 @@ pub struct AppState {
     pub log: Logger,
     pub(crate) workers: Workers,
     pub(crate) in_flight: InFlightBytes,
+    pub(crate) compute_gate: ComputeGate,
     pub(crate) pacer: RefusalPacer,
     pub(crate) cors: Cors,
     pub(crate) connections: ConnectionMetrics,

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use actix::{Actor, Handler};
 use actix_supervision::{Context, ReadHandler, Reply, Start, StartError, Supervised};
 
+use crate::compute_gate::{ComputeGate, is_large_value};
 use crate::definition::Definition;
 
 pub use msg::{Fire, Probe, Run, Submit};
@@ -42,7 +43,13 @@ impl ReadHandler<Submit> for ChannelActor {
     fn read(&self, Submit(request): Submit) -> Reply<<Submit as actix::Message>::Result> {
         let definition = Arc::clone(&self.definition);
         // A caller that hangs up must not leave the work half done.
-        Reply::run(async move { definition.serve(request).await })
+        Reply::run(async move {
+            if ComputeGate::is_large(request.raw.len()) {
+                definition.tools.compute_gate.run(definition.serve(request)).await
+            } else {
+                definition.serve(request).await
+            }
+        })
     }
 }
 
@@ -50,7 +57,13 @@ impl ReadHandler<Run> for ChannelActor {
     fn read(&self, Run { job, limit }: Run) -> Reply<<Run as actix::Message>::Result> {
         let definition = Arc::clone(&self.definition);
         // The queue leaves a job only to end it: at its deadline, or with the process.
-        Reply::later(async move { definition.perform(job, limit).await })
+        Reply::later(async move {
+            if is_large_value(&job.payload) {
+                definition.tools.compute_gate.run(definition.perform(job, limit)).await
+            } else {
+                definition.perform(job, limit).await
+            }
+        })
     }
 }
 

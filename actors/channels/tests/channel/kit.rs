@@ -15,8 +15,8 @@ use sha2::Sha256;
 use svc_auth::{KeySet, KeySets};
 use svc_channels::call::{self, CallLimits, Calls};
 use svc_channels::{
-    Answer, ChannelActor, ChannelMetrics, DataRequest, Definition, Ingress, RateGroups, Settings, Submit,
-    Toolbox, refusal,
+    Answer, ChannelActor, ChannelMetrics, ComputeGate, DataRequest, Definition, Ingress, RateGroups,
+    Settings, Submit, Toolbox, refusal,
 };
 use svc_engine::{
     CompileCx, CompiledWorkflow, Engine, ErrorCode, Flow, Function, Material, Outcome, Task, TaskCx,
@@ -138,6 +138,7 @@ impl Kit {
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             traces: None,
+            compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),

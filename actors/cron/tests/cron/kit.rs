@@ -17,7 +17,7 @@ use diesel::{Connection, RunQueryDsl, SqliteConnection};
 use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
-use svc_channels::{ChannelMetrics, RateGroups, Toolbox};
+use svc_channels::{ChannelMetrics, ComputeGate, RateGroups, Toolbox};
 use svc_cron::{Cron, CronMetrics, Parts, Settings, Tell};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
@@ -178,6 +178,7 @@ impl World {
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             traces: Some(traces),
+            compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             memory_entries: 1000,
             log: log(),

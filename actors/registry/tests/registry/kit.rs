@@ -8,7 +8,9 @@ use actix_supervision::{Backoff, ChildSpec, Exhausted, Fault, GroupSpec, Placeme
 use serde_json::{Value, json};
 use svc_auth::{KeySet, KeySets};
 use svc_channels::call::{self, CallLimits, Calls};
-use svc_channels::{Answer, ChannelMetrics, DataRequest, Ingress, RateGroups, Settings, Toolbox};
+use svc_channels::{
+    Answer, ChannelMetrics, ComputeGate, DataRequest, Ingress, RateGroups, Settings, Toolbox,
+};
 use svc_engine::Engine;
 use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, Status, WorkflowContent};
 use svc_registry::{ChannelFilter, ChannelPolicy, Parts, Registry, RegistryMetrics, WorkerId};
@@ -81,6 +83,7 @@ impl World {
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             traces: None,
+            compute_gate: ComputeGate::default(),
             rate_groups: RateGroups::default(),
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),

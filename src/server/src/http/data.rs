@@ -12,7 +12,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value};
-use svc_channels::{Answer, DataRequest, Delivery, Ingress, Reservation};
+use svc_channels::{Answer, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{Resolution, Snapshot, WorkerId, data_path};
 
@@ -87,8 +87,15 @@ async fn serve(
             resolution = resolve(&snapshot)?;
         }
     }
-    let message = received.and_then(|received| message(&request, &context, query, received, &mut resolution));
-    let answer = match message {
+    let answer = match received {
+        Ok(received) => {
+            let size = received.0.len();
+            let parse = async { message(&request, &context, query, received, &mut resolution) };
+            if ComputeGate::is_large(size) { state.compute_gate.run(parse).await } else { parse.await }
+        }
+        Err(error) => Err(error),
+    };
+    let answer = match answer {
         Ok(message) => {
             let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
             state.registry.submit(worker, &resolution, message).await
