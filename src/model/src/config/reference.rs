@@ -59,6 +59,12 @@ const BURST: KeyReference =
     key("burst", NUMBER, "20", "requests at once; half of a second's and one more by default");
 const KEY_HEADERS: KeyReference =
     key("key_headers", TEXTS, r#"["x-device"]"#, "headers that `key_logic` reads beyond the known ones");
+const GROUP: KeyReference = key(
+    "group",
+    TEXT,
+    r#""partners""#,
+    "channels that name the same group, with the same rate, share their buckets",
+);
 const ON_BACKEND_ERROR: KeyReference =
     key("on_backend_error", "`allow`, `deny`", r#""deny""#, "what happens while the shared store is away")
         .default(r#""allow""#);
@@ -318,6 +324,7 @@ pub static BLOCKS: [BlockReference; 15] = [
                 "the bucket, over `{client_ip, channel, headers}`; the address of the caller by default",
             ),
             KEY_HEADERS,
+            GROUP,
             ON_BACKEND_ERROR,
         ],
     },
@@ -335,6 +342,7 @@ pub static BLOCKS: [BlockReference; 15] = [
             )
             .required(),
             KEY_HEADERS,
+            GROUP,
             ON_BACKEND_ERROR,
         ],
     },
@@ -342,7 +350,18 @@ pub static BLOCKS: [BlockReference; 15] = [
         path: "deduplication",
         form: "",
         keys: &[
-            key("header", TEXT, r#""idempotency-key""#, "the header that carries the key").required(),
+            key(
+                "header",
+                TEXT,
+                r#""idempotency-key""#,
+                "the header that carries the key; **required** without `key_logic`",
+            ),
+            key(
+                "key_logic",
+                LOGIC,
+                r#"{"var": "data.event_id"}"#,
+                "the key, over `{data, metadata}`; it wins over `header`, and null is not checked",
+            ),
             key("window_secs", NUMBER, "60", "how long a key is remembered").default("300"),
             CONNECTOR,
             ON_BACKEND_ERROR,

@@ -44,11 +44,15 @@ fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String,
 }
 
 /// A config in which the block stands.
-fn placed(block: &BlockReference, object: Map<String, Value>) -> Value {
+fn placed(block: &BlockReference, mut object: Map<String, Value>) -> Value {
     let jwt = || {
         let form = BLOCKS.iter().find(|block| block.form.contains("jwt")).unwrap();
         Value::Object(minimal(form))
     };
+    if block.path == "deduplication" && !object.contains_key("key_logic") {
+        // One of the two is needed.
+        object.entry("header").or_insert_with(|| json!("idempotency-key"));
+    }
     let mut config = json!({});
     let object = Value::Object(object);
     match block.path {
