@@ -25,6 +25,7 @@ struct World {
     provider: Oidc,
     api: Upstream,
     refuses: Arc<AtomicBool>,
+    _postgres: Postgres,
 }
 
 /// Starts the project; `None` where a peer is missing.
@@ -50,7 +51,7 @@ fn world() -> Option<(World, Client)> {
         .start()
         .unwrap();
     let client = project.load(&server);
-    Some((World { server, database, provider, api, refuses }, client))
+    Some((World { server, database, provider, api, refuses, _postgres: postgres }, client))
 }
 
 /// Waits until an occurrence has this status, and returns it.

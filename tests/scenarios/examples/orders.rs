@@ -53,6 +53,7 @@ struct World {
     server: Server,
     database: Database,
     _redis: Redis,
+    _postgres: Postgres,
 }
 
 /// Starts the project; `None` where a peer is missing.
@@ -72,7 +73,7 @@ fn world() -> Option<World> {
         .start()
         .unwrap();
     project.load(&server);
-    Some(World { issuer, server, database, _redis: redis })
+    Some(World { issuer, server, database, _redis: redis, _postgres: postgres })
 }
 
 impl World {

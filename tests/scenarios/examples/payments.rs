@@ -19,6 +19,7 @@ struct World {
     server: Server,
     database: Database,
     mail: MailServer,
+    _postgres: Postgres,
     project: Project,
 }
 
@@ -42,7 +43,7 @@ fn world() -> Option<(World, Client)> {
         .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1");
     let server = launch.start().unwrap();
     let client = project.load(&server);
-    Some((World { server, database, mail, project }, client))
+    Some((World { server, database, mail, project, _postgres: postgres }, client))
 }
 
 impl World {
@@ -130,4 +131,25 @@ fn receipt_is_mailed_once_the_mail_server_is_back() {
     world.accept(&world.event("evt_1"), SECRET);
     eventually(|| traces(&mut client, "stripe", "completed").len() == 2);
     assert_eq!(world.mail.mails().len(), 1);
+}
+
+#[test]
+fn operator_is_mailed_about_a_receipt_that_can_never_be_delivered() {
+    let Some((world, mut client)) = world() else { return };
+    let mut event = world.event("evt_1");
+    event["data"]["object"]["receipt_email"] = "nobody@example.com".into();
+    world.accept(&event, SECRET);
+    eventually(|| traces(&mut client, "alerts", "completed").len() == 1);
+    assert_eq!(world.mailed(), "0");
+    let mails = world.mail.mails();
+    assert_eq!(mails.len(), 1, "{mails:?}");
+    assert_eq!(mails[0].at("recipients"), &json!(["ops@shop.example"]));
+    let text = mails[0].parts()[0].1;
+    assert!(text.contains("evt_1") && text.contains("no such user"), "{text}");
+    // Nobody else can write to the operator.
+    error(
+        &world.server.client().json("POST", "/api/v1/data/alerts", &json!({})).unwrap(),
+        401,
+        "UNAUTHORIZED",
+    );
 }

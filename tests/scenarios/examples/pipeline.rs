@@ -16,6 +16,7 @@ struct World {
     server: Server,
     database: Database,
     project: Project,
+    _postgres: Postgres,
 }
 
 /// Starts the project; `None` where a peer is missing.
@@ -25,7 +26,7 @@ fn world() -> Option<(World, Client)> {
     let database = project.database(&postgres);
     let server = project.launch().env("ORDERS_DB", database.url()).start().unwrap();
     let client = project.load(&server).keep_alive();
-    Some((World { server, database, project }, client))
+    Some((World { server, database, project, _postgres: postgres }, client))
 }
 
 impl World {
@@ -59,7 +60,7 @@ fn version(number: i64, status: &str, share: i64) -> (i64, String, i64) {
     (number, status.to_owned(), share)
 }
 
-/// Whether each customer meets the second version, which ranks orders; `round` makes the orders new.
+/// Sends an order of each customer: true where the second version, which ranks orders, took it. `round` makes them new.
 fn ranked(world: &World, client: &mut Client, round: &str) -> Vec<bool> {
     let meets = |customer: usize| {
         let body = order(&format!("{round}-{customer}"), 1).to_string();
@@ -93,6 +94,10 @@ fn order_taken_for_later_is_priced_by_the_called_channel_and_stored_once() {
     assert_eq!(unpriced.status, 202);
     eventually(|| !traces(&mut client, "intake", "failed").is_empty());
     assert_eq!(scalar(&world.database, "SELECT count(*) FROM pipeline_orders"), "2");
+    let exhausted = "/api/v1/admin/trace-dlq?channel=intake&exhausted=true";
+    eventually(|| {
+        client.get(exhausted).unwrap().json()["data"].as_array().is_some_and(|rows| rows.len() == 1)
+    });
     let unnamed = client.json("POST", "/api/v1/data/intake/async", &json!({"qty": 1})).unwrap();
     error(&unnamed, 400, "VALIDATION_ERROR");
 }
