@@ -12,6 +12,7 @@ mod goodput;
 mod lockout;
 mod memory;
 mod recoveries;
+mod rollout;
 mod stop;
 mod target;
 mod verdict;
@@ -28,8 +29,9 @@ use verdict::{Outcome, Promise, Verdict};
 type Attack = (Promise, fn(&Target) -> io::Result<Outcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 13] = [
+const ATTACKS: [Attack; 14] = [
     recoveries::ATTACK,
+    rollout::ATTACK,
     stop::ATTACK,
     goodput::SUBMISSIONS,
     goodput::REQUESTS,

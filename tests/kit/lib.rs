@@ -20,6 +20,7 @@ pub mod peer;
 pub mod postgres;
 pub mod process;
 pub mod redis;
+pub mod rollout;
 pub mod s3;
 pub mod server;
 pub mod smtp;

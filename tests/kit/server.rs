@@ -99,11 +99,26 @@ impl Launch {
         command
     }
 
+    /// Leaves a variable of the child unset, so that the setting has its default.
+    #[must_use]
+    pub fn unset(mut self, name: &str) -> Self {
+        self.env.retain(|(known, _)| known != name);
+        self
+    }
+
     /// Runs the binary to its end and returns everything it said: for starts that must fail and for subcommands.
     ///
     /// # Errors
     /// When the binary cannot be run at all.
     pub fn run_to_end(self) -> io::Result<std::process::Output> {
+        self.output()
+    }
+
+    /// As [`run_to_end`](Self::run_to_end), with the directory left to look at.
+    ///
+    /// # Errors
+    /// When the binary cannot be run at all.
+    pub fn output(&self) -> io::Result<std::process::Output> {
         self.command().output()
     }
 

@@ -116,7 +116,7 @@ fn a_schedule_of_every_second_runs_once_for_each_with_its_instant() {
         let trace = format!("/api/v1/admin/traces/{}", row["trace_id"].as_str().unwrap());
         let trace = client.get(&trace).unwrap().json()["data"].clone();
         let told = trace["message"]["trigger"].clone();
-        let instant = format!("{}Z", row["scheduled_for"].as_str().unwrap());
+        let instant = row["scheduled_for"].as_str().unwrap().to_owned();
         assert_eq!(
             (&told["scheduled_for"], &told["occurrence_id"]),
             (&json!(instant), &row["id"]),

@@ -110,7 +110,7 @@ fn a_run_out_of_turn_is_on_record_before_it_begins_and_after_it_ended() {
         assert_eq!(taken[key], Value::Null, "{key}: {taken}");
     }
     let due = taken["scheduled_for"].as_str().unwrap();
-    assert!(!due.ends_with('Z') && !due.contains('+'), "{due} has no zone");
+    assert!(due.ends_with('Z'), "{due}");
     let ended = settled(|| read(&mut client, &taken["id"]));
     assert_eq!(
         (&ended["status"], &ended["attempt"], &ended["executing_version"], &ended["scheduled_for"]),
@@ -150,8 +150,8 @@ fn the_list_is_newest_first_and_every_filter_counts() {
         ("status=completed&channel_id=b".to_owned(), vec![]),
         ("status=no-such-status".to_owned(), vec![]),
         (format!("since={due}"), vec![&three, &two]),
-        (format!("until={due}Z"), vec![&two, &one]),
-        (format!("since={due}%2B00:00&until={due}"), vec![&two]),
+        (format!("until={}", due.trim_end_matches('Z')), vec![&two, &one]),
+        (format!("since={}%2B00:00&until={due}", due.trim_end_matches('Z')), vec![&two]),
     ] {
         let page = listed(&mut client, &query);
         assert_eq!(ids(&page).iter().collect::<Vec<_>>(), due, "{query}");
@@ -299,7 +299,7 @@ fn the_status_shows_each_loaded_schedule_with_its_next_instants_and_its_last_run
         assert_eq!((fires.len(), &fires[0]), (5, &row["next_fire_at"]), "{row}");
         assert!(fires.iter().map(Value::as_str).is_sorted(), "{row}");
     }
-    assert!(free["next_fires"][4].as_str().unwrap().ends_with("-02-29T00:00:00"), "{free}");
+    assert!(free["next_fires"][4].as_str().unwrap().ends_with("-02-29T00:00:00Z"), "{free}");
     let archive = json!({"status": "archived"});
     assert_eq!(client.json("PATCH", &format!("{CHANNELS}/held/status"), &archive).unwrap().status, 200);
     let left = client.get(STATUS).unwrap().json();
@@ -319,7 +319,7 @@ fn a_validation_shows_the_next_instants_of_a_schedule_that_is_valid() {
     assert_eq!(keys(&good), ["valid", "errors", "warnings", "next_fires"], "{good}");
     let fires = good["next_fires"].as_array().unwrap();
     assert_eq!((fires.len(), &good["valid"]), (5, &json!(true)), "{good}");
-    assert!(fires.iter().all(|due| due.as_str().unwrap().ends_with("-02-29T06:30:00")), "{good}");
+    assert!(fires.iter().all(|due| due.as_str().unwrap().ends_with("-02-29T06:30:00Z")), "{good}");
     let policy = json!({"schedule": "@daily", "misfire_policy": "never"});
     let otherwise_wrong = checked(&schedule("n", "w", policy));
     assert_eq!(

@@ -8,6 +8,7 @@
 )]
 
 mod admin_auth;
+mod admin_reads;
 mod audit;
 mod auth_config;
 mod brokers;
@@ -26,6 +27,7 @@ mod data;
 mod databases;
 mod dead_letters;
 mod degraded;
+mod dry_run;
 mod durability;
 mod engine;
 mod error_bodies;
@@ -35,6 +37,7 @@ mod functions;
 mod hostile;
 mod import;
 mod inside;
+mod lifecycle;
 mod manual;
 mod memory;
 mod oauth;

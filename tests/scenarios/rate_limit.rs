@@ -24,6 +24,7 @@ fn a_refused_admin_key_is_limited_before_it_is_looked_at() {
         .env("SVC_ADMIN_AUTH__API_KEYS", "right")
         .env("SVC_RATE_LIMIT__ENABLED", "true")
         .env("SVC_RATE_LIMIT__ENDPOINTS__ADMIN_RPS", "1")
+        .env("SVC_CORS__ALLOWED_ORIGINS", "https://shop.example")
         .start()
         .unwrap();
     let mut client = server.client();
@@ -42,7 +43,7 @@ fn a_refused_admin_key_is_limited_before_it_is_looked_at() {
         ("referrer-policy", "strict-origin-when-cross-origin"),
         ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
         ("cache-control", "no-store"),
-        ("access-control-allow-origin", "*"),
+        ("access-control-allow-origin", "https://shop.example"),
         ("access-control-expose-headers", "x-request-id, retry-after"),
         ("content-type", "application/json"),
     ] {

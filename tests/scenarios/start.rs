@@ -84,6 +84,36 @@ fn validate_config_prints_the_merged_configuration_masked() {
 }
 
 #[test]
+fn dry_run_of_the_migrations_lists_them_and_makes_no_file() {
+    let launch = launch();
+    let file = launch.directory().join("svc.db");
+    let directory = launch.directory().to_owned();
+    // The directory goes with the launch, so it is looked at while the process still exists.
+    let server = launch.args(&["migrate", "--dry-run"]);
+    let output = server.output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(stdout.starts_with("sqlite 001 — definitions\nsqlite 002 — operations\n"), "{stdout}");
+    assert!(!file.exists(), "{:?}", std::fs::read_dir(directory).unwrap().collect::<Vec<_>>());
+}
+
+#[test]
+fn without_admin_auth_and_a_host_only_the_machine_itself_is_listened_to() {
+    let server = launch().unset("SVC_SERVER__HOST").start().unwrap();
+    let log = server.log_text();
+    assert!(log.contains("server.host: listening on 127.0.0.1 only"), "{log}");
+    assert!(log.contains("\"host\":\"127.0.0.1\""), "{log}");
+    let server = launch()
+        .unset("SVC_SERVER__HOST")
+        .env("SVC_ADMIN_AUTH__ENABLED", "true")
+        .env("SVC_ADMIN_AUTH__API_KEYS", "a-key-of-more-than-32-characters-in-all")
+        .start()
+        .unwrap();
+    let log = server.log_text();
+    assert!(log.contains("\"host\":\"0.0.0.0\"") && !log.contains("server.host:"), "{log}");
+}
+
+#[test]
 fn logs_are_json_lines_off_a_terminal() {
     let server = start();
     let log = server.log_text();

@@ -39,7 +39,7 @@ fn a_created_workflow_reads_back_whole() {
         (&json!(1), &json!("draft"), &json!(true))
     );
     assert!(data["content_hash"].as_str().unwrap().starts_with("sha256:"));
-    assert!(!data["created_at"].as_str().unwrap().ends_with('Z'));
+    assert!(data["created_at"].as_str().unwrap().ends_with('Z'));
     assert_eq!(client.get(&format!("{BASE}/w-1")).unwrap().json()["data"], data);
     error(&client.json("POST", BASE, &echo_workflow("w-1")).unwrap(), 409, "CONFLICT");
     error(&client.get(&format!("{BASE}/nobody")).unwrap(), 404, "NOT_FOUND");
@@ -223,4 +223,46 @@ fn validation_warns_of_a_connector_that_is_not_there() {
         .iter()
         .find(|one| one["message"] == "connector 'crm' is not in the registry");
     assert_eq!(warning.unwrap()["field"], "tasks[0].function.input.connector", "{report}");
+}
+
+#[test]
+fn stubs_answer_for_connectors_and_the_calls_are_shown() {
+    let server = start();
+    let mut client = server.client();
+    let document = json!({"workflow_id": "s", "name": "s", "tasks": [
+        {"id": "take", "name": "", "function": {"name": "parse_json", "input": {"source": "payload", "target": "o"}}},
+        {"id": "call", "name": "", "function": {"name": "http_call", "input": {"connector": "crm", "method": "POST",
+            "path": "/orders", "body_logic": {"var": "data.o"}, "output": "data.answer"}}},
+        {"id": "next", "name": "", "function": {"name": "channel_call", "input": {"channel": "audit", "output": "data.audit"}}}]});
+    client.json("POST", BASE, &document).unwrap();
+    let path = format!("{BASE}/s/test");
+    let stubs = json!({"http_call": {"crm": {"ok": true}}, "channel_call": {"*": {"noted": 1}}});
+    let tried = client.json("POST", &path, &json!({"data": {"id": 7}, "stubs": stubs})).unwrap();
+    assert_eq!(tried.status, 200, "{}", tried.text());
+    let data = tried.json()["data"].clone();
+    assert_eq!(
+        data["output"],
+        json!({"o": {"id": 7}, "answer": {"ok": true}, "audit": {"noted": 1}}),
+        "{data}"
+    );
+    assert_eq!(data["live"], false);
+    let call = &data["calls"]["http_call"][0];
+    assert_eq!(
+        (&call["seq"], &call["task_id"], &call["stub_target"]),
+        (&json!(0), &json!("call"), &json!("crm"))
+    );
+    assert_eq!(call["input"]["body"], json!({"id": 7}), "as it would be sent");
+    assert_eq!(data["calls"]["channel_call"][0]["seq"], 1);
+    let missing =
+        client.json("POST", &path, &json!({"data": {}, "stubs": {}})).unwrap().json()["data"].clone();
+    assert!(missing.to_string().contains("no stub answers http_call of 'crm'"), "{missing}");
+    assert_eq!(missing["calls"]["http_call"].as_array().map(Vec::len), Some(1), "recorded all the same");
+    let misspelt =
+        client.json("POST", &path, &json!({"data": {}, "stubs": {"http_cal": {}, "map": {}}})).unwrap();
+    let found = details(&error(&misspelt, 400, "VALIDATION_ERROR"));
+    let expected = ["body.stubs.http_cal", "body.stubs.map"]
+        .map(|path| (path.to_owned(), "UNKNOWN_FUNCTION".to_owned()));
+    assert_eq!(found, expected);
+    let live = client.json("POST", &path, &json!({"data": {}})).unwrap().json()["data"].clone();
+    assert_eq!((&live["live"], live.get("calls")), (&json!(true), None), "{live}");
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use svc_channels::Answer;
 use svc_model::{RequestPath, ServiceError};
 
+use crate::routes::{takes, with_head};
 use crate::snapshot::{Entry, Snapshot};
 
 /// The prefix under which data requests are always served.
@@ -116,19 +117,69 @@ impl Snapshot {
     /// Resolves the part of a path after the mount, still percent-encoded, as [`data_path`] returns it.
     ///
     /// Routes are tried first: of those that fit path and method the one with the highest priority wins, then the
-    /// first by channel name. A single segment no route claims is a channel name; its method is not looked at.
+    /// first by channel name. A single segment that no route claims is a channel name, unless the channel is closed to it;
+    /// by name a channel takes POST and the methods it declares. What is submitted asynchronously is a POST.
     ///
     /// # Errors
-    /// 400 for an empty path or a broken escape, 404 for several segments no route claims.
+    /// 400 for an empty path or a broken escape, 405 with the methods that the path takes where this is none of them, 404
+    /// for several segments no route claims.
     pub fn resolve(&self, rest: &str, method: &str) -> Result<Resolution, ServiceError> {
         let path = RequestPath::parse(rest)?;
-        if let Some((entry, params)) = self.routes.find(&path.segments, method) {
+        if (!path.is_async || is_post(method))
+            && let Some((entry, params)) = self.routes.find(&path.segments, method)
+        {
             let target = Target::Channel(Arc::clone(entry));
             return Ok(Resolution { params, is_async: path.is_async, target });
         }
-        let Some(name) = path.channel_name()? else {
-            return Err(ServiceError::not_found("No route matches this path and method"));
-        };
-        Ok(Resolution { is_async: path.is_async, ..Resolution::of_name(self, name) })
+        let name = path.channel_name()?;
+        let named = name.and_then(|name| self.by_name(name)).filter(|entry| entry.answers_to_name());
+        if let Some(entry) = named
+            && takes_by_name(entry, method, path.is_async)
+        {
+            let target = Target::Channel(Arc::clone(entry));
+            return Ok(Resolution { params: Map::new(), is_async: path.is_async, target });
+        }
+        let mut allowed = self.routes.methods(&path.segments);
+        allowed.extend(named.into_iter().flat_map(|entry| methods_by_name(entry)));
+        if path.is_async {
+            allowed.retain(|allowed| is_post(allowed));
+        }
+        match (allowed.is_empty(), name) {
+            (false, _) => Err(not_allowed(method, allowed)),
+            (true, Some(name)) => Ok(Resolution {
+                params: Map::new(),
+                is_async: path.is_async,
+                target: Target::Unknown(name.to_owned()),
+            }),
+            (true, None) => Err(ServiceError::not_found("No route matches this path")),
+        }
     }
+}
+
+fn is_post(method: &str) -> bool {
+    method.eq_ignore_ascii_case("POST")
+}
+
+/// Tells whether a channel that is addressed by its name takes a method. One that runs by the clock refuses all of them
+/// later, saying how it is started.
+fn takes_by_name(entry: &Entry, method: &str, is_async: bool) -> bool {
+    if is_post(method) || entry.is_cron() {
+        return true;
+    }
+    !is_async && entry.row.content.protocol.is_http() && takes(entry.methods(), method)
+}
+
+/// The methods that a channel takes when it is addressed by its name.
+fn methods_by_name(entry: &Entry) -> Vec<String> {
+    let declared = if entry.row.content.protocol.is_http() { entry.methods() } else { &[] };
+    ["POST".to_owned()].into_iter().chain(with_head(declared)).collect()
+}
+
+/// 405 naming the methods of a path, each once.
+fn not_allowed(method: &str, mut allowed: Vec<String>) -> ServiceError {
+    allowed.sort_unstable();
+    allowed.dedup();
+    let allowed = allowed.join(", ");
+    ServiceError::method_not_allowed(format!("{method} is not allowed here; use {allowed}"))
+        .with_allow(allowed)
 }

@@ -41,17 +41,29 @@ impl Route {
         Some(Self { pattern, entry: Arc::clone(entry) })
     }
 
-    /// An empty list of methods takes all; whoever answers GET answers HEAD.
     fn takes(&self, method: &str) -> bool {
-        let methods = self.entry.row.content.methods.as_deref().unwrap_or_default();
-        let listed = |method: &str| methods.iter().any(|listed| listed.eq_ignore_ascii_case(method));
-        methods.is_empty() || listed(method) || (method.eq_ignore_ascii_case("HEAD") && listed("GET"))
+        takes(self.entry.methods(), method)
     }
 
     /// Smaller is tried first. Candidates for one path have as many segments as it, so their count decides nothing.
     fn rank(&self) -> (std::cmp::Reverse<i64>, &str) {
         (std::cmp::Reverse(self.entry.row.content.priority), self.entry.name())
     }
+}
+
+/// Tells whether a method is among those declared. An empty list takes all; GET brings HEAD along.
+pub(crate) fn takes(declared: &[String], method: &str) -> bool {
+    let listed = |method: &str| declared.iter().any(|listed| listed.eq_ignore_ascii_case(method));
+    declared.is_empty() || listed(method) || (method.eq_ignore_ascii_case("HEAD") && listed("GET"))
+}
+
+/// The methods declared, in upper case, with the HEAD that GET brings along.
+pub(crate) fn with_head(declared: &[String]) -> Vec<String> {
+    let mut methods: Vec<_> = declared.iter().map(|method| method.to_ascii_uppercase()).collect();
+    if methods.iter().any(|method| method == "GET") {
+        methods.push("HEAD".to_owned());
+    }
+    methods
 }
 
 impl RouteTable {
@@ -106,6 +118,23 @@ impl RouteTable {
         let params =
             params.into_iter().map(|(name, value)| (name.to_owned(), Value::String(value))).collect();
         Some((&route.entry, params))
+    }
+}
+
+impl RouteTable {
+    /// The methods of every route that fits decoded segments, possibly repeated.
+    pub(crate) fn methods(&self, path: &[String]) -> Vec<String> {
+        if path.iter().any(String::is_empty) {
+            return Vec::new();
+        }
+        let (count, mut shape, mut methods) = (path.len(), String::new(), Vec::new());
+        for (&(_, mask), _) in self.masks.range((count, 0)..=(count, u128::MAX)) {
+            write_shape(&mut shape, path, mask);
+            let fitting = self.shapes.get(&shape).into_iter().flatten();
+            let fitting = fitting.filter(|route| route.pattern.matches(path).is_some());
+            methods.extend(fitting.flat_map(|route| with_head(route.entry.methods())));
+        }
+        methods
     }
 }
 

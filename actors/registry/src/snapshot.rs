@@ -99,6 +99,16 @@ impl Entry {
         }
     }
 
+    /// The methods it declares; none stands for every method of its route.
+    pub(crate) fn methods(&self) -> &[String] {
+        self.row.content.methods.as_deref().unwrap_or_default()
+    }
+
+    /// Tells whether requests reach it by its name. Read off the row, because a quarantined channel has no other config.
+    pub(crate) fn answers_to_name(&self) -> bool {
+        self.row.content.config["request"]["by_name"] != false
+    }
+
     /// Whether it runs by the clock.
     pub fn is_cron(&self) -> bool {
         self.row.content.protocol == Protocol::Cron

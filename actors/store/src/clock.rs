@@ -1,6 +1,8 @@
 //! The clock of the database, as an expression of its queries. Times of rows that others compare are taken from it, so
 //! that nodes whose clocks differ agree.
 
+use std::time::Duration;
+
 use chrono::NaiveDateTime;
 use diesel::QueryResult;
 use diesel::expression::{AppearsOnTable, Expression, SelectableExpression, ValidGrouping, is_aggregate};
@@ -89,6 +91,12 @@ impl QueryFragment<Pg> for FromNow {
 /// it looks at every row to compare with it; an index answers a comparison with a value.
 pub(crate) async fn hours_ago(conn: &mut Conn, hours: u64) -> Result<NaiveDateTime, StoreError> {
     Ok(on!(conn, c => diesel::select(FromNow::hours_ago(hours)).get_result(c).await)?)
+}
+
+/// Reads the instant so long ago, to be bound in a condition as [`hours_ago`] is.
+pub(crate) async fn before_now(conn: &mut Conn, elapsed: Duration) -> Result<NaiveDateTime, StoreError> {
+    let then = FromNow::seconds(-elapsed.as_secs_f64());
+    Ok(on!(conn, c => diesel::select(then).get_result(c).await)?)
 }
 
 /// Reads the clock.

@@ -34,13 +34,13 @@ pub use metrics::StoreMetrics;
 pub use reencrypt::{Reencrypted, reencrypt};
 pub use repo::{
     Adopted, Aligned, Audit, AuditEntry, AuditFilter, Backlog, Before, ChannelFacts, ChannelGates, Claim,
-    ClaimedLetter, Claims, ConnectorNeed, ConnectorUser, Connectors, DeadLetter, DeadLetterFilter,
-    DeadLetterRow, DeadLetters, Epoch, Exhausted, Filter, ImportAction, Imported, Kept, Ledger, Look,
-    Materialise, Materialised, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow, NodeStanding,
-    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership, PlatformRoute,
-    Repository, RowKey, ScheduleStatus, Started, StoredConnector, TokenState, TokenStates, TraceAccess,
-    TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow, TraceStatus, Traces,
-    Unfinished, Versioned, WorkflowGates,
+    ClaimedLetter, Claims, ConnectorNeed, Connectors, DeadLetter, DeadLetterFilter, DeadLetterRow,
+    DeadLetters, Epoch, Exhausted, Filter, ImportAction, Imported, Kept, Ledger, Look, Materialise,
+    Materialised, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow, NodeStanding, OccurrenceFilter,
+    OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership, PlatformRoute, References,
+    Repository, RollbackSource, RowKey, ScheduleStatus, Started, StoredConnector, TokenState, TokenStates,
+    TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
+    TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
 pub use store::{Opened, Store};

@@ -4,6 +4,8 @@
 //! one whose record of an applied migration differs from the migration of this program.
 //! Processes that start together take turns.
 
+use std::path::Path;
+
 use diesel::backend::Backend;
 use diesel::migration::{Migration, MigrationSource, MigrationVersion};
 use diesel::pg::Pg;
@@ -32,12 +34,40 @@ enum Task {
     Revert,
 }
 
-/// The migrations that have not been run, in order.
+/// The migrations that have not been run, in order. A SQLite file that does not exist has seen none, and is not made.
 ///
 /// # Errors
 /// When the database cannot be opened or is newer than this program.
 pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    perform(&Connector::new(config)?, Task::Pending).await
+    let connector = Connector::new(config)?;
+    if let Target::Sqlite(path) = &connector.target
+        && !Path::new(path).exists()
+    {
+        return all_sqlite(&connector.target.to_string());
+    }
+    perform(&connector, Task::Pending).await
+}
+
+/// The line that shows a migration, such as `sqlite 001 — definitions`.
+///
+/// # Errors
+/// When the database URL is no use.
+pub fn describe(config: &StoreConfig, name: &str) -> Result<String, OpenError> {
+    let backend = Connector::new(config)?.target.backend();
+    let (version, title) = name.split_once('_').unwrap_or((name, ""));
+    // A version is a date and a number.
+    let number = version.rsplit('-').next().unwrap_or(version).trim_start_matches('0');
+    Ok(format!("{backend} {number:0>3} — {}", title.replace('_', " ")))
+}
+
+/// Every migration of a file, in order.
+fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
+    let migrations: Vec<Box<dyn Migration<Sqlite>>> = SQLITE
+        .migrations()
+        .map_err(|error| OpenError::Migration { target: target.to_owned(), detail: error.to_string() })?;
+    let mut names: Vec<_> = migrations.iter().map(|migration| migration.name().to_string()).collect();
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Runs what is pending and names what was run. Each migration is a transaction of its own; in a SQLite file all are one.

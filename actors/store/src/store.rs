@@ -25,7 +25,8 @@ use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    Audit, Change, Connectors, DeadLetters, Epoch, Ledger, NodeLeases, Repository, TokenStates, Traces,
+    Audit, Change, Connectors, DeadLetters, Epoch, Ledger, NodeLeases, Repository, StatusChanges,
+    TokenStates, Traces,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::{Link, Outcome, Write, WriteRow, Writer, abandoned};
@@ -65,6 +66,7 @@ struct Shared {
     queries: Queries,
     keys: Arc<EnvelopeKeys>,
     file: Option<PathBuf>,
+    status_changes: Arc<StatusChanges>,
 }
 
 impl Store {
@@ -112,7 +114,9 @@ impl Store {
         })
         .await?;
         let queries = Queries::new();
-        let shared = Shared { backend, readers, writer, status, patience, queries, keys, file };
+        let status_changes = Arc::default();
+        let shared =
+            Shared { backend, readers, writer, status, patience, queries, keys, file, status_changes };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -184,6 +188,11 @@ impl Store {
     /// The configuration epoch.
     pub fn epoch(&self) -> Epoch {
         Epoch(self.clone())
+    }
+
+    /// The changes of status that this process makes and has made recently.
+    pub(crate) fn status_changes(&self) -> &Arc<StatusChanges> {
+        &self.shared.status_changes
     }
 
     /// Runs `work` with a connection from the pool, on the io runtime.

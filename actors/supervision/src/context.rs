@@ -1,6 +1,8 @@
 //! What an actor sees of its node.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use actix::dev::channel::AddressSender;
 use actix::dev::{Envelope, EnvelopeProxy, MessageResponse, OneshotSender, ToEnvelope};
@@ -13,6 +15,7 @@ use crate::address::Address;
 use crate::letter::Letter;
 use crate::path::NodePath;
 use crate::tasks::{Task, TaskFuture};
+use crate::vitals::Node;
 
 /// What every supervised actor implements.
 ///
@@ -68,6 +71,23 @@ pub(crate) enum Ending {
     Fail(String),
 }
 
+/// Counts pieces of work as handled by a node.
+#[derive(Clone)]
+pub struct HandledCounter(Arc<Node>);
+
+impl HandledCounter {
+    /// Adds one to what the node has handled.
+    pub fn increment(&self) {
+        self.0.handled.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for HandledCounter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("HandledCounter").field(&self.0.path).finish()
+    }
+}
+
 /// The execution context of one instance of a supervised actor.
 ///
 /// Actors name it as `type Context = actix_supervision::Context<Self>`; actix's own `start` functions then do not
@@ -121,6 +141,11 @@ impl<A: Supervised> Context<A> {
     /// The generation of this instance: greater than that of every instance before it.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// A counter of work that reaches the actor without a message, so that the node shows what it has handled.
+    pub fn handled_counter(&self) -> HandledCounter {
+        HandledCounter(Arc::clone(&self.address.shared.node))
     }
 
     /// Ends this instance as failed, without a drain, once the current turn is over.

@@ -28,7 +28,7 @@ mod vitals;
 mod world;
 
 pub use address::{Address, CallError, CallErrorKind};
-pub use context::{Context, ReadHandler, Reply, Supervised};
+pub use context::{Context, HandledCounter, ReadHandler, Reply, Supervised};
 pub use decide::{Action, Backoff, Exhausted, Exit, History, Policy, Restart, StartError, decide};
 pub use fault::{Fault, FaultKind};
 pub use gate::NodeState;

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 use svc_model::{FieldError, WorkflowContent};
@@ -12,10 +12,11 @@ use crate::checks;
 use crate::engine::Engine;
 use crate::error::CompileError;
 use crate::expression::Condition;
-use crate::function::{CompileCx, Material};
+use crate::function::{CompileCx, Function, Material};
 use crate::path::{self, Path};
 use crate::program::{Action, CompiledWorkflow, Loop, Span, Step};
 use crate::reads::Reads;
+use crate::stubs::Stubs;
 
 /// Groups inside groups.
 pub(crate) const MAX_GROUP_DEPTH: usize = 8;
@@ -24,6 +25,7 @@ pub(crate) const MAX_GROUP_DEPTH: usize = 8;
 pub(crate) fn compile(
     engine: &Engine,
     material: Material<'_>,
+    stubs: Option<&Stubs>,
     id: &str,
     version: i64,
     content: &WorkflowContent,
@@ -31,6 +33,7 @@ pub(crate) fn compile(
     let mut assembly = Assembly {
         engine,
         material,
+        stubs,
         workflow: id,
         ids: HashSet::new(),
         steps: Vec::new(),
@@ -64,6 +67,7 @@ pub(crate) fn compile(
 struct Assembly<'e> {
     engine: &'e Engine,
     material: Material<'e>,
+    stubs: Option<&'e Stubs>,
     workflow: &'e str,
     ids: HashSet<String>,
     steps: Vec<Step>,
@@ -190,7 +194,9 @@ impl Assembly<'_> {
             self.reads.merge(compiler.reads.into_inner());
             return built.map(Action::Builtin).ok_or_else(|| self.problems(&errors));
         }
-        let Some(function) = self.engine.functions.get(name) else {
+        let stub = self.stubs.and_then(|stubs| stubs.function(name));
+        let stub: Option<Arc<dyn Function>> = stub.map(|stub| Arc::new(stub) as _);
+        let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
             return Err(CompileError::Undispatchable {
                 workflow: self.workflow.into(),
                 function: name.into(),

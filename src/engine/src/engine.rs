@@ -17,6 +17,7 @@ use crate::expression::{Evaluator, Expression, SecretUse};
 use crate::function::{Function, Material};
 use crate::operators::Secrets;
 use crate::program::CompiledWorkflow;
+use crate::stubs::Stubs;
 
 /// Bounds of what a workflow may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +66,22 @@ impl Engine {
         workflow: &Workflow,
         material: Material<'_>,
     ) -> Result<CompiledWorkflow, CompileError> {
-        compile::compile(self, material, &workflow.workflow_id, workflow.version, &workflow.content)
+        let (id, content) = (&workflow.workflow_id, &workflow.content);
+        compile::compile(self, material, None, id, workflow.version, content)
+    }
+
+    /// Compiles as [`compile`](Self::compile) does, with stand-ins for all that reaches outside the engine.
+    ///
+    /// # Errors
+    /// As [`compile`](Self::compile).
+    pub fn compile_stubbed(
+        &self,
+        workflow: &Workflow,
+        material: Material<'_>,
+        stubs: &Stubs,
+    ) -> Result<CompiledWorkflow, CompileError> {
+        let (id, content) = (&workflow.workflow_id, &workflow.content);
+        compile::compile(self, material, Some(stubs), id, workflow.version, content)
     }
 
     /// The declared secrets that expressions read now.

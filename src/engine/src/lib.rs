@@ -32,6 +32,7 @@ mod program;
 mod reads;
 mod run;
 mod scope;
+mod stubs;
 mod template;
 mod trace;
 mod work;
@@ -51,6 +52,7 @@ pub use operators::Secrets;
 pub use path::Path;
 pub use program::{CompiledWorkflow, Flow};
 pub use run::{RunOptions, RunOutcome};
+pub use stubs::Stubs;
 pub use template::Template;
 pub use trace::{
     AuditEntry, Change, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, TraceStep,

@@ -81,6 +81,10 @@ codes! {
         "The state of the resource stands against the request: a name that is taken, a second draft, a key that was \
          seen already, a row that the database has.",
         "Read the resource, resolve what `message` names, and send the request again.";
+    /// The resource is not in the state that `If-Match` names.
+    PreconditionFailed = "PRECONDITION_FAILED", 412, "The resource has changed",
+        "The entity has changed since it was read: none of the tags of `If-Match` is its current one.",
+        "Read it again, apply the change to what it is now, and send the new `ETag`.";
     /// The body is larger than the limit.
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "Payload too large",
         "The body is larger than the limit of the service.",
@@ -154,7 +158,7 @@ mod tests {
     #[test]
     fn codes_are_distinct_and_their_statuses_are_errors() {
         let names: HashSet<_> = Code::ALL.iter().map(|code| code.name()).collect();
-        assert_eq!((names.len(), Code::ALL.len()), (20, 20));
+        assert_eq!((names.len(), Code::ALL.len()), (21, 21));
         for code in Code::ALL {
             assert!((400..600).contains(&code.status()), "{code}");
             assert!(!code.public_text().is_empty(), "{code}");

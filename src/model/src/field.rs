@@ -5,6 +5,8 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::code::Code;
+use crate::error::ServiceError;
 pub(crate) use crate::field_code::FieldCode;
 
 /// One problem at one place of a document.
@@ -118,6 +120,19 @@ impl Issue {
     }
 }
 
+impl From<&ServiceError> for Issue {
+    /// The refusal of a request as an entry about the document as a whole.
+    fn from(error: &ServiceError) -> Self {
+        let code = match error.code() {
+            Code::NotFound => Some(FieldCode::NotFound),
+            Code::Conflict => Some(FieldCode::Conflict),
+            Code::PreconditionFailed => Some(FieldCode::PreconditionFailed),
+            _ => None,
+        };
+        Self { code, ..Self::root(error.message()) }
+    }
+}
+
 impl From<FieldError> for Issue {
     fn from(error: FieldError) -> Self {
         Self { field: error.path, message: error.message, code: Some(error.code) }
@@ -142,6 +157,17 @@ impl Validation {
     /// `{valid, errors, warnings}`, without the outer `data`.
     pub fn to_json(&self) -> Value {
         serde_json::json!({ "valid": self.valid(), "errors": self.errors, "warnings": self.warnings })
+    }
+}
+
+impl From<ServiceError> for Validation {
+    /// The report of a request that would be refused so.
+    fn from(refused: ServiceError) -> Self {
+        let mut errors: Vec<_> = refused.details().iter().cloned().map(Issue::from).collect();
+        if errors.is_empty() {
+            errors.push(Issue::from(&refused));
+        }
+        Self { errors, warnings: Vec::new() }
     }
 }
 

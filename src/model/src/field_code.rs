@@ -59,6 +59,15 @@ codes! {
     /// A secret reference stands in a field that resolves none.
     UnresolvedSecretRef = "UNRESOLVED_SECRET_REF", "A secret reference stands in a field that resolves none.",
         "Move the secret to a field that takes references, or declare it and read it with `{\"secret\": name}`.";
+    /// Something the document names, or the entity itself, does not exist (yet).
+    NotFound = "NOT_FOUND", "The entity, a version of it, or something that it names does not exist or is not active.",
+        "Create or activate what the message names first.";
+    /// The state of the entity, or of another one, stands against the request.
+    Conflict = "CONFLICT", "The state of the entity, or of another one, stands against the request.",
+        "Do what the message names first.";
+    /// The entity is not in the state that the request was based on.
+    PreconditionFailed = "PRECONDITION_FAILED", "The entity is not in the state that `If-Match` names.",
+        "Read it again, and repeat the change with the new `ETag`.";
     /// A document for a database lacks what its operation needs.
     MissingRequired = "missing_required", "A document for a database lacks what its operation needs.",
         "Add the member at `path`.";

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// An instant in UTC with microseconds.
 ///
-/// Written without a zone, `2026-01-01T00:00:00`, with a fraction only when there is one.
+/// Written as RFC 3339, `2026-01-01T00:00:00Z`, with a fraction only when there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(NaiveDateTime);
 
@@ -44,7 +44,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.format("%Y-%m-%dT%H:%M:%S%.f"))
+        write!(f, "{}", self.0.format("%Y-%m-%dT%H:%M:%S%.fZ"))
     }
 }
 
@@ -66,15 +66,15 @@ mod tests {
     use super::Timestamp;
 
     #[test]
-    fn instants_are_shown_in_utc_without_a_zone() {
+    fn instants_are_shown_in_utc_as_rfc_3339() {
         for (text, shown) in [
-            ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00"),
-            ("2026-01-01T02:00:00+02:00", "2026-01-01T00:00:00"),
-            ("2026-01-01T00:00:00", "2026-01-01T00:00:00"),
-            ("2026-01-01 00:00:00", "2026-01-01T00:00:00"),
-            ("2026-01-01T00:00:00.123456", "2026-01-01T00:00:00.123456"),
-            ("2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.500"),
-            ("2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00.123456"),
+            ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+            ("2026-01-01T02:00:00+02:00", "2026-01-01T00:00:00Z"),
+            ("2026-01-01T00:00:00", "2026-01-01T00:00:00Z"),
+            ("2026-01-01 00:00:00", "2026-01-01T00:00:00Z"),
+            ("2026-01-01T00:00:00.123456", "2026-01-01T00:00:00.123456Z"),
+            ("2026-01-01T00:00:00.5Z", "2026-01-01T00:00:00.500Z"),
+            ("2026-01-01T00:00:00.1234567Z", "2026-01-01T00:00:00.123456Z"),
         ] {
             assert_eq!(Timestamp::parse(text).unwrap().to_string(), shown, "{text}");
         }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
-use svc_model::lifecycle::{self, VersionState};
+use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
     ChannelChecks, ChannelConfig, FieldError, Issue, Kind, MASK, RequestPath, RoutePattern, Status,
     WorkflowChecks, WorkflowContent, canonical_json, check_import_item, content_hash, mask,
@@ -208,7 +208,7 @@ proptest! {
             state(2, Status::Active, older),
             state(3, Status::Draft, 100),
         ];
-        let mut active: Vec<_> = lifecycle::activate_workflow("w", &rows, percentage).unwrap().changes;
+        let mut active: Vec<_> = lifecycle::activate_workflow("w", &rows, Rollout { percentage, replace_canary: true }).unwrap().changes;
         active.retain(|change| change.status == Status::Active);
         active.sort_unstable_by_key(|change| -change.version);
         prop_assert!(rollout::check(active.iter().map(|change| change.rollout_percentage)).is_ok());

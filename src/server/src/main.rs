@@ -100,7 +100,10 @@ fn migrate(
     });
     match done {
         Ok(migrations) => {
-            migrations.iter().try_for_each(|name| writeln!(out, "{name}"))?;
+            for name in &migrations {
+                let line = svc_store::migrate::describe(&store, name).unwrap_or_else(|_| name.clone());
+                writeln!(out, "{line}")?;
+            }
             let did = if dry_run { "pending" } else { "applied" };
             writeln!(err, "note: {} migrations {did}", migrations.len())?;
             Ok(EXIT_OK)

@@ -65,7 +65,7 @@ pub async fn serve(
         Some(address) => Some(service.listen_for_operations(address)?),
         None => None,
     };
-    let address = (config.server.host.as_str(), config.server.port);
+    let address = (config.listen_host(), config.server.port);
     let listener = transport::bind(address, transport::settings::backlog(&config))
         .map_err(StartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
     let door = Door::of(&listener).map_err(StartError::system("cannot share the listener"))?;
@@ -81,7 +81,7 @@ pub async fn serve(
         .run();
     let handle = server.handle();
     let running = actix_rt::spawn(server);
-    info!(log, "listening"; "host" => &config.server.host, "port" => config.server.port);
+    info!(log, "listening"; "host" => config.listen_host(), "port" => config.server.port);
 
     let mut watchdog = Watchdog::new(force_exit);
     let ending = watch(&service, &mut signals, (&door, &handle), &config, (&log, &mut watchdog)).await;

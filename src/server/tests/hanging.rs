@@ -34,7 +34,7 @@ async fn activate(running: &Running) {
         resource_id: "orders".into(),
         details: None,
     };
-    let mutation = Mutation { audit, epoch: false, dry_run: false };
+    let mutation = Mutation::new(audit);
     let gates = ChannelGates::default();
     state.store.channels().set_status("orders", Status::Active, None, gates, mutation).await.unwrap();
     let report = state.reload(Scope::channel("orders")).await.unwrap();

@@ -128,5 +128,5 @@ fn a_rotated_token_survives_a_kill_and_is_on_disk_in_an_envelope() {
     let fresh: Value = json!({"grant": "refresh_token", "refresh_token": provider.seed().unwrap()});
     change(&mut client, &config(&provider, &api, fresh));
     assert!(call(&mut client).is_ok());
-    assert_eq!(client.send("DELETE", &format!("{CONNECTORS}/api"), &[], b"").unwrap().status, 204);
+    assert_eq!(client.send("DELETE", &format!("{CONNECTORS}/api?force=true"), &[], b"").unwrap().status, 204);
 }

@@ -171,7 +171,7 @@ pub(crate) fn mutation() -> Mutation {
         resource_id: String::new(),
         details: None,
     };
-    Mutation { audit, epoch: true, dry_run: false }
+    Mutation { epoch: true, ..Mutation::new(audit) }
 }
 
 impl World {
@@ -216,7 +216,7 @@ impl World {
         let connectors = self.store.connectors();
         if connectors.get(name).await.unwrap().is_some() {
             let merge = Box::new(move |_: &ConnectorContent| Ok(content));
-            connectors.update(name, merge, Arc::new(|_, _| false), mutation()).await.unwrap();
+            connectors.update(name, merge, Arc::new(()), mutation()).await.unwrap();
         } else {
             connectors.create(Some(name.into()), content, mutation()).await.unwrap();
         }
@@ -227,7 +227,7 @@ impl World {
             Ok(ConnectorContent { name: name.into(), ..stored.clone() })
         });
         let connectors = self.store.connectors();
-        connectors.update(id, merge, Arc::new(|_, _| false), mutation()).await.unwrap();
+        connectors.update(id, merge, Arc::new(()), mutation()).await.unwrap();
         self.connectors.reload(Scope::One(id.to_owned())).await.unwrap();
     }
 

@@ -444,5 +444,5 @@ pub(crate) fn audit() -> AuditEntry {
 }
 
 fn mutation() -> Mutation {
-    Mutation { audit: audit(), epoch: false, dry_run: false }
+    Mutation::new(audit())
 }

@@ -38,13 +38,13 @@ fn a_run_is_told_about_its_instant_and_leaves_its_trace() {
         node.come_to("tick", "completed", 1).await;
         let row = node.of_status("tick", "completed").await.remove(0);
         let told = world.witness.told().remove(0);
-        let instant = format!("{}Z", row.row.scheduled_for);
+        let instant = row.row.scheduled_for.to_string();
         assert_eq!((&told["channel"], &told["vars"]), (&json!("tick"), &json!({"region": "eu"})));
         let trigger = &told["trigger"];
         assert_eq!(trigger["type"], "cron");
         assert_eq!(trigger["occurrence_id"], row.row.id);
         assert_eq!(trigger["scheduled_for"], instant);
-        assert_eq!(trigger["started_at"], format!("{}Z", row.row.started_at.unwrap()));
+        assert_eq!(trigger["started_at"], row.row.started_at.unwrap().to_string());
         assert_eq!((&trigger["timezone"], &trigger["attempt"]), (&json!("Europe/Berlin"), &json!(1)));
         assert_eq!((&trigger["singleton_key"], &trigger["singleton_slot"]), (&json!("tick"), &json!(0)));
         let trace = node.store.traces().get(row.trace_id.as_deref().unwrap()).await.unwrap().unwrap();

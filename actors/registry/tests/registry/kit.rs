@@ -144,7 +144,11 @@ impl World {
 
     pub(crate) async fn activate_workflow(&self, id: &str, rollout: Option<i64>) {
         let gates = WorkflowGates::default();
-        self.store.workflows().set_status(id, Status::Active, rollout, gates, mutation()).await.unwrap();
+        self.store
+            .workflows()
+            .set_status(id, Status::Active, rollout.map(Into::into), gates, mutation())
+            .await
+            .unwrap();
     }
 
     /// Stores a channel, or its next version, and activates it.
@@ -243,5 +247,5 @@ pub(crate) fn mutation() -> Mutation {
         resource_id: String::new(),
         details: None,
     };
-    Mutation { audit, epoch: false, dry_run: false }
+    Mutation::new(audit)
 }

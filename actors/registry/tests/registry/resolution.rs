@@ -61,11 +61,12 @@ fn paths_lead_where_the_rules_say() {
             ("/tie/x/c", "GET", "z-first", json!({"a": "x"})),
             ("/orders/7", "PUT", "override", json!({"any": "7"})),
             ("/Stra%C3%9Fe/1", "GET", "ünï", json!({"x": "1"})),
-            // No route: a single segment is a name, and its method is not looked at.
-            ("/special", "DELETE", "special", none.clone()),
-            ("/orders", "DELETE", "orders", none.clone()),
-            ("/name%20only", "PATCH", "name only", none.clone()),
-            ("/%20name%20only%20", "PATCH", "name only", none.clone()),
+            // No route: a single segment is a name, which takes POST and the methods that the channel declares.
+            ("/special", "POST", "special", none.clone()),
+            ("/special", "get", "special", none.clone()),
+            ("/special", "HEAD", "special", none.clone()),
+            ("/name%20only", "POST", "name only", none.clone()),
+            ("/%20name%20only%20", "GET", "name only", none.clone()),
             ("/kafka", "POST", "kafka", none.clone()),
         ] {
             let (found, captured) =
@@ -80,7 +81,10 @@ fn paths_lead_where_the_rules_say() {
             ("/a/%ff", "POST", 400),
             ("/%20", "POST", 400),
             ("/Orders/7", "GET", 404),
-            ("/orders/7", "DELETE", 404),
+            ("/orders/7", "DELETE", 405),
+            ("/orders", "DELETE", 405),
+            ("/special", "DELETE", 405),
+            ("/kafka", "GET", 405),
             ("/orders/7/lines", "GET", 404),
             ("/orders//lines/1", "GET", 404),
             ("/not/a/route", "GET", 404),
@@ -88,6 +92,46 @@ fn paths_lead_where_the_rules_say() {
         ] {
             assert_eq!(leads(&snapshot, path, method).unwrap_err().status(), status, "{method} {path:?}");
         }
+    });
+}
+
+#[test]
+fn method_that_a_path_does_not_take_is_refused_with_those_it_takes() {
+    run(vec![], async |world| {
+        world.workflow("w", "w").await;
+        for content in [
+            channel("orders", &["GET", "POST"], "/orders/{id}"),
+            channel("order-put", &["PUT"], "/orders/{key}"),
+            channel("report", &["GET"], "/reports/daily"),
+            channel("one", &["PATCH"], "/named"),
+            channel("named", &["GET"], "/elsewhere/{x}"),
+        ] {
+            world.channel(content).await;
+        }
+        let mut closed = channel("closed", &["GET"], "/open/{x}");
+        closed.config = json!({"request": {"by_name": false}});
+        world.channel(closed).await;
+        let running = world.start().await;
+        let snapshot = running.registry.snapshot();
+        for (path, method, allow) in [
+            ("/orders/7", "DELETE", "GET, HEAD, POST, PUT"),
+            ("/orders/7/async", "GET", "POST"),
+            ("/reports/daily", "POST", "GET, HEAD"),
+            ("/report", "PUT", "GET, HEAD, POST"),
+            ("/report/async", "DELETE", "POST"),
+            ("/named", "DELETE", "GET, HEAD, PATCH, POST"),
+        ] {
+            let refused = leads(&snapshot, path, method).unwrap_err();
+            assert_eq!((refused.status(), refused.allow()), (405, Some(allow)), "{method} {path}");
+        }
+        for path in ["/closed", "/closed/async"] {
+            for method in ["GET", "POST"] {
+                assert_eq!(leads(&snapshot, path, method).unwrap_err().status(), 404, "{method} {path}");
+            }
+        }
+        assert_eq!(leads(&snapshot, "/open/1", "GET").unwrap().0, "closed");
+        assert_eq!(leads(&snapshot, "/report/async", "POST").unwrap().0, "report");
+        assert_eq!(leads(&snapshot, "/reports/daily/async", "POST").unwrap_err().status(), 404);
     });
 }
 

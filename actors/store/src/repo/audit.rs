@@ -83,7 +83,7 @@ impl Audit {
     /// # Errors
     /// When the database does not answer.
     pub async fn record(&self, entry: AuditEntry) -> Result<(), StoreError> {
-        let mutation = Mutation { audit: entry, epoch: false, dry_run: false };
+        let mutation = Mutation::new(entry);
         mutate(&self.0, Operation::new("audit", "record"), mutation, |_| {
             Box::pin(async { Ok(Written::new((), "")) })
         })

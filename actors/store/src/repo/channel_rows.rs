@@ -4,14 +4,16 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use serde_json::Value;
-use svc_model::lifecycle::{self, VersionState};
+use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
-    Channel, ChannelContent, ChannelType, Kind, Page, Protocol, RoutePattern, ServiceError, Status, Timestamp,
+    Channel, ChannelContent, ChannelType, EntityTag, Kind, Page, Protocol, RoutePattern, ServiceError,
+    Status, Timestamp,
 };
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::gates::{self, ChannelGates, Objection};
+use crate::repo::references::{References, workflows_naming};
 use crate::repo::versioned::{Plan, Versioned};
 use crate::repo::workflow_rows::status;
 use crate::repo::{Filter, IDS_PER_QUERY, cron, json, sorted, tagged};
@@ -178,6 +180,10 @@ impl Versioned for Channel {
         VersionState { version: self.version, status: self.status, rollout_percentage: 100 }
     }
 
+    fn entity_tag(&self) -> EntityTag {
+        Channel::entity_tag(self)
+    }
+
     async fn list(
         conn: &mut Conn,
         filter: &Filter,
@@ -263,6 +269,52 @@ impl Versioned for Channel {
         Ok(channels_of(on!(conn, c => rows.load::<Row>(c).await)?))
     }
 
+    async fn last_archived(conn: &mut Conn, id: &str, below: i64) -> Result<Option<i64>, StoreError> {
+        let archived = channels::table
+            .filter(channels::channel_id.eq(id))
+            .filter(channels::status.eq(Status::Archived.name()))
+            .filter(channels::version.lt(below))
+            .order((channels::updated_at.desc(), channels::version.desc()))
+            .select(channels::version);
+        Ok(on!(conn, c => archived.first::<i64>(c).await.optional())?)
+    }
+
+    async fn is_activated_since(
+        conn: &mut Conn,
+        id: Option<&str>,
+        since: NaiveDateTime,
+    ) -> Result<bool, StoreError> {
+        let active = channels::table
+            .filter(channels::status.eq(Status::Active.name()))
+            .filter(channels::updated_at.ge(since))
+            .select(channels::version);
+        let found = match id {
+            Some(id) => {
+                let of_id = active.filter(channels::channel_id.eq(id));
+                on!(conn, c => of_id.first::<i64>(c).await.optional())
+            }
+            None => on!(conn, c => active.first::<i64>(c).await.optional()),
+        };
+        Ok(found?.is_some())
+    }
+
+    /// A task calls a channel by the name of its active version.
+    async fn users(
+        conn: &mut Conn,
+        id: &str,
+        references: &dyn References,
+    ) -> Result<Vec<String>, StoreError> {
+        let names = channels::table
+            .filter(channels::channel_id.eq(id))
+            .filter(channels::status.eq(Status::Active.name()))
+            .select(channels::name);
+        let names = on!(conn, c => names.load::<String>(c).await)?;
+        if names.is_empty() {
+            return Ok(Vec::new());
+        }
+        workflows_naming(conn, references, Kind::Channel, &names).await
+    }
+
     async fn insert(
         conn: &mut Conn,
         id: &str,
@@ -329,7 +381,7 @@ impl Versioned for Channel {
         conn: &mut Conn,
         id: &str,
         target: Status,
-        _: Option<i64>,
+        _: Rollout,
         gates: &ChannelGates,
     ) -> Result<Plan, StoreError> {
         let states = Self::states(conn, id).await?;

@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::id::new_entity_id;
 use svc_model::{
-    Connector, ConnectorContent, FieldError, Page, ServiceError, Timestamp, Workflow, WorkflowContent,
+    Connector, ConnectorContent, FieldError, Kind, Page, Precondition, ServiceError, Timestamp,
     is_unreadable, unreadable,
 };
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE};
@@ -17,7 +17,8 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::metrics::Operation;
 use crate::repo::mutation::{Mutation, Written, mutate};
-use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
+use crate::repo::references::{References, channels_naming, refuse_deletion, workflows_naming};
+use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict};
 use crate::repo::{Filter, json, key, sorted, tagged, token_states};
 use crate::schema::connectors;
 use crate::store::Store;
@@ -28,9 +29,6 @@ pub struct Connectors {
     pub(crate) store: Store,
     pub(crate) keys: Arc<EnvelopeKeys>,
 }
-
-/// Whether a workflow names a connector.
-pub type ConnectorUser = Arc<dyn Fn(&WorkflowContent, &str) -> bool + Send + Sync>;
 
 /// A connector as it is loaded.
 #[derive(Clone, PartialEq, Eq)]
@@ -276,23 +274,24 @@ impl Connectors {
     ///
     /// # Errors
     /// 404 when there is none, 400 with what `merge` found, 409 when the name is taken, or is to be given up while an active
-    /// workflow names it.
+    /// definition names it, 412 when the precondition does not hold.
     pub async fn update(
         &self,
         id: &str,
         merge: Merge<ConnectorContent>,
-        uses: ConnectorUser,
+        references: Arc<dyn References>,
         mutation: Mutation,
     ) -> Result<Connector, StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
+        let precondition = mutation.precondition.clone();
         mutate(&self.store, Operation::new("connectors", "update"), mutation, move |conn| {
             Box::pin(async move {
-                let current = find(conn, &id, &keys).await?.ok_or_else(|| absent(&id))?.content;
+                let current = expected(conn, &id, &keys, &precondition).await?.content;
                 let content =
                     merge(&current).map_err(|errors: Vec<FieldError>| ServiceError::invalid(errors))?;
                 if content.name != current.name {
                     name_is_free(conn, &id, &content.name).await?;
-                    nobody_uses(conn, &current.name, &uses).await?;
+                    may_be_renamed(conn, &current.name, &*references).await?;
                 }
                 replace(conn, &id, &content, &keys).await?;
                 if content.name != current.name {
@@ -307,14 +306,38 @@ impl Connectors {
     /// Removes a connector, and its tokens.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// 404 when there is none, 412 when the precondition does not hold.
     pub async fn delete(&self, id: &str, mutation: Mutation) -> Result<(), StoreError> {
-        let id = key(id);
+        self.remove(id, None, mutation).await
+    }
+
+    /// Removes a connector that no active definition names.
+    ///
+    /// # Errors
+    /// 409 naming the definitions that do; otherwise as [`delete`](Self::delete).
+    pub async fn delete_unused(
+        &self,
+        id: &str,
+        references: Arc<dyn References>,
+        mutation: Mutation,
+    ) -> Result<(), StoreError> {
+        self.remove(id, Some(references), mutation).await
+    }
+
+    async fn remove(
+        &self,
+        id: &str,
+        references: Option<Arc<dyn References>>,
+        mutation: Mutation,
+    ) -> Result<(), StoreError> {
+        let (id, keys) = (key(id), Arc::clone(&self.keys));
+        let precondition = mutation.precondition.clone();
         mutate(&self.store, Operation::new("connectors", "delete"), mutation, move |conn| {
             Box::pin(async move {
-                let name = connectors::table.find(&id).select(connectors::name);
-                let name = on!(conn, c => name.first::<String>(c).await.optional())?;
-                let name = name.ok_or_else(|| absent(&id))?;
+                let name = expected(conn, &id, &keys, &precondition).await?.content.name;
+                if let Some(references) = references {
+                    refuse_deletion(Kind::Connector, &id, &users(conn, &name, &*references).await?)?;
+                }
                 on!(conn, c => diesel::delete(connectors::table.find(&id)).execute(c).await)?;
                 token_states::forget(conn, &name).await?;
                 Ok(Written::new((), &id))
@@ -322,6 +345,20 @@ impl Connectors {
         })
         .await
     }
+}
+
+/// The connector of that id in the state that the change is based on.
+async fn expected(
+    conn: &mut Conn,
+    id: &str,
+    keys: &EnvelopeKeys,
+    precondition: &Precondition,
+) -> Result<Connector, StoreError> {
+    let connector = find(conn, id, keys).await?.ok_or_else(|| absent(id))?;
+    if !precondition.is_none() {
+        precondition.check(Kind::Connector, id, &connector.entity_tag())?;
+    }
+    Ok(connector)
 }
 
 async fn find(conn: &mut Conn, id: &str, keys: &EnvelopeKeys) -> Result<Option<Connector>, StoreError> {
@@ -371,19 +408,20 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
     }
 }
 
-async fn nobody_uses(conn: &mut Conn, name: &str, uses: &ConnectorUser) -> Result<(), StoreError> {
-    let active = Workflow::active(conn, None).await?;
-    let mut users: Vec<_> = active
-        .into_iter()
-        .filter(|workflow| uses(&workflow.content, name))
-        .map(|workflow| workflow.workflow_id)
-        .collect();
-    users.dedup();
+/// Lists the active definitions that name a connector.
+async fn users(conn: &mut Conn, name: &str, references: &dyn References) -> Result<Vec<String>, StoreError> {
+    let mut users = workflows_naming(conn, references, Kind::Connector, &[name.to_owned()]).await?;
+    users.extend(channels_naming(conn, references, name).await?);
+    Ok(users)
+}
+
+async fn may_be_renamed(conn: &mut Conn, name: &str, references: &dyn References) -> Result<(), StoreError> {
+    let users = users(conn, name, references).await?;
     if users.is_empty() {
         return Ok(());
     }
     let users = users.join(", ");
-    let message = format!("connector '{name}' cannot be renamed, active workflows name it: {users}");
+    let message = format!("connector '{name}' cannot be renamed, active definitions name it: {users}");
     Err(ServiceError::conflict(message).into())
 }
 

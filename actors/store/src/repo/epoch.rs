@@ -35,7 +35,7 @@ impl Epoch {
     /// # Errors
     /// When the database does not answer.
     pub async fn bump(&self, audit: AuditEntry) -> Result<(), StoreError> {
-        let mutation = Mutation { audit, epoch: true, dry_run: false };
+        let mutation = Mutation { epoch: true, ..Mutation::new(audit) };
         mutate(&self.0, Operation::new("epoch", "bump"), mutation, |_| {
             Box::pin(async { Ok(Written::new((), "")) })
         })

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::config::connector::Database;
-use svc_model::{ChannelContent, FieldError, Issue, Protocol, ServiceError};
+use svc_model::{ChannelContent, FieldCode, FieldError, Issue, Protocol, ServiceError};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -78,9 +78,16 @@ impl Objection {
         Self { field, error }
     }
 
+    /// Something the definition names that is not there, and may be later.
+    fn missing(field: impl Into<String>, message: impl Into<String>) -> Self {
+        let field = field.into();
+        let detail = FieldError::new(field.clone(), FieldCode::NotFound, message);
+        Self { field, error: ServiceError::invalid(vec![detail]) }
+    }
+
     pub(super) fn into_issues(self) -> Vec<Issue> {
         match self.error.details() {
-            [] => vec![Issue::new(self.field, self.error.message())],
+            [] => vec![Issue { field: self.field, ..Issue::from(&self.error) }],
             details => details.iter().cloned().map(Issue::from).collect(),
         }
     }
@@ -100,7 +107,11 @@ pub(super) async fn workflow(conn: &mut Conn, gates: &WorkflowGates) -> Result<V
             .select((connectors::connector_type, connectors::config_json));
         let row = on!(conn, c => row.first::<(String, String)>(c).await.optional())?;
         let objection = match row {
-            None => Some(format!("connector '{}' does not exist", need.connector)),
+            None => {
+                let message = format!("connector '{}' does not exist", need.connector);
+                objections.push(Objection::missing(&need.field, message));
+                continue;
+            }
             Some((kind, _)) if !need.accepts.is_empty() && !need.accepts.contains(&kind) => {
                 let accepted = need.accepts.join(", ");
                 Some(format!("connector '{}' is of type '{kind}', accepted: {accepted}", need.connector))
@@ -162,7 +173,7 @@ pub(super) async fn channel(
         None => objections.push(Objection::invalid("workflow_id", "an active channel needs a workflow")),
         Some(workflow) if !is_active(conn, workflow).await? => {
             let message = format!("workflow '{workflow}' has no active version");
-            objections.push(Objection::invalid("workflow_id", message));
+            objections.push(Objection::missing("workflow_id", message));
         }
         Some(_) => {}
     }

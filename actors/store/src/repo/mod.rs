@@ -13,16 +13,19 @@ mod epoch;
 mod gates;
 mod json;
 mod keyset;
+mod lifecycle;
 mod mutation;
 mod nodes;
+mod references;
 mod repository;
+mod status_changes;
 mod token_states;
 mod traces;
 mod versioned;
 mod workflow_rows;
 
 pub use audit::{Audit, AuditFilter};
-pub use connectors::{ConnectorUser, Connectors, StoredConnector};
+pub use connectors::{Connectors, StoredConnector};
 pub(crate) use connectors::{config_place, seal};
 pub use cron::{
     Aligned, Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised,
@@ -32,10 +35,13 @@ pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRo
 pub use epoch::Epoch;
 pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
 pub use keyset::RowKey;
+pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
 pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStanding};
+pub use references::References;
 pub use repository::Repository;
+pub(crate) use status_changes::StatusChanges;
 pub(crate) use token_states::state_place;
 pub use token_states::{Before, Kept, Look, TokenState, TokenStates};
 pub(crate) use traces::Change;

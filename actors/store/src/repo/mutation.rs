@@ -4,7 +4,9 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use svc_model::Precondition;
 use svc_model::id::new_ordered_id;
+use tokio::time::Instant;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -37,6 +39,18 @@ pub struct Mutation {
     pub epoch: bool,
     /// Do everything, then undo it, the record too.
     pub dry_run: bool,
+    /// The state of the entity that the change is based on.
+    pub precondition: Precondition,
+    /// When the request came in. What it is refused for because of another one that was answered since is a conflict.
+    pub received_at: Instant,
+}
+
+impl Mutation {
+    /// A change that leaves this record, was asked for now, and does not change what is served.
+    pub fn new(audit: AuditEntry) -> Self {
+        let received_at = Instant::now();
+        Self { audit, epoch: false, dry_run: false, precondition: Precondition::None, received_at }
+    }
 }
 
 /// What a mutation answers, and what it wrote.

@@ -1,23 +1,23 @@
 //! The life of what has versions, the same for every kind.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use svc_model::id::new_entity_id;
-use svc_model::lifecycle::{self, Transition};
-use svc_model::{Channel, Kind, Page, ServiceError, Status, Validation, Workflow};
+use svc_model::{Channel, Kind, Page, Precondition, ServiceError, Status, lifecycle};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::metrics::Operation;
-use crate::repo::gates::Objection;
 use crate::repo::mutation::{Mutation, Written, mutate};
-use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict, Plan, Versioned};
+use crate::repo::references::{References, refuse_deletion};
+use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
 use crate::repo::{Filter, channel_rows, key};
 use crate::store::Store;
 
 /// The stored entities of a kind.
 pub struct Repository<V> {
-    store: Store,
+    pub(super) store: Store,
     kind: PhantomData<fn() -> V>,
 }
 
@@ -136,20 +136,21 @@ impl<V: Versioned> Repository<V> {
     /// Changes the draft: `merge` makes the new content of the stored one.
     ///
     /// # Errors
-    /// 404 without a draft, 400 with what `merge` found, 409 when the name of a channel is taken.
+    /// 404 without a draft, 412 when the precondition does not hold, 400 with what `merge` found, 409 when the name of a
+    /// channel is taken.
     pub async fn update(
         &self,
         id: &str,
         merge: Merge<V::Content>,
         mutation: Mutation,
     ) -> Result<V, StoreError> {
-        let id = key(id);
+        let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.store, operation::<V>("update"), mutation, move |conn| {
             Box::pin(async move {
-                let latest = V::find(conn, &id, None).await?;
-                let draft = latest
-                    .filter(|entity| entity.state().status == Status::Draft)
-                    .ok_or_else(|| no_draft(V::KIND, &id))?;
+                let draft = expected::<V>(conn, &id, &precondition).await?;
+                if draft.state().status != Status::Draft {
+                    return Err(lifecycle::no_draft(V::KIND, &id).into());
+                }
                 let content = merge(draft.content()).map_err(ServiceError::invalid)?;
                 V::check_content(conn, &id, &content).await?;
                 let version = draft.state().version;
@@ -163,11 +164,37 @@ impl<V: Versioned> Repository<V> {
     /// Removes every version and what hangs on them.
     ///
     /// # Errors
-    /// 404 when there is none.
+    /// 404 when there is none, 412 when the precondition does not hold.
     pub async fn delete(&self, id: &str, mutation: Mutation) -> Result<(), StoreError> {
-        let id = key(id);
+        self.remove(id, None, mutation).await
+    }
+
+    /// Removes every version and what hangs on them, where no active definition needs the entity.
+    ///
+    /// # Errors
+    /// 409 naming the definitions that do; otherwise as [`delete`](Self::delete).
+    pub async fn delete_unused(
+        &self,
+        id: &str,
+        references: Arc<dyn References>,
+        mutation: Mutation,
+    ) -> Result<(), StoreError> {
+        self.remove(id, Some(references), mutation).await
+    }
+
+    async fn remove(
+        &self,
+        id: &str,
+        references: Option<Arc<dyn References>>,
+        mutation: Mutation,
+    ) -> Result<(), StoreError> {
+        let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.store, operation::<V>("delete"), mutation, move |conn| {
             Box::pin(async move {
+                expected::<V>(conn, &id, &precondition).await?;
+                if let Some(references) = references {
+                    refuse_deletion(V::KIND, &id, &V::users(conn, &id, &*references).await?)?;
+                }
                 match V::delete(conn, &id).await? {
                     0 => Err(absent(V::KIND, &id)),
                     _ => Ok(Written::new((), &id)),
@@ -182,16 +209,36 @@ impl<V: Versioned> Repository<V> {
     /// # Errors
     /// 404 when there is none, 409 when it is a draft.
     pub async fn new_version(&self, id: &str, mutation: Mutation) -> Result<V, StoreError> {
-        let id = key(id);
+        self.copy_version(id, None, mutation).await
+    }
+
+    /// Copies a version, the latest where none is named, into a new draft.
+    ///
+    /// # Errors
+    /// 404 when there is no such version, 409 when there is a draft, 412 when the precondition does not hold.
+    pub async fn copy_version(
+        &self,
+        id: &str,
+        from_version: Option<i64>,
+        mutation: Mutation,
+    ) -> Result<V, StoreError> {
+        let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.store, operation::<V>("new_version"), mutation, move |conn| {
             Box::pin(async move {
-                let latest = V::find(conn, &id, None).await?.ok_or_else(|| absent(V::KIND, &id))?;
+                let latest = expected::<V>(conn, &id, &precondition).await?;
                 let (kind, state) = (V::KIND, latest.state());
                 if state.status == Status::Draft {
                     let message = format!("{kind} '{id}' has a draft, version {}", state.version);
                     return Err(ServiceError::conflict(message).into());
                 }
-                V::insert(conn, &id, state.version + 1, latest.content()).await?;
+                let source = match from_version {
+                    None => latest,
+                    Some(version) => V::find(conn, &id, Some(version)).await?.ok_or_else(|| {
+                        ServiceError::not_found(format!("{kind} '{id}' has no version {version}"))
+                    })?,
+                };
+                V::check_content(conn, &id, source.content()).await?;
+                V::insert(conn, &id, state.version + 1, source.content()).await?;
                 written::<V>(conn, &id, None).await
             })
         })
@@ -219,85 +266,6 @@ impl<V: Versioned> Repository<V> {
         })
         .await
     }
-
-    /// Activates the draft, a workflow's at a share of the traffic (100 when `None`), or archives what is active.
-    ///
-    /// The gates run twice: before the change queues, where a refusal is the caller's mistake, and inside the
-    /// transaction, where it can only mean that somebody else was faster, which is a conflict.
-    ///
-    /// # Errors
-    /// 404 without a draft (or an active version), 400 from a gate, 409 when the name belongs to another active
-    /// channel or another change came first.
-    pub async fn set_status(
-        &self,
-        id: &str,
-        target: Status,
-        rollout: Option<i64>,
-        gates: V::Gates,
-        mutation: Mutation,
-    ) -> Result<V, StoreError> {
-        let (id, first) = (key(id), gates.clone());
-        let asked = id.clone();
-        let allowed = self.store.read(operation::<V>("check_status"), move |conn| {
-            Box::pin(
-                async move { V::plan(conn, &asked, target, rollout, &first).await?.permitted().map(drop) },
-            )
-        });
-        allowed.await?;
-        mutate(&self.store, operation::<V>("set_status"), mutation, move |conn| {
-            Box::pin(async move {
-                let plan = V::plan(conn, &id, target, rollout, &gates).await?;
-                let transition = plan.permitted().map_err(overtaken)?;
-                apply::<V>(conn, &id, transition).await
-            })
-        })
-        .await
-    }
-
-    /// What [`set_status`](Self::set_status) would be refused for, every gate's objection; writes nothing.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn check_status(
-        &self,
-        id: &str,
-        target: Status,
-        rollout: Option<i64>,
-        gates: V::Gates,
-    ) -> Result<Validation, StoreError> {
-        let id = key(id);
-        let plan = self.store.read(operation::<V>("check_status"), move |conn| {
-            Box::pin(async move { V::plan(conn, &id, target, rollout, &gates).await })
-        });
-        let plan = plan.await?;
-        Ok(Validation {
-            errors: plan.objections.into_iter().flat_map(Objection::into_issues).collect(),
-            warnings: plan.transition.map(|transition| transition.warnings).unwrap_or_default(),
-        })
-    }
-}
-
-impl Repository<Workflow> {
-    /// Moves the split between the two active versions; the newer one answers.
-    ///
-    /// # Errors
-    /// 400 outside 1..100, without an active version, or when a single one would serve only a part.
-    pub async fn set_rollout(
-        &self,
-        id: &str,
-        percentage: i64,
-        mutation: Mutation,
-    ) -> Result<Workflow, StoreError> {
-        let id = key(id);
-        mutate(&self.store, operation::<Workflow>("set_rollout"), mutation, move |conn| {
-            Box::pin(async move {
-                let states = Workflow::states(conn, &id).await?;
-                let transition = lifecycle::rollout(&id, &states, percentage)?;
-                apply::<Workflow>(conn, &id, transition).await
-            })
-        })
-        .await
-    }
 }
 
 impl Repository<Channel> {
@@ -315,24 +283,8 @@ impl Repository<Channel> {
     }
 }
 
-fn operation<V: Versioned>(method: &'static str) -> Operation {
+pub(super) fn operation<V: Versioned>(method: &'static str) -> Operation {
     Operation::new(V::REPOSITORY, method)
-}
-
-/// Writes what a transition changes. Rows that stop serving go first: an index allows one draft, not an order.
-async fn apply<V: Versioned>(
-    conn: &mut Conn,
-    id: &str,
-    transition: Transition,
-) -> Result<Written<V>, StoreError> {
-    let serves = transition.changes.iter().any(|state| state.status == Status::Active);
-    for state in transition.changes {
-        V::set_state(conn, id, state).await?;
-    }
-    if !serves {
-        V::withdrawn(conn, id).await?;
-    }
-    written::<V>(conn, id, Some(transition.answer)).await
 }
 
 async fn import_one<V: Versioned>(
@@ -367,8 +319,21 @@ async fn import_one<V: Versioned>(
     }
 }
 
+/// The latest version in the state that a change is based on.
+pub(super) async fn expected<V: Versioned>(
+    conn: &mut Conn,
+    id: &str,
+    precondition: &Precondition,
+) -> Result<V, StoreError> {
+    let latest = V::find(conn, id, None).await?.ok_or_else(|| absent(V::KIND, id))?;
+    if !precondition.is_none() {
+        precondition.check(V::KIND, id, &latest.entity_tag())?;
+    }
+    Ok(latest)
+}
+
 /// The row as the database now has it.
-async fn written<V: Versioned>(
+pub(super) async fn written<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     version: Option<i64>,
@@ -378,31 +343,8 @@ async fn written<V: Versioned>(
         .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }
 
-impl Plan {
-    fn permitted(self) -> Result<Transition, StoreError> {
-        match (self.objections.into_iter().next(), self.transition) {
-            (Some(objection), _) => Err(objection.error.into()),
-            (None, Some(transition)) => Ok(transition),
-            (None, None) => Err(StoreError::Database("a change of status without an outcome".into())),
-        }
-    }
-}
-
-fn overtaken(error: StoreError) -> StoreError {
-    match error {
-        StoreError::Refused(error) => {
-            ServiceError::conflict(format!("another change came first: {}", error.message())).into()
-        }
-        other => other,
-    }
-}
-
-fn absent(kind: Kind, id: &str) -> StoreError {
-    ServiceError::not_found(format!("{kind} '{id}' does not exist")).into()
-}
-
-fn no_draft(kind: Kind, id: &str) -> StoreError {
-    ServiceError::not_found(format!("{kind} '{id}' has no draft version")).into()
+pub(super) fn absent(kind: Kind, id: &str) -> StoreError {
+    lifecycle::absent(kind, id).into()
 }
 
 fn taken(kind: Kind, id: &str) -> StoreError {

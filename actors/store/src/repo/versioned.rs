@@ -2,13 +2,15 @@
 
 use std::future::Future;
 
-use svc_model::lifecycle::{Transition, VersionState};
-use svc_model::{FieldError, Kind, Page, Status};
+use chrono::NaiveDateTime;
+use svc_model::lifecycle::{Rollout, Transition, VersionState};
+use svc_model::{EntityTag, FieldError, Kind, Page, Status};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::Filter;
 use crate::repo::gates::Objection;
+use crate::repo::references::References;
 
 /// What an import does with an item whose key is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +98,8 @@ pub trait Versioned: Sized + Send + 'static {
     fn content(&self) -> &Self::Content;
     /// Where this version stands.
     fn state(&self) -> VersionState;
+    /// The tag of this version as it is stored.
+    fn entity_tag(&self) -> EntityTag;
 
     /// The latest version of each id that passes the filter, and how many there are without a page.
     fn list(
@@ -126,6 +130,24 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         page: Page,
     ) -> impl Future<Output = Result<Vec<Self>, StoreError>> + Send;
+    /// The archived version that was active last, of those below a version.
+    fn last_archived(
+        conn: &mut Conn,
+        id: &str,
+        below: i64,
+    ) -> impl Future<Output = Result<Option<i64>, StoreError>> + Send;
+    /// Whether a version of the id, or without one of any id, became active since an instant and still is.
+    fn is_activated_since(
+        conn: &mut Conn,
+        id: Option<&str>,
+        since: NaiveDateTime,
+    ) -> impl Future<Output = Result<bool, StoreError>> + Send;
+    /// Lists the active definitions that need this one, as a message tells them.
+    fn users(
+        conn: &mut Conn,
+        id: &str,
+        references: &dyn References,
+    ) -> impl Future<Output = Result<Vec<String>, StoreError>> + Send;
     /// Adds a draft.
     fn insert(
         conn: &mut Conn,
@@ -164,7 +186,7 @@ pub trait Versioned: Sized + Send + 'static {
         conn: &mut Conn,
         id: &str,
         target: Status,
-        rollout: Option<i64>,
+        rollout: Rollout,
         gates: &Self::Gates,
     ) -> impl Future<Output = Result<Plan, StoreError>> + Send;
 }

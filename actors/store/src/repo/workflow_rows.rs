@@ -3,12 +3,14 @@
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::lifecycle::{self, VersionState};
-use svc_model::{Kind, Page, ServiceError, Status, Timestamp, Workflow, WorkflowContent};
+use svc_model::lifecycle::{self, Rollout, VersionState};
+use svc_model::{EntityTag, Kind, Page, ServiceError, Status, Timestamp, Workflow, WorkflowContent};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
+use crate::repo::channel_rows;
 use crate::repo::gates::{self, Objection, WorkflowGates};
+use crate::repo::references::{References, distinct};
 use crate::repo::versioned::{Plan, Versioned};
 use crate::repo::{Filter, IDS_PER_QUERY, json, sorted, tagged};
 use crate::schema::{current_workflows, workflows};
@@ -120,6 +122,10 @@ impl Versioned for Workflow {
         }
     }
 
+    fn entity_tag(&self) -> EntityTag {
+        Workflow::entity_tag(self)
+    }
+
     async fn list(
         conn: &mut Conn,
         filter: &Filter,
@@ -206,6 +212,45 @@ impl Versioned for Workflow {
         Ok(rows.into_iter().map(Workflow::from).collect())
     }
 
+    /// Of two that were archived at the same instant, the one with the larger share served most.
+    async fn last_archived(conn: &mut Conn, id: &str, below: i64) -> Result<Option<i64>, StoreError> {
+        let archived = workflows::table
+            .filter(workflows::workflow_id.eq(id))
+            .filter(workflows::status.eq(Status::Archived.name()))
+            .filter(workflows::version.lt(below))
+            .order((
+                workflows::updated_at.desc(),
+                workflows::rollout_percentage.desc(),
+                workflows::version.desc(),
+            ))
+            .select(workflows::version);
+        Ok(on!(conn, c => archived.first::<i64>(c).await.optional())?)
+    }
+
+    async fn is_activated_since(
+        conn: &mut Conn,
+        id: Option<&str>,
+        since: NaiveDateTime,
+    ) -> Result<bool, StoreError> {
+        let active = workflows::table
+            .filter(workflows::status.eq(Status::Active.name()))
+            .filter(workflows::updated_at.ge(since))
+            .select(workflows::version);
+        let found = match id {
+            Some(id) => {
+                let of_id = active.filter(workflows::workflow_id.eq(id));
+                on!(conn, c => of_id.first::<i64>(c).await.optional())
+            }
+            None => on!(conn, c => active.first::<i64>(c).await.optional()),
+        };
+        Ok(found?.is_some())
+    }
+
+    async fn users(conn: &mut Conn, id: &str, _: &dyn References) -> Result<Vec<String>, StoreError> {
+        let channels = channel_rows::active_using(conn, &[id.to_owned()]).await?;
+        Ok(distinct(channels.into_iter().map(|channel| format!("channel '{}'", channel.content.name))))
+    }
+
     async fn insert(
         conn: &mut Conn,
         id: &str,
@@ -252,12 +297,12 @@ impl Versioned for Workflow {
         conn: &mut Conn,
         id: &str,
         target: Status,
-        rollout: Option<i64>,
+        rollout: Rollout,
         gates: &WorkflowGates,
     ) -> Result<Plan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {
-            Status::Active => lifecycle::activate_workflow(id, &states, rollout.unwrap_or(100)),
+            Status::Active => lifecycle::activate_workflow(id, &states, rollout),
             Status::Archived => lifecycle::archive(Self::KIND, id, &states),
             Status::Draft => Err(ServiceError::validation("status must be active or archived")),
         };

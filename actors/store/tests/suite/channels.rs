@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use svc_model::{Page, Protocol, Status};
-use svc_store::{ChannelGates, Filter, Store};
+use svc_model::{Page, Precondition, Protocol, Status};
+use svc_store::{ChannelGates, Filter, Mutation, Store};
 
 use super::database::Database;
-use super::{any, channel, gates, refusal, workflow};
+use super::{Names, any, channel, gates, refusal, workflow};
 
 /// A store whose workflow `w` is active.
 async fn with_workflow(db: &Database) -> Store {
@@ -114,10 +114,13 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: Database) {
         cron_enabled: false,
         platform_route: Some(Arc::new(|pattern| (pattern == "/health").then(|| "/health".into()))),
     };
-    let report = channels.check_status("c", Status::Active, None, gates).await.unwrap();
+    let report = channels.check_status("c", Status::Active, None, gates, Precondition::None).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(fields, ["route_pattern", "workflow_id"]);
-    let report = channels.check_status("gone", Status::Active, None, super::gates()).await.unwrap();
+    let report = channels
+        .check_status("gone", Status::Active, None, super::gates(), Precondition::None)
+        .await
+        .unwrap();
     assert_eq!((report.valid(), report.errors.len()), (false, 1));
     let mut cron = channel("nightly", None);
     cron.protocol = Protocol::Cron;
@@ -189,4 +192,36 @@ pub(crate) async fn a_foreign_row_spoils_no_other(db: Database) {
     }
     assert_eq!(channels.list(Filter::default(), Page::default()).await.unwrap().1, 4);
     assert!(channels.latest("ftp").await.unwrap().is_some());
+}
+
+pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: Database) {
+    let store = with_workflow(&db).await;
+    let (workflows, channels, connectors) = (store.workflows(), store.channels(), store.connectors());
+    channels.create(Some("c".into()), channel("orders", None), any()).await.unwrap();
+    let content = svc_model::ConnectorContent {
+        name: "crm".into(),
+        connector_type: "http".into(),
+        config: json!({}),
+        enabled: true,
+        tags: vec![],
+    };
+    connectors.create(Some("k".into()), content, any()).await.unwrap();
+    let nobody = || Arc::new(());
+    // A draft needs nothing.
+    let dry = || Mutation { dry_run: true, ..any() };
+    workflows.delete_unused("w", nobody(), dry()).await.unwrap();
+    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    let refused = refusal(workflows.delete_unused("w", nobody(), any()).await);
+    assert_eq!(refused.status(), 409);
+    assert!(refused.message().contains("channel 'orders'; "), "{}", refused.message());
+    let refused = refusal(channels.delete_unused("c", Arc::new(Names("orders")), any()).await);
+    assert_eq!(refused.status(), 409);
+    assert!(refused.message().contains("workflow 'w'; "), "{}", refused.message());
+    let refused = refusal(connectors.delete_unused("k", Arc::new(Names("crm")), any()).await);
+    assert_eq!(refused.status(), 409);
+    assert!(refused.message().contains("workflow 'w', channel 'orders'; "), "{}", refused.message());
+    connectors.delete_unused("k", nobody(), any()).await.unwrap();
+    channels.delete_unused("c", nobody(), any()).await.unwrap();
+    workflows.delete_unused("w", nobody(), any()).await.unwrap();
+    assert_eq!(refusal(workflows.delete_unused("w", nobody(), any()).await).status(), 404);
 }

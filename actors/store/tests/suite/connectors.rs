@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use svc_model::{ConnectorContent, Page, Status};
 use svc_secrets::{EnvelopeError, EnvelopeKeys};
 use svc_store::{
-    AuditFilter, ConnectorUser, Filter, ImportAction, Mutation, OnConflict, WorkflowGates, reencrypt,
+    AuditFilter, Filter, ImportAction, Mutation, OnConflict, References, WorkflowGates, reencrypt,
 };
 
 use super::database::Database;
-use super::{any, mutation, refusal, workflow};
+use super::{Names, any, mutation, refusal, workflow};
 
 fn connector(name: &str, config: Value) -> ConnectorContent {
     ConnectorContent {
@@ -22,8 +22,8 @@ fn connector(name: &str, config: Value) -> ConnectorContent {
     }
 }
 
-fn nobody() -> ConnectorUser {
-    Arc::new(|_, _| false)
+fn nobody() -> Arc<dyn References> {
+    Arc::new(())
 }
 
 fn change(action: &str) -> Mutation {
@@ -73,10 +73,10 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: Datab
     let workflows = store.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
     workflows.set_status("w", Status::Active, None, WorkflowGates::default(), any()).await.unwrap();
-    let everybody: ConnectorUser = Arc::new(|workflow, name| workflow.name == "w" && name == "one");
+    let everybody: Arc<dyn References> = Arc::new(Names("one"));
     let refused = refusal(connectors.update("1", rename("x"), Arc::clone(&everybody), any()).await);
     assert_eq!(refused.status(), 409);
-    assert!(refused.message().ends_with(": w"), "{}", refused.message());
+    assert!(refused.message().ends_with(": workflow 'w'"), "{}", refused.message());
     connectors.update("1", rename("one"), everybody, any()).await.unwrap();
     connectors.update("1", rename("x"), nobody(), any()).await.unwrap();
     let (rows, total) = connectors.list(Filter::default(), Page::default()).await.unwrap();

@@ -22,8 +22,8 @@ pub(crate) use ledger::{
     runs as ledger_runs,
 };
 use serde_json::{Value, json};
-use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, WorkflowContent};
-use svc_store::{AuditEntry, ChannelGates, Mutation, StoreError};
+use svc_model::{ChannelContent, ChannelType, Kind, Protocol, ServiceError, WorkflowContent};
+use svc_store::{AuditEntry, ChannelGates, Mutation, References, StoreError};
 
 pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
     let audit = AuditEntry {
@@ -33,7 +33,20 @@ pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
         resource_id: String::new(),
         details: Some(json!({ "request_id": "r1" })),
     };
-    Mutation { audit, epoch: false, dry_run: false }
+    Mutation::new(audit)
+}
+
+/// Every workflow and channel names this one, and nothing else.
+pub(crate) struct Names(pub(crate) &'static str);
+
+impl References for Names {
+    fn workflow_names(&self, _: &WorkflowContent, _: Kind, name: &str) -> bool {
+        name == self.0
+    }
+
+    fn channel_names(&self, _: &ChannelContent, connector: &str) -> bool {
+        connector == self.0
+    }
 }
 
 pub(crate) fn any() -> Mutation {

@@ -1,6 +1,6 @@
 //! The record and the epoch of a mutation.
 
-use svc_model::{Page, Status, Timestamp};
+use svc_model::{Page, Precondition, Status, Timestamp};
 use svc_store::{AuditFilter, Filter, Mutation};
 
 use super::database::Database;
@@ -96,7 +96,13 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: Database) {
     ] {
         assert_eq!(refused.status(), 404, "{refused}");
     }
-    assert!(!workflows.check_status(NUL, Status::Active, None, gates()).await.unwrap().valid());
+    assert!(
+        !workflows
+            .check_status(NUL, Status::Active, None, gates(), Precondition::None)
+            .await
+            .unwrap()
+            .valid()
+    );
     let nul = || Some(NUL.to_owned());
     for filter in [
         Filter { tag: nul(), ..Filter::default() },

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use svc_model::Status;
+use svc_store::Backend;
 
 use super::database::Database;
 use super::{any, channel, gates, refusal, workflow};
@@ -15,12 +16,48 @@ pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: Database) {
             (0..8).map(|_| workflows.set_status(&id, Status::Active, None, Default::default(), any()));
         let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
-        // A loser that was too late even to see the draft is told that there is none.
+        // Also one that was too late even to see the draft: all were requested before any was answered.
         for error in lost.into_iter().map(refusal) {
-            assert!(matches!(error.status(), 409 | 404), "{error}");
+            assert_eq!(error.status(), 409, "{error}");
         }
+        let later = workflows.set_status(&id, Status::Active, None, Default::default(), any()).await;
+        assert_eq!(refusal(later).status(), 404, "there is no draft any more");
         assert_eq!(workflows.active_of(&[id]).await.unwrap().len(), 1);
     }
+}
+
+pub(crate) async fn one_of_many_rollbacks_wins(db: Database) {
+    let workflows = db.store().await.workflows();
+    workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    for _ in 0..2 {
+        workflows.set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+        workflows.new_version("w", any()).await.unwrap();
+    }
+    workflows.set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    let sources = join_all((0..8).map(|_| workflows.rollback_source("w", None))).await;
+    let tries =
+        sources.into_iter().map(|source| workflows.rollback("w", source.unwrap(), Default::default(), any()));
+    let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
+    assert_eq!(won.len(), 1);
+    for error in lost.into_iter().map(refusal) {
+        assert_eq!(error.status(), 409, "{error}");
+    }
+    let active = workflows.active().await.unwrap();
+    assert_eq!(active.iter().map(|row| row.version).collect::<Vec<_>>(), [4]);
+}
+
+/// The loser's node knows nothing of the change but what the database says.
+pub(crate) async fn activation_on_another_node_is_a_conflict(db: Database) {
+    let (here, there) = (db.store().await, db.store().await);
+    here.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
+    let received = any();
+    here.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    let late = there.workflows().set_status("w", Status::Active, None, Default::default(), received).await;
+    // Of a SQLite file there is one process, so that two stores of it are no two nodes.
+    let expected = if here.backend() == Backend::Postgres { 409 } else { 404 };
+    assert_eq!(refusal(late).status(), expected);
+    let later = there.workflows().set_status("w", Status::Active, None, Default::default(), any()).await;
+    assert_eq!(refusal(later).status(), 404);
 }
 
 pub(crate) async fn one_of_many_channels_wins_a_name(db: Database) {
@@ -32,8 +69,9 @@ pub(crate) async fn one_of_many_channels_wins_a_name(db: Database) {
 }
 
 pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
-    // Two handles to the same database, as two nodes would have them.
-    let (here, there) = (db.store().await, db.store().await);
+    // Two nodes, where the database takes several.
+    let here = db.store().await;
+    let there = if here.backend() == Backend::Postgres { db.store().await } else { here.clone() };
     here.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
     here.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
     for n in 0..8 {
@@ -48,9 +86,13 @@ pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
     });
     let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
     assert_eq!(won.len(), 1);
-    // 409 to whom the race was lost, 400 to who came after it.
-    assert!(lost.into_iter().map(refusal).all(|error| matches!(error.status(), 409 | 400)));
+    for error in lost.into_iter().map(refusal) {
+        assert_eq!(error.status(), 409, "{error}");
+    }
     assert_eq!(here.active().await.unwrap().len(), 1);
+    let loser = if here.active().await.unwrap()[0].channel_id == "c0" { "c1" } else { "c0" };
+    let later = here.set_status(loser, Status::Active, None, gates(), any()).await;
+    assert_eq!(refusal(later).status(), 400, "the route is taken");
 }
 
 pub(crate) async fn many_writers_are_all_answered_and_all_kept(db: Database) {

@@ -1,8 +1,9 @@
 //! Workflows.
 
 use serde_json::json;
-use svc_model::{Page, ServiceError, Status, Timestamp};
-use svc_store::{ConnectorNeed, Filter, ImportAction, OnConflict, WorkflowGates};
+use svc_model::lifecycle::Rollout;
+use svc_model::{FieldCode, Page, Precondition, ServiceError, Status, Timestamp};
+use svc_store::{ConnectorNeed, Filter, ImportAction, Mutation, OnConflict, WorkflowGates};
 
 use super::database::Database;
 use super::{any, refusal, workflow};
@@ -87,20 +88,97 @@ pub(crate) async fn versions_follow_one_another(db: Database) {
     assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 404);
 }
 
-pub(crate) async fn activation_at_a_share_keeps_the_newest_active_version(db: Database) {
+pub(crate) async fn second_canary_is_refused_unless_it_replaces_the_first(db: Database) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
-    for share in [None, Some(20), Some(30)] {
+    for share in [None, Some(20.into())] {
         workflows.set_status("w", Status::Active, share, open(), any()).await.unwrap();
         workflows.new_version("w", any()).await.unwrap();
     }
-    let active = workflows.active_of(&["w".into()]).await.unwrap();
-    let shares: Vec<_> = active.iter().map(|w| (w.version, w.rollout_percentage)).collect();
-    assert_eq!(shares, [(3, 30), (2, 70)]);
-    let refused = refusal(workflows.set_status("w", Status::Active, Some(101), open(), any()).await);
-    assert_eq!(refused.status(), 400);
-    workflows.set_status("w", Status::Active, Some(100), open(), any()).await.unwrap();
-    assert_eq!(workflows.active().await.unwrap().len(), 1);
+    let shares = async || {
+        let active = workflows.active_of(&["w".into()]).await.unwrap();
+        active.iter().map(|w| (w.version, w.rollout_percentage)).collect::<Vec<_>>()
+    };
+    let activate = |rollout| workflows.set_status("w", Status::Active, Some(rollout), open(), any());
+    let refused = refusal(activate(30.into()).await);
+    assert_eq!(refused.status(), 409);
+    assert!(refused.message().contains("2 at 20 percent and 1 at 80"), "{}", refused.message());
+    assert_eq!(shares().await, [(2, 20), (1, 80)], "nothing was written");
+    activate(Rollout { percentage: 30, replace_canary: true }).await.unwrap();
+    assert_eq!(shares().await, [(3, 30), (1, 70)]);
+    let ended = workflows.set_rollout("w", 0, any()).await.unwrap();
+    assert_eq!((ended.version, ended.rollout_percentage), (1, 100));
+    assert_eq!(shares().await, [(1, 100)]);
+    workflows.new_version("w", any()).await.unwrap();
+    assert_eq!(refusal(activate(101.into()).await).status(), 400);
+    activate(100.into()).await.unwrap();
+    assert_eq!(shares().await, [(4, 100)]);
+}
+
+pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: Database) {
+    let workflows = db.store().await.workflows();
+    for name in ["one", "two", "three"] {
+        if name == "one" {
+            workflows.create(Some("w".into()), workflow(name), any()).await.unwrap();
+        } else {
+            workflows.new_version("w", any()).await.unwrap();
+            let rename = move |stored: &svc_model::WorkflowContent| {
+                Ok(svc_model::WorkflowContent { name: name.into(), ..stored.clone() })
+            };
+            workflows.update("w", Box::new(rename), any()).await.unwrap();
+        }
+        workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    }
+    let back = async |to_version| {
+        let source = workflows.rollback_source("w", to_version).await?;
+        workflows.rollback("w", source, open(), any()).await
+    };
+    let serving = async || {
+        let active = workflows.active_of(&["w".into()]).await.unwrap();
+        active.iter().map(|w| (w.version, w.content.name.clone())).collect::<Vec<_>>()
+    };
+    let restored = back(None).await.unwrap();
+    assert_eq!((restored.version, restored.status), (4, Status::Active));
+    assert_eq!(serving().await, [(4, "two".to_owned())]);
+    back(None).await.unwrap();
+    assert_eq!(serving().await, [(5, "three".to_owned())], "the one before is the one rolled back from");
+    back(Some(1)).await.unwrap();
+    assert_eq!(serving().await, [(6, "one".to_owned())]);
+    assert_eq!(refusal(back(Some(6)).await).status(), 409, "it is active");
+    assert_eq!(refusal(back(Some(9)).await).status(), 404);
+    // A canary that was ended is newer than what serves, and was never the one before it.
+    workflows.new_version("w", any()).await.unwrap();
+    assert_eq!(refusal(back(None).await).status(), 409, "there is a draft");
+    workflows.set_status("w", Status::Active, Some(10.into()), open(), any()).await.unwrap();
+    assert_eq!(refusal(back(None).await).status(), 409, "two versions are active");
+    workflows.set_rollout("w", 0, any()).await.unwrap();
+    back(None).await.unwrap();
+    assert_eq!(serving().await, [(8, "three".to_owned())]);
+    let copy = workflows.copy_version("w", Some(2), any()).await.unwrap();
+    assert_eq!((copy.version, copy.status, copy.content.name.as_str()), (9, Status::Draft, "two"));
+    assert_eq!(refusal(back(None).await).status(), 409);
+    assert_eq!(refusal(workflows.copy_version("w", Some(1), any()).await).status(), 409);
+    assert_eq!(refusal(workflows.rollback_source("x", None).await).status(), 404);
+}
+
+pub(crate) async fn change_based_on_another_state_is_refused(db: Database) {
+    let workflows = db.store().await.workflows();
+    let first = workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
+    let expecting =
+        |tag: String| Mutation { precondition: Precondition::parse([tag.as_bytes()]).unwrap(), ..any() };
+    let stale = || expecting("\"1-sha256:0\"".to_owned());
+    let keep = || Box::new(|stored: &svc_model::WorkflowContent| Ok(stored.clone()));
+    assert_eq!(refusal(workflows.update("w", keep(), stale()).await).status(), 412);
+    assert_eq!(refusal(workflows.delete("w", stale()).await).status(), 412);
+    let activate = |mutation| workflows.set_status("w", Status::Active, None, open(), mutation);
+    assert_eq!(refusal(activate(stale()).await).status(), 412);
+    assert_eq!(refusal(workflows.update("x", keep(), stale()).await).status(), 404, "it does not exist");
+    let current = || expecting(first.entity_tag().to_string());
+    workflows.update("w", keep(), current()).await.unwrap();
+    activate(current()).await.unwrap();
+    assert_eq!(refusal(workflows.set_rollout("w", 100, stale()).await).status(), 412);
+    workflows.set_rollout("w", 100, current()).await.unwrap();
+    workflows.delete("w", expecting("*".to_owned())).await.unwrap();
 }
 
 pub(crate) async fn a_rollout_moves_the_split(db: Database) {
@@ -110,7 +188,7 @@ pub(crate) async fn a_rollout_moves_the_split(db: Database) {
     workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
     assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
     workflows.new_version("w", any()).await.unwrap();
-    workflows.set_status("w", Status::Active, Some(10), open(), any()).await.unwrap();
+    workflows.set_status("w", Status::Active, Some(10.into()), open(), any()).await.unwrap();
     let newer = workflows.set_rollout("w", 60, any()).await.unwrap();
     assert_eq!((newer.version, newer.rollout_percentage), (2, 60));
     let active = workflows.active().await.unwrap();
@@ -146,13 +224,17 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     let wrong =
         gates(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
-    let report = workflows.check_status("w", Status::Active, None, wrong.clone()).await.unwrap();
+    let report =
+        workflows.check_status("w", Status::Active, None, wrong.clone(), Precondition::None).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(fields, ["tasks.gone", "tasks.mongo", "tasks.api"]);
     let refused = refusal(workflows.set_status("w", Status::Active, None, wrong, any()).await);
     assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "tasks.gone"));
     let named = ConnectorNeed { names_database: true, ..need("mongo", "db") };
-    let open = workflows.check_status("w", Status::Active, None, gates(vec![named.clone()])).await.unwrap();
+    let open = workflows
+        .check_status("w", Status::Active, None, gates(vec![named.clone()]), Precondition::None)
+        .await
+        .unwrap();
     assert_eq!(open.errors, []);
     // What speaks SQL has no use for it, and what is stored does not always say what it is.
     let speaks_sql = ConnectorNeed { speaks_sql: true, ..named };
@@ -160,13 +242,16 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     let documents = |connector| ConnectorNeed { speaks_mongodb: true, ..need(connector, "db") };
     let loaded = ConnectorNeed { is_mongodb: Some(false), ..documents("open") };
     let objected = ConnectorNeed { objection: Some("no topic".into()), ..need("api", "http") };
-    let report = workflows.check_status("w", Status::Active, None, gates(vec![objected])).await.unwrap();
+    let report = workflows
+        .check_status("w", Status::Active, None, gates(vec![objected]), Precondition::None)
+        .await
+        .unwrap();
     assert_eq!(
         (report.errors[0].field.as_str(), report.errors[0].message.as_str()),
         ("tasks.api", "no topic")
     );
     let wrong = gates(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
-    let report = workflows.check_status("w", Status::Active, None, wrong).await.unwrap();
+    let report = workflows.check_status("w", Status::Active, None, wrong, Precondition::None).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(
         fields,
@@ -246,10 +331,16 @@ pub(crate) async fn a_dry_run_leaves_nothing(db: Database) {
     assert!(workflows.latest("w").await.unwrap().is_none());
     let (_, records) = store.audit().list(svc_store::AuditFilter::default(), Page::default()).await.unwrap();
     assert_eq!((records, store.epoch().current().await.unwrap()), (0, 0));
-    let report = workflows.check_status("w", Status::Active, Some(40), open()).await.unwrap();
-    assert_eq!((report.valid(), report.errors.len()), (false, 1));
+    let report = workflows
+        .check_status("w", Status::Active, Some(40.into()), open(), Precondition::None)
+        .await
+        .unwrap();
+    assert_eq!((report.valid(), report.errors[0].code), (false, Some(FieldCode::NotFound)));
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
-    let report = workflows.check_status("w", Status::Active, Some(40), open()).await.unwrap();
+    let report = workflows
+        .check_status("w", Status::Active, Some(40.into()), open(), Precondition::None)
+        .await
+        .unwrap();
     assert_eq!((report.valid(), report.warnings.len()), (true, 1), "nobody serves the other 60 percent");
     assert_eq!(workflows.latest("w").await.unwrap().unwrap().status, Status::Draft);
     let refused: ServiceError = refusal(workflows.create(Some("w".into()), workflow("x"), dry()).await);

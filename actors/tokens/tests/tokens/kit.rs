@@ -77,7 +77,7 @@ pub(crate) fn mutation() -> Mutation {
         resource_id: String::new(),
         details: None,
     };
-    Mutation { audit, epoch: false, dry_run: false }
+    Mutation::new(audit)
 }
 
 impl World {

@@ -96,7 +96,7 @@ fn tokens_follow_a_connector_to_its_new_name_and_go_with_it() {
         let rename =
             Box::new(|stored: &ConnectorContent| Ok(ConnectorContent { name: "d".into(), ..stored.clone() }));
         let connectors = node.store.connectors();
-        connectors.update("c", rename, Arc::new(|_, _| false), mutation()).await.unwrap();
+        connectors.update("c", rename, Arc::new(()), mutation()).await.unwrap();
         let url = block.token_url.parse().unwrap();
         let renamed = node.tokens.source("d", &block, &url, true);
         assert_eq!(renamed.token().await.unwrap().expose(), "access-1");
@@ -121,7 +121,7 @@ fn a_rename_during_the_request_loses_no_refresh_token() {
         let (mut asked, gate) = provider.hold();
         let call = actix_rt::spawn(async move { former.token().await });
         asked.recv().await.unwrap();
-        node.store.connectors().update("c", rename, Arc::new(|_, _| false), mutation()).await.unwrap();
+        node.store.connectors().update("c", rename, Arc::new(()), mutation()).await.unwrap();
         drop(gate);
         assert_eq!(call.await.unwrap().unwrap().expose(), "access-1");
         let url = block.token_url.parse().unwrap();

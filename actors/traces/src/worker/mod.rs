@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, WrapFuture};
-use actix_supervision::{Context, Supervised};
+use actix_supervision::{Context, HandledCounter, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::warn;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
@@ -83,7 +83,8 @@ impl Actor for Worker {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let work = work(Arc::clone(&self.desk), self.jobs.clone(), self.stop.subscribe());
+        let work =
+            work(Arc::clone(&self.desk), self.jobs.clone(), self.stop.subscribe(), ctx.handled_counter());
         ctx.spawn(work.into_actor(self));
     }
 }
@@ -102,7 +103,7 @@ impl Supervised for Worker {
 }
 
 /// Takes job after job until told to stop, each when the one before has run.
-async fn work(desk: Arc<Desk>, jobs: Jobs, mut stop: watch::Receiver<bool>) {
+async fn work(desk: Arc<Desk>, jobs: Jobs, mut stop: watch::Receiver<bool>, handled: HandledCounter) {
     loop {
         let (queued, permit) = tokio::select! {
             biased;
@@ -125,5 +126,6 @@ async fn work(desk: Arc<Desk>, jobs: Jobs, mut stop: watch::Receiver<bool>) {
             drop(permit);
         });
         let _dropped = turn_is_over.await;
+        handled.increment();
     }
 }

@@ -46,7 +46,7 @@ fn in_mode_sync_the_trace_is_on_disk_when_the_run_is_answered() {
         let row = process.trace(id).await;
         assert_eq!((&*row.row.status, &*row.row.mode), ("completed", "sync"));
         assert_eq!(row.row.duration_ms, Some(1500.0));
-        assert_eq!(row.row.completed_at.unwrap().to_string(), "2026-01-01T00:00:01.500");
+        assert_eq!(row.row.completed_at.unwrap().to_string(), "2026-01-01T00:00:01.500Z");
         assert_eq!(row.result_json.as_deref(), Some(r#"{"data":{}}"#));
     });
 }

@@ -274,6 +274,8 @@ pub static BLOCKS: [BlockReference; 15] = [
             )
             .default(r#""auto""#),
             key("cookies_to_metadata", TEXTS, r#"["session"]"#, "cookies that workflows see"),
+            key("by_name", SWITCH, "false", "the channel answers to its name, beside its route")
+                .default("true"),
         ],
     },
     BlockReference {

@@ -20,6 +20,8 @@ pub struct RequestConfig {
     pub body_mode: BodyMode,
     /// Cookies that are copied to the metadata.
     pub cookies_to_metadata: Vec<String>,
+    /// True for a channel that does not answer to its name, but to its route alone.
+    pub is_closed_by_name: bool,
 }
 
 pub(super) fn parse(block: &mut Block<'_>) -> Result<RequestConfig, FieldError> {
@@ -39,7 +41,8 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<RequestConfig, FieldError> 
             }
         }
     }
-    Ok(RequestConfig { body_mode, cookies_to_metadata: cookies.unwrap_or_default() })
+    let is_closed_by_name = block.boolean("by_name")? == Some(false);
+    Ok(RequestConfig { body_mode, cookies_to_metadata: cookies.unwrap_or_default(), is_closed_by_name })
 }
 
 /// Whether a cookie can have that name and be found by it.

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::entity::Status;
 use crate::hash::content_hash;
 use crate::mask::mask_channel_config;
+use crate::precondition::EntityTag;
 use crate::time::Timestamp;
 
 macro_rules! names {
@@ -151,6 +152,11 @@ pub struct Channel {
 }
 
 impl Channel {
+    /// The tag of this version as it is stored; the status does not count.
+    pub fn entity_tag(&self) -> EntityTag {
+        EntityTag::of_version(self.version, &self.content.content_hash())
+    }
+
     /// The document as the admin API answers it, its secrets masked; absent optional fields are `null`.
     pub fn to_json(&self) -> Value {
         let mut document = self.content.document(mask_channel_config(&self.content.config));

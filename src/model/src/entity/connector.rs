@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::config::connector::mask_connector_config;
 use crate::hash::content_hash;
+use crate::precondition::EntityTag;
 use crate::time::Timestamp;
 use crate::unreadable::is_unreadable;
 
@@ -117,6 +118,15 @@ pub struct Connector {
 }
 
 impl Connector {
+    /// The tag of the connector as it is stored. One that cannot be read has the time of its last change.
+    pub fn entity_tag(&self) -> EntityTag {
+        EntityTag::of_content(if is_unreadable(&self.content.config) {
+            format!("unreadable-{}", self.updated_at)
+        } else {
+            self.content.content_hash()
+        })
+    }
+
     /// The document as answered, its secrets hidden. A config that cannot be read is null and has no hash.
     pub fn to_json(&self) -> Value {
         let content = &self.content;

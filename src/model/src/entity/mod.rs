@@ -35,6 +35,15 @@ impl Kind {
             Self::Connector => "connector",
         }
     }
+
+    /// The plural, as paths name it.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::Workflow => "workflows",
+            Self::Channel => "channels",
+            Self::Connector => "connectors",
+        }
+    }
 }
 
 impl fmt::Display for Kind {

@@ -59,7 +59,7 @@ fn a_workflow_reads_with_every_field_and_a_loop_only_when_it_loops() {
     let due = json!({"workflow_id": "w", "version": 2, "name": "W", "description": null, "priority": 1,
         "status": "active", "rollout_percentage": 100, "condition": true, "tasks": [{"id": "a"}], "tags": ["t"],
         "continue_on_error": false, "content_hash": workflow.content.content_hash(),
-        "created_at": "2026-01-01T00:00:00", "updated_at": "2026-01-01T00:00:00"});
+        "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"});
     assert_eq!(workflow.to_json(), due);
     let mut looping = workflow;
     looping.content.loop_ = Some(json!({"max": 3}));
@@ -72,8 +72,8 @@ fn a_channel_reads_with_every_field_and_null_for_what_is_absent() {
     let due = json!({"channel_id": "c", "version": 1, "name": "C", "description": null, "channel_type": "sync",
         "protocol": "rest", "methods": null, "route_pattern": null, "topic": null, "consumer_group": null,
         "transport_config": {}, "workflow_id": null, "config": {}, "status": "draft", "priority": 0, "tags": [],
-        "content_hash": channel.content.content_hash(), "created_at": "2026-01-01T00:00:00",
-        "updated_at": "2026-01-01T00:00:00"});
+        "content_hash": channel.content.content_hash(), "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z"});
     assert_eq!(channel.to_json(), due);
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::entity::Status;
 use crate::hash::content_hash;
+use crate::precondition::EntityTag;
 use crate::time::Timestamp;
 
 /// Names one version of a workflow.
@@ -82,6 +83,11 @@ pub struct Workflow {
 }
 
 impl Workflow {
+    /// The tag of this version as it is stored; status and rollout do not count.
+    pub fn entity_tag(&self) -> EntityTag {
+        EntityTag::of_version(self.version, &self.content.content_hash())
+    }
+
     /// The document as the admin API answers it; `loop` is absent when the workflow does not loop.
     pub fn to_json(&self) -> Value {
         let mut document = self.content.hashable();

@@ -5,7 +5,7 @@
 
 use crate::entity::{Kind, Status};
 use crate::error::ServiceError;
-use crate::field::Issue;
+use crate::field::{FieldCode, FieldError, Issue};
 
 /// A version as far as its lifecycle goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,24 +39,52 @@ pub struct Transition {
     pub warnings: Vec<Issue>,
 }
 
-/// Activates the draft of a workflow at `percentage` of the traffic.
+/// The share of the traffic that an activation asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rollout {
+    /// Share of the traffic, in percent.
+    pub percentage: i64,
+    /// Permission to archive a canary that is active, so that the draft takes its place.
+    pub replace_canary: bool,
+}
+
+impl Default for Rollout {
+    fn default() -> Self {
+        Self::from(100)
+    }
+}
+
+impl From<i64> for Rollout {
+    fn from(percentage: i64) -> Self {
+        Self { percentage, replace_canary: false }
+    }
+}
+
+/// Activates the draft of a workflow at a share of the traffic.
 ///
-/// At 100 every active version is archived. Below, the newest active version keeps the rest and the others are
-/// archived.
+/// At 100 every active version is archived. Below, the stable version keeps the rest. A canary beside it is archived
+/// only on request.
 ///
 /// # Errors
-/// 404 without a draft, 400 for a percentage outside 0..100.
+/// 404 without a draft, 400 for a percentage outside 0..100, 409 below 100 while two versions are active.
 pub fn activate_workflow(
     id: &str,
     versions: &[VersionState],
-    percentage: i64,
+    rollout: Rollout,
 ) -> Result<Transition, ServiceError> {
     let draft = draft(Kind::Workflow, id, versions)?;
+    let percentage = rollout.percentage;
     if !(0..=100).contains(&percentage) {
         return Err(ServiceError::validation("rollout_percentage must be between 0 and 100"));
     }
     let active = active_newest_first(versions);
-    let kept = if percentage == 100 { None } else { active.first() };
+    let kept = match active.as_slice() {
+        _ if percentage == 100 => None,
+        [canary, stable, ..] if !rollout.replace_canary => return Err(second_canary(id, *canary, *stable)),
+        [_, stable, ..] => Some(*stable),
+        [stable] => Some(*stable),
+        [] => None,
+    };
     let mut transition = Transition { answer: draft.version, ..Transition::default() };
     if let Some(kept) = kept {
         transition.changes.push(kept.active_at(100 - percentage));
@@ -69,9 +97,19 @@ pub fn activate_workflow(
             ),
         ));
     }
-    transition.changes.extend(active.iter().skip(usize::from(kept.is_some())).map(|v| v.archived()));
+    let archived = active.iter().filter(|v| kept.is_none_or(|kept| kept.version != v.version));
+    transition.changes.extend(archived.map(|v| v.archived()));
     transition.changes.push(draft.active_at(percentage));
     Ok(transition)
+}
+
+/// Refuses a canary beside another one, naming both active versions and the ways out.
+fn second_canary(id: &str, canary: VersionState, stable: VersionState) -> ServiceError {
+    ServiceError::conflict(format!(
+        "workflow '{id}' has two active versions: {} at {} percent and {} at {}; end the canary with PATCH \
+         /api/v1/admin/workflows/{id}/rollout (0 archives it, 100 completes it), or send \"replace_canary\": true",
+        canary.version, canary.rollout_percentage, stable.version, stable.rollout_percentage
+    ))
 }
 
 /// Activates the draft of a channel; its active versions are archived.
@@ -90,6 +128,9 @@ pub fn activate_channel(id: &str, versions: &[VersionState]) -> Result<Transitio
 /// # Errors
 /// 404 without an active version.
 pub fn archive(kind: Kind, id: &str, versions: &[VersionState]) -> Result<Transition, ServiceError> {
+    if versions.is_empty() {
+        return Err(absent(kind, id));
+    }
     let active = active_newest_first(versions);
     let Some(newest) = active.first() else {
         return Err(ServiceError::not_found(format!("{kind} '{id}' has no active version")));
@@ -101,26 +142,28 @@ pub fn archive(kind: Kind, id: &str, versions: &[VersionState]) -> Result<Transi
     })
 }
 
-/// Moves the split between the two active versions of a workflow; at 100 the older one is archived.
+/// Moves the split between the two active versions of a workflow; at 100 the older one is archived, at 0 the newer one.
 ///
 /// # Errors
-/// 404 without any version; 400 for a percentage outside 1..100, without an active version, or when a single version
+/// 404 without any version; 400 for a percentage outside 0..100, without an active version, or when a single version
 /// would serve only a part.
 pub fn rollout(id: &str, versions: &[VersionState], percentage: i64) -> Result<Transition, ServiceError> {
     if versions.is_empty() {
         return Err(ServiceError::not_found(format!("workflow '{id}' does not exist")));
     }
-    if !(1..=100).contains(&percentage) {
-        return Err(ServiceError::validation("rollout_percentage must be between 1 and 100"));
+    if !(0..=100).contains(&percentage) {
+        return Err(ServiceError::validation("rollout_percentage must be between 0 and 100"));
     }
     let active = active_newest_first(versions);
     let Some((newest, older)) = active.split_first() else {
-        return Err(ServiceError::validation(format!("workflow '{id}' has no active version")));
+        let message = format!("workflow '{id}' has no active version");
+        return Err(FieldError::new("rollout_percentage", FieldCode::NotFound, message).into());
     };
     if older.is_empty() && percentage < 100 {
-        return Err(ServiceError::validation(format!(
-            "workflow '{id}' has a single active version, which must serve 100 percent"
-        )));
+        return Err(ServiceError::validation(single_version(id, newest.version)));
+    }
+    if let (0, Some(stable)) = (percentage, older.first()) {
+        return Ok(end_canary(&active, *stable));
     }
     let kept = usize::from(percentage < 100);
     let after = std::iter::once(newest.active_at(percentage))
@@ -130,12 +173,88 @@ pub fn rollout(id: &str, versions: &[VersionState], percentage: i64) -> Result<T
     Ok(Transition { changes, answer: newest.version, warnings: Vec::new() })
 }
 
+/// Explains how a split begins.
+fn single_version(id: &str, version: i64) -> String {
+    let path = format!("/api/v1/admin/workflows/{id}");
+    format!(
+        "workflow '{id}' has a single active version, {version}, which must serve 100 percent; a split begins with a \
+         second one: make a draft with POST {path}/versions, then activate it with PATCH {path}/status and \
+         {{\"status\": \"active\", \"rollout_percentage\": 10}}"
+    )
+}
+
+/// Archives every active version but the stable one, which then serves everything.
+fn end_canary(active: &[VersionState], stable: VersionState) -> Transition {
+    let canaries = active.iter().filter(|v| v.version != stable.version);
+    let mut changes: Vec<_> = canaries.map(|v| v.archived()).collect();
+    changes.push(stable.active_at(100));
+    Transition { changes, answer: stable.version, warnings: Vec::new() }
+}
+
+/// Chooses the version that a rollback brings back: the one asked for, or the one that was active before.
+///
+/// `before` is the archived version that was active last, of those older than the active one.
+///
+/// # Errors
+/// 404 for a version that does not exist or when none was active before; 409 while there is a draft, for a version that
+/// is not archived, and without `to_version` while two versions are active.
+pub fn rollback(
+    kind: Kind,
+    id: &str,
+    versions: &[VersionState],
+    to_version: Option<i64>,
+    before: Option<i64>,
+) -> Result<i64, ServiceError> {
+    if versions.is_empty() {
+        return Err(absent(kind, id));
+    }
+    if let Some(draft) = versions.iter().find(|v| v.status == Status::Draft) {
+        let path = format!("/api/v1/admin/{}/{id}", kind.plural());
+        return Err(ServiceError::conflict(format!(
+            "{kind} '{id}' has a draft, version {}; activate it with PATCH {path}/status before a rollback",
+            draft.version
+        )));
+    }
+    let Some(version) = to_version else {
+        let active = active_newest_first(versions);
+        if let [canary, stable, ..] = active.as_slice() {
+            return Err(ServiceError::conflict(format!(
+                "{kind} '{id}' has two active versions, {} and {}; end the canary with PATCH \
+                 /api/v1/admin/workflows/{id}/rollout and 0, or name the version in \"to_version\"",
+                canary.version, stable.version
+            )));
+        }
+        let none = || ServiceError::not_found(format!("{kind} '{id}' has no version that was active before"));
+        return before.ok_or_else(none);
+    };
+    match versions.iter().find(|v| v.version == version) {
+        Some(found) if found.status == Status::Archived => Ok(version),
+        Some(found) => Err(ServiceError::conflict(format!(
+            "version {version} of {kind} '{id}' is {}; a rollback takes an archived one",
+            found.status
+        ))),
+        None => Err(ServiceError::not_found(format!("{kind} '{id}' has no version {version}"))),
+    }
+}
+
+/// Refuses an id without any version.
+pub fn absent(kind: Kind, id: &str) -> ServiceError {
+    ServiceError::not_found(format!("{kind} '{id}' does not exist"))
+}
+
+/// Refuses a change of a draft that does not exist, naming the way to one.
+pub fn no_draft(kind: Kind, id: &str) -> ServiceError {
+    ServiceError::not_found(format!(
+        "{kind} '{id}' has no draft version; POST /api/v1/admin/{}/{id}/versions makes one",
+        kind.plural()
+    ))
+}
+
 fn draft(kind: Kind, id: &str, versions: &[VersionState]) -> Result<VersionState, ServiceError> {
-    versions
-        .iter()
-        .find(|v| v.status == Status::Draft)
-        .copied()
-        .ok_or_else(|| ServiceError::not_found(format!("{kind} '{id}' has no draft version")))
+    if versions.is_empty() {
+        return Err(absent(kind, id));
+    }
+    versions.iter().find(|v| v.status == Status::Draft).copied().ok_or_else(|| no_draft(kind, id))
 }
 
 fn active_newest_first(versions: &[VersionState]) -> Vec<VersionState> {

@@ -18,36 +18,92 @@ use Status::{Active, Archived, Draft};
 #[test]
 fn a_full_activation_archives_every_active_version() {
     let rows = versions(&[(1, Archived, 100), (2, Active, 70), (3, Active, 30), (4, Draft, 100)]);
-    let transition = activate_workflow("w", &rows, 100).unwrap();
+    let transition = activate_workflow("w", &rows, 100.into()).unwrap();
     assert_eq!(after(&transition), [(2, Archived, 70), (3, Archived, 30), (4, Active, 100)]);
     assert_eq!(transition.answer, 4);
     assert!(transition.warnings.is_empty());
 }
 
 #[test]
-fn a_partial_activation_shares_with_the_newest_active_version() {
-    let rows = versions(&[(2, Active, 70), (3, Active, 30), (4, Draft, 100)]);
-    let transition = activate_workflow("w", &rows, 25).unwrap();
-    assert_eq!(after(&transition), [(2, Archived, 70), (3, Active, 75), (4, Active, 25)]);
-    let none = activate_workflow("w", &rows, 0).unwrap();
-    assert_eq!(after(&none), [(2, Archived, 70), (3, Active, 100), (4, Active, 0)]);
+fn partial_activation_shares_with_the_active_version() {
+    let rows = versions(&[(1, Archived, 100), (2, Active, 100), (3, Draft, 100)]);
+    let transition = activate_workflow("w", &rows, 25.into()).unwrap();
+    assert_eq!(after(&transition), [(2, Active, 75), (3, Active, 25)]);
+    let none = activate_workflow("w", &rows, 0.into()).unwrap();
+    assert_eq!(after(&none), [(2, Active, 100), (3, Active, 0)]);
+}
+
+#[test]
+fn second_canary_is_refused_naming_both_versions() {
+    let rows = versions(&[(2, Active, 90), (3, Active, 10), (4, Draft, 100)]);
+    let refused = activate_workflow("w", &rows, 10.into()).unwrap_err();
+    assert_eq!(refused.status(), 409);
+    for text in ["3 at 10 percent", "2 at 90", "/workflows/w/rollout", "replace_canary"] {
+        assert!(refused.message().contains(text), "{}", refused.message());
+    }
+    assert!(activate_workflow("w", &rows, 100.into()).is_ok(), "the whole traffic needs no canary");
+}
+
+#[test]
+fn replaced_canary_is_archived_and_the_stable_version_keeps_the_rest() {
+    let rows = versions(&[(2, Active, 90), (3, Active, 10), (4, Draft, 100)]);
+    let replace = Rollout { percentage: 25, replace_canary: true };
+    let transition = activate_workflow("w", &rows, replace).unwrap();
+    assert_eq!(after(&transition), [(2, Active, 75), (3, Archived, 10), (4, Active, 25)]);
+    let first = versions(&[(2, Active, 100), (4, Draft, 100)]);
+    let transition = activate_workflow("w", &first, replace).unwrap();
+    assert_eq!(after(&transition), [(2, Active, 75), (4, Active, 25)], "nothing to replace");
+}
+
+#[test]
+fn rollout_of_0_ends_a_canary() {
+    let rows = versions(&[(1, Archived, 100), (2, Active, 90), (3, Active, 10)]);
+    let ended = rollout("w", &rows, 0).unwrap();
+    assert_eq!(after(&ended), [(2, Active, 100), (3, Archived, 10)]);
+    assert_eq!(ended.answer, 2);
+    let single = rollout("w", &versions(&[(2, Active, 100)]), 0).unwrap_err();
+    assert_eq!(single.status(), 400);
+    assert!(single.message().contains("POST /api/v1/admin/workflows/w/versions"), "{}", single.message());
+}
+
+#[test]
+fn rollback_takes_an_archived_version_or_the_one_before() {
+    let rows = versions(&[(1, Archived, 100), (2, Archived, 10), (3, Active, 100)]);
+    let back = |to, before| rollback(Kind::Workflow, "w", &rows, to, before);
+    assert_eq!(back(None, Some(1)).unwrap(), 1);
+    assert_eq!(back(Some(2), Some(1)).unwrap(), 2);
+    for (to, before, status) in [(None, None, 404), (Some(3), None, 409), (Some(9), None, 404)] {
+        assert_eq!(back(to, before).unwrap_err().status(), status, "{to:?}");
+    }
+    assert_eq!(rollback(Kind::Channel, "c", &[], None, None).unwrap_err().status(), 404);
+}
+
+#[test]
+fn rollback_waits_for_a_draft_and_asks_which_of_two_versions() {
+    let draft = versions(&[(1, Archived, 100), (2, Active, 100), (3, Draft, 100)]);
+    let refused = rollback(Kind::Channel, "c", &draft, Some(1), None).unwrap_err();
+    assert_eq!(refused.status(), 409);
+    assert!(refused.message().contains("version 3"), "{}", refused.message());
+    let split = versions(&[(1, Archived, 100), (2, Active, 90), (3, Active, 10)]);
+    assert_eq!(rollback(Kind::Workflow, "w", &split, None, Some(1)).unwrap_err().status(), 409);
+    assert_eq!(rollback(Kind::Workflow, "w", &split, Some(1), None).unwrap(), 1);
 }
 
 #[test]
 fn a_partial_activation_with_nobody_to_share_with_is_warned_of() {
-    let transition = activate_workflow("w", &versions(&[(1, Draft, 100)]), 40).unwrap();
+    let transition = activate_workflow("w", &versions(&[(1, Draft, 100)]), 40.into()).unwrap();
     assert_eq!(after(&transition), [(1, Active, 40)]);
     assert_eq!(transition.warnings.len(), 1);
 }
 
 #[test]
 fn activation_needs_a_draft_and_a_percentage_in_range() {
-    let error = activate_workflow("w", &versions(&[(1, Active, 100)]), 100).unwrap_err();
+    let error = activate_workflow("w", &versions(&[(1, Active, 100)]), Rollout::default()).unwrap_err();
     assert_eq!(error.status(), 404);
-    assert!(error.message().contains("'w'"));
+    assert!(error.message().contains("POST /api/v1/admin/workflows/w/versions"), "{}", error.message());
     let draft = versions(&[(1, Draft, 100)]);
     for percentage in [-1, 101] {
-        assert_eq!(activate_workflow("w", &draft, percentage).unwrap_err().status(), 400);
+        assert_eq!(activate_workflow("w", &draft, percentage.into()).unwrap_err().status(), 400);
     }
     assert_eq!(activate_channel("c", &[]).unwrap_err().status(), 404);
 }
@@ -84,7 +140,7 @@ fn a_rollout_moves_the_split_and_ends_at_100() {
 fn a_single_version_serves_everything_or_the_rollout_is_refused() {
     let one = versions(&[(1, Active, 100), (2, Draft, 100)]);
     assert!(rollout("w", &one, 100).unwrap().changes.is_empty());
-    for (rows, percentage) in [(&one[..], 50), (&one[..], 0), (&one[..], 101), (&one[1..], 100)] {
+    for (rows, percentage) in [(&one[..], 50), (&one[..], -1), (&one[..], 101), (&one[1..], 100)] {
         assert_eq!(rollout("w", rows, percentage).unwrap_err().status(), 400);
     }
     assert_eq!(rollout("w", &[], 100).unwrap_err().status(), 404);
@@ -96,7 +152,8 @@ fn a_single_version_serves_everything_or_the_rollout_is_refused() {
 fn whatever_is_activated_over_a_serving_version_fills_the_buckets() {
     let rows = versions(&[(1, Active, 60), (2, Active, 40), (3, Draft, 100)]);
     for percentage in 0..=100 {
-        let transition = activate_workflow("w", &rows, percentage).unwrap();
+        let replace = Rollout { percentage, replace_canary: true };
+        let transition = activate_workflow("w", &rows, replace).unwrap();
         let active = transition.changes.iter().filter(|c| c.status == Active).map(|c| c.rollout_percentage);
         crate::rollout::check(active).unwrap();
     }

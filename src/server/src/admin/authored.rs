@@ -9,17 +9,14 @@ use crate::state::AppState;
 
 /// A kind of entity that authors write and activate over HTTP.
 pub(super) trait Authored: Versioned {
-    /// Its segment of the path.
-    const PLURAL: &'static str;
-
     /// The document as answered.
     fn to_json(&self) -> Value;
     /// Where it is stored.
     fn stored(state: &AppState) -> Repository<Self>;
     /// What the registry has to look at when this id changes.
     fn scope(id: &str) -> Scope;
-    /// What the activation of this id depends on.
-    async fn gates(state: &AppState, id: &str) -> Result<Self::Gates, StoreError>;
+    /// What the activation of a version with this content depends on, as far as there is one.
+    fn gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
 
     /// What the activation does not depend on but its author should know.
     fn advisories(state: &AppState, gates: &Self::Gates) -> Vec<Issue> {

@@ -15,8 +15,6 @@ use super::channel_rules::ChannelRules;
 use crate::state::AppState;
 
 impl Authored for Channel {
-    const PLURAL: &'static str = "channels";
-
     fn to_json(&self) -> Value {
         Self::to_json(self)
     }
@@ -29,12 +27,12 @@ impl Authored for Channel {
         Scope::channel(id)
     }
 
-    async fn gates(state: &AppState, _: &str) -> Result<ChannelGates, StoreError> {
+    fn gates(state: &AppState, _: Option<&ChannelContent>) -> ChannelGates {
         let planes = state.planes.clone();
-        Ok(ChannelGates {
+        ChannelGates {
             cron_enabled: state.config.cron.enabled,
             platform_route: Some(Arc::new(move |pattern| planes.platform_route(pattern))),
-        })
+        }
     }
 
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {

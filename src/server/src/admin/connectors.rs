@@ -3,7 +3,6 @@
 //! They have no versions: a change takes effect at once. What is answered hides every secret.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
@@ -12,15 +11,17 @@ use svc_connectors::{LoadState, OwnDatabase, Scope};
 use svc_model::config::connector::{ConnectorConfig, Place};
 use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, FieldCode, FieldError, Issue, Kind, Page, PageOf,
-    ServiceError, Status, Validation, parse_connector_update, parse_new_connector, validate_connector,
+    ServiceError, Status, parse_connector_update, parse_new_connector, validate_connector,
 };
 use svc_outbound::{check_host, check_target};
-use svc_store::{ConnectorUser, Filter, Merge, Mutation};
+use svc_store::{Filter, Merge, Mutation};
 
+use super::change::{Change, report};
 use super::import::{Terms, batch, once};
 use super::query::Query;
+use super::references::references;
 use super::status::{Reload, reload, target};
-use super::{created, data, page};
+use super::{created, data, page, tagged};
 use crate::http::{Caller, Error, JsonBody};
 use crate::state::AppState;
 
@@ -52,15 +53,8 @@ impl ConnectorChecks for ConnectorRules {
     }
 }
 
-fn mutation(caller: &Caller, action: &str, id: &str) -> Mutation {
-    Mutation { audit: caller.audit(action, Kind::Connector.name(), id), epoch: true, dry_run: false }
-}
-
-/// Whether a task of a workflow names a connector.
-fn user() -> ConnectorUser {
-    Arc::new(|workflow, name| {
-        svc_engine::dependencies(workflow).connectors.iter().any(|used| used.connector == name)
-    })
+fn mutation(change: &Change, action: &str, id: &str) -> Mutation {
+    Mutation { epoch: true, ..change.mutation(action, Kind::Connector.name(), id) }
 }
 
 fn filter(query: &Query) -> Filter {
@@ -78,31 +72,48 @@ pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
     Ok(page(PageOf::new(rows, total, asked).map(|row| shown(&state, &row))))
 }
 
-pub(super) async fn create(state: Data<AppState>, caller: Caller, body: JsonBody) -> Answer {
-    let (id, content) = parse_new_connector(&body.0, &ConnectorRules::of(&state))?;
-    let connector = state.store.connectors().create(id, content, mutation(&caller, "create", "")).await?;
+pub(super) async fn create(state: Data<AppState>, change: Change, body: JsonBody) -> Answer {
+    let outcome: Result<Connector, ServiceError> = async {
+        let (id, content) = parse_new_connector(&body.0, &ConnectorRules::of(&state))?;
+        Ok(state.store.connectors().create(id, content, mutation(&change, "create", "")).await?)
+    }
+    .await;
+    if change.is_dry_run() {
+        return report(outcome);
+    }
+    let connector = outcome?;
     changed(&state, "create", &connector.id).await;
     Ok(created(shown(&state, &connector)))
 }
 
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     let connector = state.store.connectors().get(&id).await?.ok_or_else(|| absent(&id))?;
-    Ok(data(shown(&state, &connector)))
+    Ok(tagged(connector.entity_tag(), shown(&state, &connector)))
 }
 
 pub(super) async fn update(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
     let rules = ConnectorRules::of(&state);
     let merge: Merge<_> = Box::new(move |current| parse_connector_update(&body.0, current, &rules));
-    store(&state, "update", &id, merge, &caller).await
+    store(&state, "update", &id, merge, &change, Reload::Now).await
 }
 
-pub(super) async fn delete(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
-    state.store.connectors().delete(&id, mutation(&caller, "delete", &id)).await?;
+/// `DELETE /connectors/{id}`: where no active definition names it, or with `force=true`.
+pub(super) async fn delete(state: Data<AppState>, change: Change, id: Path<String>) -> Answer {
+    let mutation = mutation(&change, "delete", &id);
+    let connectors = state.store.connectors();
+    let outcome = match change.query.flag("force")? {
+        true => connectors.delete(&id, mutation).await,
+        false => connectors.delete_unused(&id, references(), mutation).await,
+    };
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    outcome?;
     changed(&state, "delete", &id).await;
     Ok(HttpResponse::NoContent().finish())
 }
@@ -110,28 +121,16 @@ pub(super) async fn delete(state: Data<AppState>, caller: Caller, id: Path<Strin
 /// `PATCH /connectors/{id}/status`: `active` loads the connector, `archived` takes it out of use. Asked again, it stays.
 pub(super) async fn status(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     id: Path<String>,
-    query: Query,
     body: JsonBody,
 ) -> Answer {
-    let (reload, (target, _)) = (reload(&query)?, target(&body.0)?);
-    if query.flag("dry_run")? {
-        let known = state.store.connectors().get(&id).await?.is_some();
-        let errors = if known { Vec::new() } else { vec![Issue::root(absent(&id).message())] };
-        return Ok(data(Validation { errors, warnings: Vec::new() }.to_json()));
-    }
+    let (reload, (target, _)) = (reload(&change.query)?, target(&body.0)?);
     let enabled = target == Status::Active;
     let merge: Merge<_> =
         Box::new(move |current: &ConnectorContent| Ok(ConnectorContent { enabled, ..current.clone() }));
     let action = if enabled { "status_active" } else { "status_archived" };
-    if reload == Reload::Now {
-        return store(&state, action, &id, merge, &caller).await;
-    }
-    let deferred = Mutation { epoch: false, ..mutation(&caller, action, &id) };
-    let connector = state.store.connectors().update(&id, merge, user(), deferred).await?;
-    state.metrics.audited(action, Kind::Connector.name());
-    Ok(data(shown(&state, &connector)))
+    store(&state, action, &id, merge, &change, reload).await
 }
 
 /// `GET /connectors/export`: what an import takes, once what is hidden is filled in.
@@ -149,10 +148,10 @@ pub(super) async fn export(state: Data<AppState>, query: Query) -> Answer {
 }
 
 /// `POST /connectors/import`: an item's key is its name.
-pub(super) async fn import(state: Data<AppState>, caller: Caller, query: Query, body: JsonBody) -> Answer {
+pub(super) async fn import(state: Data<AppState>, change: Change, body: JsonBody) -> Answer {
     let mut names = HashSet::new();
     let rules = ConnectorRules::of(&state);
-    let report = batch(&state, &caller, &query, &body.0, Kind::Connector, async |item, terms: Terms| {
+    let report = batch(&state, &change, &body.0, Kind::Connector, async |item, terms: Terms| {
         let (id, content) = parse_new_connector(item, &rules)?;
         if terms.unique {
             once(&mut names, Kind::Connector, &content.name)?;
@@ -194,7 +193,8 @@ pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
 }
 
 /// `POST /connectors/{id}/test`: asks what the stored connector leads to.
-pub(super) async fn test(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
+pub(super) async fn test(state: Data<AppState>, caller: Caller, id: Path<String>, query: Query) -> Answer {
+    query.refuse_dry_run()?;
     let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| absent(&id))?;
     // Recorded before it happens: whatever comes of it, somebody asked for it.
     state.store.audit().record(caller.audit("test", Kind::Connector.name(), &id)).await?;
@@ -218,11 +218,19 @@ async fn store(
     action: &str,
     id: &str,
     merge: Merge<ConnectorContent>,
-    caller: &Caller,
+    change: &Change,
+    reload: Reload,
 ) -> Answer {
-    let connectors = state.store.connectors();
-    let connector = connectors.update(id, merge, user(), mutation(caller, action, id)).await?;
-    changed(state, action, id).await;
+    let mutation = Mutation { epoch: reload == Reload::Now, ..mutation(change, action, id) };
+    let outcome = state.store.connectors().update(id, merge, references(), mutation).await;
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    let connector = outcome?;
+    match reload {
+        Reload::Now => changed(state, action, id).await,
+        Reload::Defer => state.metrics.audited(action, Kind::Connector.name()),
+    }
     Ok(data(shown(state, &connector)))
 }
 
@@ -267,7 +275,13 @@ pub(super) async fn breakers(state: Data<AppState>) -> HttpResponse {
 }
 
 /// `POST /connectors/circuit-breakers/{key}`: closes a breaker.
-pub(super) async fn reset_breaker(state: Data<AppState>, caller: Caller, key: Path<String>) -> Answer {
+pub(super) async fn reset_breaker(
+    state: Data<AppState>,
+    caller: Caller,
+    key: Path<String>,
+    query: Query,
+) -> Answer {
+    query.refuse_dry_run()?;
     let known = state.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);
     if !known {
         return Err(ServiceError::not_found(format!("circuit breaker '{key}' does not exist")).into());

@@ -49,7 +49,8 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
 }
 
 /// `POST /cron/occurrences/{id}/retry`: another attempt at what failed or was skipped, as the same occurrence.
-pub(super) async fn retry(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
+pub(super) async fn retry(state: Data<AppState>, caller: Caller, id: Path<String>, query: Query) -> Answer {
+    query.refuse_dry_run()?;
     let occurrence = state.store.ledger().retry(&id, caller.audit("retry", OCCURRENCE, &id)).await?;
     state.metrics.audited("retry", OCCURRENCE);
     nudge(&state);
@@ -58,7 +59,8 @@ pub(super) async fn retry(state: Data<AppState>, caller: Caller, id: Path<String
 
 /// `POST /channels/{id}/trigger`: an occurrence that is due now and takes the way of every other. One answer for every
 /// cause of a refusal tells nothing about the channel.
-pub(super) async fn trigger(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
+pub(super) async fn trigger(state: Data<AppState>, caller: Caller, id: Path<String>, query: Query) -> Answer {
+    query.refuse_dry_run()?;
     let facts = schedulable(&state.registry.snapshot(), &id)
         .ok_or_else(|| ServiceError::validation(format!("No active cron channel '{id}'")))?;
     let occurrence = state.store.ledger().trigger(facts, caller.audit("trigger", CHANNEL, &id)).await?;

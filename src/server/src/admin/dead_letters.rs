@@ -4,11 +4,12 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Value, json};
 use svc_model::{FieldError, PageOf, ServiceError};
-use svc_store::{DeadLetterFilter, Mutation};
+use svc_store::DeadLetterFilter;
 
+use super::change::{Change, report};
 use super::query::Query;
 use super::{data, page};
-use crate::http::{Caller, Error, JsonBody};
+use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
 /// What audit rows call the resource.
@@ -31,10 +32,14 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Result<Http
 /// `POST /trace-dlq/{id}/requeue`: due at once, all its retries before it again.
 pub(super) async fn requeue(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     id: Path<String>,
 ) -> Result<HttpResponse, Error> {
-    let letter = state.store.dead_letters().requeue(&id, mutation(&caller, "requeue", &id)).await?;
+    let outcome = state.store.dead_letters().requeue(&id, change.mutation("requeue", RESOURCE, &id)).await;
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    let letter = outcome?;
     state.metrics.audited("requeue", RESOURCE);
     state.traces.look_for_dead_letters();
     Ok(data(letter))
@@ -43,20 +48,20 @@ pub(super) async fn requeue(
 /// `POST /trace-dlq/purge`: forgets letters that have no retry left and are older than so many hours.
 pub(super) async fn purge(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let hours = older_than(&body.0)?;
     let scope = format!("older_than_hours={hours}");
-    let purged = state.store.dead_letters().purge(hours, mutation(&caller, "purge", &scope)).await?;
+    let outcome = state.store.dead_letters().purge(hours, change.mutation("purge", RESOURCE, &scope)).await;
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    let purged = outcome?;
     if purged > 0 {
         state.metrics.audited("purge", RESOURCE);
     }
     Ok(data(json!({"purged": purged, "older_than_hours": hours})))
-}
-
-fn mutation(caller: &Caller, action: &str, id: &str) -> Mutation {
-    Mutation { audit: caller.audit(action, RESOURCE, id), epoch: false, dry_run: false }
 }
 
 /// `{"older_than_hours": uint}`.

@@ -27,7 +27,12 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
 
 /// `POST /engine/reload`: what is stored is served when this has answered; a failure leaves what was served before. The
 /// answer names the channels that could not be built.
-pub(super) async fn reload(state: Data<AppState>, caller: Caller) -> Result<HttpResponse, Error> {
+pub(super) async fn reload(
+    state: Data<AppState>,
+    caller: Caller,
+    query: Query,
+) -> Result<HttpResponse, Error> {
+    query.refuse_dry_run()?;
     // Recorded before it happens, so that nothing happens unrecorded.
     state.store.epoch().bump(caller.audit("reload", "engine", "manual")).await?;
     state.metrics.audited("reload", "engine");

@@ -2,21 +2,18 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use svc_model::{PageOf, ServiceError};
+use svc_model::{PageOf, ServiceError, lifecycle};
 use svc_store::{Filter, Mutation};
 
 use super::authored::Authored;
+use super::change::{Change, report, version};
 use super::query::Query;
-use super::{created, data, page, serve};
-use crate::http::{Caller, Error, JsonBody};
+use super::references::references;
+use super::{created, data, page, serve, tagged};
+use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
-
-/// The circumstances of a change to an entity that does not change what is served.
-pub(super) fn authoring<V: Authored>(caller: &Caller, action: &str, id: &str) -> Mutation {
-    Mutation { audit: caller.audit(action, V::KIND.name(), id), epoch: false, dry_run: false }
-}
 
 fn filter(query: &Query) -> Filter {
     Filter {
@@ -40,34 +37,55 @@ pub(super) async fn export<V: Authored>(state: Data<AppState>, query: Query) -> 
     Ok(data(rows.iter().map(V::to_json).collect::<Vec<_>>()))
 }
 
-pub(super) async fn create<V: Authored>(state: Data<AppState>, caller: Caller, body: JsonBody) -> Answer {
-    let (id, content) = V::parse(&state, &body.0)?;
-    let mutation = authoring::<V>(&caller, "create", "");
-    let entity = V::stored(&state).create(id, content, mutation).await?;
+pub(super) async fn create<V: Authored>(state: Data<AppState>, change: Change, body: JsonBody) -> Answer {
+    let mutation = change.mutation("create", V::KIND.name(), "");
+    let outcome: Result<V, ServiceError> = async {
+        let (id, content) = V::parse(&state, &body.0)?;
+        Ok(V::stored(&state).create(id, content, mutation).await?)
+    }
+    .await;
+    if change.is_dry_run() {
+        return report(outcome);
+    }
+    let entity = outcome?;
     state.metrics.audited("create", V::KIND.name());
     Ok(created(entity.to_json()))
 }
 
 pub(super) async fn read<V: Authored>(state: Data<AppState>, id: Path<String>) -> Answer {
     let entity = V::stored(&state).latest(&id).await?;
-    Ok(data(entity.ok_or_else(|| absent::<V>(&id))?.to_json()))
+    let entity = entity.ok_or_else(|| absent::<V>(&id))?;
+    Ok(tagged(entity.entity_tag(), entity.to_json()))
 }
 
 pub(super) async fn update<V: Authored>(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
-    let mutation = authoring::<V>(&caller, "update", &id);
-    let entity = V::stored(&state).update(&id, V::merge(&state, body.0), mutation).await?;
+    let mutation = change.mutation("update", V::KIND.name(), &id);
+    let outcome = V::stored(&state).update(&id, V::merge(&state, body.0), mutation).await;
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    let entity = outcome?;
     state.metrics.audited("update", V::KIND.name());
     Ok(data(entity.to_json()))
 }
 
-pub(super) async fn delete<V: Authored>(state: Data<AppState>, caller: Caller, id: Path<String>) -> Answer {
-    let mutation = Mutation { epoch: true, ..authoring::<V>(&caller, "delete", &id) };
-    V::stored(&state).delete(&id, mutation).await?;
+/// `DELETE /{kind}/{id}`: every version, where no active definition needs it, or with `force=true`.
+pub(super) async fn delete<V: Authored>(state: Data<AppState>, change: Change, id: Path<String>) -> Answer {
+    let mutation = Mutation { epoch: true, ..change.mutation("delete", V::KIND.name(), &id) };
+    let stored = V::stored(&state);
+    let outcome = match change.query.flag("force")? {
+        true => stored.delete(&id, mutation).await,
+        false => stored.delete_unused(&id, references(), mutation).await,
+    };
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    outcome?;
     state.metrics.audited("delete", V::KIND.name());
     serve(&state, V::scope(&id)).await;
     Ok(HttpResponse::NoContent().finish())
@@ -79,13 +97,20 @@ pub(super) async fn versions<V: Authored>(state: Data<AppState>, id: Path<String
     Ok(page(PageOf::new(rows, total, asked).map(|row| row.to_json())))
 }
 
+/// `POST /{kind}/{id}/versions`: copies the latest version, or `from_version`, into a new draft.
 pub(super) async fn new_version<V: Authored>(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     id: Path<String>,
+    body: OptionalJsonBody,
 ) -> Answer {
-    let mutation = authoring::<V>(&caller, "create_version", &id);
-    let entity = V::stored(&state).new_version(&id, mutation).await?;
+    let from_version = version(&body.0, "from_version")?;
+    let mutation = change.mutation("create_version", V::KIND.name(), &id);
+    let outcome = V::stored(&state).copy_version(&id, from_version, mutation).await;
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    let entity = outcome?;
     state.metrics.audited("create_version", V::KIND.name());
     Ok(created(entity.to_json()))
 }
@@ -95,5 +120,5 @@ pub(super) async fn validate<V: Authored>(state: Data<AppState>, body: JsonBody)
 }
 
 pub(super) fn absent<V: Authored>(id: &str) -> ServiceError {
-    ServiceError::not_found(format!("{} '{id}' does not exist", V::KIND))
+    lifecycle::absent(V::KIND, id)
 }

@@ -11,9 +11,9 @@ use svc_model::{Code, FieldError, Kind, ServiceError, check_import_item};
 use svc_store::{ImportAction, Imported, Mutation, OnConflict};
 
 use super::authored::Authored;
+use super::change::Change;
 use super::data;
-use super::query::Query;
-use crate::http::{Caller, Error, JsonBody};
+use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
 /// Items of one request at most.
@@ -42,12 +42,11 @@ pub(super) struct Terms {
 /// `POST /{kind}/import`, of a versioned kind.
 pub(super) async fn import<V: Authored>(
     state: Data<AppState>,
-    caller: Caller,
-    query: Query,
+    change: Change,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let mut keys = HashSet::new();
-    let report = batch(&state, &caller, &query, &body.0, V::KIND, async |item, terms: Terms| {
+    let report = batch(&state, &change, &body.0, V::KIND, async |item, terms: Terms| {
         let (id, content) = V::parse(&state, item)?;
         if let Some(id) = id.as_ref().filter(|_| terms.unique) {
             once(&mut keys, V::KIND, id)?;
@@ -71,16 +70,15 @@ pub(super) fn once(keys: &mut HashSet<String>, kind: Kind, key: &str) -> Result<
 /// The request is malformed, or the database went away before anything was written.
 pub(super) async fn batch(
     state: &AppState,
-    caller: &Caller,
-    query: &Query,
+    change: &Change,
     body: &Value,
     kind: Kind,
     mut one: impl AsyncFnMut(&Value, Terms) -> Result<Imported, ServiceError>,
 ) -> Result<Report, ServiceError> {
-    let dry_run = query.flag("dry_run")?;
+    let dry_run = change.is_dry_run();
     let known =
         [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
-    let on_conflict = query.one_of("on_conflict", &known)?;
+    let on_conflict = change.query.one_of("on_conflict", &known)?;
     let Value::Array(items) = body else {
         return Err(FieldError::type_mismatch("body", "array", body).into());
     };
@@ -92,7 +90,7 @@ pub(super) async fn batch(
     // What has no versions is in use at once, which other nodes must learn.
     let epoch = kind == Kind::Connector;
     for (index, item) in items.iter().enumerate() {
-        let mutation = Mutation { audit: caller.audit("import", kind.name(), ""), epoch, dry_run };
+        let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
         let unique = dry_run || on_conflict != OnConflict::Fail;
         let masked = check_import_item(kind, item);
         let done = match masked.is_empty() {
@@ -121,7 +119,9 @@ pub(super) async fn batch(
         state.metrics.audited("import", kind.name());
         let summary = format!("{} imported", report.imported);
         // Each item has its own record already.
-        if let Err(error) = state.store.audit().record(caller.audit("import", kind.name(), &summary)).await {
+        if let Err(error) =
+            state.store.audit().record(change.caller.audit("import", kind.name(), &summary)).await
+        {
             slog::error!(state.log, "the summary of an import was not recorded"; "error" => %error);
         }
     }
@@ -151,8 +151,9 @@ impl Report {
         self.errors.push(json!({"index": index, "error": text}));
     }
 
+    /// The report; that of a dry run says what the report of any dry run says.
     pub(super) fn to_json(&self) -> Value {
-        json!({
+        let mut report = json!({
             "dry_run": self.dry_run,
             "imported": self.imported,
             "failed": self.failed,
@@ -160,6 +161,11 @@ impl Report {
             "skipped": self.skipped,
             "errors": self.errors,
             "results": self.results,
-        })
+        });
+        if self.dry_run {
+            report["valid"] = (self.failed == 0).into();
+            report["warnings"] = json!([]);
+        }
+        report
     }
 }

@@ -6,6 +6,7 @@
 
 mod audit;
 mod authored;
+mod change;
 mod channel_rules;
 mod channels;
 mod connectors;
@@ -16,19 +17,22 @@ mod entities;
 mod import;
 mod nodes;
 mod query;
+mod references;
 mod status;
 mod traces;
 mod workflows;
 
+use actix_web::http::header;
 use actix_web::{HttpResponse, Route, guard, web};
 use serde::Serialize;
 use serde_json::{Value, json};
-use svc_model::{Channel, PageOf, Workflow};
+use svc_model::{Channel, EntityTag, PageOf, Workflow};
 use svc_registry::Scope;
 
 use crate::state::AppState;
 
 use authored::Authored;
+pub(crate) use query::Query;
 
 /// Mounts every admin endpoint below the scope it is given, which is the admin base.
 pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
@@ -59,7 +63,7 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
 
 /// The endpoints that every versioned kind has. Fixed segments are registered before `{id}`, so they win over it.
 fn versioned<V: Authored>(cfg: &mut web::ServiceConfig) {
-    let path = |rest: &str| format!("/{}{rest}", V::PLURAL);
+    let path = |rest: &str| format!("/{}{rest}", V::KIND.plural());
     cfg.service(
         web::resource(path(""))
             .route(get().to(entities::list::<V>))
@@ -75,6 +79,7 @@ fn versioned<V: Authored>(cfg: &mut web::ServiceConfig) {
             .route(web::delete().to(entities::delete::<V>)),
     )
     .service(web::resource(path("/{id}/status")).route(web::patch().to(status::change::<V>)))
+    .service(web::resource(path("/{id}/rollback")).route(web::post().to(status::rollback::<V>)))
     .service(
         web::resource(path("/{id}/versions"))
             .route(get().to(entities::versions::<V>))
@@ -123,6 +128,11 @@ async fn serve(state: &AppState, scope: Scope) {
 /// `{"data": …}`.
 fn data(value: impl Serialize) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "data": value }))
+}
+
+/// `{"data": …}` with the tag of the state it shows.
+fn tagged(tag: EntityTag, value: Value) -> HttpResponse {
+    HttpResponse::Ok().insert_header((header::ETAG, tag.to_string())).json(json!({ "data": value }))
 }
 
 /// `{"data": …}` with 201.

@@ -72,6 +72,19 @@ impl Query {
         self.get(key).map(|_| self.flag(key)).transpose()
     }
 
+    /// Refuses a dry run of what cannot be undone, or would not be the same without its effect.
+    ///
+    /// # Errors
+    /// 400 with `dry_run=true`.
+    pub(crate) fn refuse_dry_run(&self) -> Result<(), ServiceError> {
+        if self.flag("dry_run")? {
+            return Err(ServiceError::validation(
+                "this request has no dry run, and nothing was done; send it without dry_run",
+            ));
+        }
+        Ok(())
+    }
+
     /// One of the named values; the first of them when absent.
     pub(crate) fn one_of<T: Copy>(&self, key: &str, known: &[(&str, T)]) -> Result<T, ServiceError> {
         let Some(text) = self.get(key).or(known.first().map(|(name, _)| *name)) else {

@@ -3,14 +3,15 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
-use svc_model::{FieldError, Issue, ServiceError, Status, Validation, Workflow};
+use svc_model::lifecycle::Rollout;
+use svc_model::{FieldError, ServiceError, Status, Workflow};
 use svc_store::{Mutation, StoreError};
 
 use super::authored::Authored;
-use super::entities::authoring;
+use super::change::{Change, as_validation, report, version};
 use super::query::Query;
 use super::{data, serve};
-use crate::http::{Caller, Error, JsonBody};
+use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
 /// When a committed change is served.
@@ -29,18 +30,22 @@ pub(super) fn reload(query: &Query) -> Result<Reload, ServiceError> {
 /// `PATCH /{kind}/{id}/status`.
 pub(super) async fn change<V: Authored>(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     id: Path<String>,
-    query: Query,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
-    let (reload, dry_run) = (reload(&query)?, query.flag("dry_run")?);
-    let (target, percentage) = target(&body.0)?;
-    let gates = V::gates(&state, &id).await?;
-    if dry_run {
+    let reload = reload(&change.query)?;
+    let (target, rollout) = target(&body.0)?;
+    let latest = V::stored(&state).latest(&id).await?;
+    let gates = V::gates(&state, latest.as_ref().map(V::content));
+    if change.is_dry_run() {
         let advisories = if target == Status::Active { V::advisories(&state, &gates) } else { Vec::new() };
-        let report = V::stored(&state).check_status(&id, target, percentage, gates).await;
-        let mut report = as_validation(report)?;
+        let precondition = change.precondition().clone();
+        let report = V::stored(&state).check_status(&id, target, rollout, gates, precondition).await;
+        let mut report = match report {
+            Ok(report) => report,
+            Err(error) => as_validation::<()>(Err(error.into()))?,
+        };
         report.warnings.extend(advisories);
         return Ok(data(report.to_json()));
     }
@@ -48,9 +53,37 @@ pub(super) async fn change<V: Authored>(
         Status::Active => "status_active",
         _ => "status_archived",
     };
-    let mutation = Mutation { epoch: reload == Reload::Now, ..authoring::<V>(&caller, action, &id) };
-    let entity = V::stored(&state).set_status(&id, target, percentage, gates, mutation).await?;
+    let mutation = serving::<V>(&change, reload, action, &id);
+    let entity = V::stored(&state).set_status(&id, target, rollout, gates, mutation).await?;
     state.metrics.audited(action, V::KIND.name());
+    if reload == Reload::Now {
+        serve(&state, V::scope(&id)).await;
+    }
+    Ok(data(entity.to_json()))
+}
+
+/// `POST /{kind}/{id}/rollback`: an archived version, the one active before where none is named, serves again as a new one.
+pub(super) async fn rollback<V: Authored>(
+    state: Data<AppState>,
+    change: Change,
+    id: Path<String>,
+    body: OptionalJsonBody,
+) -> Result<HttpResponse, Error> {
+    let reload = reload(&change.query)?;
+    let to_version = version(&body.0, "to_version")?;
+    let mutation = serving::<V>(&change, reload, "rollback", &id);
+    let stored = V::stored(&state);
+    let outcome: Result<V, StoreError> = async {
+        let source = stored.rollback_source(&id, to_version).await?;
+        let gates = V::gates(&state, Some(source.entity.content()));
+        stored.rollback(&id, source, gates, mutation).await
+    }
+    .await;
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    let entity = outcome?;
+    state.metrics.audited("rollback", V::KIND.name());
     if reload == Reload::Now {
         serve(&state, V::scope(&id)).await;
     }
@@ -60,16 +93,18 @@ pub(super) async fn change<V: Authored>(
 /// `PATCH /workflows/{id}/rollout`.
 pub(super) async fn rollout(
     state: Data<AppState>,
-    caller: Caller,
+    change: Change,
     id: Path<String>,
-    query: Query,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
-    let reload = reload(&query)?;
+    let reload = reload(&change.query)?;
     let percentage = percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
-    let mutation =
-        Mutation { epoch: reload == Reload::Now, ..authoring::<Workflow>(&caller, "update_rollout", &id) };
-    let workflow = state.store.workflows().set_rollout(&id, percentage, mutation).await?;
+    let mutation = serving::<Workflow>(&change, reload, "update_rollout", &id);
+    let outcome = state.store.workflows().set_rollout(&id, percentage, mutation).await;
+    if change.is_dry_run() {
+        return report(outcome.map_err(Into::into));
+    }
+    let workflow = outcome?;
     state.metrics.audited("update_rollout", "workflow");
     if reload == Reload::Now {
         serve(&state, Workflow::scope(&id)).await;
@@ -77,8 +112,13 @@ pub(super) async fn rollout(
     Ok(data(workflow.to_json()))
 }
 
-/// `{"status": "active" | "archived", "rollout_percentage"?: integer}`.
-pub(super) fn target(body: &Value) -> Result<(Status, Option<i64>), ServiceError> {
+/// The circumstances of a change of what is served.
+fn serving<V: Authored>(change: &Change, reload: Reload, action: &str, id: &str) -> Mutation {
+    Mutation { epoch: reload == Reload::Now, ..change.mutation(action, V::KIND.name(), id) }
+}
+
+/// `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
+pub(super) fn target(body: &Value) -> Result<(Status, Option<Rollout>), ServiceError> {
     if !body.is_object() {
         return Err(FieldError::type_mismatch("body", "object", body).into());
     }
@@ -88,7 +128,12 @@ pub(super) fn target(body: &Value) -> Result<(Status, Option<i64>), ServiceError
         Some(other) => return Err(FieldError::type_mismatch("body.status", "string", other).into()),
     };
     let status = status.ok_or_else(|| FieldError::invalid("body.status", "use active or archived"))?;
-    Ok((status, percentage(body)?))
+    let replace_canary = match body.get("replace_canary") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(replace)) => *replace,
+        Some(other) => return Err(FieldError::type_mismatch("body.replace_canary", "boolean", other).into()),
+    };
+    Ok((status, percentage(body)?.map(|percentage| Rollout { percentage, replace_canary })))
 }
 
 fn percentage(body: &Value) -> Result<Option<i64>, ServiceError> {
@@ -98,21 +143,6 @@ fn percentage(body: &Value) -> Result<Option<i64>, ServiceError> {
             .as_i64()
             .map(Some)
             .ok_or_else(|| FieldError::type_mismatch("body.rollout_percentage", "integer", value).into()),
-    }
-}
-
-/// A gate that refuses the real request is an entry of the report; a database that is away is not.
-fn as_validation(outcome: Result<Validation, StoreError>) -> Result<Validation, Error> {
-    match outcome {
-        Err(StoreError::Refused(refused)) => {
-            let details = refused.details().iter().cloned().map(Issue::from);
-            let mut errors: Vec<_> = details.collect();
-            if errors.is_empty() {
-                errors.push(Issue::root(refused.message()));
-            }
-            Ok(Validation { errors, warnings: Vec::new() })
-        }
-        other => Ok(other?),
     }
 }
 
@@ -126,22 +156,18 @@ mod tests {
     fn a_target_is_active_or_archived_with_an_integer_share() {
         assert_eq!(target(&json!({"status": "active"})).unwrap(), (Status::Active, None));
         let partial = json!({"status": "active", "rollout_percentage": 5});
-        assert_eq!(target(&partial).unwrap(), (Status::Active, Some(5)));
+        assert_eq!(target(&partial).unwrap(), (Status::Active, Some(5.into())));
+        let replacing = json!({"status": "active", "rollout_percentage": 5, "replace_canary": true});
+        assert!(target(&replacing).unwrap().1.is_some_and(|rollout| rollout.replace_canary));
         for bad in [
             json!([]),
             json!({}),
             json!({"status": "draft"}),
             json!({"status": 1}),
             json!({"status": "active", "rollout_percentage": "5"}),
+            json!({"status": "active", "rollout_percentage": 5, "replace_canary": "yes"}),
         ] {
             assert_eq!(target(&bad).unwrap_err().status(), 400, "{bad}");
         }
-    }
-
-    #[test]
-    fn a_refusal_becomes_a_report_and_an_outage_does_not() {
-        let refused = as_validation(Err(ServiceError::not_found("no draft").into())).unwrap();
-        assert_eq!((refused.valid(), refused.errors[0].field.as_str()), (false, "(root)"));
-        assert!(as_validation(Err(StoreError::Unavailable("away".into()))).is_err());
     }
 }

@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(shown["message"]["context"], json!({"data": {"metadata": "mine"}, "temp_data": {}}));
         assert_eq!(shown["message"]["audit_trail"][0]["changes"].as_array().map(Vec::len), Some(1));
         assert_eq!(shown["task_trace_json"]["steps"][0]["mapping_contexts"], json!([{"data": {}}]));
-        assert_eq!((&shown["completed_at"], shown.get("error")), (&json!("2026-01-01T00:00:00"), None));
+        assert_eq!((&shown["completed_at"], shown.get("error")), (&json!("2026-01-01T00:00:00Z"), None));
         assert_eq!((&shown["channel_id"], &shown["duration_ms"]), (&Value::Null, &json!(1.5)));
         assert_eq!(shown.get("started_at"), None, "what is not known is absent");
     }

@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{Connectors, LoadState};
-use svc_engine::{ConnectorUse, Flow, Material, Message, RunOptions, TraceOptions};
+use svc_engine::{ConnectorUse, Flow, Material, Message, RunOptions, Stubs, TraceOptions};
 use svc_model::{
     FieldCode, FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow,
     parse_workflow_update, validate_workflow,
@@ -17,6 +17,7 @@ use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
 use super::authored::Authored;
 use super::data;
 use super::entities::absent;
+use super::query::Query;
 use crate::http::{Caller, Error, JsonBody};
 use crate::settings;
 use crate::state::AppState;
@@ -25,8 +26,6 @@ use crate::state::AppState;
 const TRY_LIMIT: Duration = Duration::from_secs(60);
 
 impl Authored for Workflow {
-    const PLURAL: &'static str = "workflows";
-
     fn to_json(&self) -> Value {
         Self::to_json(self)
     }
@@ -39,11 +38,9 @@ impl Authored for Workflow {
         Scope::workflow(id)
     }
 
-    /// The connectors that the latest version needs, which is the draft where there is one.
-    async fn gates(state: &AppState, id: &str) -> Result<WorkflowGates, StoreError> {
-        let latest = state.store.workflows().latest(id).await?;
-        let uses =
-            latest.map(|workflow| svc_engine::dependencies(&workflow.content).connectors).unwrap_or_default();
+    /// The connectors that the version needs.
+    fn gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
+        let uses = content.map(|content| svc_engine::dependencies(content).connectors).unwrap_or_default();
         let connectors = uses.into_iter().map(|one| ConnectorNeed {
             is_mongodb: state.connectors.is_mongodb(&one.connector),
             objection: lacks_topic(&state.connectors, &one).then(|| NO_TOPIC.to_owned()),
@@ -54,7 +51,7 @@ impl Authored for Workflow {
             speaks_mongodb: one.speaks_mongodb,
             names_database: one.names_database,
         });
-        Ok(WorkflowGates { connectors: connectors.collect() })
+        WorkflowGates { connectors: connectors.collect() }
     }
 
     /// A connector that is stored and not in use: its tasks will fail.
@@ -151,18 +148,24 @@ pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Res
     })))
 }
 
-/// `POST /workflows/{id}/test`: runs the latest version once, for real, and shows every step.
+/// `POST /workflows/{id}/test`: runs the latest version once and shows every step. Connectors and channels are called for
+/// real, which the answer says, unless stubs answer for them.
 pub(super) async fn test(
     state: Data<AppState>,
     caller: Caller,
     id: Path<String>,
+    query: Query,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
+    query.refuse_dry_run()?;
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
-    let (payload, metadata) = sample(body.0)?;
+    let Trial { payload, metadata, stubs } = trial(body.0)?;
     let references = state.secrets.read(svc_engine::intake(&workflow.content).references).await;
     let material = Material { references: &references, declared: &state.engine.declared() };
-    let compiled = state.engine.compile(&workflow, material);
+    let compiled = match &stubs {
+        Some(stubs) => state.engine.compile_stubbed(&workflow, material, stubs),
+        None => state.engine.compile(&workflow, material),
+    };
     let compiled = compiled.map_err(|error| ServiceError::validation(error.to_string()))?;
     // Recorded before it starts: whatever the run does, somebody asked for it.
     state.store.audit().record(caller.audit("test", "workflow", &id)).await?;
@@ -180,15 +183,27 @@ pub(super) async fn test(
         "trace": outcome.trace,
         "output": outcome.message.data,
         "errors": outcome.errors,
+        "live": stubs.is_none(),
     });
+    if let Some(stubs) = stubs {
+        answer["calls"] = stubs.calls();
+    }
     if let Some(failure) = outcome.failure {
         answer["error"] = json!(failure.error.message);
     }
     Ok(data(answer))
 }
 
-/// `{"data": any, "metadata"?: object}`.
-fn sample(body: Value) -> Result<(Value, Map<String, Value>), ServiceError> {
+/// What a trial runs on.
+struct Trial {
+    payload: Value,
+    metadata: Map<String, Value>,
+    /// What answers for connectors and channels; without it they are called for real.
+    stubs: Option<Stubs>,
+}
+
+/// `{"data": any, "metadata"?: object, "stubs"?: object}`.
+fn trial(body: Value) -> Result<Trial, ServiceError> {
     let Value::Object(mut body) = body else {
         return Err(FieldError::type_mismatch("body", "object", &body).into());
     };
@@ -197,5 +212,9 @@ fn sample(body: Value) -> Result<(Value, Map<String, Value>), ServiceError> {
         Some(Value::Object(metadata)) => metadata,
         Some(other) => return Err(FieldError::type_mismatch("body.metadata", "object", &other).into()),
     };
-    Ok((body.remove("data").unwrap_or_else(|| json!({})), metadata))
+    let stubs = match body.remove("stubs") {
+        None | Some(Value::Null) => None,
+        Some(stubs) => Some(Stubs::parse(&stubs, "body.stubs")?),
+    };
+    Ok(Trial { payload: body.remove("data").unwrap_or_else(|| json!({})), metadata, stubs })
 }

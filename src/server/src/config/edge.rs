@@ -11,8 +11,9 @@ use super::setting::section;
 section! {
     /// The main listener and what it answers.
     pub struct Server {
-        /// Address to listen on: an IP address or a host name.
-        pub host: String = "0.0.0.0".into(),
+        /// Address to listen on: an IP address or a host name. Unset: every interface (`0.0.0.0`) where
+        /// `admin_auth.enabled` is true, `127.0.0.1` alone otherwise, because anybody could use the admin API.
+        pub host: Option<String> = None,
         /// TCP port to listen on.
         pub port: u16 = 8080,
         /// Seconds during which requests are still taken after the signal to end; `/readyz` answers 503 at once. A
@@ -114,7 +115,8 @@ section! {
 section! {
     /// Browsers of other origins.
     pub struct Cors {
-        /// Origins that may read answers; `*` alone allows any and is refused in production, an empty list allows none.
+        /// Origins that may read answers; `*` alone allows any, but not at the admin API, and is refused in production; an
+        /// empty list allows none.
         pub allowed_origins: Vec<String> = vec!["*".into()],
         /// Request headers allowed beside content-type, authorization, accept, x-api-key, idempotency-key, x-request-id.
         pub additional_allowed_headers: Vec<String> = Vec::new(),
@@ -168,7 +170,9 @@ const OWN_PATHS: [&str; 6] = ["/api", "/health", "/healthz", "/readyz", "/metric
 
 impl Server {
     pub(crate) fn check(&self, report: &mut Report) {
-        report.filled("server.host", &self.host);
+        if let Some(host) = &self.host {
+            report.filled("server.host", host);
+        }
         report.positive("server.port", self.port);
         report.within("server.backlog", self.backlog, 1..=65_535);
         report.positive("server.max_connections", self.max_connections);

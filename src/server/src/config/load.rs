@@ -65,7 +65,7 @@ impl Config {
         self.server.check(report);
         self.storage.check(report);
         self.ingest.check(report);
-        self.metrics.check(&self.server, report);
+        self.metrics.check((self.listen_host(), self.server.port), report);
         self.tracing.check(report);
         self.trace_storage.check(report);
         self.trace_queue.check(report);

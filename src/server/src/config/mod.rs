@@ -98,6 +98,16 @@ impl Config {
         self.environment.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("prod"))
     }
 
+    /// Returns the address that the main listener binds.
+    #[must_use]
+    pub fn listen_host(&self) -> &str {
+        match &self.server.host {
+            Some(host) => host,
+            None if self.admin_auth.enabled => "0.0.0.0",
+            None => "127.0.0.1",
+        }
+    }
+
     /// Whether errors tell internal detail.
     #[must_use]
     pub fn verbose_errors(&self) -> bool {

@@ -7,6 +7,7 @@ use super::problem::Report;
 const KEY_LENGTH: usize = 32;
 
 pub(crate) fn check(config: &Config, report: &mut Report) {
+    note_loopback(config, report);
     let mut gate = |key: &str, closed: bool, text: &str| match (closed, config.is_production()) {
         (false, _) => {}
         (true, true) => report.refuse(key, format!("{text} (refused in production)")),
@@ -41,6 +42,17 @@ pub(crate) fn check(config: &Config, report: &mut Report) {
         report.refuse(
             "server.verbose_errors",
             "would tell internal detail; leave it unset (refused in production)",
+        );
+    }
+}
+
+/// Tells that nobody outside the machine can reach the service, and how that is changed.
+fn note_loopback(config: &Config, report: &mut Report) {
+    if !config.admin_auth.enabled && config.server.host.is_none() && !config.is_production() {
+        report.note(
+            "server.host: listening on 127.0.0.1 only, because the admin API is open; a container or another machine \
+             cannot reach it. Enable admin_auth, or set server.host = \"0.0.0.0\" (SVC_SERVER__HOST) to open it to everybody"
+                .to_owned(),
         );
     }
 }

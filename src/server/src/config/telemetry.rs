@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::Server;
 use super::problem::Report;
 use super::setting::{choice, section};
 
@@ -69,12 +68,12 @@ section! {
 }
 
 impl Metrics {
-    pub(crate) fn check(&self, server: &Server, report: &mut Report) {
+    pub(crate) fn check(&self, (host, port): (&str, u16), report: &mut Report) {
         const KEY: &str = "metrics.bind_addr";
         let Some(address) = &self.bind_addr else { return };
         match host_and_port(address) {
             None => report.refuse(KEY, "must be host:port, like 127.0.0.1:9090"),
-            Some((host, port)) if port == server.port && overlap(host, &server.host) => {
+            Some((own_host, own_port)) if own_port == port && overlap(own_host, host) => {
                 report.refuse(KEY, format!("port {port} is taken by the main listener; choose another one"));
             }
             Some(_) => {}

@@ -1,12 +1,16 @@
 //! The supervision tree for operators: what runs, how it got there, and the order to start a part afresh.
 
-use actix_supervision::OrderError;
+use std::collections::HashMap;
+
+use actix_supervision::{NodeView, OrderError};
 use actix_web::{HttpResponse, web};
-use serde_json::json;
+use serde_json::{Value, json};
 use svc_model::ServiceError;
 
 use super::{Caller, Error};
+use crate::admin::Query;
 use crate::state::AppState;
+use crate::tree::CONNECTORS;
 
 /// Mounts the endpoints below the admin base.
 pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
@@ -16,8 +20,32 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
 
 /// `GET /actors`: every node, depth first, and the last lifecycle events, oldest first.
 async fn list(state: web::Data<AppState>) -> HttpResponse {
-    let tree = state.tree.snapshot();
-    HttpResponse::Ok().json(json!({"data": {"nodes": tree.nodes, "history": state.tree.history()}}))
+    let nodes = nodes(&state, &state.tree.snapshot().nodes);
+    HttpResponse::Ok().json(json!({"data": {"nodes": nodes, "history": state.tree.history()}}))
+}
+
+/// Nodes as answered: what runs for a connector has its name beside its path, which holds the id.
+pub(super) fn nodes<'n>(state: &AppState, nodes: impl IntoIterator<Item = &'n NodeView>) -> Vec<Value> {
+    let names: HashMap<_, _> =
+        state.connectors.statuses().into_iter().map(|status| (status.id, status.name)).collect();
+    let shown = nodes.into_iter().map(|node| {
+        let mut shown = json!(node);
+        if let Some(name) = connector_id(node.path.as_str()).and_then(|id| names.get(id)) {
+            shown["connector"] = Value::from(&**name);
+        }
+        shown
+    });
+    shown.collect()
+}
+
+/// The id of the connector that a node runs for. The actor that takes another one's place has a number behind it.
+fn connector_id(path: &str) -> Option<&str> {
+    let (group, rest) = path.split_once('/')?;
+    let id = rest.split('/').next().filter(|_| group == CONNECTORS)?;
+    Some(match id.rsplit_once('~') {
+        Some((id, number)) if number.bytes().all(|digit| digit.is_ascii_digit()) => id,
+        _ => id,
+    })
 }
 
 /// `POST /actors/{path}/restart`: a new instance of an actor, or of every actor of a group; ends a quarantine.
@@ -25,7 +53,9 @@ async fn restart(
     state: web::Data<AppState>,
     path: web::Path<String>,
     caller: Caller,
+    query: Query,
 ) -> Result<HttpResponse, Error> {
+    query.refuse_dry_run()?;
     let path = path.into_inner();
     if state.tree.snapshot().node(&path).is_none() {
         return Err(refused(OrderError::Unknown).into());
@@ -42,5 +72,24 @@ fn refused(error: OrderError) -> ServiceError {
     match error {
         OrderError::Unknown => ServiceError::not_found("No actor has this path"),
         refused => ServiceError::conflict(refused.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_of_a_connector_is_read_off_the_path_of_its_actor() {
+        for (path, id) in [
+            ("connectors/crm", Some("crm")),
+            ("connectors/crm~2", Some("crm")),
+            ("connectors/a~b", Some("a~b")),
+            ("connectors/crm/pool", Some("crm")),
+            ("channels/crm", None),
+            ("connectors", None),
+        ] {
+            assert_eq!(connector_id(path), id, "{path}");
+        }
     }
 }

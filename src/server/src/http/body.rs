@@ -9,7 +9,7 @@ use actix_web::web::{Bytes, BytesMut, Data};
 use actix_web::{FromRequest, HttpRequest};
 use futures_util::StreamExt;
 use futures_util::future::LocalBoxFuture;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use svc_model::{Code, ServiceError};
 use tokio::time::timeout;
 
@@ -29,19 +29,45 @@ impl FromRequest for JsonBody {
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let (request, mut payload) = (request.clone(), payload.take());
+        let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let state = request.app_data::<Data<AppState>>();
-            let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
-            let mut permit = state.map(|state| state.in_flight.permit());
-            let body = read(&request, &mut payload, limit, permit.as_mut());
-            let bytes = match state {
-                Some(state) => state.lifecycle.receive(body).await?,
-                None => body.await?,
-            };
+            let bytes = read_admin(&request, payload).await?;
             require_json(request.headers())?;
             Ok(Self(parse(&bytes)?))
         })
+    }
+}
+
+/// As [`JsonBody`], for a request that needs no body: an empty one is an empty object, whatever its content type.
+#[derive(Debug)]
+pub(crate) struct OptionalJsonBody(pub(crate) Value);
+
+impl FromRequest for OptionalJsonBody {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let (request, payload) = (request.clone(), payload.take());
+        Box::pin(async move {
+            let bytes = read_admin(&request, payload).await?;
+            if bytes.is_empty() {
+                return Ok(Self(Value::Object(Map::new())));
+            }
+            require_json(request.headers())?;
+            Ok(Self(parse(&bytes)?))
+        })
+    }
+}
+
+/// Reads the body of an admin request, of at most `server.max_admin_body_size` bytes.
+async fn read_admin(request: &HttpRequest, mut payload: Payload) -> Result<Bytes, ServiceError> {
+    let state = request.app_data::<Data<AppState>>();
+    let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
+    let mut permit = state.map(|state| state.in_flight.permit());
+    let body = read(request, &mut payload, limit, permit.as_mut());
+    match state {
+        Some(state) => state.lifecycle.receive(body).await,
+        None => body.await,
     }
 }
 

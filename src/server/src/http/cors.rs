@@ -7,6 +7,7 @@ use actix_web::http::header::{
     HeaderValue,
 };
 
+use super::plane::Plane;
 use crate::config;
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, POST, PUT, PATCH, DELETE, HEAD, OPTIONS");
@@ -46,9 +47,11 @@ impl Cors {
         }
     }
 
-    /// What the answer to a request of this origin may carry; `None` when the origin is refused or none was named.
-    pub(crate) fn grant(&self, request: &HeaderMap) -> Option<HeaderValue> {
+    /// What the answer to a request of this origin may carry; `None` when the origin is refused or none was named. The
+    /// admin API is read only by origins that are listed: `*` does not open it to every web site.
+    pub(crate) fn grant(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
         match &self.origins {
+            Origins::Any if plane == Plane::Admin => None,
             Origins::Any => Some(HeaderValue::from_static("*")),
             Origins::List(list) => {
                 let origin = request.get(header::ORIGIN)?;
@@ -103,7 +106,7 @@ mod tests {
             request.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
         let mut preflight = cors.preflight();
-        cors.stamp(cors.grant(&request), preflight.headers_mut());
+        cors.stamp(cors.grant(&request, Plane::Data), preflight.headers_mut());
         preflight.headers().clone()
     }
 
@@ -113,6 +116,18 @@ mod tests {
         assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
         assert_eq!(headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(), "x-request-id, retry-after");
         assert!(headers.get(ACCESS_CONTROL_MAX_AGE).is_none() && headers.get(header::VARY).is_none());
+    }
+
+    #[test]
+    fn any_origin_may_not_read_the_admin_api_and_a_listed_one_may() {
+        let mut request = HeaderMap::new();
+        request.insert(header::ORIGIN, HeaderValue::from_static("https://a.example"));
+        let any = Cors::new(&config::Cors::default());
+        assert!(any.grant(&request, Plane::Admin).is_none());
+        assert!(any.grant(&request, Plane::Other).is_some());
+        let allowed_origins = vec!["https://a.example".to_owned()];
+        let listed = Cors::new(&config::Cors { allowed_origins, ..config::Cors::default() });
+        assert_eq!(listed.grant(&request, Plane::Admin).unwrap(), "https://a.example");
     }
 
     #[test]

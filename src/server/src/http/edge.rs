@@ -156,16 +156,17 @@ impl Exchange {
             warn!(state.log, "forwarded headers are ignored, because no proxy is trusted; all clients of a proxy \
                 share its address"; "peer" => %peer, "remedy" => "set rate_limit.trusted_proxies");
         }
+        let plane = plane(state, request);
         Self {
             state: state.clone(),
             id: RequestId::of(headers),
             started: Instant::now(),
-            plane: plane(state, request),
+            plane,
             method: request.method().clone(),
             path: request.path().to_owned(),
             client_ip,
             forwarded: client_ip != peer,
-            cors: state.cors.grant(headers),
+            cors: state.cors.grant(headers, plane),
             connection,
             is_stream: Cell::new(false),
         }

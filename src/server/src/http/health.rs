@@ -1,6 +1,6 @@
 //! Liveness, readiness, health and metrics. Reads levels and atomics only, so it answers while every worker hangs.
 
-use actix_supervision::{NodeState, TreeView};
+use actix_supervision::{NodeState, NodeView, TreeView};
 use actix_web::http::header::RETRY_AFTER;
 use actix_web::{HttpResponse, HttpResponseBuilder, web};
 use serde_json::{Map, Value, json};
@@ -136,7 +136,7 @@ fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String,
     if let Some(brokers) = &state.brokers {
         details.insert("kafka".into(), json!({"problem": brokers.problem()}));
     }
-    details.insert("actors".into(), actors(tree));
+    details.insert("actors".into(), actors(tree, |nodes| super::actors::nodes(state, nodes.iter().copied())));
     details.insert("notes".into(), notes(state));
     details
 }
@@ -189,13 +189,13 @@ fn schedules(health: &CronHealth) -> Value {
 }
 
 /// The tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.
-fn actors(tree: &TreeView) -> Value {
+fn actors(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<Value>) -> Value {
     let total = tree.nodes.len();
     if total <= SHOWN {
-        return json!(tree);
+        return json!({"nodes": show(&tree.nodes.iter().collect::<Vec<_>>())});
     }
     let troubled: Vec<_> = tree.nodes.iter().filter(|node| node.state != NodeState::Running).collect();
-    json!({"nodes": &troubled[..troubled.len().min(SHOWN)], "truncated": true, "total": total,
+    json!({"nodes": show(&troubled[..troubled.len().min(SHOWN)]), "truncated": true, "total": total,
         "running": total - troubled.len()})
 }
 
@@ -213,7 +213,7 @@ fn ok_or(well: bool, otherwise: &'static str) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use actix_supervision::{NodeView, Tree};
+    use actix_supervision::Tree;
 
     use super::*;
 
@@ -233,9 +233,10 @@ mod tests {
 
     #[test]
     fn a_large_tree_shows_what_does_not_run_and_counts_the_rest() {
-        let small = actors(&tree(SHOWN, 2));
+        let plain = |nodes: &[&NodeView]| nodes.iter().map(|node| json!(node)).collect();
+        let small = actors(&tree(SHOWN, 2), plain);
         assert_eq!((small["nodes"].as_array().map(Vec::len), small.get("truncated")), (Some(SHOWN), None));
-        let large = actors(&tree(SHOWN + 1, 2));
+        let large = actors(&tree(SHOWN + 1, 2), plain);
         assert_eq!(large["nodes"].as_array().map(Vec::len), Some(2));
         assert_eq!(
             (&large["truncated"], &large["total"], &large["running"]),

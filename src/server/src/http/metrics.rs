@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 
 use svc_channels::SECONDS;
 
-use super::exposition;
+use super::{exposition, process};
 
 /// Every name starts with it.
 const PREFIX: &str = "svc";
@@ -140,7 +140,9 @@ impl Metrics {
     pub fn render(&self) -> Result<String, fmt::Error> {
         let mut openmetrics = String::new();
         text::encode(&mut openmetrics, &self.registry)?;
-        Ok(exposition::to_prometheus_text(&openmetrics))
+        let mut text = exposition::to_prometheus_text(&openmetrics);
+        text.push_str(&process::exposition());
+        Ok(text)
     }
 }
 

@@ -89,7 +89,7 @@ fn an_override_sets_its_key() {
 fn an_override_goes_before_the_file_and_a_missing_one_leaves_it() {
     let text = "[server]\nport = 1\nhost = \"::1\"\n[tracing]\nmode = \"sync\"";
     let config = read(text, &[("SVC_SERVER__PORT", "2"), ("SVC_TRACE_STORAGE__MODE", "off")]).unwrap();
-    assert_eq!((config.server.port, config.server.host.as_str()), (2, "::1"));
+    assert_eq!((config.server.port, config.listen_host()), (2, "::1"));
     assert_eq!(config.trace_storage.mode.as_str(), "off");
 }
 
@@ -165,7 +165,7 @@ fn secrets_and_placeholders_may_have_any_name() {
         [""; 0]
     );
     let text = "server.host = \"${SVC_MY__HOST}\"";
-    assert_eq!(read(text, &[("SVC_MY__HOST", "::1")]).unwrap().server.host, "::1");
+    assert_eq!(read(text, &[("SVC_MY__HOST", "::1")]).unwrap().listen_host(), "::1");
 }
 
 #[test]

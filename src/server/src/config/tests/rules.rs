@@ -172,8 +172,20 @@ fn production_is_any_environment_that_starts_with_prod() {
 }
 
 #[test]
+fn without_a_host_the_open_service_keeps_to_the_machine_and_says_so() {
+    for (text, host, is_noted) in [
+        ("", "127.0.0.1", true),
+        ("server.host = \"0.0.0.0\"", "0.0.0.0", false),
+        ("[admin_auth]\nenabled = true\napi_keys = [\"0123456789012345678901234567890x\"]", "0.0.0.0", false),
+    ] {
+        assert_eq!(read(text, &[]).unwrap().listen_host(), host, "{text}");
+        assert_eq!(notes(text).iter().any(|note| note.starts_with("server.host: ")), is_noted, "{text}");
+    }
+}
+
+#[test]
 fn production_refuses_what_elsewhere_is_a_warning() {
-    let weak = "cron.enabled = false\nadmin_auth.api_keys = [\"short\"]\nserver.verbose_errors = true";
+    let weak = "cron.enabled = false\nserver.host = \"::1\"\nadmin_auth.api_keys = [\"short\"]\nserver.verbose_errors = true";
     let keys = ["admin_auth.enabled", "admin_auth.api_keys", "cors.allowed_origins"];
     let noted: Vec<_> = notes(weak).iter().map(|note| note.split(':').next().unwrap().to_owned()).collect();
     assert_eq!(noted, keys);

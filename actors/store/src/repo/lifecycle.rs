@@ -1,0 +1,252 @@
+//! Changes of what serves: activation, archiving, the split of a rollout, rollback.
+
+use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
+use svc_model::{Precondition, ServiceError, Status, Validation, Workflow};
+
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::gates::Objection;
+use crate::repo::key;
+use crate::repo::mutation::{Mutation, Written, mutate};
+use crate::repo::repository::{Repository, expected, operation, written};
+use crate::repo::status_changes::{classify, overtaken};
+use crate::repo::versioned::{Plan, Versioned};
+
+/// The version that a rollback brings back, and what it was chosen by.
+#[derive(Debug)]
+pub struct RollbackSource<V> {
+    /// The version, as stored.
+    pub entity: V,
+    to_version: Option<i64>,
+    latest: i64,
+}
+
+impl<V: Versioned> Repository<V> {
+    /// Activates the draft, a workflow's at a share of the traffic (100 when `None`), or archives what is active.
+    ///
+    /// The gates run twice: before the change queues, where a refusal is the caller's mistake, and inside the
+    /// transaction, where it can only mean that somebody else was faster, which is a conflict. So is a refusal for what
+    /// was changed after the request came in.
+    ///
+    /// # Errors
+    /// 404 without a draft (or an active version), 412 when the precondition does not hold, 400 from a gate, 409 when the
+    /// name belongs to another active channel, a canary is in the way or another change came first.
+    pub async fn set_status(
+        &self,
+        id: &str,
+        target: Status,
+        rollout: Option<Rollout>,
+        gates: V::Gates,
+        mutation: Mutation,
+    ) -> Result<V, StoreError> {
+        let (id, rollout) = (key(id), rollout.unwrap_or_default());
+        let (precondition, is_dry_run) = (mutation.precondition.clone(), mutation.dry_run);
+        self.admit(&id, target, rollout, gates.clone(), &mutation).await?;
+        let change = self.store.status_changes().begin(V::KIND, &id);
+        let changed = id.clone();
+        let entity = mutate(&self.store, operation::<V>("set_status"), mutation, move |conn| {
+            Box::pin(async move {
+                check_precondition::<V>(conn, &changed, &precondition).await?;
+                let plan = V::plan(conn, &changed, target, rollout, &gates).await?;
+                let transition = plan.permitted().map_err(|error| match error {
+                    StoreError::Refused(refusal) => overtaken(&refusal).into(),
+                    other => other,
+                })?;
+                apply::<V>(conn, &changed, transition).await
+            })
+        });
+        let entity = entity.await?;
+        if !is_dry_run {
+            change.commit();
+        }
+        Ok(entity)
+    }
+
+    /// Runs precondition and gates before a change queues.
+    async fn admit(
+        &self,
+        id: &str,
+        target: Status,
+        rollout: Rollout,
+        gates: V::Gates,
+        mutation: &Mutation,
+    ) -> Result<(), StoreError> {
+        let (id, changes) = (id.to_owned(), self.store.status_changes().clone());
+        let (precondition, received_at) = (mutation.precondition.clone(), mutation.received_at);
+        self.store
+            .read(operation::<V>("check_status"), move |conn| {
+                Box::pin(async move {
+                    check_precondition::<V>(conn, &id, &precondition).await?;
+                    match V::plan(conn, &id, target, rollout, &gates).await?.permitted() {
+                        Ok(_) => Ok(()),
+                        Err(StoreError::Refused(refusal)) => {
+                            Err(classify::<V>(conn, &changes, &id, received_at, refusal).await?.into())
+                        }
+                        Err(error) => Err(error),
+                    }
+                })
+            })
+            .await
+    }
+
+    /// What [`set_status`](Self::set_status) would be refused for, every gate's objection; writes nothing.
+    ///
+    /// # Errors
+    /// 412 when the precondition does not hold, or the database does not answer.
+    pub async fn check_status(
+        &self,
+        id: &str,
+        target: Status,
+        rollout: Option<Rollout>,
+        gates: V::Gates,
+        precondition: Precondition,
+    ) -> Result<Validation, StoreError> {
+        let (id, rollout) = (key(id), rollout.unwrap_or_default());
+        let plan = self.store.read(operation::<V>("check_status"), move |conn| {
+            Box::pin(async move {
+                check_precondition::<V>(conn, &id, &precondition).await?;
+                V::plan(conn, &id, target, rollout, &gates).await
+            })
+        });
+        let plan = plan.await?;
+        Ok(Validation {
+            errors: plan.objections.into_iter().flat_map(Objection::into_issues).collect(),
+            warnings: plan.transition.map(|transition| transition.warnings).unwrap_or_default(),
+        })
+    }
+
+    /// Looks up the version that a rollback brings back: the one named, or the one that was active before.
+    ///
+    /// # Errors
+    /// 404 when there is none, 409 while there is a draft or the version is not archived.
+    pub async fn rollback_source(
+        &self,
+        id: &str,
+        to_version: Option<i64>,
+    ) -> Result<RollbackSource<V>, StoreError> {
+        let id = key(id);
+        self.store
+            .read(operation::<V>("rollback_source"), move |conn| {
+                Box::pin(async move { find_source(conn, &id, to_version).await })
+            })
+            .await
+    }
+
+    /// Makes a new version from an archived one and activates it, in one transaction.
+    ///
+    /// # Errors
+    /// 409 when another change came first, or the name belongs to another channel by now; 412 when the precondition does
+    /// not hold; 400 from a gate.
+    pub async fn rollback(
+        &self,
+        id: &str,
+        source: RollbackSource<V>,
+        gates: V::Gates,
+        mutation: Mutation,
+    ) -> Result<V, StoreError> {
+        let (id, changes) = (key(id), self.store.status_changes());
+        let (precondition, is_dry_run) = (mutation.precondition.clone(), mutation.dry_run);
+        let change = changes.begin(V::KIND, &id);
+        let entity = mutate(&self.store, operation::<V>("rollback"), mutation, move |conn| {
+            Box::pin(async move {
+                expected::<V>(conn, &id, &precondition).await?;
+                let RollbackSource { entity: chosen, to_version, latest } = source;
+                let current = find_source::<V>(conn, &id, to_version).await?;
+                if (current.latest, current.entity.state().version) != (latest, chosen.state().version) {
+                    let message = format!("another change of {} '{id}' came first", V::KIND);
+                    return Err(ServiceError::conflict(message).into());
+                }
+                V::check_content(conn, &id, chosen.content()).await?;
+                V::insert(conn, &id, latest + 1, chosen.content()).await?;
+                let plan = V::plan(conn, &id, Status::Active, Rollout::default(), &gates).await?;
+                apply::<V>(conn, &id, plan.permitted()?).await
+            })
+        });
+        let entity = entity.await?;
+        if !is_dry_run {
+            change.commit();
+        }
+        Ok(entity)
+    }
+}
+
+impl Repository<Workflow> {
+    /// Moves the split between the two active versions; the newer one answers, at 0 the older one, which is left.
+    ///
+    /// # Errors
+    /// 400 outside 0..100, without an active version, or when a single one would serve only a part; 412 when the
+    /// precondition does not hold.
+    pub async fn set_rollout(
+        &self,
+        id: &str,
+        percentage: i64,
+        mutation: Mutation,
+    ) -> Result<Workflow, StoreError> {
+        let (id, precondition) = (key(id), mutation.precondition.clone());
+        mutate(&self.store, operation::<Workflow>("set_rollout"), mutation, move |conn| {
+            Box::pin(async move {
+                expected::<Workflow>(conn, &id, &precondition).await?;
+                let states = Workflow::states(conn, &id).await?;
+                let transition = lifecycle::rollout(&id, &states, percentage)?;
+                apply::<Workflow>(conn, &id, transition).await
+            })
+        })
+        .await
+    }
+}
+
+async fn find_source<V: Versioned>(
+    conn: &mut Conn,
+    id: &str,
+    to_version: Option<i64>,
+) -> Result<RollbackSource<V>, StoreError> {
+    let states = V::states(conn, id).await?;
+    let active = states.iter().filter(|state| state.status == Status::Active).map(|state| state.version);
+    let before = V::last_archived(conn, id, active.min().unwrap_or(i64::MAX)).await?;
+    let version = lifecycle::rollback(V::KIND, id, &states, to_version, before)?;
+    let entity = V::find(conn, id, Some(version)).await?;
+    let entity = entity.ok_or_else(|| StoreError::Database("a version just listed is gone".into()))?;
+    let latest = states.iter().map(|state: &VersionState| state.version).max().unwrap_or(version);
+    Ok(RollbackSource { entity, to_version, latest })
+}
+
+/// Checks the precondition of a change of status; an id that does not exist is for the gates to refuse.
+async fn check_precondition<V: Versioned>(
+    conn: &mut Conn,
+    id: &str,
+    precondition: &Precondition,
+) -> Result<(), StoreError> {
+    if precondition.is_none() {
+        return Ok(());
+    }
+    match V::find(conn, id, None).await? {
+        Some(latest) => Ok(precondition.check(V::KIND, id, &latest.entity_tag())?),
+        None => Ok(()),
+    }
+}
+
+/// Writes what a transition changes. Rows that stop serving go first: an index allows one draft, not an order.
+async fn apply<V: Versioned>(
+    conn: &mut Conn,
+    id: &str,
+    transition: Transition,
+) -> Result<Written<V>, StoreError> {
+    let serves = transition.changes.iter().any(|state| state.status == Status::Active);
+    for state in transition.changes {
+        V::set_state(conn, id, state).await?;
+    }
+    if !serves {
+        V::withdrawn(conn, id).await?;
+    }
+    written::<V>(conn, id, Some(transition.answer)).await
+}
+
+impl Plan {
+    fn permitted(self) -> Result<Transition, StoreError> {
+        match (self.objections.into_iter().next(), self.transition) {
+            (Some(objection), _) => Err(objection.error.into()),
+            (None, Some(transition)) => Ok(transition),
+            (None, None) => Err(StoreError::Database("a change of status without an outcome".into())),
+        }
+    }
+}

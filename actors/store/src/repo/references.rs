@@ -1,0 +1,73 @@
+//! Definitions that name others, which keep them from being deleted or renamed.
+
+use svc_model::{Channel, ChannelContent, Kind, ServiceError, Workflow, WorkflowContent};
+
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::versioned::Versioned;
+
+/// Reads off a definition which others it names.
+pub trait References: Send + Sync {
+    /// Returns true where a task of the workflow names this connector or channel.
+    fn workflow_names(&self, workflow: &WorkflowContent, kind: Kind, name: &str) -> bool;
+    /// Returns true where the config of the channel names this connector.
+    fn channel_names(&self, channel: &ChannelContent, connector: &str) -> bool;
+}
+
+/// Definitions that name nothing.
+impl References for () {
+    fn workflow_names(&self, _: &WorkflowContent, _: Kind, _: &str) -> bool {
+        false
+    }
+
+    fn channel_names(&self, _: &ChannelContent, _: &str) -> bool {
+        false
+    }
+}
+
+/// Lists the active workflows that name a connector or a channel, as a message tells them.
+pub(super) async fn workflows_naming(
+    conn: &mut Conn,
+    references: &dyn References,
+    kind: Kind,
+    names: &[String],
+) -> Result<Vec<String>, StoreError> {
+    let active = Workflow::active(conn, None).await?;
+    let names_it = |workflow: &Workflow| {
+        names.iter().any(|name| references.workflow_names(&workflow.content, kind, name))
+    };
+    let users =
+        active.into_iter().filter(names_it).map(|workflow| format!("workflow '{}'", workflow.workflow_id));
+    Ok(distinct(users))
+}
+
+/// Lists the active channels that name a connector, as a message tells them.
+pub(super) async fn channels_naming(
+    conn: &mut Conn,
+    references: &dyn References,
+    connector: &str,
+) -> Result<Vec<String>, StoreError> {
+    let active = Channel::active(conn, None).await?;
+    let users = active.into_iter().filter(|channel| references.channel_names(&channel.content, connector));
+    Ok(distinct(users.map(|channel| format!("channel '{}'", channel.content.name))))
+}
+
+/// Sorts texts and drops repeated ones.
+pub(super) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut texts: Vec<_> = texts.collect();
+    texts.sort_unstable();
+    texts.dedup();
+    texts
+}
+
+/// Refuses the deletion of what active definitions use, naming them and the way to delete it all the same.
+pub(super) fn refuse_deletion(kind: Kind, id: &str, users: &[String]) -> Result<(), StoreError> {
+    if users.is_empty() {
+        return Ok(());
+    }
+    let users = users.join(", ");
+    let message = format!(
+        "{kind} '{id}' is in use by {users}; archive or change them first, or delete it with ?force=true"
+    );
+    Err(ServiceError::conflict(message).into())
+}

@@ -1,0 +1,170 @@
+//! Changes of status that were requested at the same time: one wins, the others are conflicts, however late they are looked at.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use svc_model::{Kind, ServiceError};
+use tokio::time::Instant;
+
+use crate::clock;
+use crate::conn::Conn;
+use crate::error::StoreError;
+use crate::repo::versioned::Versioned;
+
+/// Age at which a change is forgotten: longer than any request takes.
+const RETENTION: Duration = Duration::from_secs(300);
+/// Number of entries up to which none is looked at for its age.
+const SWEEP_ABOVE: usize = 1000;
+/// The field that two channels may both claim.
+const ROUTE: &str = "route_pattern";
+
+type Key = (&'static str, String);
+
+/// The changes of status that this process makes and has made recently.
+#[derive(Default)]
+pub(crate) struct StatusChanges(Mutex<HashMap<Key, Changes>>);
+
+/// The changes of one entity.
+#[derive(Clone, Copy, Default)]
+struct Changes {
+    in_progress: usize,
+    committed: Option<Instant>,
+}
+
+impl Changes {
+    /// Returns true where a change was, or may yet be, committed since then.
+    fn may_have_committed_since(&self, instant: Instant) -> bool {
+        self.in_progress > 0 || self.committed.is_some_and(|at| at >= instant)
+    }
+}
+
+/// A change in progress, until dropped.
+pub(super) struct ChangeInProgress<'c> {
+    changes: &'c StatusChanges,
+    key: Key,
+    is_committed: bool,
+}
+
+impl ChangeInProgress<'_> {
+    /// Records that the change is committed.
+    pub(super) fn commit(mut self) {
+        self.is_committed = true;
+    }
+}
+
+impl Drop for ChangeInProgress<'_> {
+    fn drop(&mut self) {
+        let mut all = self.changes.lock();
+        let changes = all.entry(self.key.clone()).or_default();
+        changes.in_progress = changes.in_progress.saturating_sub(1);
+        if self.is_committed {
+            changes.committed = Some(Instant::now());
+        }
+    }
+}
+
+impl StatusChanges {
+    /// Records that a change begins.
+    pub(super) fn begin(&self, kind: Kind, id: &str) -> ChangeInProgress<'_> {
+        let (now, key) = (Instant::now(), (kind.name(), id.to_owned()));
+        let mut all = self.lock();
+        if all.len() >= SWEEP_ABOVE {
+            let is_recent = |at: Instant| now.duration_since(at) < RETENTION;
+            all.retain(|_, changes| changes.in_progress > 0 || changes.committed.is_some_and(is_recent));
+        }
+        all.entry(key.clone()).or_default().in_progress += 1;
+        ChangeInProgress { changes: self, key, is_committed: false }
+    }
+
+    /// Tells whether this process may have changed, since then, the entity, or without an id any one of the kind.
+    fn may_have_committed_since(&self, kind: Kind, id: Option<&str>, instant: Instant) -> bool {
+        let all = self.lock();
+        match id {
+            Some(id) => all
+                .get(&(kind.name(), id.to_owned()))
+                .is_some_and(|changes| changes.may_have_committed_since(instant)),
+            None => all
+                .iter()
+                .any(|((of, _), changes)| *of == kind.name() && changes.may_have_committed_since(instant)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Changes>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the refusal of a change received at `received_at`, as a conflict where it was refused for what another change
+/// did that was committed since, on this node or another one.
+pub(super) async fn classify<V: Versioned>(
+    conn: &mut Conn,
+    changes: &StatusChanges,
+    id: &str,
+    received_at: Instant,
+    refusal: ServiceError,
+) -> Result<ServiceError, StoreError> {
+    let claims_route = refusal.details().iter().any(|detail| detail.path == ROUTE);
+    let entity = match refusal.status() {
+        404 => Some(id),
+        400 if claims_route => None,
+        _ => return Ok(refusal),
+    };
+    let is_overtaken = changes.may_have_committed_since(V::KIND, entity, received_at)
+        || activated_elsewhere::<V>(conn, entity, received_at).await?;
+    Ok(if is_overtaken { overtaken(&refusal) } else { refusal })
+}
+
+/// Asks the database whether a version was activated since then. A SQLite file serves one process, which knows.
+async fn activated_elsewhere<V: Versioned>(
+    conn: &mut Conn,
+    id: Option<&str>,
+    received_at: Instant,
+) -> Result<bool, StoreError> {
+    if !matches!(conn, Conn::Postgres(_)) {
+        return Ok(false);
+    }
+    // Taken before the clock is read, so that no change from before the request counts.
+    let elapsed = received_at.elapsed();
+    let since = clock::before_now(conn, elapsed).await?;
+    V::is_activated_since(conn, id, since).await
+}
+
+/// A refusal as a conflict with a change that came first.
+pub(super) fn overtaken(refusal: &ServiceError) -> ServiceError {
+    ServiceError::conflict(format!("another change came first: {}", refusal.message()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn change_counts_while_in_progress_and_for_requests_before_its_commit() {
+        let (changes, received_at) = (StatusChanges::default(), Instant::now());
+        let overtakes =
+            |id: Option<&str>, instant| changes.may_have_committed_since(Kind::Channel, id, instant);
+        assert!(!overtakes(Some("a"), received_at));
+        tokio::time::advance(Duration::from_millis(1)).await;
+        let change = changes.begin(Kind::Channel, "a");
+        assert!(overtakes(Some("a"), Instant::now()), "it is in progress");
+        change.commit();
+        drop(changes.begin(Kind::Channel, "b"));
+        assert!(overtakes(Some("a"), received_at) && overtakes(None, received_at));
+        assert!(!overtakes(Some("b"), received_at), "it was not committed");
+        assert!(!changes.may_have_committed_since(Kind::Workflow, None, received_at), "another kind");
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert!(!overtakes(Some("a"), Instant::now()), "the request came after it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn old_changes_are_forgotten_when_there_are_many() {
+        let changes = StatusChanges::default();
+        for n in 0..SWEEP_ABOVE {
+            changes.begin(Kind::Workflow, &n.to_string()).commit();
+        }
+        tokio::time::advance(RETENTION).await;
+        drop(changes.begin(Kind::Workflow, "next"));
+        assert_eq!(changes.lock().len(), 1);
+    }
+}

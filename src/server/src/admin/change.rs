@@ -1,0 +1,138 @@
+//! Requests that change something: their author, their query, the state they are based on.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::IF_MATCH;
+use actix_web::{FromRequest, HttpRequest, HttpResponse};
+use serde_json::Value;
+use svc_model::{FieldCode, FieldError, Precondition, ServiceError, Validation, nearest};
+use svc_store::Mutation;
+use tokio::time::Instant;
+
+use super::data;
+use super::query::Query;
+use crate::http::{Caller, Error};
+
+/// What a handler of a mutation knows beside path and body.
+pub(super) struct Change {
+    pub(super) caller: Caller,
+    pub(super) query: Query,
+    precondition: Precondition,
+    is_dry_run: bool,
+    received_at: Instant,
+}
+
+impl Change {
+    /// Returns true where nothing is to be written.
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.is_dry_run
+    }
+
+    /// The state of the entity that the request is based on.
+    pub(super) fn precondition(&self) -> &Precondition {
+        &self.precondition
+    }
+
+    /// The circumstances of a change that does not change what is served.
+    pub(super) fn mutation(&self, action: &str, resource_type: &str, id: &str) -> Mutation {
+        Mutation {
+            dry_run: self.is_dry_run,
+            precondition: self.precondition.clone(),
+            received_at: self.received_at,
+            ..Mutation::new(self.caller.audit(action, resource_type, id))
+        }
+    }
+}
+
+impl FromRequest for Change {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let mut read = || {
+            let caller = Caller::from_request(request, payload).into_inner()?;
+            let query = Query::from_request(request, payload).into_inner()?;
+            let lines = request.headers().get_all(IF_MATCH).map(|line| line.as_bytes());
+            Ok(Self {
+                caller,
+                precondition: Precondition::parse(lines)?,
+                is_dry_run: query.flag("dry_run")?,
+                query,
+                received_at: Instant::now(),
+            })
+        };
+        ready(read())
+    }
+}
+
+/// The report of a dry run: what the request would be refused for. A database that is away is no such refusal.
+pub(super) fn report<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse, Error> {
+    Ok(data(as_validation(outcome)?.to_json()))
+}
+
+/// A refusal as a report; what the caller cannot help stays an error.
+pub(super) fn as_validation<T>(outcome: Result<T, ServiceError>) -> Result<Validation, ServiceError> {
+    match outcome {
+        Ok(_) => Ok(Validation::default()),
+        Err(refused) if refused.status() < 500 => Ok(refused.into()),
+        Err(failed) => Err(failed),
+    }
+}
+
+/// Reads a body that may hold a version under one key, and nothing else.
+pub(super) fn version(body: &Value, key: &str) -> Result<Option<i64>, ServiceError> {
+    let Value::Object(fields) = body else {
+        return Err(FieldError::type_mismatch("body", "object", body).into());
+    };
+    let unknown: Vec<_> =
+        fields.keys().filter(|field| *field != key).map(|field| unknown(field, key)).collect();
+    if !unknown.is_empty() {
+        return Err(unknown.into());
+    }
+    match fields.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(version) => version
+            .as_i64()
+            .map(Some)
+            .ok_or_else(|| FieldError::type_mismatch(format!("body.{key}"), "integer", version).into()),
+    }
+}
+
+fn unknown(field: &str, known: &str) -> FieldError {
+    let message = match nearest(field, [known]) {
+        Some(near) => format!("unknown field; did you mean {near}?"),
+        None => format!("unknown field; known: {known}"),
+    };
+    FieldError::new(format!("body.{field}"), FieldCode::UnknownField, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use svc_store::StoreError;
+
+    use super::*;
+
+    #[test]
+    fn refusal_becomes_a_report_and_an_outage_does_not() {
+        let refused = as_validation::<()>(Err(ServiceError::not_found("no draft"))).unwrap();
+        assert_eq!((refused.valid(), refused.errors[0].field.as_str()), (false, "(root)"));
+        assert_eq!(refused.errors[0].code, Some(FieldCode::NotFound));
+        assert!(as_validation(Ok(())).unwrap().valid());
+        assert!(as_validation::<()>(Err(StoreError::Unavailable("away".into()).into())).is_err());
+    }
+
+    #[test]
+    fn body_holds_a_version_or_nothing() {
+        assert_eq!(version(&json!({}), "to_version").unwrap(), None);
+        assert_eq!(version(&json!({"to_version": 3}), "to_version").unwrap(), Some(3));
+        for bad in
+            [json!([]), json!({"to_version": "3"}), json!({"to_version": 1.5}), json!({"to_versoin": 3})]
+        {
+            assert_eq!(version(&bad, "to_version").unwrap_err().status(), 400, "{bad}");
+        }
+        let misspelt = version(&json!({"to_versoin": 3}), "to_version").unwrap_err();
+        assert!(misspelt.message().contains("to_version"), "{}", misspelt.message());
+    }
+}

@@ -1,0 +1,31 @@
+//! What definitions name, for those who ask before they delete or rename something.
+
+use std::sync::Arc;
+
+use svc_model::{ChannelContent, Kind, WorkflowContent};
+use svc_store::References;
+
+/// Reads names off definitions as the engine and the channels do.
+struct Named;
+
+/// The reader of names.
+pub(super) fn references() -> Arc<dyn References> {
+    Arc::new(Named)
+}
+
+impl References for Named {
+    fn workflow_names(&self, workflow: &WorkflowContent, kind: Kind, name: &str) -> bool {
+        let found = svc_engine::dependencies(workflow);
+        match kind {
+            Kind::Connector => found.connectors.iter().any(|used| used.connector == name),
+            Kind::Channel => found.channels.iter().any(|called| called == name),
+            Kind::Workflow => false,
+        }
+    }
+
+    /// Any block of the config that keeps its state in a connector names it so.
+    fn channel_names(&self, channel: &ChannelContent, connector: &str) -> bool {
+        let blocks = channel.config.as_object().into_iter().flatten();
+        blocks.into_iter().any(|(_, block)| block["connector"] == *connector)
+    }
+}

@@ -1,0 +1,131 @@
+//! Dry runs: every mutation of the admin API can be tried, or says that it cannot.
+
+use serde_json::{Value, json};
+use svc_testkit::http::Client;
+
+use crate::support::{channel, echo, echo_workflow, error, start};
+
+const ADMIN: &str = "/api/v1/admin";
+/// The sources that register routes: a mutation that is added there has to be added here.
+const ROUTERS: [&str; 2] =
+    [include_str!("../../src/server/src/admin/mod.rs"), include_str!("../../src/server/src/http/actors.rs")];
+
+/// A request for each route that mutates, `{kind}` for what has versions.
+fn tried() -> Vec<(&'static str, &'static str, Value)> {
+    let connector =
+        json!({"id": "new", "name": "new", "connector_type": "http", "config": {"url": "https://a.example"}});
+    vec![
+        ("POST", "{kind}", Value::Null),
+        ("POST", "{kind}/import", Value::Null),
+        ("PUT", "{kind}/w", json!({"tags": ["x"]})),
+        ("DELETE", "{kind}/w?force=true", Value::Null),
+        ("PATCH", "{kind}/w/status", json!({"status": "archived"})),
+        ("POST", "{kind}/w/rollback", json!({})),
+        ("POST", "{kind}/w/versions", json!({})),
+        ("PATCH", "workflows/w/rollout", json!({"rollout_percentage": 100})),
+        ("POST", "connectors", connector.clone()),
+        ("POST", "connectors/import", json!([connector])),
+        ("PUT", "connectors/k", json!({"tags": ["x"]})),
+        ("DELETE", "connectors/k", Value::Null),
+        ("PATCH", "connectors/k/status", json!({"status": "archived"})),
+        ("POST", "trace-dlq/purge", json!({"older_than_hours": 0})),
+        ("POST", "trace-dlq/none/requeue", json!({})),
+    ]
+}
+
+/// A request for each route whose effect cannot be undone.
+const REFUSED: [&str; 7] = [
+    "workflows/w/test",
+    "channels/w/trigger",
+    "cron/occurrences/none/retry",
+    "engine/reload",
+    "connectors/k/test",
+    "connectors/circuit-breakers/none",
+    "actors/registry/restart",
+];
+/// Routes that take a body and change nothing: `validate` of each kind.
+const READS: usize = 2;
+
+/// Everything that a mutation could change.
+fn state(client: &mut Client) -> Vec<Value> {
+    let lists =
+        ["workflows", "workflows/w/versions", "channels", "channels/w/versions", "connectors", "audit-logs"];
+    lists.map(|list| client.get(&format!("{ADMIN}/{list}")).unwrap().json()).to_vec()
+}
+
+#[test]
+fn dry_run_of_every_mutation_answers_a_report_and_writes_nothing() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "w", json!({}));
+    let connector =
+        json!({"id": "k", "name": "k", "connector_type": "http", "config": {"url": "https://a.example"}});
+    assert_eq!(client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap().status, 201);
+    let before = state(&mut client);
+    for (method, path, body) in tried() {
+        for kind in ["workflows", "channels"] {
+            let document =
+                if kind == "workflows" { echo_workflow("new") } else { channel("new", "w", json!({})) };
+            let body = match (path, &body) {
+                ("{kind}", _) => document,
+                ("{kind}/import", _) => json!([document]),
+                _ => body.clone(),
+            };
+            let separator = if path.contains('?') { '&' } else { '?' };
+            let path = format!("{ADMIN}/{}{separator}dry_run=true", path.replace("{kind}", kind));
+            let answer = client.json(method, &path, &body).unwrap();
+            assert_eq!(answer.status, 200, "{method} {path}: {}", answer.text());
+            let report = answer.json()["data"].clone();
+            let errors = report["errors"].as_array().unwrap_or_else(|| panic!("{method} {path}: {report}"));
+            assert!(report["warnings"].is_array(), "{method} {path}: {report}");
+            assert_eq!(report["valid"], errors.is_empty(), "{method} {path}: {report}");
+        }
+    }
+    for path in REFUSED {
+        let answer = client.json("POST", &format!("{ADMIN}/{path}?dry_run=true"), &json!({})).unwrap();
+        let refused = error(&answer, 400, "VALIDATION_ERROR");
+        assert!(refused["message"].as_str().unwrap().contains("no dry run"), "{path}: {refused}");
+    }
+    assert_eq!(state(&mut client), before);
+    assert_eq!(client.json("POST", "/api/v1/data/w", &json!({})).unwrap().status, 200);
+}
+
+#[test]
+fn every_route_that_mutates_is_among_those_tried() {
+    let mutating = ["web::post()", "web::put()", "web::patch()", "web::delete()"];
+    let registered: usize = ROUTERS
+        .iter()
+        .map(|source| mutating.iter().map(|call| source.matches(call).count()).sum::<usize>())
+        .sum();
+    assert_eq!(tried().len() + REFUSED.len() + READS, registered);
+}
+
+#[test]
+fn dry_run_reports_what_the_request_would_be_refused_for() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "w", json!({}));
+    for (method, path, body, code) in [
+        ("POST", "workflows", echo_workflow("w"), json!("CONFLICT")),
+        ("POST", "workflows", json!({"name": "", "tasks": []}), json!("INVALID")),
+        ("PUT", "workflows/w", json!({"tags": []}), json!("NOT_FOUND")),
+        ("PUT", "workflows/x", json!({"tags": []}), json!("NOT_FOUND")),
+        ("DELETE", "workflows/w", Value::Null, json!("CONFLICT")),
+        ("DELETE", "connectors/x", Value::Null, json!("NOT_FOUND")),
+        ("PATCH", "workflows/w/status", json!({"status": "active"}), json!("NOT_FOUND")),
+        ("PATCH", "channels/x/status", json!({"status": "archived"}), json!("NOT_FOUND")),
+        ("PATCH", "workflows/x/rollout", json!({"rollout_percentage": 10}), json!("NOT_FOUND")),
+        ("POST", "workflows/w/rollback", json!({}), json!("NOT_FOUND")),
+        ("POST", "trace-dlq/x/requeue", json!({}), json!("NOT_FOUND")),
+    ] {
+        let answer = client.json(method, &format!("{ADMIN}/{path}?dry_run=true"), &body).unwrap();
+        let report = answer.json()["data"].clone();
+        assert_eq!(
+            (answer.status, &report["valid"]),
+            (200, &json!(false)),
+            "{method} {path}: {}",
+            answer.text()
+        );
+        assert_eq!(report["errors"][0]["code"], code, "{method} {path}: {report}");
+    }
+}
