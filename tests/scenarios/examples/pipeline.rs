@@ -56,6 +56,12 @@ fn versions(client: &mut Client) -> Vec<(i64, String, i64)> {
     listed["data"].as_array().unwrap().iter().map(row).collect()
 }
 
+/// Version and share of each active version, the newest first.
+fn active(client: &mut Client) -> Vec<(i64, i64)> {
+    let versions = versions(client).into_iter().filter(|(_, status, _)| status == "active");
+    versions.map(|(number, _, share)| (number, share)).collect()
+}
+
 fn version(number: i64, status: &str, share: i64) -> (i64, String, i64) {
     (number, status.to_owned(), share)
 }
@@ -121,4 +127,34 @@ fn second_version_takes_a_share_of_the_customers_and_then_all() {
     admin(&mut client, "PATCH", &format!("{WORKFLOW}/rollout"), json!({"rollout_percentage": 100}));
     assert_eq!(share(&ranked(&world, &mut client, "all")), CUSTOMERS);
     assert_eq!(world.stored("all-0"), [Some("10000".to_owned()), Some("normal".to_owned())]);
+}
+
+#[test]
+fn second_version_is_aborted_replaced_and_rolled_back() {
+    let Some((world, mut client)) = world() else { return };
+    let rollout = format!("{WORKFLOW}/rollout");
+    let status = format!("{WORKFLOW}/status");
+    world.draft(&mut client);
+    admin(&mut client, "PATCH", &status, json!({"status": "active", "rollout_percentage": 20}));
+    admin(&mut client, "PATCH", &rollout, json!({"rollout_percentage": 0}));
+    assert_eq!(active(&mut client), [(1, 100)]);
+    assert_eq!(share(&ranked(&world, &mut client, "aborted")), 0);
+
+    admin(&mut client, "POST", &format!("{WORKFLOW}/versions"), json!({"from_version": 2}));
+    admin(&mut client, "PATCH", &status, json!({"status": "active", "rollout_percentage": 20}));
+    admin(&mut client, "POST", &format!("{WORKFLOW}/versions"), json!({}));
+    let second = json!({"status": "active", "rollout_percentage": 10});
+    let refused = client.json("PATCH", &format!("/api/v1/admin/{status}"), &second).unwrap();
+    error(&refused, 409, "CONFLICT");
+    assert_eq!(active(&mut client), [(3, 20), (1, 80)], "the first canary and the stable version go on");
+    let replacing = json!({"status": "active", "rollout_percentage": 10, "replace_canary": true});
+    admin(&mut client, "PATCH", &status, replacing);
+    assert_eq!(active(&mut client), [(4, 10), (1, 90)]);
+
+    admin(&mut client, "PATCH", &rollout, json!({"rollout_percentage": 100}));
+    assert_eq!(share(&ranked(&world, &mut client, "all")), CUSTOMERS);
+    let back = admin(&mut client, "POST", &format!("{WORKFLOW}/rollback"), json!({"to_version": 1}));
+    assert_eq!((&back["version"], &back["status"]), (&json!(5), &json!("active")), "{back}");
+    assert_eq!(active(&mut client), [(5, 100)]);
+    assert_eq!(share(&ranked(&world, &mut client, "back")), 0);
 }

@@ -13,7 +13,7 @@ use svc_testkit::example::create_and_activate;
 /// Stands for a value that differs from run to run.
 const ANY: &str = "…";
 
-/// Whether a value is the one of a page.
+/// Compares a value with that of a page.
 fn matches(actual: &Value, expected: &Value) -> bool {
     match (actual, expected) {
         (actual, Value::String(any)) if any == ANY => !actual.is_null() && actual != "",
@@ -52,6 +52,24 @@ fn run(client: &mut Client, id: &str, block: &Block) {
     assert_eq!(errors(&answer), errors(expected), "{place}: {answer}");
 }
 
+/// Tries a workflow with the stubs of a block, which answer every call.
+fn try_out(client: &mut Client, id: &str, block: &Block) {
+    let path = format!("/api/v1/admin/workflows/{id}/test");
+    let answer = client.json("POST", &path, &block.value).expect("an answer");
+    assert_eq!(answer.status, 200, "{}: {}", block.place, answer.text());
+    let trial = answer.json()["data"].clone();
+    assert_eq!((&trial["live"], &trial["errors"]), (&json!(false), &json!([])), "{}: {trial}", block.place);
+    let stubs = block.value["stubs"].as_object().expect("a trial has stubs");
+    let stubbed: Vec<_> =
+        stubs.values().flat_map(|targets| targets.as_object().expect("targets").values()).collect();
+    let output = trial["output"].as_object().expect("an object");
+    assert!(
+        stubbed.iter().all(|stub| output.values().any(|value| value == *stub)),
+        "{}: {trial}",
+        block.place
+    );
+}
+
 #[test]
 fn every_json_block_of_the_manual_is_valid() {
     let server = start();
@@ -68,7 +86,7 @@ fn workflows_of_the_manual_answer_as_the_page_says() {
     let server = start();
     let mut client = server.client();
     let mut current = None;
-    let mut runs = 0;
+    let (mut runs, mut trials) = (0, 0);
     for (number, block) in blocks(&page("workflows.md")).iter().enumerate() {
         match block.kind.as_str() {
             "workflow" => {
@@ -80,8 +98,14 @@ fn workflows_of_the_manual_answer_as_the_page_says() {
                 run(&mut client, current.as_ref().expect("a workflow comes first"), block);
                 runs += 1;
             }
+            "trial" => {
+                let id = current.as_ref().expect("a workflow comes first");
+                try_out(&mut client, id, block);
+                trials += 1;
+            }
             _ => {}
         }
     }
+    assert_eq!(trials, 1);
     assert!(runs >= 7, "{runs}");
 }
