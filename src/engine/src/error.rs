@@ -191,7 +191,7 @@ impl Failure {
     }
 
     fn describe(&self, verbose: bool) -> String {
-        let TaskError { code, message, detail, task_id, .. } = &self.error;
+        let TaskError { code, message, task_id, .. } = &self.error;
         let place = match task_id {
             Some(task) => format!("task '{task}'"),
             None => "the workflow".to_owned(),
@@ -200,10 +200,11 @@ impl Failure {
             FailureKind::Engine => format!("{} failed with {}", capitalized(&place), code.name()),
             kind => format!("{}: {place} failed with {}", kind.sentence(), code.name()),
         };
-        match (verbose, detail) {
-            (false, _) => format!("{sentence}; the trace of the run has the cause"),
-            (true, Some(detail)) => format!("{sentence}: {message} ({detail})"),
-            (true, None) => format!("{sentence}: {message}"),
+        // Details are for operators, whatever the setting: the trace has them.
+        if verbose && self.kind != FailureKind::ConnectorDetail {
+            format!("{sentence}: {message}")
+        } else {
+            format!("{sentence}; the trace of the run has the cause")
         }
     }
 }
