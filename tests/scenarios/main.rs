@@ -40,6 +40,7 @@ mod inside;
 mod lifecycle;
 mod manual;
 mod memory;
+mod misspellings;
 mod oauth;
 mod operations;
 mod overload;

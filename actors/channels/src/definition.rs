@@ -70,6 +70,7 @@ impl Definition {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
             format!("config_json does not parse: {}", errors.join("; "))
         })?;
+        warn_of_misspellings(row, &config, tools);
         if is_unreadable(&row.content.transport_config) {
             return Err("transport_config_json does not parse".to_owned());
         }
@@ -135,6 +136,16 @@ impl Definition {
     /// The version of the channel this was built from.
     pub fn version(&self) -> i64 {
         self.version
+    }
+}
+
+/// Logs operators of a stored channel that do not exist, for which its author would be refused today. What is stored goes on.
+fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, tools: &Toolbox) {
+    for expression in config.expressions() {
+        for call in tools.engine.unknown_calls(&format!("config.{}", expression.name), expression.logic) {
+            slog::warn!(tools.log, "a stored channel calls an operator that does not exist";
+                "channel" => &row.content.name, "path" => &call.path, "reason" => call.refusal().message);
+        }
     }
 }
 

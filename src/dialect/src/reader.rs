@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use svc_model::{FieldCode, FieldError};
+use svc_model::{FieldCode, FieldError, unknown_key};
 
 use crate::extent::Extent;
 use crate::name;
@@ -48,7 +48,7 @@ impl Reader {
     ) -> Option<&'v Map<String, Value>> {
         let members = self.members(value, at)?;
         for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
-            let message = format!("unknown field; known: {}", known.join(", "));
+            let message = unknown_key(String::new(), name, known, &[]).message;
             self.problem(&format!("{at}.{name}"), FieldCode::UnknownField, message);
         }
         Some(members)

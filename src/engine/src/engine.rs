@@ -7,10 +7,11 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use serde_json::Value;
 use slog::Logger;
-use svc_model::Workflow;
 use svc_model::mask::is_secret_reference;
+use svc_model::{FieldError, Workflow, WorkflowContent};
 
 use crate::budget;
+use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls};
 use crate::compile;
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretUse};
@@ -120,36 +121,22 @@ impl Engine {
         source.as_object().is_some_and(|members| members.len() < 2) && self.is_template(source)
     }
 
-    /// Where, inside the operators it calls, an expression has an object of one member that calls none: likely a
-    /// misspelled operator, which is taken for data. Paths begin at `at`.
-    pub fn unknown_calls(&self, at: &str, source: &Value) -> Vec<String> {
-        let mut found = Vec::new();
-        self.find_unknown_calls(at, source, &mut found);
-        found
+    /// The objects of one member in an expression that call no operator: data, and where only truth counts always true.
+    /// Paths begin at `at`.
+    pub fn unknown_calls(&self, at: &str, source: &Value) -> Vec<UnknownCall> {
+        unknown_calls(&self.evaluator, at, source)
     }
 
-    fn find_unknown_calls(&self, at: &str, source: &Value, found: &mut Vec<String>) {
-        match source {
-            Value::Array(items) => {
-                for (n, item) in items.iter().enumerate() {
-                    self.find_unknown_calls(&format!("{at}[{n}]"), item, found);
-                }
-            }
-            Value::Object(members) => {
-                for (name, argument) in members {
-                    let at = format!("{at}.{name}");
-                    let is_call = members.len() == 1;
-                    if is_call && LITERAL.contains(&name.as_str()) {
-                        continue;
-                    }
-                    if is_call && !self.evaluator.knows(name) {
-                        found.push(at.clone());
-                    }
-                    self.find_unknown_calls(&at, argument, found);
-                }
-            }
-            _ => {}
-        }
+    /// The paths that an expression reads by their literal names, each with its place; those below the element of a loop are
+    /// left out. Places begin at `at`.
+    pub fn literal_reads(&self, at: &str, source: &Value) -> Vec<(String, String)> {
+        literal_reads(at, source)
+    }
+
+    /// What the author of a stored workflow would be refused for today, and what runs all the same: keys, operators and
+    /// roots of paths that do not exist.
+    pub fn misspellings(&self, content: &WorkflowContent) -> Vec<FieldError> {
+        Misspellings::of(&self.evaluator, content).errors
     }
 
     /// Evaluates an expression over named roots.
@@ -165,9 +152,6 @@ impl Engine {
         crate::builtin::NAMES.contains(&function) || self.functions.contains_key(function)
     }
 }
-
-/// Operators that take any object for what it is.
-const LITERAL: [&str; 2] = ["preserve", "throw"];
 
 fn holds_reference(source: &Value) -> bool {
     match source {

@@ -37,6 +37,7 @@ mod template;
 mod trace;
 mod work;
 
+pub use checks::UnknownCall;
 pub use concealed::Concealed;
 pub use dependencies::{ConnectorUse, Dependencies, dependencies};
 pub use engine::{Engine, EngineBuilder, Limits};

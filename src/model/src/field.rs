@@ -114,6 +114,12 @@ impl Issue {
         Self { field: field.into(), message: message.into(), code: None }
     }
 
+    /// Adds the code.
+    #[must_use]
+    pub fn with_code(self, code: FieldCode) -> Self {
+        Self { code: Some(code), ..self }
+    }
+
     /// An entry about the document as a whole.
     pub fn root(message: impl Into<String>) -> Self {
         Self::new("(root)", message)

@@ -46,6 +46,15 @@ codes! {
     /// A strict object does not know this key.
     UnknownField = "UNKNOWN_FIELD", "The object has no such key.",
         "Use the key that the message names as the nearest, or remove it. Keys that begin with `x-` are free.";
+    /// No operator has the name that an expression calls where only its truth counts.
+    UnknownOperator = "UNKNOWN_OPERATOR", "An expression of which only the truth counts calls an operator that does not exist.",
+        "Use the operator that the message names, or one that `GET /api/v1/admin/functions/operators` lists.";
+    /// A value is built of an object that is likely a misspelt call of an operator.
+    SuspectOperator = "logic.unknown_operator", "A warning: an object reads like the call of an operator and is data.",
+        "Use the operator that the message names; leave it where the object is meant to be data.";
+    /// A path writes outside of what is returned and kept.
+    PathRoot = "path.root", "A warning: a path begins with none of `data`, `metadata` and `temp_data`.",
+        "Begin the path with one of them; leave it where only later tasks are to read the value.";
     /// A field and its alias are both present.
     DuplicateField = "DUPLICATE_FIELD", "A field and its alias are both present.", "Keep one of the two.";
     /// Two tasks or groups share an id.

@@ -13,6 +13,9 @@ use crate::scope::ReloadError;
 use crate::secrets::{self, Secrets};
 use crate::snapshot::{Entry, LoadedVersion, LoadedWorkflow};
 
+/// More warnings of one workflow than this help nobody.
+const MAX_WARNINGS: usize = 20;
+
 /// What a load builds with.
 pub(super) struct Build {
     pub(super) secrets: Secrets,
@@ -148,6 +151,7 @@ impl Loader<'_> {
                     if compiled.is_multiple_of(BUILDS_PER_TURN) {
                         tokio::task::yield_now().await;
                     }
+                    self.warn_of_misspellings(&row);
                     let result = match compile(&self.tools.engine, &row, &build.secrets) {
                         Err(CompileError::DuplicateTaskId { workflow, task }) if whole => {
                             return Err(ReloadError::DuplicateTaskId {
@@ -172,6 +176,14 @@ impl Loader<'_> {
             });
         }
         Ok(LoadedWorkflow { versions })
+    }
+
+    /// Logs what a stored row says that its author would be refused for today. It runs as it always did.
+    fn warn_of_misspellings(&self, row: &Workflow) {
+        for error in self.tools.engine.misspellings(&row.content).into_iter().take(MAX_WARNINGS) {
+            slog::warn!(self.tools.log, "a stored workflow says what stands for nothing";
+                "workflow" => &row.workflow_id, "version" => row.version, "path" => error.path, "reason" => error.message);
+        }
     }
 
     /// The suspects that no longer compile, with the reason. Who uses one already goes on with what is loaded; nobody

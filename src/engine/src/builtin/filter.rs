@@ -13,13 +13,9 @@ pub(crate) struct Filter {
 impl Filter {
     pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
         let condition = input.required_logic("condition", SecretUse::Allowed);
-        let on_reject = match input.string_or("on_reject", "halt")? {
+        let on_reject = match input.one_of("on_reject", &["halt", "skip"])? {
             "halt" => Outcome::Halt,
-            "skip" => Outcome::Skip,
-            other => {
-                input.invalid("on_reject", format!("\"{other}\" is neither \"halt\" nor \"skip\""));
-                return None;
-            }
+            _ => Outcome::Skip,
         };
         Some(Self { condition: condition?, on_reject })
     }

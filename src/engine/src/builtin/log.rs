@@ -23,16 +23,12 @@ pub(crate) struct Log {
 
 impl Log {
     pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
-        let level = match input.string_or("level", "info")? {
-            "trace" => Some(Level::Trace),
-            "debug" => Some(Level::Debug),
-            "info" => Some(Level::Info),
-            "warn" => Some(Level::Warning),
-            "error" => Some(Level::Error),
-            _ => {
-                input.invalid("level", "one of trace, debug, info, warn, error");
-                None
-            }
+        let level = match input.one_of("level", &["info", "trace", "debug", "warn", "error"])? {
+            "trace" => Level::Trace,
+            "debug" => Level::Debug,
+            "warn" => Level::Warning,
+            "error" => Level::Error,
+            _ => Level::Info,
         };
         let message = match input.get("message") {
             None => None,
@@ -54,7 +50,7 @@ impl Log {
             }
         }
         fields.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Some(Self { level: level?, message, fields })
+        Some(Self { level, message, fields })
     }
 
     pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {

@@ -1,6 +1,6 @@
 //! Functions that talk to a connector, but for the document ones.
 
-use super::field::Field;
+use super::field::{Field, PathUse};
 use super::{Entry, Source};
 
 /// What entries of connector functions share.
@@ -90,7 +90,8 @@ pub(super) static HTTP_CALL: Entry = Entry {
         Field::string("body_format", "How the body is sent, json by default")
             .one_of(&["json", "form", "text"]),
         Field::string("output", "Path the response is written to; without it the response is discarded")
-            .alias("response_path"),
+            .alias("response_path")
+            .path(PathUse::Target { alone: false }),
         Field::string("response_format", "How the response is read, json by default")
             .one_of(&["json", "text"]),
         Field::bool(

@@ -45,6 +45,20 @@ impl Kind {
     }
 }
 
+/// What a function does with a path that an input names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathUse {
+    /// The input names no path that begins at a root of the message.
+    None,
+    /// The path is read.
+    Source,
+    /// The path is written; `alone` tells whether a single segment has to be a root that exists.
+    Target {
+        /// Whether a single segment has to be a root that exists.
+        alone: bool,
+    },
+}
+
 /// One input of a function.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
@@ -68,6 +82,10 @@ pub struct Field {
     pub one_of: &'static [&'static str],
     /// The inputs of each element, for an array of objects.
     pub members: &'static [Field],
+    /// Whether it is an expression of which only the truth counts.
+    pub is_condition: bool,
+    /// What is done with the path it names.
+    pub path: PathUse,
     /// Whether it is an object whose members are expressions.
     pub holds_logic: bool,
     /// One line.
@@ -87,6 +105,8 @@ impl Field {
             alias_wins: false,
             one_of: &[],
             members: &[],
+            is_condition: false,
+            path: PathUse::None,
             holds_logic: false,
             description,
         }
@@ -121,6 +141,11 @@ impl Field {
         Self { logic: true, ..Self::any(name, description) }
     }
 
+    /// An expression of which only the truth counts.
+    pub(super) const fn condition(name: &'static str, description: &'static str) -> Self {
+        Self { is_condition: true, ..Self::logic(name, description) }
+    }
+
     /// The name of a connector, never computed.
     pub(super) const fn connector(description: &'static str) -> Self {
         Self::string("connector", description).required()
@@ -132,6 +157,12 @@ impl Field {
             "output",
             "Path the result is written to; without it the result replaces the whole of data",
         )
+        .path(PathUse::Target { alone: false })
+    }
+
+    /// A path of the message.
+    pub(super) const fn path(self, path: PathUse) -> Self {
+        Self { path, ..self }
     }
 
     pub(super) const fn required(self) -> Self {

@@ -11,7 +11,7 @@ mod utility;
 
 use serde_json::{Value, json};
 
-pub use field::{Field, Kind};
+pub use field::{Field, Kind, PathUse};
 
 /// Where a function comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub struct Entry {
     pub retry_safety: &'static str,
     /// One line.
     pub description: &'static str,
-    /// Whether an unknown input is refused.
+    /// Whether a stored task with an unknown input is refused too.
     pub strict: bool,
     /// Its inputs.
     pub fields: &'static [Field],
@@ -62,6 +62,11 @@ impl Entry {
     /// The input of this name or alias.
     pub fn field(&self, name: &str) -> Option<&'static Field> {
         self.fields.iter().find(|field| field.name == name || field.alias == Some(name))
+    }
+
+    /// The names of its inputs, aliases included.
+    pub fn input_names(&self) -> impl Iterator<Item = &'static str> {
+        self.fields.iter().flat_map(|field| std::iter::once(field.name).chain(field.alias))
     }
 
     /// What a value of `op` asks for.

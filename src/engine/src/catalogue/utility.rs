@@ -1,6 +1,6 @@
 //! Functions without a connector.
 
-use super::field::Field;
+use super::field::{Field, PathUse};
 use super::{Case, Entry, Source};
 
 const BUILT_IN: Entry = Entry {
@@ -19,7 +19,7 @@ pub(super) static FILTER: Entry = Entry {
     name: "filter",
     description: "Stops the workflow, or only itself, unless its condition is true",
     fields: &[
-        Field::logic("condition", "Expression; only true passes").required(),
+        Field::condition("condition", "Expression; only true passes").required(),
         Field::string("on_reject", "halt stops the workflow, skip only this task; halt by default")
             .one_of(&["halt", "skip"]),
     ],
@@ -44,7 +44,9 @@ pub(super) static MAP: Entry = Entry {
     fields: &[Field::array("mappings", "What is written, in order; each sees the writes of those before it")
         .required()
         .each(&[
-            Field::string("path", "Path that is written, below data, metadata or temp_data").required(),
+            Field::string("path", "Path that is written, below data, metadata or temp_data")
+                .required()
+                .path(PathUse::Target { alone: true }),
             Field::logic("logic", "Expression for the value; null leaves the path alone").required(),
         ])],
     ..BUILT_IN
@@ -58,7 +60,8 @@ pub(super) static PARSE_JSON: Entry = Entry {
     description: "Brings JSON, as text or value, into data",
     fields: &[
         Field::string("source", "Path that is read: payload, or below payload, data, metadata or temp_data")
-            .required(),
+            .required()
+            .path(PathUse::Source),
         PARSE_TARGET,
     ],
     ..BUILT_IN
@@ -72,7 +75,8 @@ pub(super) static PARSE_XML: Entry = Entry {
             "source",
             "Path of a text of XML: payload, or below payload, data, metadata or temp_data",
         )
-        .required(),
+        .required()
+        .path(PathUse::Source),
         PARSE_TARGET,
     ],
     ..BUILT_IN
@@ -105,7 +109,7 @@ pub(super) static VALIDATION: Entry = Entry {
     aliases: &["validate"],
     description: "Reports every rule that is not true; the workflow goes on",
     fields: &[Field::array("rules", "What must hold; all rules are looked at").required().each(&[
-        Field::logic("logic", "Expression; only true passes").required(),
+        Field::condition("logic", "Expression; only true passes").required(),
         Field::string("message", "Text of the error where it is not true").required(),
     ])],
     ..BUILT_IN

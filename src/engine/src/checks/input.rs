@@ -1,7 +1,7 @@
 //! The input of a function of the service, against its table.
 
 use serde_json::{Map, Value};
-use svc_model::{FieldCode, FieldError, Issue};
+use svc_model::{FieldCode, FieldError, Issue, unknown_keys};
 
 use super::Check;
 use crate::catalogue::{Entry, Field, Kind};
@@ -37,11 +37,10 @@ impl Check<'_, '_> {
             }
         }
         self.case(entry, input, at);
-        if entry.strict {
-            for key in input.keys().filter(|key| entry.field(key).is_none()) {
-                let message = format!("{} has no input \"{key}\"", entry.name);
-                self.problem(FieldCode::UnknownField, format!("{at}.{key}"), message);
-            }
+        // An author has been told already.
+        if entry.strict && !self.author {
+            let known: Vec<_> = entry.input_names().collect();
+            self.errors.extend(unknown_keys(input, at, &known, &[]));
         }
     }
 

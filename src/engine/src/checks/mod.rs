@@ -5,8 +5,11 @@
 mod arity;
 mod constant;
 mod input;
+mod misspellings;
 mod reads;
+mod roots;
 mod secrets;
+mod unknown_calls;
 
 use std::cell::RefCell;
 
@@ -24,6 +27,10 @@ use crate::expression::Evaluator;
 pub(crate) use arity::Impossible;
 use arity::impossible;
 use constant::failing_constant;
+pub(crate) use misspellings::Misspellings;
+pub(crate) use reads::literal_reads;
+pub use unknown_calls::UnknownCall;
+pub(crate) use unknown_calls::unknown_calls;
 
 impl WorkflowChecks for Engine {
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>) {
@@ -33,6 +40,9 @@ impl WorkflowChecks for Engine {
             parse_loop(block, self.limits.max_loop_iterations, check.errors);
         }
         check.steps("tasks", &content.tasks);
+        let misspelt = Misspellings::of(&self.evaluator, content);
+        check.errors.extend(misspelt.errors);
+        check.warnings.extend(misspelt.warnings);
         reads::warn(content, check.warnings);
     }
 }

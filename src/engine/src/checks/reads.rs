@@ -9,20 +9,50 @@ use crate::catalogue;
 /// More than this help nobody.
 const MAX_WARNINGS: usize = 10;
 
-/// Adds a warning for every read of `data` no task prepares.
+/// Adds a warning for every read of `data`, `temp_data` or a root of another name that no task prepares.
 pub(super) fn warn(content: &WorkflowContent, warnings: &mut Vec<Issue>) {
     let mut written = Vec::new();
     if !writes(&content.tasks, &mut written) {
         return;
     }
-    let mut reads = Vec::new();
-    collect("condition", &content.condition, &mut reads);
+    written.extend(counter(content));
+    let mut reads = literal_reads("condition", &content.condition);
     for (n, task) in content.tasks.iter().enumerate() {
-        collect(&format!("tasks[{n}]"), task, &mut reads);
+        reads.extend(literal_reads(&format!("tasks[{n}]"), task));
+        sources(&format!("tasks[{n}]"), task, &mut reads);
     }
-    let orphans = reads.into_iter().filter(|(_, path)| !written.iter().any(|other| touches(path, other)));
+    let prepared = |path: &str| {
+        let root = path.split('.').next().unwrap_or_default();
+        matches!(root, "" | "payload" | "metadata") || written.iter().any(|other| touches(path, other))
+    };
+    let orphans =
+        reads.into_iter().filter(|(_, path)| path != "data" && path != "temp_data" && !prepared(path));
     for (at, path) in orphans.take(MAX_WARNINGS) {
         warnings.push(Issue::new(at, format!("nothing in the workflow writes {path}")));
+    }
+}
+
+/// The path of the counter of a loop.
+fn counter(content: &WorkflowContent) -> Option<String> {
+    let counter = content.loop_.as_ref()?.get("counter")?.as_str()?;
+    Some(format!("temp_data.{counter}"))
+}
+
+/// The paths that functions which copy read.
+fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
+    if let Some(members) = step.get("tasks") {
+        for (n, member) in members.as_array().into_iter().flatten().enumerate() {
+            sources(&format!("{at}.tasks[{n}]"), member, reads);
+        }
+        return;
+    }
+    let function = &step["function"];
+    let Some(source) = function["input"]["source"].as_str() else { return };
+    let at = format!("{at}.function.input.source");
+    match function["name"].as_str() {
+        Some("parse_json" | "parse_xml") => reads.push((at, source.to_owned())),
+        Some("publish_json" | "publish_xml") => reads.push((at, format!("data.{source}"))),
+        _ => {}
     }
 }
 
@@ -70,23 +100,24 @@ fn task_writes(function: &Value, written: &mut Vec<String>) -> bool {
     !written.iter().any(|path| path == "data")
 }
 
-/// Every `{"var": "data.…"}` without a default below `value`.
+/// Operators that evaluate an operand for every element of the first, which that operand reads its paths below.
+const LOOPS: [&str; 9] = ["map", "filter", "reduce", "all", "some", "none", "sort", "group_by", "distinct"];
+
+/// Every path that is read by its literal name below `value`, with its place; not those below the element of a loop.
+pub(crate) fn literal_reads(at: &str, value: &Value) -> Vec<(String, String)> {
+    let mut reads = Vec::new();
+    collect(at, value, &mut reads);
+    reads
+}
+
 fn collect(at: &str, value: &Value, reads: &mut Vec<(String, String)>) {
     match value {
         Value::Object(map) => {
             for (key, item) in map {
-                let path = match item {
-                    Value::String(path) => Some(path),
-                    Value::Array(items) => match items.as_slice() {
-                        [Value::String(path)] => Some(path),
-                        _ => None,
-                    },
-                    _ => None,
-                };
-                match path.filter(|path| map.len() == 1 && key == "var" && path.starts_with("data.")) {
-                    Some(path) => reads.push((at.to_owned(), path.clone())),
-                    None => collect(&format!("{at}.{key}"), item, reads),
+                if map.len() == 1 && call(at, key, item, reads) {
+                    return;
                 }
+                collect(&format!("{at}.{key}"), item, reads);
             }
         }
         Value::Array(items) => {
@@ -96,6 +127,32 @@ fn collect(at: &str, value: &Value, reads: &mut Vec<(String, String)>) {
         }
         _ => {}
     }
+}
+
+/// Takes in the call of an operator that reads, or loops; `false` for any other.
+fn call(at: &str, operator: &str, operands: &Value, reads: &mut Vec<(String, String)>) -> bool {
+    let list = operands.as_array().map_or(std::slice::from_ref(operands), Vec::as_slice);
+    match (operator, list) {
+        ("var", [Value::String(path), default @ ..]) => {
+            reads.push((at.to_owned(), path.clone()));
+            default.iter().for_each(|default| collect(&format!("{at}.var[1]"), default, reads));
+        }
+        ("val" | "exists", [Value::String(_), ..]) if list.iter().all(Value::is_string) => {
+            let segments: Vec<_> = list.iter().filter_map(Value::as_str).collect();
+            reads.push((at.to_owned(), segments.join(".")));
+        }
+        ("missing", [..]) if list.iter().all(Value::is_string) => {
+            reads.extend(list.iter().filter_map(Value::as_str).map(|path| (at.to_owned(), path.to_owned())));
+        }
+        (operator, [source, rest @ ..]) if LOOPS.contains(&operator) => {
+            collect(&format!("{at}.{operator}[0]"), source, reads);
+            if let (true, [_, initial, ..]) = (operator == "reduce", rest) {
+                collect(&format!("{at}.{operator}[2]"), initial, reads);
+            }
+        }
+        _ => return false,
+    }
+    true
 }
 
 /// Whether one path is the other or leads to it.

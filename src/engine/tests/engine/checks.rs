@@ -1,7 +1,7 @@
 //! What an author is told.
 
 use serde_json::{Value, json};
-use svc_engine::Engine;
+use svc_engine::{Engine, catalogue};
 use svc_model::{FieldCode, WorkflowChecks as _};
 
 use crate::support::workflow;
@@ -55,18 +55,112 @@ fn inputs_are_checked_against_the_table_all_at_once() {
             at("connector", FieldCode::TypeMismatch),
             at("query", FieldCode::Required),
             at("params", FieldCode::TypeMismatch),
+            at("extra", FieldCode::UnknownField),
         ]
     );
 }
 
 #[test]
-fn a_strict_function_refuses_unknown_inputs_and_a_lenient_one_does_not() {
-    let fields = json!({"connector": "c", "output": "data.x", "verb": "GET"});
-    assert_eq!(input("http_call", fields.clone()).errors, [at("verb", FieldCode::UnknownField)]);
+fn every_function_refuses_an_input_it_does_not_have() {
+    for name in svc_engine::catalogue::names() {
+        let report = input(name, json!({"outptu": "data.x"}));
+        assert!(
+            report.errors.contains(&at("outptu", FieldCode::UnknownField)),
+            "{name}: {:?}",
+            report.errors
+        );
+    }
+    let message = &input("http_call", json!({"connector": "c", "headrs": {}})).messages[0];
+    assert_eq!(message, "unknown field, did you mean 'headers'?");
+}
+
+#[test]
+fn the_table_of_a_built_in_says_what_its_compiler_takes() {
+    let built_in = |entry: &&&catalogue::Entry| entry.source == catalogue::Source::Engine;
+    for entry in catalogue::ENTRIES.iter().filter(built_in) {
+        let empty = input(entry.name, json!({})).errors;
+        for field in entry.fields {
+            let missing = empty.contains(&at(field.name, FieldCode::Required));
+            assert_eq!(missing, field.required, "{}.{}", entry.name, field.name);
+            let wrong = input(entry.name, json!({field.name: 1})).errors;
+            let refused = wrong.contains(&at(field.name, FieldCode::TypeMismatch));
+            assert_eq!(refused, field.kind != catalogue::Kind::Any, "{}.{}", entry.name, field.name);
+            let other = input(entry.name, json!({field.name: "zzz"})).errors;
+            let refused = other.contains(&at(field.name, FieldCode::Invalid));
+            assert!(refused || field.one_of.is_empty(), "{}.{}", entry.name, field.name);
+            for member in field.members {
+                let path = format!("{}[0].{}", field.name, member.name);
+                let missing = input(entry.name, json!({field.name: [{}]}))
+                    .errors
+                    .contains(&at(&path, FieldCode::Required));
+                assert_eq!(missing, member.required, "{}.{path}", entry.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_key_of_a_task_group_or_loop_is_refused_with_the_one_meant() {
+    let map = json!({"name": "map", "mappings": [], "input": {"mappings": [{"pth": "data.x", "path": "data.x", "logic": 1}]}});
+    let document = json!({"loop": {"max": 2, "incremnt": 1}, "tasks": [
+        {"id": "a", "name": "", "conditon": true, "x-note": 1, "input": {}, "function": map},
+        {"id": "g", "continue_on_error": true, "loop": {"max": 1}, "tasks": [{"id": "b", "nam": "", "task": [], "function": {"name": "log"}}]},
+    ]});
+    let report = check(&document);
+    let mut told: Vec<_> =
+        report.errors.iter().map(|(path, _)| path.as_str()).zip(&report.messages).collect();
+    told.sort_unstable();
+    let due = [
+        ("loop.incremnt", "unknown field, did you mean 'increment'?"),
+        ("tasks[0].conditon", "unknown field, did you mean 'condition'?"),
+        ("tasks[0].function.input.mappings[0].pth", "unknown field, did you mean 'path'?"),
+        ("tasks[0].function.mappings", "unknown field, did you mean 'input.mappings'?"),
+        ("tasks[0].input", "unknown field, did you mean 'function.input'?"),
+        (
+            "tasks[1].continue_on_error",
+            "unknown field, known: condition, description, id, name, tasks, terminal",
+        ),
+        (
+            "tasks[1].loop",
+            "only a workflow loops: put 'loop' beside its 'tasks', and what repeats into a workflow of its own",
+        ),
+        ("tasks[1].tasks[0].nam", "unknown field, did you mean 'name'?"),
+        ("tasks[1].tasks[0].task", "unknown field, did you mean 'tasks'?"),
+    ];
+    assert_eq!(told.iter().map(|(path, message)| (*path, message.as_str())).collect::<Vec<_>>(), due);
+}
+
+#[test]
+fn an_operator_that_does_not_exist_is_refused_where_truth_counts_and_else_warned_of() {
+    let deep = |name: &str| json!({"and": [true, {"if": [{"!": [{name: [1, 2]}]}, false, true]}]});
+    let document = json!({"condition": deep("=="), "tasks": [
+        {"id": "a", "name": "", "condition": deep("equals"), "function": {"name": "filter", "input": {"condition": deep("inn")}}},
+        {"id": "b", "name": "", "function": {"name": "validation", "input": {"rules": [{"logic": deep("lenght"), "message": ""}]}}},
+        {"id": "c", "name": "", "function": {"name": "map", "input": {"mappings": [
+            {"path": "data.x", "logic": {"conct": ["a"]}}, {"path": "data.y", "logic": {"uper": "a"}},
+            {"path": "data.z", "logic": {"customer": {"throw": {"nothing": 1}}}}]}}},
+    ]});
+    let report = check(&document);
+    let below = |at: &str, name: &str| (format!("{at}.and[1].if[0].![0].{name}"), FieldCode::UnknownOperator);
     assert_eq!(
-        input("mongo_read", json!({"connector": "c", "database": "d", "collection": "x", "verb": 1})).errors,
-        []
+        report.errors,
+        [
+            below("tasks[0].condition", "equals"),
+            below("tasks[0].function.input.condition", "inn"),
+            below("tasks[1].function.input.rules[0].logic", "lenght"),
+        ]
     );
+    assert_eq!(report.messages[0], "no operator has the name 'equals', did you mean '=='?");
+    let at = |n: usize, name: &str| format!("tasks[2].function.input.mappings[{n}].logic.{name}");
+    assert_eq!(report.warnings, [at(0, "conct"), at(1, "uper")]);
+}
+
+#[test]
+fn var_misspelt_where_it_alone_is_folded_is_warned_of() {
+    let fields = json!({"connector": "c", "query": "q", "params": [{"vr": "data.x"}, {"a": "plain"}], "output": "data.y"});
+    let warnings = input("db_read", fields).warnings;
+    let inside: Vec<_> = warnings.iter().filter(|field| field.contains(".input.")).collect();
+    assert_eq!(inside, ["tasks[0].function.input.params[0].vr"]);
 }
 
 #[test]
@@ -212,5 +306,10 @@ fn a_read_nothing_prepares_is_warned_about() {
             {"path": "data.total", "logic": {"+": [{"var": "data.order.n"}, {"var": "data.ordr.n"}, {"var": ["data.opt", 0]}]}}]}}},
     ]});
     let report = check(&document);
-    assert_eq!(report.warnings, ["tasks[1].function.input.mappings[0].logic.+[1]"]);
+    let at = "tasks[1].function.input.mappings[0].logic";
+    assert_eq!(
+        report.warnings,
+        [format!("{at}.+[1]"), format!("{at}.+[2]")],
+        "a default hides a misspelt path"
+    );
 }

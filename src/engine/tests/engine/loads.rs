@@ -52,6 +52,30 @@ fn expression() -> BoxedStrategy<Value> {
     prop_oneof![1 => Just(json!(true)), 2 => inner].boxed()
 }
 
+/// An expression of which only the truth counts: nearly always one that calls only what there is.
+fn condition() -> BoxedStrategy<Value> {
+    let known = expression().prop_map(|mut source| {
+        call_what_exists(&mut source);
+        source
+    });
+    prop_oneof![30 => known, 1 => expression()].boxed()
+}
+
+fn call_what_exists(source: &mut Value) {
+    if let Value::Object(members) = source
+        && members.len() == 1
+        && members.keys().all(|name| svc_engine::catalogue::operators::find(name).is_none())
+    {
+        *source = members.values_mut().map(Value::take).next().unwrap();
+        return call_what_exists(source);
+    }
+    match source {
+        Value::Object(members) => members.values_mut().for_each(call_what_exists),
+        Value::Array(items) => items.iter_mut().for_each(call_what_exists),
+        _ => {}
+    }
+}
+
 fn word(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
     select(words).prop_map(Value::from)
 }
@@ -60,25 +84,31 @@ fn function() -> impl Strategy<Value = Value> {
     let path = || word(&["data.x", "data.#1", "metadata", "other.0", "temp_data.a.b", "data", "data.#"]);
     let target = || word(&["x", "x.0", "#1", "a.#.b"]);
     let mapping = (path(), expression()).prop_map(|(path, logic)| json!({"path": path, "logic": logic}));
-    let rule = expression().prop_map(|logic| json!({"logic": logic, "message": "m"}));
+    let rule = condition().prop_map(|logic| json!({"logic": logic, "message": "m"}));
     let moves = word(&["parse_json", "parse_xml", "publish_json", "publish_xml"]);
     prop_oneof![
         prop::collection::vec(mapping, 0..3)
             .prop_map(|mappings| json!({"name": "map", "input": {"mappings": mappings}})),
         prop::collection::vec(rule, 0..3).prop_map(|rules| json!({"name": "validate", "input": {"rules": rules}})),
-        (expression(), word(&["halt", "skip"]))
+        (condition(), word(&["halt", "skip"]))
             .prop_map(|(condition, then)| json!({"name": "filter", "input": {"condition": condition, "on_reject": then}})),
         (expression(), expression(), word(&["trace", "error"])).prop_map(
             |(message, field, level)| json!({"name": "log", "input": {"level": level, "message": message, "fields": {"k": field}}})
         ),
         (moves, path(), target(), any::<bool>()).prop_map(|(name, source, target, pretty)| {
-            json!({"name": name, "input": {"source": source, "target": target, "pretty": pretty, "root_element": "1 r"}})
+            let mut input = json!({"source": source, "target": target});
+            match name.as_str() {
+                Some("publish_json") => input["pretty"] = json!(pretty),
+                Some("publish_xml") => input["root_element"] = json!("1 r"),
+                _ => {}
+            }
+            json!({"name": name, "input": input})
         }),
     ]
 }
 
 fn step() -> impl Strategy<Value = Value> {
-    let task = (expression(), function(), any::<bool>(), any::<bool>()).prop_map(
+    let task = (condition(), function(), any::<bool>(), any::<bool>()).prop_map(
         |(condition, function, goes_on, terminal)| {
             json!({"id": "", "name": "", "description": "d", "condition": condition, "function": function,
             "continue_on_error": goes_on, "terminal": terminal})
@@ -86,7 +116,7 @@ fn step() -> impl Strategy<Value = Value> {
     );
     task.prop_recursive(8, 12, 2, |inner| {
         let members = prop::collection::vec(inner, 1..3);
-        (expression(), any::<bool>(), members)
+        (condition(), any::<bool>(), members)
             .prop_map(|(condition, terminal, tasks)| json!({"id": "", "condition": condition, "terminal": terminal, "tasks": tasks}))
     })
 }
@@ -110,7 +140,7 @@ fn number(steps: &mut Value, next: &mut usize) {
 
 fn right_body() -> impl Strategy<Value = Value> {
     let steps = prop::collection::vec(step(), 1..4).prop_map(Value::from);
-    (expression(), steps, looping(), any::<bool>()).prop_map(|(condition, mut tasks, looping, goes_on)| {
+    (condition(), steps, looping(), any::<bool>()).prop_map(|(condition, mut tasks, looping, goes_on)| {
         number(&mut tasks, &mut 0);
         json!({"workflow_id": "w", "name": "n", "condition": condition, "tasks": tasks, "loop": looping,
             "priority": 1, "continue_on_error": goes_on, "tags": ["t"]})

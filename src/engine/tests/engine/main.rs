@@ -14,6 +14,7 @@ mod operators;
 mod paths;
 mod processor;
 mod reference;
+mod renames;
 mod robust;
 mod secrets;
 mod support;

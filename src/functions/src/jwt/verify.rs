@@ -8,7 +8,7 @@ use svc_auth::jwt::{ClaimRules, NamedKey, TokenVerifier, VerifyingKey};
 use svc_auth::{KeySets, Reason};
 use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
 use svc_model::config::auth::JwtAlgorithm;
-use svc_model::{FieldCode, FieldError};
+use svc_model::{FieldError, unknown_key};
 
 use super::accepted::{self, Accepted};
 use super::key_encoding;
@@ -120,8 +120,7 @@ fn check_key(at: &str, entry: &Value, problems: &mut Problems<'_>) {
     let Some(fields) = entry.as_object() else { return problems.mismatch(at, "object", entry) };
     for name in fields.keys().filter(|name| !KEY_FIELDS.contains(&name.as_str())) {
         let path = format!("{}.{at}.{name}", problems.at);
-        let message = format!("a key has no field \"{name}\"");
-        problems.errors.push(FieldError::new(path, FieldCode::UnknownField, message));
+        problems.errors.push(unknown_key(path, name, &KEY_FIELDS, &[]));
     }
     let at = |field: &str| format!("{at}.{field}");
     match fields.get("algorithm") {

@@ -5,8 +5,9 @@ use std::collections::HashSet;
 use serde_json::{Map, Value};
 
 use super::ROOT;
-use crate::field::{FieldCode, FieldError};
+use crate::field::FieldError;
 use crate::suggest::nearest;
+use crate::validate::{is_annotation, unknown_key};
 
 /// An object being read. Keys that were not asked for by the end are unknown.
 pub(in crate::config) struct Block<'a> {
@@ -62,7 +63,7 @@ impl<'a> Block<'a> {
     ) -> Read<T> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let mut block = Self::open(self.schema, self.field(name), value)?;
-        let parsed = read(&mut block)?;
+        let parsed = read(&mut block).map_err(|error| block.explained(error))?;
         block.finish()?;
         Ok(Some(parsed))
     }
@@ -77,7 +78,7 @@ impl<'a> Block<'a> {
         let mut parsed = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             let mut block = Block::open(self.schema, format!("{}[{index}]", self.field(name)), item)?;
-            parsed.push(read(&mut block)?);
+            parsed.push(read(&mut block).map_err(|error| block.explained(error))?);
             block.finish()?;
         }
         Ok(Some(parsed))
@@ -101,7 +102,7 @@ impl<'a> Block<'a> {
         read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
     ) -> Result<T, FieldError> {
         let mut block = Self::open(self.schema, format!("{}.{key}", self.field(name)), value)?;
-        let parsed = read(&mut block)?;
+        let parsed = read(&mut block).map_err(|error| block.explained(error))?;
         block.finish()?;
         Ok(parsed)
     }
@@ -222,6 +223,16 @@ impl<'a> Block<'a> {
         FieldError::invalid(self.field(name), message)
     }
 
+    /// The reason behind a problem: what is missing may stand there under a misspelt name.
+    fn explained(&self, problem: FieldError) -> FieldError {
+        let missing: Vec<_> =
+            self.asked.iter().copied().filter(|key| !self.object.contains_key(*key)).collect();
+        let unknown =
+            self.object.keys().filter(|key| !self.asked.contains(key.as_str()) && !is_annotation(key));
+        let mut misspelt = unknown.filter(|key| nearest(key, missing.iter().copied()).is_some());
+        misspelt.next().map_or(problem, |key| self.refusal(key, &missing))
+    }
+
     /// Refuses the first key nobody asked for.
     pub(in crate::config) fn finish(&self) -> Result<(), FieldError> {
         self.unknown().next().map_or(Ok(()), Err)
@@ -231,15 +242,14 @@ impl<'a> Block<'a> {
     pub(in crate::config) fn unknown(&self) -> impl Iterator<Item = FieldError> {
         let mut known: Vec<_> = self.asked.iter().copied().collect();
         known.sort_unstable();
-        let unknown = self.object.keys().filter(|key| !self.asked.contains(key.as_str()));
-        unknown.map(move |key| {
-            let hint = match nearest(key, known.iter().copied()) {
-                Some(near) => format!("did you mean '{near}'?"),
-                None => format!("known: {}", known.join(", ")),
-            };
-            let why = self.unlike_schema(format!("unknown field, {hint}"));
-            FieldError::new(self.field(key), FieldCode::UnknownField, why)
-        })
+        let unknown = self.object.keys();
+        let unknown = unknown.filter(|key| !self.asked.contains(key.as_str()) && !is_annotation(key));
+        unknown.map(move |key| self.refusal(key, &known))
+    }
+
+    fn refusal(&self, key: &str, known: &[&str]) -> FieldError {
+        let error = unknown_key(self.field(key), key, known, &[]);
+        FieldError { message: self.unlike_schema(error.message), ..error }
     }
 
     fn mismatch(&self, path: impl Into<String>, expected: &str, got: &Value) -> FieldError {

@@ -127,15 +127,23 @@ impl ChannelConfig {
         let limit = self.rate_limit.as_ref().and_then(|limit| limit.key_logic.as_ref());
         let quota = self.principal_rate_limit.as_ref().map(|quota| &quota.key_logic);
         let key = self.deduplication.as_ref().and_then(|deduplication| deduplication.key_logic.as_ref());
+        let caller: &[&str] = &["client_ip", "channel", "headers"];
+        let principal: &[&str] = &["client_ip", "channel", "headers", "auth"];
+        let message: &[&str] = &["data", "metadata"];
         [
-            ("channel.config.auth", "auth.authorization_logic", authorization),
-            ("channel.config.rate_limit.key_logic", "rate_limit.key_logic", limit),
-            ("channel.config.principal_rate_limit.key_logic", "principal_rate_limit.key_logic", quota),
-            ("channel.config.deduplication.key_logic", "deduplication.key_logic", key),
-            ("channel.config.validation_logic", "validation_logic", self.validation_logic.as_ref()),
+            ("channel.config.auth", "auth.authorization_logic", authorization, &["claims"][..]),
+            ("channel.config.rate_limit.key_logic", "rate_limit.key_logic", limit, caller),
+            (
+                "channel.config.principal_rate_limit.key_logic",
+                "principal_rate_limit.key_logic",
+                quota,
+                principal,
+            ),
+            ("channel.config.deduplication.key_logic", "deduplication.key_logic", key, message),
+            ("channel.config.validation_logic", "validation_logic", self.validation_logic.as_ref(), message),
         ]
         .into_iter()
-        .filter_map(|(path, name, logic)| Some(GuardExpression { path, name, logic: logic? }))
+        .filter_map(|(path, name, logic, roots)| Some(GuardExpression { path, name, logic: logic?, roots }))
         .collect()
     }
 }
@@ -156,6 +164,8 @@ pub struct GuardExpression<'a> {
     pub name: &'static str,
     /// The expression.
     pub logic: &'a Value,
+    /// What it can read.
+    pub roots: &'static [&'static str],
 }
 
 #[cfg(test)]

@@ -157,6 +157,18 @@ impl Channel {
         EntityTag::of_version(self.version, &self.content.content_hash())
     }
 
+    /// The keys of a read that an author cannot write, or can write only once.
+    pub const ONLY_READ: [&'static str; 8] = [
+        "channel_id",
+        "channel_type",
+        "protocol",
+        "version",
+        "status",
+        "content_hash",
+        "created_at",
+        "updated_at",
+    ];
+
     /// The document as the admin API answers it, its secrets masked; absent optional fields are `null`.
     pub fn to_json(&self) -> Value {
         let mut document = self.content.document(mask_channel_config(&self.content.config));

@@ -127,6 +127,18 @@ impl Connector {
         })
     }
 
+    /// The keys of a read that an author cannot write.
+    pub const ONLY_READ: [&'static str; 8] = [
+        "id",
+        "config_json",
+        "content_hash",
+        "created_at",
+        "updated_at",
+        "load_status",
+        "load_error",
+        "load_error_stage",
+    ];
+
     /// The document as answered, its secrets hidden. A config that cannot be read is null and has no hash.
     pub fn to_json(&self) -> Value {
         let content = &self.content;

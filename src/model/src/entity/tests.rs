@@ -53,6 +53,24 @@ fn channel(config: Value) -> Channel {
     }
 }
 
+/// The keys of a read that an author cannot write are known as such.
+fn is_split(read: &Value, authored: &Value, only_read: &[&str]) {
+    for key in read.as_object().unwrap().keys() {
+        let written = authored.get(key).is_some();
+        assert!(
+            written || only_read.contains(&key.as_str()),
+            "{key} can neither be written nor is it passed over"
+        );
+    }
+}
+
+#[test]
+fn every_key_of_a_read_is_written_or_passed_over() {
+    let (workflow, channel) = (workflow(), channel(json!({})));
+    is_split(&workflow.to_json(), &workflow.content.hashable(), &Workflow::ONLY_READ);
+    is_split(&channel.to_json(), &channel.content.hashable(), &Channel::ONLY_READ);
+}
+
 #[test]
 fn a_workflow_reads_with_every_field_and_a_loop_only_when_it_loops() {
     let workflow = workflow();

@@ -88,6 +88,17 @@ impl Workflow {
         EntityTag::of_version(self.version, &self.content.content_hash())
     }
 
+    /// The keys of a read that an author cannot write.
+    pub const ONLY_READ: [&'static str; 7] = [
+        "workflow_id",
+        "version",
+        "status",
+        "rollout_percentage",
+        "content_hash",
+        "created_at",
+        "updated_at",
+    ];
+
     /// The document as the admin API answers it; `loop` is absent when the workflow does not loop.
     pub fn to_json(&self) -> Value {
         let mut document = self.content.hashable();

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::keys::{Place, unknown_keys};
 use crate::entity::Kind;
 use crate::field::FieldError;
 use crate::id;
@@ -16,13 +17,15 @@ const MAX_DESCRIPTION: usize = 2048;
 pub(super) struct Body<'a> {
     kind: Kind,
     object: &'a Map<String, Value>,
+    /// The keys that were asked for.
+    asked: Vec<&'static str>,
     pub(super) errors: Vec<FieldError>,
 }
 
 impl<'a> Body<'a> {
     pub(super) fn open(kind: Kind, body: &'a Value) -> Result<Self, Vec<FieldError>> {
         match body {
-            Value::Object(object) => Ok(Self { kind, object, errors: Vec::new() }),
+            Value::Object(object) => Ok(Self { kind, object, asked: Vec::new(), errors: Vec::new() }),
             other => Err(vec![FieldError::type_mismatch("body", "object", other)]),
         }
     }
@@ -32,17 +35,25 @@ impl<'a> Body<'a> {
         format!("{}.{name}", self.kind)
     }
 
-    pub(super) fn is_null(&self, name: &str) -> bool {
-        self.object.get(name).is_some_and(Value::is_null)
+    pub(super) fn is_null(&mut self, name: &'static str) -> bool {
+        self.sent(name).is_some_and(Value::is_null)
     }
 
-    pub(super) fn value(&self, name: &str) -> Option<&'a Value> {
-        self.object.get(name).filter(|value| !value.is_null())
+    pub(super) fn value(&mut self, name: &'static str) -> Option<&'a Value> {
+        self.sent(name).filter(|value| !value.is_null())
+    }
+
+    /// What stands under a key, which is known from now on.
+    fn sent(&mut self, name: &'static str) -> Option<&'a Value> {
+        if !self.asked.contains(&name) {
+            self.asked.push(name);
+        }
+        self.object.get(name)
     }
 
     fn typed<T>(
         &mut self,
-        name: &str,
+        name: &'static str,
         expected: &str,
         read: impl FnOnce(&'a Value) -> Option<T>,
     ) -> Option<T> {
@@ -54,27 +65,27 @@ impl<'a> Body<'a> {
         parsed
     }
 
-    pub(super) fn string(&mut self, name: &str) -> Option<&'a str> {
+    pub(super) fn string(&mut self, name: &'static str) -> Option<&'a str> {
         self.typed(name, "string", Value::as_str)
     }
 
-    pub(super) fn integer(&mut self, name: &str) -> Option<i64> {
+    pub(super) fn integer(&mut self, name: &'static str) -> Option<i64> {
         self.typed(name, "integer", Value::as_i64)
     }
 
-    pub(super) fn boolean(&mut self, name: &str) -> Option<bool> {
+    pub(super) fn boolean(&mut self, name: &'static str) -> Option<bool> {
         self.typed(name, "boolean", Value::as_bool)
     }
 
-    pub(super) fn array(&mut self, name: &str) -> Option<&'a Vec<Value>> {
+    pub(super) fn array(&mut self, name: &'static str) -> Option<&'a Vec<Value>> {
         self.typed(name, "array", Value::as_array)
     }
 
-    pub(super) fn object(&mut self, name: &str) -> Option<&'a Value> {
+    pub(super) fn object(&mut self, name: &'static str) -> Option<&'a Value> {
         self.typed(name, "object", |value| value.is_object().then_some(value))
     }
 
-    pub(super) fn strings(&mut self, name: &str) -> Option<Vec<String>> {
+    pub(super) fn strings(&mut self, name: &'static str) -> Option<Vec<String>> {
         let mut strings = Vec::new();
         for (index, item) in self.array(name)?.iter().enumerate() {
             match item {
@@ -92,7 +103,7 @@ impl<'a> Body<'a> {
     }
 
     /// The id of a new entity, when the caller chose one.
-    pub(super) fn id(&mut self, name: &str) -> Option<String> {
+    pub(super) fn id(&mut self, name: &'static str) -> Option<String> {
         let id = self.string(name)?;
         if let Err(error) = id::check(id, &self.path(name)) {
             self.errors.push(error);
@@ -124,5 +135,15 @@ impl<'a> Body<'a> {
             self.errors.push(FieldError::too_long(path, MAX_DESCRIPTION, text.len(), "bytes"));
         }
         if self.is_null("description") { None } else { sent.or(current).map(str::to_owned) }
+    }
+
+    /// Refuses every key that nothing asked for, but those that are only read.
+    pub(super) fn refuse_unknown(&mut self, only_read: &[&str], elsewhere: &[Place<'_>]) {
+        let place = self.kind.name();
+        let unknown = unknown_keys(self.object, place, &self.asked, elsewhere).into_iter();
+        let is_only_read = |error: &FieldError| {
+            error.path.strip_prefix(place).is_some_and(|key| only_read.contains(&&key[1..]))
+        };
+        self.errors.extend(unknown.filter(|error| !is_only_read(error)));
     }
 }

@@ -6,8 +6,9 @@ use serde_json::{Value, json};
 
 use super::body::Body;
 use super::{ChannelChecks, cron, distinct, scan};
-use crate::config::ChannelConfig;
-use crate::entity::{ChannelContent, ChannelType, Kind, Protocol};
+use crate::config::auth::sends_data_beside_others;
+use crate::config::{BodyMode, ChannelConfig};
+use crate::entity::{Channel, ChannelContent, ChannelType, Kind, Protocol};
 use crate::field::{FieldCode, FieldError, Issue, Validation};
 use crate::mask::{MASK, restore_channel_config};
 use crate::route::{METHODS, RoutePattern};
@@ -41,22 +42,26 @@ pub fn parse_channel_update(
     read(body, Some(current), checks).map(|(_, content)| content)
 }
 
-/// Reports what a create of this body would be refused for, with a reminder of what activation will need.
+/// Reports what a create of this body would be refused for, and warnings beyond that.
 pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> Validation {
     let mut report = match read(body, None, checks) {
         Ok(_) => Validation::default(),
         Err(errors) => errors.into(),
     };
-    let reminder = match body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty()) {
-        Some(id) => format!("activation needs an active version of the workflow '{id}'"),
-        None => "activation needs a workflow with an active version".to_owned(),
-    };
-    report.warnings.push(Issue::new("channel.workflow_id", reminder));
-    if let Some(config) = body.get("config").and_then(|config| ChannelConfig::parse(config).ok()) {
-        report.warnings.extend(shared_answers(&config));
-        report.warnings.extend(checks.suspicions(&config));
+    if let Some(config) = body.get("config") {
+        report.warnings = channel_warnings(config, checks);
     }
     report
+}
+
+/// What the config of a channel is likely not meant to say, although it can be served.
+pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
+    let preset = config.pointer("/auth/preset").and_then(Value::as_str);
+    let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };
+    let mut warnings = shared_answers(&config);
+    warnings.extend(preset.and_then(|preset| discarded_siblings(&config, preset)));
+    warnings.extend(checks.suspicions(&config));
+    warnings
 }
 
 fn read(
@@ -77,6 +82,10 @@ fn read(
     // Stand-ins let the rest be checked; they are never returned, an error has been recorded.
     let kind = (channel_type.unwrap_or(ChannelType::Sync), protocol.unwrap_or(Protocol::Http));
     let content = merge(&mut body, current, kind);
+    body.refuse_unknown(
+        &Channel::ONLY_READ,
+        &[("config", &ChannelConfig::KEYS), ("transport_config", &cron::KEYS)],
+    );
     let mut errors = body.errors;
     check_route(&content, &mut errors);
     if protocol.is_some() {
@@ -93,7 +102,12 @@ fn read(
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
 }
 
-fn choice<T>(body: &mut Body<'_>, name: &str, parse: fn(&str) -> Option<T>, known: &[&str]) -> Option<T> {
+fn choice<T>(
+    body: &mut Body<'_>,
+    name: &'static str,
+    parse: fn(&str) -> Option<T>,
+    known: &[&str],
+) -> Option<T> {
     let path = body.path(name);
     let Some(text) = body.string(name) else {
         if body.value(name).is_none() {
@@ -149,7 +163,7 @@ fn merge(
 }
 
 /// An optional text; an empty one is none.
-fn text(body: &mut Body<'_>, name: &str, current: Option<&String>) -> Option<String> {
+fn text(body: &mut Body<'_>, name: &'static str, current: Option<&String>) -> Option<String> {
     match body.string(name) {
         Some("") => None,
         Some(sent) => Some(sent.to_owned()),
@@ -258,6 +272,15 @@ fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
         }
         _ => None,
     }
+}
+
+/// Reports a sender whose bodies hold `data` beside other members, which the body mode `auto` drops.
+fn discarded_siblings(config: &ChannelConfig, preset: &str) -> Option<Issue> {
+    let loses = config.request.body_mode == BodyMode::Auto && sends_data_beside_others(preset);
+    let why = format!(
+        "{preset} sends data beside other members, and all but data and metadata are dropped: set body_mode to payload"
+    );
+    loses.then(|| Issue::new("channel.config.request.body_mode", why))
 }
 
 /// Reports answers that callers share although the workflow can tell the callers apart.

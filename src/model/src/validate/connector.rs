@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::body::Body;
 use super::{ConnectorChecks, distinct, scan};
 use crate::config::connector::{ConnectorConfig, SmtpTls, restore_connector_config};
-use crate::entity::{ConnectorContent, ConnectorType, Kind};
+use crate::entity::{Connector, ConnectorContent, ConnectorType, Kind};
 use crate::field::{FieldCode, FieldError, Issue, Validation};
 use crate::mask::{holds_mask, is_reserved_reference};
 use crate::unreadable::is_unreadable;
@@ -77,6 +77,7 @@ fn read(
             .unwrap_or_else(|| current.map_or_else(Vec::new, |current| current.tags.clone())),
         config,
     };
+    body.refuse_unknown(&Connector::ONLY_READ, &[]);
     let mut errors = body.errors;
     if is_unreadable(&content.config) {
         errors.push(FieldError::invalid(CONFIG, "the stored config cannot be read, send a config"));

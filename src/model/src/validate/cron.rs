@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 use svc_schedule::{Schedule, ScheduleError};
 
+use super::keys::unknown_keys;
 use super::scan::each_string;
 use crate::entity::{ChannelContent, ChannelType, Protocol};
 use crate::field::{FieldCode, FieldError};
-use crate::suggest::nearest;
 use crate::time::Timestamp;
 
 /// Blocks of the config that need a caller, which a schedule does not have.
@@ -22,7 +22,8 @@ pub(super) const REFUSED_BLOCKS: [&str; 8] = [
 ];
 
 const ROOT: &str = "channel.transport_config";
-const KEYS: [&str; 6] = ["schedule", "timezone", "payload", "misfire_policy", "max_catch_up", "concurrency"];
+pub(super) const KEYS: [&str; 6] =
+    ["schedule", "timezone", "payload", "misfire_policy", "max_catch_up", "concurrency"];
 const CONCURRENCY_KEYS: [&str; 3] = ["policy", "key", "slots"];
 /// A schedule without a fault, to check a zone with whose own schedule is missing.
 const ANY: &str = "@hourly";
@@ -173,14 +174,7 @@ impl Transport<'_> {
     }
 
     fn unknown(&mut self, root: &str, object: &Map<String, Value>, known: &[&str]) {
-        for key in object.keys().filter(|key| !known.contains(&key.as_str())) {
-            let hint = match nearest(key, known.iter().copied()) {
-                Some(near) => format!("did you mean '{near}'?"),
-                None => format!("known: {}", known.join(", ")),
-            };
-            let message = format!("unknown field, {hint}");
-            self.errors.push(FieldError::new(format!("{root}.{key}"), FieldCode::UnknownField, message));
-        }
+        self.errors.extend(unknown_keys(object, root, known, &[]));
     }
 
     fn text<'v>(&mut self, root: &str, object: &'v Map<String, Value>, name: &str) -> Option<&'v str> {

@@ -2,14 +2,15 @@
 //!
 //! Every function here reports all problems at once, each with its path: `body.<field>` when the JSON does not fit
 //! the shape of the request, otherwise rooted at the resource (`channel.config.auth`, `workflow.name`,
-//! `tasks[2].function.input.connector`). Unknown top-level keys are ignored, so that an exported document can be
-//! sent back.
+//! `tasks[2].function.input.connector`). A key that is not known is refused; what a read shows and an author cannot set
+//! is passed over, so that an exported document can be sent back.
 
 mod body;
 mod channel;
 mod connector;
 mod cron;
 mod import;
+mod keys;
 mod scan;
 mod steps;
 mod workflow;
@@ -26,12 +27,13 @@ use crate::config::connector::ConnectorConfig;
 use crate::entity::WorkflowContent;
 use crate::field::{FieldError, Issue};
 
-pub use channel::{parse_channel_update, parse_new_channel, validate_channel};
+pub use channel::{channel_warnings, parse_channel_update, parse_new_channel, validate_channel};
 pub use connector::{parse_connector_update, parse_new_connector, validate_connector};
 pub use cron::next_fires;
 pub use import::check_import_item;
+pub use keys::{Place, is_annotation, unknown_key, unknown_keys};
 pub use steps::MAX_LABEL;
-pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow};
+pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow, workflow_warnings};
 
 /// The rules of a workflow that need the engine.
 ///

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::{WorkflowChecks, distinct, scan, steps};
-use crate::entity::{Kind, WorkflowContent};
+use crate::entity::{Kind, Workflow, WorkflowContent};
 use crate::field::{FieldError, Issue, Validation};
 
 /// Reads the body of a create. The id is the caller's, when there is one. A `null` field is absent: an optional one takes
@@ -40,6 +40,13 @@ pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> Validatio
     }
 }
 
+/// What a stored document is likely not meant to say, although it can be run.
+pub fn workflow_warnings(content: &WorkflowContent, checks: &dyn WorkflowChecks) -> Vec<Issue> {
+    let mut warnings = Vec::new();
+    checks.check(content, &mut Vec::new(), &mut warnings);
+    warnings
+}
+
 type Parsed = (Option<String>, WorkflowContent, Vec<Issue>);
 
 fn read(
@@ -50,6 +57,10 @@ fn read(
     let mut body = Body::open(Kind::Workflow, body)?;
     let id = if current.is_none() { body.id("workflow_id") } else { None };
     let content = merge(&mut body, current);
+    body.refuse_unknown(
+        &Workflow::ONLY_READ,
+        &[("tasks[]", &["function"]), ("loop", &["counter", "increment", "max"])],
+    );
     let mut errors = body.errors;
     let mut warnings = Vec::new();
     steps::check(&content.tasks, &mut errors);

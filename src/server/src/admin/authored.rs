@@ -28,6 +28,8 @@ pub(super) trait Authored: Versioned {
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;
     /// Reads an update body against the stored draft.
     fn merge(state: &AppState, body: Value) -> Merge<Self::Content>;
+    /// What a stored document is likely not meant to say, and what its activation still lacks.
+    async fn warnings(state: &AppState, content: &Self::Content) -> Result<Vec<Issue>, StoreError>;
     /// Says what create would, as `{valid, errors, warnings}` and what else the kind has to tell.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError>;
 }

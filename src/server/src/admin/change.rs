@@ -6,12 +6,12 @@ use actix_web::dev::Payload;
 use actix_web::http::header::IF_MATCH;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use serde_json::Value;
-use svc_model::{FieldCode, FieldError, Precondition, ServiceError, Validation, nearest};
+use svc_model::{FieldError, Precondition, ServiceError, Validation};
 use svc_store::Mutation;
 use tokio::time::Instant;
 
-use super::data;
 use super::query::Query;
+use super::{data, only};
 use crate::http::{Caller, Error};
 
 /// What a handler of a mutation knows beside path and body.
@@ -82,14 +82,7 @@ pub(super) fn as_validation<T>(outcome: Result<T, ServiceError>) -> Result<Valid
 
 /// Reads a body that may hold a version under one key, and nothing else.
 pub(super) fn version(body: &Value, key: &str) -> Result<Option<i64>, ServiceError> {
-    let Value::Object(fields) = body else {
-        return Err(FieldError::type_mismatch("body", "object", body).into());
-    };
-    let unknown: Vec<_> =
-        fields.keys().filter(|field| *field != key).map(|field| unknown(field, key)).collect();
-    if !unknown.is_empty() {
-        return Err(unknown.into());
-    }
+    let fields = only(body, &[key])?;
     match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(version) => version
@@ -99,17 +92,10 @@ pub(super) fn version(body: &Value, key: &str) -> Result<Option<i64>, ServiceErr
     }
 }
 
-fn unknown(field: &str, known: &str) -> FieldError {
-    let message = match nearest(field, [known]) {
-        Some(near) => format!("unknown field; did you mean {near}?"),
-        None => format!("unknown field; known: {known}"),
-    };
-    FieldError::new(format!("body.{field}"), FieldCode::UnknownField, message)
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use svc_model::FieldCode;
     use svc_store::StoreError;
 
     use super::*;

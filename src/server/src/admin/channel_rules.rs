@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use svc_auth::jwt::check_literal_keys;
-use svc_engine::Engine;
+use svc_engine::{Engine, UnknownCall};
 use svc_model::config::{AuthConfig, GuardExpression};
 use svc_model::{ChannelChecks, ChannelConfig, FieldError, Issue};
 use svc_outbound::check_url;
@@ -34,11 +34,8 @@ impl ChannelChecks for ChannelRules {
     }
 
     fn config(&self, config: &ChannelConfig) -> Vec<FieldError> {
-        let mut errors: Vec<_> = config
-            .expressions()
-            .into_iter()
-            .filter_map(|expression| self.calls_nothing(expression))
-            .collect();
+        let mut errors: Vec<_> =
+            config.expressions().into_iter().flat_map(|expression| self.misspelt(expression)).collect();
         let Some(AuthConfig::Jwt(jwt)) = &config.auth else { return errors };
         let keys = check_literal_keys(jwt)
             .into_iter()
@@ -52,18 +49,37 @@ impl ChannelChecks for ChannelRules {
     }
 
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
-        let unknown = |expression: GuardExpression<'_>| {
-            self.engine.unknown_calls(&format!("channel.config.{}", expression.name), expression.logic)
-        };
-        let why = "no operator has this name, so the object is taken for data";
-        config.expressions().into_iter().flat_map(unknown).map(|path| Issue::new(path, why)).collect()
+        config.expressions().into_iter().flat_map(|expression| self.blind_reads(expression)).collect()
     }
 }
 
 impl ChannelRules {
-    /// Refuses an expression that is most likely a misspelled operator. A key may be made of several parts.
+    /// Refuses operators that do not exist, at whatever depth.
+    fn misspelt(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
+        let at = format!("channel.config.{}", expression.name);
+        let unknown = self.engine.unknown_calls(&at, expression.logic);
+        if unknown.is_empty() {
+            return self.calls_nothing(expression).into_iter().collect();
+        }
+        unknown.iter().map(UnknownCall::refusal).collect()
+    }
+
+    /// Reports reads of what the expression is not given.
+    fn blind_reads(&self, expression: GuardExpression<'_>) -> Vec<Issue> {
+        let GuardExpression { name, logic, roots, .. } = expression;
+        let reads = self.engine.literal_reads(&format!("channel.config.{name}"), logic);
+        let blind = reads.into_iter().filter(|(_, path)| {
+            let root = path.split('.').next().unwrap_or_default();
+            !root.is_empty() && !roots.contains(&root)
+        });
+        let warn =
+            |(at, path)| Issue::new(at, format!("{path} is always null: {name} reads {}", roots.join(", ")));
+        blind.map(warn).collect()
+    }
+
+    /// Refuses an expression that calls no operator at all. A key may be made of several parts.
     fn calls_nothing(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
-        let GuardExpression { path, name, logic } = expression;
+        let GuardExpression { path, name, logic, .. } = expression;
         let (refused, meaning) = if name.ends_with("key_logic") {
             (self.engine.is_unknown_call(logic), "every caller would have the same key")
         } else {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_model::{
-    Channel, ChannelContent, FieldError, next_fires, parse_channel_update, parse_new_channel,
-    validate_channel,
+    Channel, ChannelContent, FieldError, Issue, Status, channel_warnings, next_fires, parse_channel_update,
+    parse_new_channel, validate_channel,
 };
 use svc_registry::Scope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
@@ -13,6 +13,29 @@ use svc_store::{ChannelGates, Merge, Repository, StoreError};
 use super::authored::Authored;
 use super::channel_rules::ChannelRules;
 use crate::state::AppState;
+
+/// What keeps the workflow of a channel from running.
+async fn workflow_state(state: &AppState, workflow: Option<&str>) -> Result<Option<Issue>, StoreError> {
+    let why = match workflow {
+        None => "no workflow is named: activation needs one with an active version".to_owned(),
+        Some(id) => {
+            let workflows = state.store.workflows();
+            if !workflows.active_of(&[id.to_owned()]).await?.is_empty() {
+                return Ok(None);
+            }
+            match workflows.latest(id).await?.map(|latest| latest.status) {
+                None => format!("workflow '{id}' does not exist: activation needs an active version of it"),
+                Some(Status::Draft) => {
+                    format!("workflow '{id}' has a draft and no active version: activation needs one")
+                }
+                Some(_) => {
+                    format!("workflow '{id}' has archived versions only: activation needs an active one")
+                }
+            }
+        }
+    };
+    Ok(Some(Issue::new("channel.workflow_id", why)))
+}
 
 impl Authored for Channel {
     fn to_json(&self) -> Value {
@@ -44,9 +67,18 @@ impl Authored for Channel {
         Box::new(move |current| parse_channel_update(&body, current, &rules))
     }
 
+    async fn warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
+        let mut warnings = channel_warnings(&content.config, &ChannelRules::of(state));
+        warnings.extend(workflow_state(state, content.workflow_id.as_deref()).await?);
+        Ok(warnings)
+    }
+
     /// With the next instants of a schedule that is valid, whatever else is wrong.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
-        let mut report = validate_channel(body, &ChannelRules::of(state)).to_json();
+        let mut report = validate_channel(body, &ChannelRules::of(state));
+        let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
+        report.warnings.extend(workflow_state(state, workflow).await?);
+        let mut report = report.to_json();
         if let Some(next_fires) = next_fires(body) {
             report["next_fires"] = json!(next_fires);
         }

@@ -17,11 +17,12 @@ use svc_outbound::{check_host, check_target};
 use svc_store::{Filter, Merge, Mutation};
 
 use super::change::{Change, report};
+use super::entities::with_warnings;
 use super::import::{Terms, batch, once};
 use super::query::Query;
 use super::references::references;
 use super::status::{Reload, reload, target};
-use super::{created, data, page, tagged};
+use super::{data, page, tagged};
 use crate::http::{Caller, Error, JsonBody};
 use crate::state::AppState;
 
@@ -83,7 +84,8 @@ pub(super) async fn create(state: Data<AppState>, change: Change, body: JsonBody
     }
     let connector = outcome?;
     changed(&state, "create", &connector.id).await;
-    Ok(created(shown(&state, &connector)))
+    let warnings = warnings(&state, &connector);
+    Ok(HttpResponse::Created().json(with_warnings(shown(&state, &connector), &warnings)))
 }
 
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
@@ -231,7 +233,13 @@ async fn store(
         Reload::Now => changed(state, action, id).await,
         Reload::Defer => state.metrics.audited(action, Kind::Connector.name()),
     }
-    Ok(data(shown(state, &connector)))
+    let warnings = warnings(state, &connector);
+    Ok(HttpResponse::Ok().json(with_warnings(shown(state, &connector), &warnings)))
+}
+
+/// What validation would mention of a stored connector; whether it loads, the answer shows anyway.
+fn warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
+    validate_connector(&connector.content.hashable(), &ConnectorRules::of(state)).warnings
 }
 
 /// Counts a committed change and puts it into effect.

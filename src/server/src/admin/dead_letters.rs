@@ -8,7 +8,7 @@ use svc_store::DeadLetterFilter;
 
 use super::change::{Change, report};
 use super::query::Query;
-use super::{data, page};
+use super::{data, only, page};
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
@@ -67,9 +67,7 @@ pub(super) async fn purge(
 /// `{"older_than_hours": uint}`.
 fn older_than(body: &Value) -> Result<u64, ServiceError> {
     const PATH: &str = "body.older_than_hours";
-    let Value::Object(fields) = body else {
-        return Err(FieldError::type_mismatch("body", "object", body).into());
-    };
+    let fields = only(body, &["older_than_hours"])?;
     match fields.get("older_than_hours") {
         None | Some(Value::Null) => Err(FieldError::required(PATH).into()),
         Some(hours) => {
@@ -92,6 +90,7 @@ mod tests {
             json!({"older_than_hours": -1}),
             json!({"older_than_hours": 1.5}),
             json!({"older_than_hours": "1"}),
+            json!({"older_than_hours": 1, "older": 1}),
         ] {
             assert_eq!(older_than(&bad).unwrap_err().status(), 400, "{bad}");
         }

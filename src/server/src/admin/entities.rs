@@ -2,7 +2,8 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
-use svc_model::{PageOf, ServiceError, lifecycle};
+use serde_json::{Value, json};
+use svc_model::{Issue, PageOf, ServiceError, lifecycle};
 use svc_store::{Filter, Mutation};
 
 use super::authored::Authored;
@@ -49,7 +50,22 @@ pub(super) async fn create<V: Authored>(state: Data<AppState>, change: Change, b
     }
     let entity = outcome?;
     state.metrics.audited("create", V::KIND.name());
-    Ok(created(entity.to_json()))
+    let warnings = warnings::<V>(&state, &entity).await;
+    Ok(HttpResponse::Created().json(with_warnings(entity.to_json(), &warnings)))
+}
+
+/// What validation would warn of. The change is stored: where nothing can be looked up, nothing is told.
+pub(super) async fn warnings<V: Authored>(state: &AppState, entity: &V) -> Vec<Issue> {
+    V::warnings(state, entity.content()).await.unwrap_or_default()
+}
+
+/// `{"data": …}`, with `warnings` beside it where there are any.
+pub(super) fn with_warnings(entity: Value, warnings: &[Issue]) -> Value {
+    let mut answer = json!({ "data": entity });
+    if !warnings.is_empty() {
+        answer["warnings"] = json!(warnings);
+    }
+    answer
 }
 
 pub(super) async fn read<V: Authored>(state: Data<AppState>, id: Path<String>) -> Answer {
@@ -71,7 +87,8 @@ pub(super) async fn update<V: Authored>(
     }
     let entity = outcome?;
     state.metrics.audited("update", V::KIND.name());
-    Ok(data(entity.to_json()))
+    let warnings = warnings::<V>(&state, &entity).await;
+    Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
 /// `DELETE /{kind}/{id}`: every version, where no active definition needs it, or with `force=true`.

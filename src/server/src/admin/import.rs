@@ -2,6 +2,7 @@
 //!
 //! What becomes of an item is the business of its kind; [`batch`] does the rest alike for all.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use actix_web::HttpResponse;
@@ -79,7 +80,12 @@ pub(super) async fn batch(
     let known =
         [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
     let on_conflict = change.query.one_of("on_conflict", &known)?;
-    let Value::Array(items) = body else {
+    // What an export answers is taken as it is.
+    let items = match body {
+        Value::Object(answer) if answer.len() == 1 => answer.get("data").unwrap_or(body),
+        _ => body,
+    };
+    let Value::Array(items) = items else {
         return Err(FieldError::type_mismatch("body", "array", body).into());
     };
     if items.len() > MAX_ITEMS {
@@ -93,6 +99,7 @@ pub(super) async fn batch(
         let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
         let unique = dry_run || on_conflict != OnConflict::Fail;
         let masked = check_import_item(kind, item);
+        let item = &without_orders(item);
         let done = match masked.is_empty() {
             true => one(item, Terms { on_conflict, mutation, unique }).await,
             false => Err(ServiceError::invalid(masked)),
@@ -126,6 +133,20 @@ pub(super) async fn batch(
         }
     }
     Ok(report)
+}
+
+/// Members of an item of a package that say what becomes of it once it is stored.
+const ORDERS: [&str; 2] = ["activate", "rollout_percentage"];
+
+/// An item without what an import passes over.
+fn without_orders(item: &Value) -> Cow<'_, Value> {
+    match item {
+        Value::Object(members) if ORDERS.iter().any(|order| members.contains_key(*order)) => {
+            let kept = members.iter().filter(|(key, _)| !ORDERS.contains(&key.as_str()));
+            Cow::Owned(Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
+        }
+        _ => Cow::Borrowed(item),
+    }
 }
 
 impl Report {

@@ -16,6 +16,7 @@ mod engine;
 mod entities;
 mod import;
 mod nodes;
+mod parameters;
 mod query;
 mod references;
 mod status;
@@ -25,13 +26,14 @@ mod workflows;
 use actix_web::http::header;
 use actix_web::{HttpResponse, Route, guard, web};
 use serde::Serialize;
-use serde_json::{Value, json};
-use svc_model::{Channel, EntityTag, PageOf, Workflow};
+use serde_json::{Map, Value, json};
+use svc_model::{Channel, EntityTag, FieldError, PageOf, ServiceError, Workflow, unknown_keys};
 use svc_registry::Scope;
 
 use crate::state::AppState;
 
 use authored::Authored;
+pub(crate) use parameters::check as check_parameters;
 pub(crate) use query::Query;
 
 /// Mounts every admin endpoint below the scope it is given, which is the admin base.
@@ -123,6 +125,18 @@ async fn serve(state: &AppState, scope: Scope) {
     if let Err(error) = state.reload(scope).await {
         slog::warn!(state.log, "a committed change is not served"; "error" => %error);
     }
+}
+
+/// The members of a body that has no others than these.
+///
+/// # Errors
+/// 400: it is no object, or has a key that nothing reads.
+fn only<'b>(body: &'b Value, known: &[&str]) -> Result<&'b Map<String, Value>, ServiceError> {
+    let Value::Object(members) = body else {
+        return Err(FieldError::type_mismatch("body", "object", body).into());
+    };
+    let unknown = unknown_keys(members, "body", known, &[]);
+    if unknown.is_empty() { Ok(members) } else { Err(unknown.into()) }
 }
 
 /// `{"data": …}`.

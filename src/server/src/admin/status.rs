@@ -9,8 +9,9 @@ use svc_store::{Mutation, StoreError};
 
 use super::authored::Authored;
 use super::change::{Change, as_validation, report, version};
+use super::entities::with_warnings;
 use super::query::Query;
-use super::{data, serve};
+use super::{data, only, serve};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
@@ -49,6 +50,7 @@ pub(super) async fn change<V: Authored>(
         report.warnings.extend(advisories);
         return Ok(data(report.to_json()));
     }
+    let mut warnings = if target == Status::Active { V::advisories(&state, &gates) } else { Vec::new() };
     let action = match target {
         Status::Active => "status_active",
         _ => "status_archived",
@@ -59,7 +61,10 @@ pub(super) async fn change<V: Authored>(
     if reload == Reload::Now {
         serve(&state, V::scope(&id)).await;
     }
-    Ok(data(entity.to_json()))
+    if target == Status::Active {
+        warnings.extend(super::entities::warnings::<V>(&state, &entity).await);
+    }
+    Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
 /// `POST /{kind}/{id}/rollback`: an archived version, the one active before where none is named, serves again as a new one.
@@ -98,6 +103,7 @@ pub(super) async fn rollout(
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let reload = reload(&change.query)?;
+    only(&body.0, &["rollout_percentage"])?;
     let percentage = percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
     let mutation = serving::<Workflow>(&change, reload, "update_rollout", &id);
     let outcome = state.store.workflows().set_rollout(&id, percentage, mutation).await;
@@ -119,9 +125,7 @@ fn serving<V: Authored>(change: &Change, reload: Reload, action: &str, id: &str)
 
 /// `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
 pub(super) fn target(body: &Value) -> Result<(Status, Option<Rollout>), ServiceError> {
-    if !body.is_object() {
-        return Err(FieldError::type_mismatch("body", "object", body).into());
-    }
+    only(body, &["status", "rollout_percentage", "replace_canary"])?;
     let status = match body.get("status") {
         None => return Err(FieldError::required("body.status").into()),
         Some(Value::String(name)) => Status::parse(name).filter(|status| *status != Status::Draft),
@@ -166,6 +170,7 @@ mod tests {
             json!({"status": 1}),
             json!({"status": "active", "rollout_percentage": "5"}),
             json!({"status": "active", "rollout_percentage": 5, "replace_canary": "yes"}),
+            json!({"status": "active", "rollout": 5}),
         ] {
             assert_eq!(target(&bad).unwrap_err().status(), 400, "{bad}");
         }

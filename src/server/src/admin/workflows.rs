@@ -9,15 +9,15 @@ use svc_connectors::{Connectors, LoadState};
 use svc_engine::{ConnectorUse, Flow, Material, Message, RunOptions, Stubs, TraceOptions};
 use svc_model::{
     FieldCode, FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow,
-    parse_workflow_update, validate_workflow,
+    parse_workflow_update, validate_workflow, workflow_warnings,
 };
 use svc_registry::Scope;
 use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
 
 use super::authored::Authored;
-use super::data;
 use super::entities::absent;
 use super::query::Query;
+use super::{data, only};
 use crate::http::{Caller, Error, JsonBody};
 use crate::settings;
 use crate::state::AppState;
@@ -84,28 +84,38 @@ impl Authored for Workflow {
         })
     }
 
+    async fn warnings(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
+        let mut warnings = workflow_warnings(content, &*state.engine);
+        warnings.extend(missing_connectors(state, content).await?);
+        Ok(warnings)
+    }
+
     /// Beside what the document shows by itself: a connector that is not there yet. Only activation needs it.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
-        let uses = match Self::parse(state, body) {
-            Ok((_, content)) => svc_engine::dependencies(&content).connectors,
-            Err(errors) => {
-                if report.errors.is_empty() {
-                    report.errors.extend(errors.into_iter().map(Issue::from));
-                }
-                Vec::new()
+        match Self::parse(state, body) {
+            Ok((_, content)) => report.warnings.extend(missing_connectors(state, &content).await?),
+            Err(errors) if report.errors.is_empty() => {
+                report.errors.extend(errors.into_iter().map(Issue::from));
             }
-        };
-        if !uses.is_empty() {
-            let known = state.store.connectors().all().await?;
-            let missing =
-                uses.into_iter().filter(|one| known.iter().all(|row| row.content.name != one.connector));
-            report.warnings.extend(missing.map(|one| {
-                Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
-            }));
+            Err(_) => {}
         }
         Ok(report.to_json())
     }
+}
+
+/// Connectors that tasks name and nobody has made.
+async fn missing_connectors(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
+    let uses = svc_engine::dependencies(content).connectors;
+    if uses.is_empty() {
+        return Ok(Vec::new());
+    }
+    let known = state.store.connectors().all().await?;
+    let missing = uses.into_iter().filter(|one| known.iter().all(|row| row.content.name != one.connector));
+    let warn = |one: ConnectorUse| {
+        Issue::new(one.path, format!("connector '{}' is not in the registry", one.connector))
+    };
+    Ok(missing.map(warn).collect())
 }
 
 /// The refusal of a task that publishes to no topic.
@@ -204,9 +214,7 @@ struct Trial {
 
 /// `{"data": any, "metadata"?: object, "stubs"?: object}`.
 fn trial(body: Value) -> Result<Trial, ServiceError> {
-    let Value::Object(mut body) = body else {
-        return Err(FieldError::type_mismatch("body", "object", &body).into());
-    };
+    let mut body = only(&body, &["data", "metadata", "stubs"])?.clone();
     let metadata = match body.remove("metadata") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(metadata)) => metadata,

@@ -27,7 +27,7 @@ mod trace_access;
 mod tree_metrics;
 
 use actix_web::guard::fn_guard;
-use actix_web::middleware::Compress;
+use actix_web::middleware::{Compress, from_fn};
 use actix_web::{HttpResponse, Scope, web};
 use svc_model::ServiceError;
 use svc_registry::DATA_PREFIX;
@@ -49,7 +49,8 @@ pub use error::Error;
 pub(crate) use in_flight::{BytesPermit, InFlightBytes};
 pub use metrics::Metrics;
 pub(crate) use pacing::RefusalPacer;
-pub(crate) use plane::Planes;
+pub(crate) use plane::{ADMIN, Planes};
+pub(crate) use query::parse as parse_query;
 pub(crate) use rate_limit::RateLimits;
 pub use request_id::RequestId;
 pub(crate) use trace_access::{TraceReader, TraceView};
@@ -88,7 +89,8 @@ fn routes(cfg: &mut web::ServiceConfig, state: &AppState) {
         web::scope(plane::ADMIN)
             .configure(admin::configure)
             .configure(actors::configure)
-            .default_service(web::to(not_found)),
+            .default_service(web::to(not_found))
+            .wrap(from_fn(admin::check_parameters)),
     );
     let (root, mounts): (Vec<_>, Vec<_>) = state.planes.mounts().iter().partition(|mount| *mount == "/");
     for mount in mounts {

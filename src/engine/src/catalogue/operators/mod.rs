@@ -111,9 +111,11 @@ static GROUPS: [(&str, &[Operator]); 9] = [
 ];
 
 /// Names of other languages, and the operators that do what they do there.
-const FOREIGN: [(&str, &str); 26] = [
+const FOREIGN: [(&str, &str); 28] = [
     ("&&", "and"),
     ("=", "=="),
+    ("=<", "<="),
+    ("=>", ">="),
     ("any", "some"),
     ("append", "merge"),
     ("coalesce", "??"),

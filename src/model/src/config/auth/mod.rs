@@ -11,6 +11,7 @@ use super::secret::SecretText;
 use super::template::{HeaderField, SigningTemplate};
 
 pub(super) use parse::parse;
+pub(crate) use presets::sends_data_beside_others;
 
 /// Who may call a channel.
 #[derive(Clone, Debug, PartialEq)]

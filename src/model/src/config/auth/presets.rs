@@ -99,6 +99,14 @@ pub(super) fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|(known, alias, _)| *known == name || *alias == name).map(|(.., preset)| preset)
 }
 
+/// The presets, by name and alias, whose senders put `data` beside other members of a body.
+const DATA_BESIDE_OTHERS: [&str; 4] = ["stripe", "P3", "webex", "P6"];
+
+/// Returns `true` for a preset whose sender puts `data` beside other members of a body.
+pub(crate) fn sends_data_beside_others(name: &str) -> bool {
+    DATA_BESIDE_OTHERS.contains(&name)
+}
+
 /// The names, for messages.
 pub(super) fn names() -> String {
     PRESETS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")

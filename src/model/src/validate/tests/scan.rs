@@ -151,7 +151,7 @@ fn u0000_is_refused_wherever_text_is_stored() {
     let errors = parse_new_workflow(
         &json!({"name": "a\u{0}", "description": "\u{0}", "tags": ["t", "\u{0}t"], "condition": {"==": ["\u{0}", 1]},
             "tasks": [{"id": "a", "name": "", "function": {"name": "map", "input": {"k\u{0}": 1, "m": ["\u{0}"]}}}],
-            "unknown": "\u{0}"}),
+            "x-note": "\u{0}"}),
         &Marked,
     )
     .unwrap_err();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Marked, found};
-use crate::field::FieldCode::{DuplicateTaskId, Invalid, Required, TooLong, TypeMismatch};
+use crate::field::FieldCode::{DuplicateTaskId, Invalid, Required, TooLong, TypeMismatch, UnknownField};
 use crate::{WorkflowContent, parse_new_workflow, parse_workflow_update, validate_workflow};
 
 fn task(id: &str) -> Value {
@@ -27,10 +27,23 @@ fn one(path: &str, code: crate::FieldCode) -> Vec<(String, crate::FieldCode)> {
 fn absent_and_null_fields_take_their_defaults() {
     let bare = content(&json!({"name": "n", "tasks": [task("a")]}));
     let nulls = json!({"name": "n", "tasks": [task("a")], "description": null, "priority": null, "condition": null,
-        "tags": null, "loop": null, "continue_on_error": null, "workflow_id": null, "from_the_future": 1});
+        "tags": null, "loop": null, "continue_on_error": null, "workflow_id": null, "$schema": "s", "x-from": 1});
     assert_eq!(bare, content(&nulls));
     assert_eq!((bare.priority, &bare.condition, bare.continue_on_error), (0, &json!(true), false));
     assert_eq!((bare.description, bare.loop_, bare.tags.len()), (None, None, 0));
+}
+
+#[test]
+fn an_unknown_key_is_refused_and_what_a_read_shows_is_not() {
+    let body = |key: &str| {
+        let mut body = json!({"name": "n", "tasks": [task("a")]});
+        body[key] = json!(1);
+        body
+    };
+    assert_eq!(refused(&body("conditon")), one("workflow.conditon", UnknownField));
+    for key in crate::entity::Workflow::ONLY_READ.into_iter().filter(|key| *key != "workflow_id") {
+        assert!(parse_new_workflow(&body(key), &Marked).is_ok(), "{key}");
+    }
 }
 
 #[test]

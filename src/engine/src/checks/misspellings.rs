@@ -1,0 +1,176 @@
+//! Names that stand for nothing: keys that no task, group, loop or input has, operators that do not exist, paths that lead
+//! nowhere. An author's document is refused for them; a stored one goes on, with a warning when it is loaded.
+
+use serde_json::{Map, Value};
+use svc_model::{FieldCode, FieldError, Issue, MAX_LABEL, Place, WorkflowContent, distance, unknown_keys};
+
+use super::roots::{check_source, check_target};
+use super::unknown_calls::unknown_calls;
+use crate::catalogue::{self, Entry, Field, PathUse};
+use crate::expression::Evaluator;
+
+const TASK: [&str; 7] =
+    ["id", "name", "description", "condition", "function", "continue_on_error", "terminal"];
+const GROUP: [&str; 6] = ["id", "name", "description", "condition", "tasks", "terminal"];
+const FUNCTION: [&str; 2] = ["name", "input"];
+const LOOP: [&str; 4] = ["counter", "init", "increment", "max"];
+/// Keys of source that has not been compiled, which the shape of a step is reported for.
+const SOURCE: [&str; 3] = ["use", "$from", "$param"];
+
+/// Edits within which a member of a folded field was likely meant to be `var`.
+const NEAR_VAR: usize = 2;
+
+/// What a walk over one workflow finds.
+pub(crate) struct Misspellings<'e> {
+    evaluator: &'e Evaluator,
+    /// What an author is refused for.
+    pub(crate) errors: Vec<FieldError>,
+    /// What is likely wrong, though it can be meant.
+    pub(crate) warnings: Vec<Issue>,
+}
+
+impl<'e> Misspellings<'e> {
+    /// Looks at every name of a workflow.
+    pub(crate) fn of(evaluator: &'e Evaluator, content: &WorkflowContent) -> Self {
+        let mut found = Self { evaluator, errors: Vec::new(), warnings: Vec::new() };
+        found.condition("condition", &content.condition);
+        if let Some(Value::Object(block)) = &content.loop_ {
+            found.errors.extend(unknown_keys(block, "loop", &LOOP, &[]));
+        }
+        found.steps("tasks", &content.tasks);
+        found
+    }
+
+    fn steps(&mut self, at: &str, steps: &[Value]) {
+        for (n, step) in steps.iter().enumerate() {
+            let at = format!("{at}[{n}]");
+            let Some(step) = step.as_object() else { continue };
+            if SOURCE.iter().any(|key| step.contains_key(*key)) {
+                continue;
+            }
+            if let Some(condition) = step.get("condition") {
+                self.condition(&format!("{at}.condition"), condition);
+            }
+            match step.get("tasks") {
+                Some(members) => {
+                    self.keys(step, &at, &GROUP, &[]);
+                    self.steps(&format!("{at}.tasks"), members.as_array().map_or(&[], Vec::as_slice));
+                }
+                None => {
+                    self.keys(step, &at, &TASK, &[("", &["tasks"]), ("function", &["input"])]);
+                    self.function(&format!("{at}.function"), step.get("function"));
+                }
+            }
+        }
+    }
+
+    /// The keys of a task or group; only a workflow loops.
+    fn keys(&mut self, step: &Map<String, Value>, at: &str, known: &[&str], elsewhere: &[Place<'_>]) {
+        let unknown = unknown_keys(step, at, known, elsewhere).into_iter().map(|error| match error.path.ends_with(".loop") {
+            true => FieldError {
+                message: "only a workflow loops: put 'loop' beside its 'tasks', and what repeats into a workflow of its own"
+                    .to_owned(),
+                ..error
+            },
+            false => error,
+        });
+        self.errors.extend(unknown);
+    }
+
+    fn function(&mut self, at: &str, function: Option<&Value>) {
+        let Some(Value::Object(function)) = function else { return };
+        let name = function.get("name").and_then(Value::as_str).filter(|name| name.len() <= MAX_LABEL);
+        let entry = name.and_then(catalogue::find);
+        let inputs: Vec<_> = entry.into_iter().flat_map(Entry::input_names).collect();
+        self.errors.extend(unknown_keys(function, at, &FUNCTION, &[("input", &inputs)]));
+        let input = function.get("input").filter(|input| !input.is_null()).and_then(Value::as_object);
+        if let (Some(entry), Some(input)) = (entry, input) {
+            let at = format!("{at}.input");
+            self.errors.extend(unknown_keys(input, &at, &inputs, &[]));
+            self.fields(entry.fields, input, &at);
+        }
+    }
+
+    fn fields(&mut self, fields: &[Field], input: &Map<String, Value>, at: &str) {
+        for field in fields {
+            if let Some(value) = input.get(field.name) {
+                self.field(field, value, &format!("{at}.{}", field.name));
+            }
+            if let Some((alias, value)) = field.alias.and_then(|alias| Some((alias, input.get(alias)?))) {
+                let at = format!("{at}.{alias}");
+                if field.alias_is_logic() { self.value(&at, value) } else { self.field(field, value, &at) }
+            }
+        }
+    }
+
+    fn field(&mut self, field: &Field, value: &Value, at: &str) {
+        match (field.path, value.as_str()) {
+            (PathUse::Target { alone }, Some(path)) => {
+                check_target(path, alone, at, &mut self.errors, &mut self.warnings)
+            }
+            (PathUse::Source, Some(path)) => self.errors.extend(check_source(path, at)),
+            _ => {}
+        }
+        if field.is_condition {
+            self.condition(at, value);
+        } else if field.logic {
+            self.value(at, value);
+        } else if field.holds_logic {
+            for (name, logic) in value.as_object().into_iter().flatten() {
+                self.value(&format!("{at}.{name}"), logic);
+            }
+        } else if field.resolvable {
+            self.folded(at, value);
+        }
+        if !field.members.is_empty() {
+            let known: Vec<_> = field.members.iter().map(|member| member.name).collect();
+            for (n, item) in value.as_array().into_iter().flatten().enumerate() {
+                let (at, Some(item)) = (format!("{at}[{n}]"), item.as_object()) else { continue };
+                self.errors.extend(unknown_keys(item, &at, &known, &[]));
+                self.fields(field.members, item, &at);
+            }
+        }
+    }
+
+    /// An expression of which only the truth counts.
+    fn condition(&mut self, at: &str, source: &Value) {
+        self.errors.extend(unknown_calls(self.evaluator, at, source).iter().map(|call| call.refusal()));
+    }
+
+    /// An expression that builds a value.
+    fn value(&mut self, at: &str, source: &Value) {
+        let calls = unknown_calls(self.evaluator, at, source);
+        self.warnings.extend(calls.iter().filter_map(|call| call.suspicion()));
+    }
+
+    /// A field in which `var` alone is folded.
+    fn folded(&mut self, at: &str, value: &Value) {
+        match value {
+            Value::Array(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    self.folded(&format!("{at}[{n}]"), item);
+                }
+            }
+            Value::Object(members) => {
+                for (name, member) in members {
+                    if members.len() == 1 && is_near_var(name, member) {
+                        let message = format!("'{name}' is kept as data, did you mean 'var'?");
+                        let warning = Issue::new(format!("{at}.{name}"), message);
+                        self.warnings.push(warning.with_code(FieldCode::SuspectOperator));
+                    } else {
+                        self.folded(&format!("{at}.{name}"), member);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a member reads like a read of the message with `var` misspelt.
+fn is_near_var(name: &str, member: &Value) -> bool {
+    let path = member.as_str().or_else(|| member.get(0)?.as_str());
+    let root = path.and_then(|path| path.split('.').next());
+    let of_message = root.is_some_and(|root| ["data", "metadata", "temp_data", "payload"].contains(&root));
+    of_message && name != "var" && distance(name, "var") <= NEAR_VAR
+}

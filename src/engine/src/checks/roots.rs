@@ -1,0 +1,85 @@
+//! Where paths begin.
+
+use svc_model::{FieldCode, FieldError, Issue, distance};
+
+/// The roots that tasks write.
+const WRITTEN: [&str; 3] = ["data", "metadata", "temp_data"];
+/// The roots that tasks read.
+const READ: [&str; 4] = ["payload", "data", "metadata", "temp_data"];
+/// Edits within which a root was likely meant to be another.
+const NEAR: usize = 2;
+
+/// Checks where a path that is written begins. One that is `alone` below its root has to be a root itself.
+pub(super) fn check_target(
+    path: &str,
+    alone: bool,
+    at: &str,
+    errors: &mut Vec<FieldError>,
+    warnings: &mut Vec<Issue>,
+) {
+    let (root, rest) = path.split_once('.').map_or((path, None), |(root, rest)| (root, Some(rest)));
+    if WRITTEN.contains(&root) || root == "payload" || root.is_empty() {
+        return;
+    }
+    if let Some(meant) = near(root, &WRITTEN) {
+        return errors.push(misspelt(root, meant, path, at));
+    }
+    if rest.is_none() && alone {
+        let message = format!("a path begins with data, metadata or temp_data, did you mean 'data.{path}'?");
+        return errors.push(FieldError::invalid(at, message).with_expected(format!("data.{path}")));
+    }
+    let message = format!(
+        "'{root}' is none of data, metadata and temp_data: later tasks can read it, no caller gets it"
+    );
+    warnings.push(Issue::new(at, message).with_code(FieldCode::PathRoot));
+}
+
+/// Checks where a path that is read begins.
+pub(super) fn check_source(path: &str, at: &str) -> Option<FieldError> {
+    let root = path.split('.').next().unwrap_or_default();
+    if READ.contains(&root) {
+        return None;
+    }
+    near(root, &READ).map(|meant| misspelt(root, meant, path, at))
+}
+
+fn misspelt(root: &str, meant: &str, path: &str, at: &str) -> FieldError {
+    let whole = format!("{meant}{}", path.strip_prefix(root).unwrap_or_default());
+    let message = format!("no part of a message has the name '{root}', did you mean '{whole}'?");
+    FieldError::invalid(at, message).with_expected(whole)
+}
+
+fn near<'r>(root: &str, roots: &[&'r str]) -> Option<&'r str> {
+    let near = roots.iter().map(|known| (distance(root, known), *known));
+    near.filter(|(edits, _)| *edits <= NEAR).min().map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn target(path: &str) -> (Vec<String>, Vec<Option<FieldCode>>) {
+        let (mut errors, mut warnings) = (Vec::new(), Vec::new());
+        check_target(path, true, "p", &mut errors, &mut warnings);
+        let meant = errors.into_iter().map(|error| error.expected.unwrap().as_str().unwrap().to_owned());
+        (meant.collect(), warnings.into_iter().map(|warning| warning.code).collect())
+    }
+
+    #[test]
+    fn a_root_that_is_nearly_one_is_refused_and_another_is_warned_of() {
+        for (path, meant) in [
+            ("dta.x", "data.x"),
+            ("metdata.a.b", "metadata.a.b"),
+            ("temp-data.n", "temp_data.n"),
+            ("total", "data.total"),
+        ] {
+            assert_eq!(target(path), (vec![meant.to_owned()], vec![]), "{path}");
+        }
+        assert_eq!(target("orders.total"), (vec![], vec![Some(FieldCode::PathRoot)]));
+        for path in ["data", "data.x", "metadata", "temp_data.x.0"] {
+            assert_eq!(target(path), (vec![], vec![]), "{path}");
+        }
+        assert_eq!(check_source("paylod.x", "s").unwrap().expected.unwrap().as_str(), Some("payload.x"));
+        assert_eq!(check_source("orders.x", "s"), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Rows stored before names were checked.
+
+use std::path::Path;
+
+use diesel::prelude::*;
+use diesel::sql_query;
+use diesel::sql_types::Text;
+use serde_json::{Value, json};
+
+use crate::support::{channel, echo, error, start};
+
+#[derive(QueryableByName)]
+struct Column {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// Stores a copy of the row `from` with other values in some columns, given as SQL.
+fn copy(file: &Path, table: &str, from: &str, values: &[(&str, String)]) {
+    let mut database = SqliteConnection::establish(file.to_str().unwrap()).unwrap();
+    let key = if table == "workflows" { "workflow_id" } else { "channel_id" };
+    let columns: Vec<Column> =
+        sql_query(format!("SELECT name FROM pragma_table_info('{table}')")).load(&mut database).unwrap();
+    let names: Vec<_> = columns.iter().map(|column| format!("\"{}\"", column.name)).collect();
+    let taken = columns.iter().map(|column| {
+        let value =
+            values.iter().find(|(name, _)| *name == column.name).map(|(_, value)| format!("'{value}'"));
+        value.unwrap_or_else(|| format!("\"{}\"", column.name))
+    });
+    let taken: Vec<_> = taken.collect();
+    let (names, taken) = (names.join(", "), taken.join(", "));
+    let insert = format!("INSERT INTO {table} ({names}) SELECT {taken} FROM {table} WHERE {key} = '{from}'");
+    assert_eq!(sql_query(insert).execute(&mut database).unwrap(), 1);
+}
+
+fn old_tasks() -> Value {
+    json!([
+        {"id": "take", "name": "Take", "conditon": false, "retry": 3, "function": {"name": "parse_json",
+            "input": {"source": "payload", "target": "input", "bogus": 1}, "extra": true}},
+        {"id": "group", "continue_on_error": true, "loop": {"max": 2}, "tasks": [
+            {"id": "set", "name": "Set", "function": {"name": "map", "input": {"mappings": [
+                {"path": "total", "logic": 1}, {"path": "dta.x", "logic": 1}, {"path": "data.y", "logic": {"conct": ["a"]}}]}}},
+            {"id": "never", "name": "Never", "condition": {"equals": [1, 1]}, "function": {"name": "map", "input": {
+                "mappings": [{"path": "data.z", "logic": 1}]}}}]}
+    ])
+}
+
+#[test]
+fn old_rows_load_and_serve_as_before_with_a_warning() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "seed", json!({}));
+    let file = server.directory().join("svc.db");
+    let tasks = old_tasks().to_string();
+    copy(
+        &file,
+        "workflows",
+        "seed",
+        &[("workflow_id", "old".into()), ("name", "old".into()), ("tasks_json", tasks)],
+    );
+    let config = json!({"validation_logic": {"or": [{"inn": [1, [2]]}, false]}}).to_string();
+    let row = [
+        ("channel_id", "old".into()),
+        ("name", "old".into()),
+        ("route_pattern", "/old".into()),
+        ("workflow_id", "old".into()),
+    ];
+    copy(&file, "channels", "seed", &[row.as_slice(), &[("config_json", config)]].concat());
+    let serves = |client: &mut svc_testkit::http::Client| {
+        let answer = client.json("POST", "/api/v1/data/old", &json!({"a": 1})).unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(
+            answer.json()["data"],
+            json!({"input": {"a": 1}, "y": {"conct": ["a"]}}),
+            "{}",
+            answer.text()
+        );
+    };
+    assert_eq!(client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap().status, 200);
+    serves(&mut client);
+    let server = server.crash_and_restart().unwrap();
+    let mut client = server.client();
+    serves(&mut client);
+    let log = server.log_text();
+    for place in [
+        "tasks[0].conditon",
+        "tasks[0].retry",
+        "tasks[0].function.extra",
+        "tasks[0].function.input.bogus",
+        "tasks[1].continue_on_error",
+        "tasks[1].loop",
+        "tasks[1].tasks[0].function.input.mappings[0].path",
+        "tasks[1].tasks[0].function.input.mappings[1].path",
+        "tasks[1].tasks[1].condition.equals",
+        "config.validation_logic.or[0].inn",
+    ] {
+        assert!(log.contains(place), "{place} is not warned of in {log}");
+    }
+}
+
+#[test]
+fn an_old_row_with_an_unknown_key_in_the_config_is_quarantined() {
+    let server = start();
+    let mut client = server.client();
+    echo(&mut client, "seed", json!({}));
+    let file = server.directory().join("svc.db");
+    let row = [
+        ("channel_id", "old".to_owned()),
+        ("name", "old".to_owned()),
+        ("route_pattern", "/old".to_owned()),
+        ("config_json", json!({"rate_limits": {}}).to_string()),
+    ];
+    copy(&file, "channels", "seed", &row);
+    client.json("POST", "/api/v1/admin/engine/reload", &json!({})).unwrap();
+    error(&client.json("POST", "/api/v1/data/old", &json!({})).unwrap(), 503, "SERVICE_UNAVAILABLE");
+    let fresh = channel("new", "seed", json!({"x-note": "mine", "$schema": "s"}));
+    assert_eq!(client.json("POST", "/api/v1/admin/channels", &fresh).unwrap().status, 201);
+}
