@@ -23,13 +23,14 @@ pub(crate) struct Log {
 
 impl Log {
     pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
-        let level = match input.one_of("level", &["info", "trace", "debug", "warn", "error"])? {
+        let level = input.one_of("level", &["info", "trace", "debug", "warn", "error"]);
+        let level = level.map(|name| match name {
             "trace" => Level::Trace,
             "debug" => Level::Debug,
             "warn" => Level::Warning,
             "error" => Level::Error,
             _ => Level::Info,
-        };
+        });
         let message = match input.get("message") {
             None => None,
             Some(source) => Some(input.logic("message", source, SecretUse::Refused("a log message"))?),
@@ -50,7 +51,7 @@ impl Log {
             }
         }
         fields.sort_by(|(a, _), (b, _)| a.cmp(b));
-        Some(Self { level, message, fields })
+        Some(Self { level: level?, message, fields })
     }
 
     pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {

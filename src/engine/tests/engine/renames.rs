@@ -96,7 +96,7 @@ fn document() -> impl Strategy<Value = Value> {
             ];
             tasks.extend(steps);
             tasks.push(task(json!({"name": "map", "input": {"mappings": [{"path": "data.all", "logic": {"merge": [
-                {"var": "data.sum"}, {"var": "data.text"}, {"var": "temp_data.count"}, {"var": "data.lines"}]}},
+                {"var": "data.order"}, {"var": "data.sum"}, {"var": "data.text"}, {"var": "temp_data.count"}, {"var": "data.lines"}]}},
                 {"path": "data.last", "logic": {"var": "data.all"}}]}})));
             tasks.push(task(json!({"name": "filter", "input": {"condition": {"!!": [{"var": "data.last"}]}}})));
             number(&mut tasks, &mut 0);

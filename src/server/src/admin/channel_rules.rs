@@ -88,3 +88,6 @@ impl ChannelRules {
         refused.then(|| FieldError::invalid(path, format!("{name} calls no operator, so {meaning}")))
     }
 }
+
+#[cfg(test)]
+mod tests;

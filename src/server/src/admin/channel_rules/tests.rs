@@ -1,0 +1,123 @@
+use serde_json::{Map, Value, json};
+use svc_engine::catalogue::operators;
+use svc_model::validate_channel;
+
+use super::*;
+
+fn rules() -> ChannelRules {
+    ChannelRules { engine: Arc::new(Engine::builder().build()), allow_private_key_sets: false }
+}
+
+fn documents() -> [Value; 3] {
+    let rest = json!({"channel_id": "orders", "name": "orders", "description": "d", "channel_type": "sync",
+        "protocol": "rest", "methods": ["GET"], "route_pattern": "/orders", "workflow_id": "w", "priority": 1, "tags": ["t"],
+        "config": {
+            "auth": {"mode": "jwt", "algorithms": ["HS256"], "jwt_keys": [{"algorithm": "HS256",
+                "key": "0123456789abcdef0123456789abcdef"}], "authorization_logic": {"in": ["a", {"var": "claims.scope"}]}},
+            "principal_rate_limit": {"requests_per_second": 5, "burst": 2, "key_logic": {"cat": [{"var": "auth.claims.sub"}]}},
+            "cache": {"enabled": true, "ttl_secs": 30, "per_principal": true},
+            "response": {"mode": "shaped", "error_bodies": {"default": {"body": "{}"}}},
+            "timeout_ms": 100, "tracing": {"mode": "sync", "errors_only": true, "sample_rate": 1.0}}});
+    let webhook = json!({"name": "stripe", "channel_type": "async", "protocol": "http", "methods": ["POST"],
+        "route_pattern": "/stripe", "workflow_id": "w", "config": {
+            "auth": {"mode": "hmac", "preset": "stripe", "secret": "whsec-0123456789"},
+            "request": {"body_mode": "payload"}, "backpressure": {"max_concurrent_per_node": 4},
+            "rate_limit": {"requests_per_second": 5, "key_logic": {"var": "client_ip"}, "on_backend_error": "deny"},
+            "deduplication": {"header": "x-event-id", "window_secs": 60},
+            "validation_logic": {"and": [{"!!": [{"var": "data.id"}]}, {">": [{"length": {"var": "data.lines"}}, 0]}]}}});
+    let nightly = json!({"name": "nightly", "channel_type": "async", "protocol": "cron", "workflow_id": "w",
+        "transport_config": {"schedule": "0 0 3 * * *", "timezone": "Europe/Berlin", "misfire_policy": "latest",
+            "concurrency": {"policy": "forbid", "key": "report"}}});
+    [rest, webhook, nightly]
+}
+
+/// Texts that name something the service knows.
+const NAMING: [&str; 9] = [
+    "mode",
+    "preset",
+    "algorithm",
+    "protocol",
+    "channel_type",
+    "body_mode",
+    "misfire_policy",
+    "policy",
+    "on_backend_error",
+];
+
+/// Every way to write a name with one letter less, more or other, or two letters swapped.
+fn edits(name: &str) -> Vec<String> {
+    let letters: Vec<char> = name.chars().collect();
+    let mut edits = Vec::new();
+    for at in 0..letters.len() {
+        let (before, after) = (&letters[..at], &letters[at + 1..]);
+        let join = |middle: &[char]| [before, middle, after].concat().into_iter().collect::<String>();
+        edits.extend([join(&[]), join(&[letters[at], 'q']), join(&['q'])]);
+        if let Some((next, rest)) = after.split_first() {
+            edits.push([before, &[*next, letters[at]], rest].concat().into_iter().collect());
+        }
+    }
+    edits.retain(|edit| edit != name && !edit.is_empty() && operators::find(edit).is_none());
+    edits
+}
+
+/// Calls `told` with the document for every name in it that is written another way.
+fn each_rename(document: &Value, at: &str, under: &str, told: &mut dyn FnMut(&str, &str, Value)) {
+    let Some(value) = document.pointer(at) else { return };
+    match value {
+        Value::Object(members) => {
+            for key in members.keys() {
+                for edit in edits(key).into_iter().filter(|edit| !members.contains_key(edit)) {
+                    let mut changed = document.clone();
+                    let renamed = members.iter().map(|(name, value)| {
+                        (if name == key { edit.clone() } else { name.clone() }, value.clone())
+                    });
+                    *changed.pointer_mut(at).unwrap() = Value::Object(renamed.collect::<Map<_, _>>());
+                    told(at, &edit, changed);
+                }
+                each_rename(document, &format!("{at}/{}", key.replace('/', "~1")), key, told);
+            }
+        }
+        Value::Array(items) => {
+            for n in 0..items.len() {
+                each_rename(document, &format!("{at}/{n}"), "", told);
+            }
+        }
+        Value::String(text) => {
+            let (name, rest) = match under {
+                "var" => text
+                    .split_once('.')
+                    .map_or((text.as_str(), String::new()), |(root, rest)| (root, format!(".{rest}"))),
+                under if NAMING.contains(&under) => (text.as_str(), String::new()),
+                _ => return,
+            };
+            for edit in edits(name) {
+                let mut changed = document.clone();
+                *changed.pointer_mut(at).unwrap() = json!(format!("{edit}{rest}"));
+                told(at, &edit, changed);
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn one_name_of_a_channel_written_another_way_is_refused_or_warned_of() {
+    let rules = rules();
+    let mut seen = 0;
+    for document in documents() {
+        let report = validate_channel(&document, &rules);
+        assert!(report.valid() && report.warnings.is_empty(), "{report:?}");
+        each_rename(&document, "", "", &mut |at, edit, changed| {
+            seen += 1;
+            let report = validate_channel(&changed, &rules);
+            let told = !report.valid() || !report.warnings.is_empty();
+            assert!(told || means_the_same(at, edit), "{at}: {edit}: {changed}");
+        });
+    }
+    assert!(seen > 1000, "{seen} renames");
+}
+
+/// What an author may name as they like.
+fn means_the_same(at: &str, edit: &str) -> bool {
+    edit.starts_with("x-") || (at == "/channel_type" && edit == "sync")
+}
