@@ -140,8 +140,10 @@ impl Function for StubFunction {
         // What may be secret is no part of the record.
         let fields = self.entry.fields.iter().filter(|field| field.secret_at.is_empty());
         let given = fields.filter_map(|field| {
-            let value = input.get(field.name).or_else(|| input.get(field.alias?))?;
-            Some(Recorded::new(field, value, cx))
+            let aliased = field.alias.and_then(|alias| Some((alias, input.get(alias)?)));
+            let named = input.get(field.name).map(|value| (field.name, value));
+            let (spelling, value) = if field.alias_wins { aliased.or(named) } else { named.or(aliased) }?;
+            Some(Recorded::new(field, spelling, value, cx))
         });
         Ok(Box::new(StubTask {
             function: name,
@@ -163,15 +165,15 @@ enum Source {
 }
 
 impl Recorded {
-    /// An expression is recorded as the input that it makes, unless it reads a secret: then as it is written.
-    fn new(field: &Field, value: &Value, cx: &CompileCx<'_>) -> Self {
-        if field.logic
-            && let Ok(expression) = cx.evaluator.compile(value, SecretUse::Refused("a stub"))
-        {
+    /// An expression, which its spelling tells, is recorded as the input that it makes, unless it reads a secret: then as it
+    /// is written.
+    fn new(field: &Field, spelling: &'static str, value: &Value, cx: &CompileCx<'_>) -> Self {
+        let is_logic = field.logic || spelling.ends_with("_logic");
+        if is_logic && let Ok(expression) = cx.evaluator.compile(value, SecretUse::Refused("a stub")) {
             let name = field.name.strip_suffix("_logic").unwrap_or(field.name);
             return Self(name, Source::Evaluated(expression));
         }
-        let folds = field.resolvable && !field.logic;
+        let folds = field.resolvable && !is_logic;
         let source =
             if folds { Source::Folded(Template::compile(value)) } else { Source::Written(value.clone()) };
         Self(field.name, source)
