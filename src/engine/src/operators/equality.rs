@@ -92,8 +92,11 @@ fn is_among(needle: &DataValue<'_>, items: &[DataValue<'_>]) -> datalogic_rs::Re
     Ok(false)
 }
 
-/// `===`: of instants and durations however they are written, of numbers whatever their kind.
+/// `===`: of instants and durations however they are written, of numbers as floats whatever their kind.
 pub(super) fn strictly_equal(one: &DataValue<'_>, other: &DataValue<'_>) -> datalogic_rs::Result<bool> {
+    if let (DataValue::Number(one), DataValue::Number(other)) = (one, other) {
+        return Ok(one.as_f64() == other.as_f64());
+    }
     match times_equal(one, other) {
         Some(equal) => Ok(equal),
         None => deeply_equal(one, other),
