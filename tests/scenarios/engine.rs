@@ -124,8 +124,11 @@ fn a_secret_that_would_be_recorded_or_is_not_declared_quarantines_its_channel_al
     ] {
         put(&mut client, id, json!({"tasks": [refused]}));
         let answer = client.json("POST", &format!("/api/v1/data/{id}"), &json!({})).unwrap();
-        let refused = error(&answer, 503, "SERVICE_UNAVAILABLE");
-        assert!(refused["message"].as_str().unwrap().contains(place), "{refused}");
+        error(&answer, 503, "SERVICE_UNAVAILABLE");
+        let health = client.get("/health").unwrap().json();
+        let quarantined = health["channels"]["quarantined"].as_array().unwrap();
+        let shown = quarantined.iter().find(|shown| shown["channel"] == id).unwrap();
+        assert!(shown["reason"].as_str().unwrap().contains(place), "{shown}");
         assert!(!answer.text().contains("canary"), "{}", answer.text());
     }
     put(&mut client, "guarded", json!({"tasks": [guarded]}));

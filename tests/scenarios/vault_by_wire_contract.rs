@@ -222,8 +222,10 @@ fn a_reserved_or_malformed_reference_is_never_taken_for_a_key() {
         echo(&mut client, id, json!({"auth": {"mode": "api_key", "header": "x-key", "keys": [key]}}));
         let headers = [("content-type", "application/json"), ("x-key", key)];
         let answer = client.send("POST", &format!("/api/v1/data/{id}"), &headers, b"{}").unwrap();
-        let refused = error(&answer, 503, "SERVICE_UNAVAILABLE");
-        assert!(refused["message"].as_str().unwrap().contains(reason), "{refused}");
+        error(&answer, 503, "SERVICE_UNAVAILABLE");
+        let shown = quarantined(&mut client);
+        let shown = shown.as_array().unwrap().iter().find(|shown| shown["channel"] == id).unwrap();
+        assert!(shown["reason"].as_str().unwrap().contains(reason), "{shown}");
     }
 }
 
