@@ -95,7 +95,8 @@ fn number(text: &str) -> Option<(String, bool)> {
 fn instant(text: &str) -> Option<String> {
     let time = text.get("0000-00-00T".len()..)?;
     let utc = time.contains(['Z', 'z', '+', '-']).then(|| Timestamp::parse(text)).flatten()?;
-    Some(utc.to_string())
+    // Without a zone: a column without one compares texts.
+    Some(utc.naive().format("%Y-%m-%dT%H:%M:%S%.f").to_string())
 }
 
 impl Writer {
