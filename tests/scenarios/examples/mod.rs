@@ -1,5 +1,6 @@
 //! The projects under `examples/`: loaded as their pages say, run against real peers, judged by what they did.
 
+mod definitions;
 mod nightly_report;
 mod orders;
 mod payments;

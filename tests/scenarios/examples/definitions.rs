@@ -1,0 +1,48 @@
+//! The definitions of the projects: named after their files, and nothing to warn of.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use super::{admin, examples};
+use crate::support::launch;
+
+/// The files of a kind in a project, as JSON.
+fn documents(project: &str, kind: &str) -> Vec<(PathBuf, Value)> {
+    let Ok(files) = std::fs::read_dir(examples().join(project).join(kind)) else { return Vec::new() };
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("the file is text");
+        let document = serde_json::from_str(&text).expect("the file is JSON");
+        (path, document)
+    };
+    files.map(|file| read(file.expect("the project can be listed").path())).collect()
+}
+
+#[test]
+fn definitions_of_the_projects_are_named_after_their_files_and_raise_no_warning() {
+    for project in ["quickstart", "payments", "orders", "nightly-report", "pipeline"] {
+        let server = launch().start().unwrap();
+        let mut client = server.client();
+        for (kind, id) in [("connectors", "name"), ("workflows", "workflow_id"), ("channels", "channel_id")] {
+            for (path, document) in documents(project, kind) {
+                let name = document[id].as_str().unwrap().to_owned();
+                assert_eq!(path.file_stem().unwrap().to_str(), Some(name.as_str()), "{}", path.display());
+                let place = path.display();
+                if kind != "connectors" {
+                    let report = admin(&mut client, "POST", &format!("{kind}/validate"), document.clone());
+                    let told = (&report["valid"], &report["errors"], &report["warnings"]);
+                    assert_eq!(told, (&json!(true), &json!([]), &json!([])), "{place}");
+                }
+                admin(&mut client, "POST", kind, document);
+                if kind != "connectors" {
+                    admin(
+                        &mut client,
+                        "PATCH",
+                        &format!("{kind}/{name}/status"),
+                        json!({"status": "active"}),
+                    );
+                }
+            }
+        }
+    }
+}
