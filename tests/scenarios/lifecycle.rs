@@ -196,7 +196,10 @@ fn what_active_definitions_use_is_deleted_only_by_force() {
         {"id": "a", "name": "A", "function": {"name": "http_call", "input": {"connector": "crm", "path": "/a"}}},
         {"id": "b", "name": "B", "function": {"name": "channel_call", "input": {"channel": "callee"}}}]});
     create_and_activate(&mut client, "workflows", "workflow_id", &caller).unwrap();
+    echo(&mut client, "alarm", json!({}));
+    echo(&mut client, "watched", json!({"on_failure": "alarm"}));
     for (path, user) in [
+        ("channels/alarm", "channel 'watched'"),
         ("workflows/callee", "channel 'callee'"),
         ("channels/callee", "workflow 'caller'"),
         ("connectors/crm", "workflow 'caller'"),

@@ -13,7 +13,7 @@ use svc_model::{
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::gates::{self, ChannelGates, Objection};
-use crate::repo::references::{References, workflows_naming};
+use crate::repo::references::{References, channels_naming, workflows_naming};
 use crate::repo::versioned::{Plan, Versioned};
 use crate::repo::workflow_rows::status;
 use crate::repo::{Filter, IDS_PER_QUERY, cron, json, sorted, tagged};
@@ -298,7 +298,7 @@ impl Versioned for Channel {
         Ok(found?.is_some())
     }
 
-    /// A task calls a channel by the name of its active version.
+    /// A task calls a channel by the name of its active version, and `on_failure` of another names it so.
     async fn users(
         conn: &mut Conn,
         id: &str,
@@ -312,7 +312,9 @@ impl Versioned for Channel {
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        workflows_naming(conn, references, Kind::Channel, &names).await
+        let mut users = workflows_naming(conn, references, Kind::Channel, &names).await?;
+        users.extend(channels_naming(conn, references, Kind::Channel, &names).await?);
+        Ok(users)
     }
 
     async fn insert(

@@ -410,8 +410,9 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
 
 /// Lists the active definitions that name a connector.
 async fn users(conn: &mut Conn, name: &str, references: &dyn References) -> Result<Vec<String>, StoreError> {
-    let mut users = workflows_naming(conn, references, Kind::Connector, &[name.to_owned()]).await?;
-    users.extend(channels_naming(conn, references, name).await?);
+    let names = [name.to_owned()];
+    let mut users = workflows_naming(conn, references, Kind::Connector, &names).await?;
+    users.extend(channels_naming(conn, references, Kind::Connector, &names).await?);
     Ok(users)
 }
 

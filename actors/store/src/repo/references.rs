@@ -10,8 +10,8 @@ use crate::repo::versioned::Versioned;
 pub trait References: Send + Sync {
     /// Returns true where a task of the workflow names this connector or channel.
     fn workflow_names(&self, workflow: &WorkflowContent, kind: Kind, name: &str) -> bool;
-    /// Returns true where the config of the channel names this connector.
-    fn channel_names(&self, channel: &ChannelContent, connector: &str) -> bool;
+    /// Returns true where the config of the channel names this connector or channel.
+    fn channel_names(&self, channel: &ChannelContent, kind: Kind, name: &str) -> bool;
 }
 
 /// Definitions that name nothing.
@@ -20,7 +20,7 @@ impl References for () {
         false
     }
 
-    fn channel_names(&self, _: &ChannelContent, _: &str) -> bool {
+    fn channel_names(&self, _: &ChannelContent, _: Kind, _: &str) -> bool {
         false
     }
 }
@@ -41,14 +41,19 @@ pub(super) async fn workflows_naming(
     Ok(distinct(users))
 }
 
-/// Lists the active channels that name a connector, as a message tells them.
+/// Lists the active channels that name a connector or a channel other than themselves, as a message tells them.
 pub(super) async fn channels_naming(
     conn: &mut Conn,
     references: &dyn References,
-    connector: &str,
+    kind: Kind,
+    names: &[String],
 ) -> Result<Vec<String>, StoreError> {
     let active = Channel::active(conn, None).await?;
-    let users = active.into_iter().filter(|channel| references.channel_names(&channel.content, connector));
+    let names_it = |channel: &Channel| {
+        let others = names.iter().filter(|name| kind != Kind::Channel || **name != channel.content.name);
+        others.into_iter().any(|name| references.channel_names(&channel.content, kind, name))
+    };
+    let users = active.into_iter().filter(names_it);
     Ok(distinct(users.map(|channel| format!("channel '{}'", channel.content.name))))
 }
 

@@ -44,8 +44,8 @@ impl References for Names {
         name == self.0
     }
 
-    fn channel_names(&self, _: &ChannelContent, connector: &str) -> bool {
-        connector == self.0
+    fn channel_names(&self, _: &ChannelContent, _: Kind, name: &str) -> bool {
+        name == self.0
     }
 }
 

@@ -23,9 +23,13 @@ impl References for Named {
         }
     }
 
-    /// Any block of the config that keeps its state in a connector names it so.
-    fn channel_names(&self, channel: &ChannelContent, connector: &str) -> bool {
-        let blocks = channel.config.as_object().into_iter().flatten();
-        blocks.into_iter().any(|(_, block)| block["connector"] == *connector)
+    /// Any block of the config that keeps its state in a connector names it so; `on_failure` names a channel.
+    fn channel_names(&self, channel: &ChannelContent, kind: Kind, name: &str) -> bool {
+        let mut blocks = channel.config.as_object().into_iter().flatten();
+        match kind {
+            Kind::Connector => blocks.any(|(_, block)| block["connector"] == *name),
+            Kind::Channel => channel.config["on_failure"] == *name,
+            Kind::Workflow => false,
+        }
     }
 }
