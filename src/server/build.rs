@@ -38,7 +38,7 @@ fn given(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// What git says about the checkout this package is part of; nothing where it lies in somebody else's.
+/// Returns the answer of git about the checkout this package is part of; nothing where it lies in somebody else's.
 fn git(arguments: &[&str]) -> Option<String> {
     let output = Command::new("git").args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

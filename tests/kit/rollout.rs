@@ -16,13 +16,13 @@ use crate::server::wait_until;
 
 /// The header that callers are told apart by, for the setting `engine.rollout_sticky_header`.
 pub const STICKY_HEADER: &str = "x-caller";
-/// How long a phase may take.
+/// Longest time that a phase may take.
 const PHASE_LIMIT: Duration = Duration::from_secs(120);
 /// Failures that are kept as text.
 const KEPT_FAILURES: usize = 5;
 const ADMIN: &str = "/api/v1/admin";
 
-/// What was answered in one phase, by version.
+/// Answers of one phase, by version.
 type Tally = BTreeMap<i64, u64>;
 
 /// One phase: what operators did before it, and the shares they asked for.
@@ -58,7 +58,7 @@ pub struct Report {
     pub phases: Vec<Phase>,
 }
 
-/// What clients and the operator share.
+/// State that clients and the operator share.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
@@ -123,7 +123,7 @@ pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<Repor
     })
 }
 
-/// What an operator does.
+/// The steps of an operator.
 type Act = fn(&mut Client) -> io::Result<()>;
 /// An act by name, with the percentages by version that it asks for.
 type Step = (&'static str, Act, &'static [(i64, f64)]);

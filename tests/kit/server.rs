@@ -109,7 +109,7 @@ impl Launch {
     /// Runs the binary to its end and returns everything it said: for starts that must fail and for subcommands.
     ///
     /// # Errors
-    /// When the binary cannot be run at all.
+    /// An error of the system that keeps the binary from being run.
     pub fn run_to_end(self) -> io::Result<std::process::Output> {
         self.output()
     }
@@ -117,7 +117,7 @@ impl Launch {
     /// As [`run_to_end`](Self::run_to_end), with the directory left to look at.
     ///
     /// # Errors
-    /// When the binary cannot be run at all.
+    /// An error of the system that keeps the binary from being run.
     pub fn output(&self) -> io::Result<std::process::Output> {
         self.command().output()
     }
@@ -125,7 +125,7 @@ impl Launch {
     /// Runs the binary and kills it when that is due, as a power cut would; `false` if it ended before. For subcommands.
     ///
     /// # Errors
-    /// When the binary cannot be run at all.
+    /// An error of the system that keeps the binary from being run.
     pub fn kill_when(self, mut due: impl FnMut() -> bool) -> io::Result<bool> {
         let mut child = self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         while child.try_wait()?.is_none() {

@@ -1,4 +1,4 @@
-//! What a failure leaves: a trace that says why, and a report to the channel that is named for it.
+//! The traces of failures: a trace that says why, and a report to the channel that is named for it.
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;

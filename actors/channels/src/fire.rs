@@ -35,7 +35,7 @@ pub struct Firing {
     pub abort: AbortRegistration,
 }
 
-/// What became of a run.
+/// The end of a run.
 #[derive(Debug)]
 pub struct Fired {
     /// How it ended.
@@ -57,7 +57,7 @@ pub enum FireEnd {
     Completed,
     /// With a failure, a refusal of a guard, or at its deadline.
     Failed {
-        /// What an operator reads.
+        /// The message for operators.
         message: String,
     },
     /// The channel has no capacity for it now; nothing was run.

@@ -104,7 +104,7 @@ impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> Drop for Series<L, M> {
     }
 }
 
-/// What became of a run.
+/// The end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RunStatus {
     /// No task failed.

@@ -51,7 +51,7 @@ pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
 /// The line that shows a migration, such as `sqlite 001 — definitions`.
 ///
 /// # Errors
-/// When the database URL is no use.
+/// An error of the database URL.
 pub fn describe(config: &StoreConfig, name: &str) -> Result<String, OpenError> {
     let backend = Connector::new(config)?.target.backend();
     let (version, title) = name.split_once('_').unwrap_or((name, ""));

@@ -59,12 +59,12 @@ pub enum Ended {
     Failed(JobFailure),
     /// Its result is larger than may be stored; does not go to the dead letters.
     TooLarge {
-        /// What an operator reads.
+        /// The message for operators.
         message: String,
     },
     /// Its channel cannot run on this node now; nothing was run. Goes to the dead letters, but counts as no attempt.
     Unavailable {
-        /// What an operator reads.
+        /// The message for operators.
         message: String,
     },
     /// The channel has no permit for it now; nothing was run. Only for a job without a hold, which comes back.
@@ -74,11 +74,11 @@ pub enum Ended {
 /// A failed run.
 #[derive(Debug)]
 pub struct JobFailure {
-    /// What an operator reads.
+    /// The message for operators.
     pub message: String,
     /// The errors of its tasks, JSON.
     pub errors: Option<String>,
-    /// Whether a later attempt may succeed. Where none can, there is none.
+    /// True where a later attempt may succeed. Where none can, there is none.
     pub is_transient: bool,
 }
 

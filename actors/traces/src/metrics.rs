@@ -22,7 +22,7 @@ pub(crate) struct OutcomeLabels {
     outcome: &'static str,
 }
 
-/// Whether dead letters are tried again.
+/// Label that tells dead letters that are tried again from the others.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StateLabels {
     state: &'static str,

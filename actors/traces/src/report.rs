@@ -25,7 +25,7 @@ pub struct FailureReport {
     pub trace_id: Uuid,
     /// Name of its channel.
     pub channel: Arc<str>,
-    /// What the run was given.
+    /// The payload of the run.
     pub data: Value,
 }
 

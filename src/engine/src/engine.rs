@@ -133,7 +133,7 @@ impl Engine {
         literal_reads(at, source)
     }
 
-    /// What the author of a stored workflow would be refused for today, and what runs all the same: keys, operators and
+    /// Lists the problems that the author of a stored workflow would be refused for today, though it runs: keys, operators and
     /// roots of paths that do not exist.
     pub fn misspellings(&self, content: &WorkflowContent) -> Vec<FieldError> {
         Misspellings::of(&self.evaluator, content).errors

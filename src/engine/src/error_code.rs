@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 use svc_model::{Code, CodeEntry};
 
-/// Whether another attempt may succeed where nothing was changed in between.
+/// The use of another attempt where nothing was changed in between.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Healing {
     /// Time may heal it.
@@ -29,7 +29,7 @@ macro_rules! codes {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// What a run that this error stopped answers.
+            /// The answer of a run that this error stopped.
             pub const fn failure(self) -> FailureKind {
                 match self { $(Self::$variant => FailureKind::$kind,)* }
             }
@@ -148,7 +148,7 @@ impl Serialize for ErrorCode {
     }
 }
 
-/// What a failed run answers.
+/// The answer of a failed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailureKind {
     /// 400, the message verbatim.
@@ -190,7 +190,7 @@ impl FailureKind {
         }
     }
 
-    /// Whether the answer tells callers to come back after a second.
+    /// True where the answer tells callers to come back after a second.
     pub(crate) const fn is_worth_a_retry(self) -> bool {
         matches!(self, Self::CircuitOpen | Self::ChannelRateLimited | Self::ChannelUnavailable)
     }

@@ -17,7 +17,7 @@ pub struct CodeEntry {
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal, $cause:literal, $remedy:literal;)*) => {
-        /// What went wrong, as clients see it. Names and statuses are stable; clients branch on them.
+        /// The error as clients see it. Names and statuses are stable; clients branch on them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code { $($(#[$doc])* $variant,)* }
 

@@ -6,7 +6,7 @@ use crate::code::{Code, CodeEntry};
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $cause:literal, $remedy:literal;)*) => {
-        /// What is wrong with a field.
+        /// The fault of a field.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum FieldCode { $($(#[$doc])* $variant,)* }
 

@@ -62,7 +62,7 @@ impl Precondition {
         })
     }
 
-    /// Whether the field is absent, so that nothing has to be looked up.
+    /// Returns true where the field is absent, so that nothing has to be looked up.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }

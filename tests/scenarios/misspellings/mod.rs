@@ -1,4 +1,4 @@
-//! What is written is what is served: names that stand for nothing are refused, at every depth, with the name meant.
+//! Definitions mean what they say: names that stand for nothing are refused, at every depth, with the name meant.
 
 mod definitions;
 mod old_rows;

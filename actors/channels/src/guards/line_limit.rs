@@ -23,7 +23,7 @@ struct Window {
 }
 
 impl LineLimit {
-    /// Whether a line may be written now; how many were not since the last one that was.
+    /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be written now.
     pub(super) fn pass(&self) -> Option<u64> {
         let now = Instant::now();
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -66,7 +66,7 @@ impl Audit {
     /// The records that pass the filter, newest first: a page of them, and how many there are in all.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn list(&self, filter: AuditFilter, page: Page) -> Result<(Vec<AuditRow>, i64), StoreError> {
         if is_impossible([&filter.action, &filter.resource_type, &filter.resource_id, &filter.principal]) {
             return Ok((Vec::new(), 0));
@@ -81,7 +81,7 @@ impl Audit {
     /// Records what is no change of a stored row, such as the summary of an import or a test run.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn record(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation::new(entry);
         mutate(&self.0, Operation::new("audit", "record"), mutation, |_| {

@@ -148,7 +148,7 @@ impl Connectors {
     /// The connectors that pass the filter: a page of them, and how many there are in all.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn list(&self, filter: Filter, page: Page) -> Result<(Vec<Connector>, i64), StoreError> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
@@ -164,7 +164,7 @@ impl Connectors {
     /// The connector of that id.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn get(&self, id: &str) -> Result<Option<Connector>, StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.store
@@ -177,7 +177,7 @@ impl Connectors {
     /// Every connector, by name.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn all(&self) -> Result<Vec<Connector>, StoreError> {
         self.rows("all", None).await
     }
@@ -185,7 +185,7 @@ impl Connectors {
     /// Every connector, or the one of an id, as it is loaded; by name.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn stored(&self, id: Option<&str>) -> Result<Vec<StoredConnector>, StoreError> {
         self.rows("stored", id.map(key)).await
     }

@@ -18,7 +18,7 @@ impl Epoch {
     /// The number now.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn current(&self) -> Result<i64, StoreError> {
         self.0
             .read(Operation::new("epoch", "current"), |conn| {
@@ -33,7 +33,7 @@ impl Epoch {
     /// Adds one for a reload that an operator ordered, and records who did.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn bump(&self, audit: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation { epoch: true, ..Mutation::new(audit) };
         mutate(&self.0, Operation::new("epoch", "bump"), mutation, |_| {

@@ -89,7 +89,7 @@ impl<V: Versioned> Repository<V> {
             .await
     }
 
-    /// What [`set_status`](Self::set_status) would be refused for, every gate's objection; writes nothing.
+    /// Lists the objections of every gate to [`set_status`](Self::set_status); writes nothing.
     ///
     /// # Errors
     /// 412 when the precondition does not hold, or the database does not answer.

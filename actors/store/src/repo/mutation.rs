@@ -41,7 +41,7 @@ pub struct Mutation {
     pub dry_run: bool,
     /// The state of the entity that the change is based on.
     pub precondition: Precondition,
-    /// When the request came in. What it is refused for because of another one that was answered since is a conflict.
+    /// Instant at which the request came in. A refusal because of another one that was answered since is a conflict.
     pub received_at: Instant,
 }
 

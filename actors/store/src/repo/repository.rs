@@ -29,7 +29,7 @@ impl<V: Versioned> Repository<V> {
     /// The latest version of an id, whatever its status.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn latest(&self, id: &str) -> Result<Option<V>, StoreError> {
         let id = key(id);
         self.store
@@ -42,7 +42,7 @@ impl<V: Versioned> Repository<V> {
     /// The latest version of each id that passes the filter: a page of them, and how many there are in all.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn list(&self, filter: Filter, page: Page) -> Result<(Vec<V>, i64), StoreError> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
@@ -57,7 +57,7 @@ impl<V: Versioned> Repository<V> {
     /// As [`list`](Self::list), all of them, as of one instant.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn export(&self, filter: Filter) -> Result<Vec<V>, StoreError> {
         if filter.is_impossible() {
             return Ok(Vec::new());
@@ -91,7 +91,7 @@ impl<V: Versioned> Repository<V> {
     /// Every active version, newest first within an id.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn active(&self) -> Result<Vec<V>, StoreError> {
         self.store.read(operation::<V>("active"), |conn| Box::pin(V::active(conn, None))).await
     }
@@ -99,7 +99,7 @@ impl<V: Versioned> Repository<V> {
     /// The active versions of these ids, newest first within an id.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn active_of(&self, ids: &[String]) -> Result<Vec<V>, StoreError> {
         let ids = ids.to_vec();
         self.store
@@ -272,7 +272,7 @@ impl Repository<Channel> {
     /// The active channels that run one of these workflows.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn active_using(&self, workflows: &[String]) -> Result<Vec<Channel>, StoreError> {
         let ids = workflows.to_vec();
         self.store

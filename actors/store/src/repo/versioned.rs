@@ -136,7 +136,7 @@ pub trait Versioned: Sized + Send + 'static {
         id: &str,
         below: i64,
     ) -> impl Future<Output = Result<Option<i64>, StoreError>> + Send;
-    /// Whether a version of the id, or without one of any id, became active since an instant and still is.
+    /// Returns true where a version of the id, or without one of any id, became active since an instant and still is.
     fn is_activated_since(
         conn: &mut Conn,
         id: Option<&str>,

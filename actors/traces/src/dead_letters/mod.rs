@@ -55,7 +55,7 @@ pub(crate) struct Retries {
     /// How long the end waits for one.
     pub(crate) patience: Duration,
     pub(crate) metrics: TraceMetrics,
-    /// When the next letter is due.
+    /// Instant at which the next letter is due.
     pub(crate) due: Arc<DueTimer>,
     /// Told when this process added or took a letter.
     pub(crate) changed: Arc<Notify>,

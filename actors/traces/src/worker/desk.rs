@@ -57,7 +57,7 @@ pub(crate) struct Finished {
     verdict: Verdict,
     /// What the job weighed counts until its end is on disk.
     slot: crate::queue::Slot,
-    /// What is sent if it failed for good.
+    /// The report that is sent if it failed for good.
     report: Option<FailureReport>,
     /// Its turn too, where it was suspected of ending its node.
     claim: Claim,

@@ -68,7 +68,7 @@ impl Attempt {
         })
     }
 
-    /// What is written of a failure of this attempt. One that no attempt can heal uses all retries up.
+    /// Returns the record of a failure of this attempt. One that no attempt can heal uses all retries up.
     pub(crate) fn failure(&self, failure: JobFailure) -> TraceFailure {
         let JobFailure { message, errors, is_transient } = failure;
         TraceFailure {

@@ -45,7 +45,7 @@ impl Kind {
     }
 }
 
-/// What a function does with a path that an input names.
+/// The use that a function makes of a path that an input names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PathUse {
     /// The input names no path that begins at a root of the message.
@@ -54,7 +54,7 @@ pub enum PathUse {
     Source,
     /// The path is written; `alone` tells whether a single segment has to be a root that exists.
     Target {
-        /// Whether a single segment has to be a root that exists.
+        /// True where a single segment has to be a root that exists.
         alone: bool,
     },
 }
@@ -82,11 +82,11 @@ pub struct Field {
     pub one_of: &'static [&'static str],
     /// The inputs of each element, for an array of objects.
     pub members: &'static [Field],
-    /// Whether it is an expression of which only the truth counts.
+    /// True for an expression of which only the truth counts.
     pub is_condition: bool,
-    /// What is done with the path it names.
+    /// The use of the path it names.
     pub path: PathUse,
-    /// Whether it is an object whose members are expressions.
+    /// True for an object whose members are expressions.
     pub holds_logic: bool,
     /// One line.
     pub description: &'static str,

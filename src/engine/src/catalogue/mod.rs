@@ -37,7 +37,7 @@ pub struct Entry {
     pub retry_safety: &'static str,
     /// One line.
     pub description: &'static str,
-    /// Whether a stored task with an unknown input is refused too.
+    /// True where a stored task with an unknown input is refused too.
     pub strict: bool,
     /// Its inputs.
     pub fields: &'static [Field],

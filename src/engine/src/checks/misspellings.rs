@@ -20,12 +20,12 @@ const SOURCE: [&str; 3] = ["use", "$from", "$param"];
 /// Edits within which a member of a folded field was likely meant to be `var`.
 const NEAR_VAR: usize = 2;
 
-/// What a walk over one workflow finds.
+/// The findings of a walk over one workflow.
 pub(crate) struct Misspellings<'e> {
     evaluator: &'e Evaluator,
-    /// What an author is refused for.
+    /// Problems that an author is refused for.
     pub(crate) errors: Vec<FieldError>,
-    /// What is likely wrong, though it can be meant.
+    /// Likely mistakes that may be meant.
     pub(crate) warnings: Vec<Issue>,
 }
 
@@ -167,7 +167,7 @@ impl<'e> Misspellings<'e> {
     }
 }
 
-/// Whether a member reads like a read of the message with `var` misspelt.
+/// Returns true where a member reads like a read of the message with `var` misspelt.
 fn is_near_var(name: &str, member: &Value) -> bool {
     let path = member.as_str().or_else(|| member.get(0)?.as_str());
     let root = path.and_then(|path| path.split('.').next());

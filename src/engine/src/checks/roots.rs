@@ -1,4 +1,4 @@
-//! Where paths begin.
+//! The roots at which paths begin.
 
 use svc_model::{FieldCode, FieldError, Issue, distance};
 

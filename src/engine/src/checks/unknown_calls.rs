@@ -19,7 +19,7 @@ pub struct UnknownCall {
     pub path: String,
     /// The name that no operator has.
     pub name: String,
-    /// Whether its value is an array, as that of most calls is.
+    /// True where its value is an array, as that of most calls is.
     pub has_operands: bool,
 }
 

@@ -264,7 +264,7 @@ fn renamed(document: &Value, site: &Site, edit: impl Fn(&str) -> String) -> Opti
     }
 }
 
-/// What a caller sees of a run.
+/// The part of a run that a caller sees.
 fn meaning(engine: &Engine, document: &Value) -> (Value, Vec<(String, String)>, bool) {
     let outcome = run(engine, document, message(json!({"on": 1, "total": 4, "lines": [1, 2]})));
     let errors = outcome.errors.iter().map(|error| (error.code.name().to_owned(), error.message.clone()));

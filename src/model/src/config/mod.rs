@@ -164,7 +164,7 @@ pub struct GuardExpression<'a> {
     pub name: &'static str,
     /// The expression.
     pub logic: &'a Value,
-    /// What it can read.
+    /// The roots it can read.
     pub roots: &'static [&'static str],
 }
 

@@ -43,7 +43,7 @@ impl<'a> Body<'a> {
         self.sent(name).filter(|value| !value.is_null())
     }
 
-    /// What stands under a key, which is known from now on.
+    /// Returns the value under a key, which is known from now on.
     fn sent(&mut self, name: &'static str) -> Option<&'a Value> {
         if !self.asked.contains(&name) {
             self.asked.push(name);

@@ -54,7 +54,7 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> Validation 
     report
 }
 
-/// What the config of a channel is likely not meant to say, although it can be served.
+/// Lists likely mistakes in the config of a channel that can be served.
 pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
     let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };

@@ -40,7 +40,7 @@ pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> Validatio
     }
 }
 
-/// What a stored document is likely not meant to say, although it can be run.
+/// Lists likely mistakes in a stored document that can be run.
 pub fn workflow_warnings(content: &WorkflowContent, checks: &dyn WorkflowChecks) -> Vec<Issue> {
     let mut warnings = Vec::new();
     checks.check(content, &mut Vec::new(), &mut warnings);

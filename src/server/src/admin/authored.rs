@@ -15,7 +15,7 @@ pub(super) trait Authored: Versioned {
     fn stored(state: &AppState) -> Repository<Self>;
     /// What the registry has to look at when this id changes.
     fn scope(id: &str) -> Scope;
-    /// What the activation of a version with this content depends on, as far as there is one.
+    /// Returns the definition that the activation of a version with this content depends on, where there is one.
     fn gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
 
     /// What the activation does not depend on but its author should know.
@@ -28,7 +28,7 @@ pub(super) trait Authored: Versioned {
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;
     /// Reads an update body against the stored draft.
     fn merge(state: &AppState, body: Value) -> Merge<Self::Content>;
-    /// What a stored document is likely not meant to say, and what its activation still lacks.
+    /// Lists likely mistakes in a stored document, and what its activation still lacks.
     async fn warnings(state: &AppState, content: &Self::Content) -> Result<Vec<Issue>, StoreError>;
     /// Says what create would, as `{valid, errors, warnings}` and what else the kind has to tell.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError>;

@@ -14,7 +14,7 @@ use super::query::Query;
 use super::{data, only};
 use crate::http::{Caller, Error};
 
-/// What a handler of a mutation knows beside path and body.
+/// The context of a mutation beside path and body.
 pub(super) struct Change {
     pub(super) caller: Caller,
     pub(super) query: Query,

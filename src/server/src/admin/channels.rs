@@ -14,7 +14,7 @@ use super::authored::Authored;
 use super::channel_rules::ChannelRules;
 use crate::state::AppState;
 
-/// What keeps the workflow of a channel from running.
+/// The reason that keeps the workflow of a channel from running.
 async fn workflow_state(state: &AppState, workflow: Option<&str>) -> Result<Option<Issue>, StoreError> {
     let why = match workflow {
         None => "no workflow is named: activation needs one with an active version".to_owned(),

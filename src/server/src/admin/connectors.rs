@@ -237,7 +237,7 @@ async fn store(
     Ok(HttpResponse::Ok().json(with_warnings(shown(state, &connector), &warnings)))
 }
 
-/// What validation would mention of a stored connector; whether it loads, the answer shows anyway.
+/// Lists the warnings of validation about a stored connector. The answer itself shows whether it loads.
 fn warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
     validate_connector(&connector.content.hashable(), &ConnectorRules::of(state)).warnings
 }

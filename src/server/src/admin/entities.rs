@@ -54,7 +54,7 @@ pub(super) async fn create<V: Authored>(state: Data<AppState>, change: Change, b
     Ok(HttpResponse::Created().json(with_warnings(entity.to_json(), &warnings)))
 }
 
-/// What validation would warn of. The change is stored: where nothing can be looked up, nothing is told.
+/// Lists the warnings of validation. The change is stored: where nothing can be looked up, nothing is told.
 pub(super) async fn warnings<V: Authored>(state: &AppState, entity: &V) -> Vec<Issue> {
     V::warnings(state, entity.content()).await.unwrap_or_default()
 }

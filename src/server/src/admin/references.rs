@@ -1,4 +1,4 @@
-//! What definitions name, for those who ask before they delete or rename something.
+//! Names that definitions refer to, looked up before something is deleted or renamed.
 
 use std::sync::Arc;
 

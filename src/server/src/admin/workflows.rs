@@ -204,11 +204,11 @@ pub(super) async fn test(
     Ok(data(answer))
 }
 
-/// What a trial runs on.
+/// The input of a trial.
 struct Trial {
     payload: Value,
     metadata: Map<String, Value>,
-    /// What answers for connectors and channels; without it they are called for real.
+    /// Answers in place of connectors and channels; without them they are called for real.
     stubs: Option<Stubs>,
 }
 

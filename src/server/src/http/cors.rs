@@ -47,7 +47,7 @@ impl Cors {
         }
     }
 
-    /// What the answer to a request of this origin may carry; `None` when the origin is refused or none was named. The
+    /// Returns the value that the answer to a request of this origin may carry; `None` when the origin is refused or none was named. The
     /// admin API is read only by origins that are listed: `*` does not open it to every web site.
     pub(crate) fn grant(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
         match &self.origins {

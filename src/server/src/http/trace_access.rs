@@ -18,10 +18,10 @@ const X_TRACE_TOKEN: HeaderName = HeaderName::from_static("x-trace-token");
 /// Where a client that cannot send headers puts the token.
 const TOKEN: &str = "token";
 
-/// What a reader may see of a trace.
+/// The part of a trace that a reader may see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TraceView {
-    /// Who submitted the work: nothing that is for operators only.
+    /// The submitter of the work: nothing that is for operators only.
     Submitter,
     /// All that a trace shows.
     Operator,

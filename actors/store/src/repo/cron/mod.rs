@@ -63,7 +63,7 @@ impl Ledger {
     /// The database clock, in UTC.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn now(&self) -> Result<NaiveDateTime, StoreError> {
         self.0.read(operation("now"), |conn| Box::pin(clock::now(conn))).await
     }
@@ -71,7 +71,7 @@ impl Ledger {
     /// Every cursor, by channel.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
         self.0.read(operation("cursors"), |conn| Box::pin(cursors::all(conn))).await
     }
@@ -80,7 +80,7 @@ impl Ledger {
     /// written unless that version of the channel is active.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn align(&self, align: Align) -> Result<Aligned, StoreError> {
         self.0.transact(operation("align"), align, |conn, align| Box::pin(cursors::align(conn, align))).await
     }
@@ -89,7 +89,7 @@ impl Ledger {
     /// it is.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn materialise(&self, order: Materialise) -> Result<Materialised, StoreError> {
         let step: Step<_, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
         self.0.transact(operation("materialise"), order, step).await
@@ -100,7 +100,7 @@ impl Ledger {
     /// has moved for as long.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn pause_stale(
         &self,
         resting: HashSet<String>,
@@ -162,7 +162,7 @@ impl Ledger {
     /// caller's. Where they are not, nothing was written.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn renew(
         &self,
         key: &ClaimKey,
@@ -178,7 +178,7 @@ impl Ledger {
     /// Where it was not, nothing was written.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn settle(
         &self,
         key: &ClaimKey,
@@ -192,7 +192,7 @@ impl Ledger {
     /// As [`settle`](Self::settle), and accepts with it the work that follows from a failure.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn settle_with(
         &self,
         key: &ClaimKey,
@@ -210,7 +210,7 @@ impl Ledger {
     /// written.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn give_back(&self, claim: &Claim, slot: Option<&HeldSlot>) -> Result<bool, StoreError> {
         let back = run::GiveBack { claim: claim.clone(), slot: slot.cloned() };
         self.0.transact(operation("give_back"), back, |conn, back| Box::pin(run::give_back(conn, back))).await
@@ -219,7 +219,7 @@ impl Ledger {
     /// Ends the trace of a run whose claim was lost, as failed; one that has ended stays as it is.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn end_lost(&self, trace: Uuid) -> Result<(), StoreError> {
         let step: Step<_, _> = |conn, trace| Box::pin(run::end_lost(conn, *trace));
         self.0.transact(operation("end_lost"), trace, step).await
@@ -250,7 +250,7 @@ impl Ledger {
     /// The occurrence of that id.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn get(&self, id: &str) -> Result<Option<OccurrenceRecord>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { list::get(conn, &id).await })).await
@@ -284,7 +284,7 @@ impl Ledger {
     /// What is known of the schedules of these channels, by channel; one without a cursor is left out.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn status(&self, ids: Vec<String>) -> Result<Vec<ScheduleStatus>, StoreError> {
         self.0
             .read(operation("status"), move |conn| Box::pin(async move { list::status(conn, &ids).await }))
@@ -294,7 +294,7 @@ impl Ledger {
     /// How many slots of each concurrency key are held; a key without any is left out.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn slots_held(&self, keys: Vec<String>) -> Result<HashMap<String, i64>, StoreError> {
         self.0
             .read(operation("slots_held"), move |conn| {
@@ -306,7 +306,7 @@ impl Ledger {
     /// What waits for a worker.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn backlog(&self) -> Result<Backlog, StoreError> {
         self.0.read(operation("backlog"), |conn| Box::pin(list::backlog(conn))).await
     }

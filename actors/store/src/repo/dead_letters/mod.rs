@@ -32,7 +32,7 @@ impl DeadLetters {
     /// The letters that pass the filter, newest first: a page of them, and how many there are in all.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn list(
         &self,
         filter: DeadLetterFilter,
@@ -51,7 +51,7 @@ impl DeadLetters {
     /// The letter of that id.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn get(&self, id: &str) -> Result<Option<DeadLetter>, StoreError> {
         let id = key(id);
         self.0.read(operation("get"), move |conn| Box::pin(async move { rows::get(conn, &id).await })).await
@@ -60,7 +60,7 @@ impl DeadLetters {
     /// How many letters there are.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn depth(&self) -> Result<i64, StoreError> {
         self.0.read(operation("depth"), |conn| Box::pin(rows::depth(conn))).await
     }
@@ -68,7 +68,7 @@ impl DeadLetters {
     /// How many of them have no retry left.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn exhausted(&self) -> Result<i64, StoreError> {
         self.0.read(operation("exhausted"), |conn| Box::pin(rows::exhausted(conn))).await
     }
@@ -94,7 +94,7 @@ impl DeadLetters {
     /// Deletes the letters that have no retry left and are older than so many hours; answers how many.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn purge(&self, older_than_hours: u64, mutation: Mutation) -> Result<u64, StoreError> {
         mutate(&self.0, operation("purge"), mutation, move |conn| {
             Box::pin(async move {
@@ -128,7 +128,7 @@ impl DeadLetters {
     /// longest first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn claim_due(
         &self,
         batch: i64,
@@ -145,10 +145,10 @@ impl DeadLetters {
             .await
     }
 
-    /// How long until the next letter is due that has a retry left and is held by nobody; zero for one that is due.
+    /// Time until the next letter is due that has a retry left and is held by nobody; zero for one that is due.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn next_due(&self) -> Result<Option<Duration>, StoreError> {
         self.0.read(operation("next_due"), |conn| Box::pin(lease::next_due(conn))).await
     }
@@ -172,7 +172,7 @@ impl DeadLetters {
     /// Gives a letter back that `holder` holds, due again after `delay`; answers whether it held it.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// An error of the database.
     pub async fn put_back(&self, id: &str, holder: &str, delay: Duration) -> Result<bool, StoreError> {
         let (id, holder) = (key(id), holder.to_owned());
         self.0

@@ -204,7 +204,7 @@ pub struct TraceFailure {
 }
 
 impl TraceFailure {
-    /// Whether no retry follows.
+    /// True where no retry follows.
     pub const fn is_exhausted(&self) -> bool {
         self.retry_count >= self.max_retries
     }

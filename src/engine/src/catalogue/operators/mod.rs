@@ -20,7 +20,7 @@ pub struct Operator {
     pub least: usize,
     /// The most operands that make sense; [`MANY`] = no bound.
     pub most: usize,
-    /// Whether a call with fewer or more operands is refused: it fails, or gives null, whatever they are.
+    /// True where a call with fewer or more operands is refused: it fails, or gives null, whatever they are.
     pub is_strict: bool,
     /// One line.
     pub description: &'static str,

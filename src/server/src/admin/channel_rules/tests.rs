@@ -117,7 +117,7 @@ fn one_name_of_a_channel_written_another_way_is_refused_or_warned_of() {
     assert!(seen > 1000, "{seen} renames");
 }
 
-/// What an author may name as they like.
+/// Names that an author is free to choose.
 fn means_the_same(at: &str, edit: &str) -> bool {
     edit.starts_with("x-") || (at == "/channel_type" && edit == "sync")
 }

@@ -10,7 +10,7 @@ pub(super) fn of_placeholder(sql: &str, number: usize) -> Option<&str> {
     }
 }
 
-/// Where a placeholder stands, outside of names.
+/// The place of a placeholder, outside of names.
 fn position(sql: &str, number: usize) -> Option<usize> {
     let wanted = format!("${number}");
     let mut is_name = false;
