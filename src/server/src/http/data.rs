@@ -87,7 +87,7 @@ async fn serve(
             resolution = resolve(&snapshot)?;
         }
     }
-    let answer = match received {
+    let prepared = match received {
         Ok(received) => {
             let size = received.0.len();
             let parse = async { message(&request, &context, query, received, &mut resolution) };
@@ -95,7 +95,7 @@ async fn serve(
         }
         Err(error) => Err(error),
     };
-    let answer = match answer {
+    let answer = match prepared {
         Ok(message) => {
             let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
             state.registry.submit(worker, &resolution, message).await
