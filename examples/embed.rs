@@ -21,7 +21,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::Value;
-use svc::{Config, Fault, Options, Service, TreeExit};
+use svc::{Config, Options, PlannedFault, Service, TreeExit};
 
 /// The larger application: a shop.
 struct Shop {
@@ -34,7 +34,7 @@ impl Shop {
     async fn open(
         database: &Path,
         listener: TcpListener,
-        faults: Vec<Fault>,
+        faults: Vec<PlannedFault>,
     ) -> Result<Self, Box<dyn Error>> {
         let mut config = Config::default();
         config.storage.url = format!("sqlite:{}", database.display());
@@ -107,7 +107,7 @@ mod tests {
     use svc_testkit::http::Client;
 
     /// Runs a test beside an open shop with the quickstart definitions loaded, then closes the shop.
-    fn in_shop(faults: Vec<Fault>, test: impl FnOnce(&mut Client) + Send + 'static) {
+    fn in_shop(faults: Vec<PlannedFault>, test: impl FnOnce(&mut Client) + Send + 'static) {
         let directory = tempfile::tempdir().unwrap();
         actix_rt::System::new().block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn a_panic_inside_the_service_costs_one_request() {
-        let panic = Fault {
+        let panic = PlannedFault {
             path: "channels/orders/*".into(),
             message: "Submit".into(),
             nth: 1,

@@ -15,7 +15,7 @@ const TASK_FAILED: &str = "Task processing failed; full detail is available in t
 
 /// A finished answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ChannelResponse {
     /// HTTP status.
     pub status: u16,
     /// Headers, names in lower case.
@@ -24,7 +24,7 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-impl Answer {
+impl ChannelResponse {
     /// Whether it is for one caller alone, because it gives them a cookie.
     pub(crate) fn sets_cookie(&self) -> bool {
         self.headers.iter().any(|(name, _)| name == "set-cookie")
@@ -91,7 +91,7 @@ pub(crate) struct Rendering<'a> {
 
 /// A rendered run.
 pub(crate) struct Rendered {
-    pub(crate) answer: Answer,
+    pub(crate) answer: ChannelResponse,
     /// The workflow shaped it.
     pub(crate) shaped: bool,
     /// The whole envelope with the real errors, JSON, for the trace.
@@ -125,7 +125,12 @@ impl Rendering<'_> {
                     true if outcome.errors.is_empty() => Some(text.clone()),
                     true => Some(self.full(outcome)?),
                 };
-                Rendered { answer: Answer::json(200, text), shaped: false, result, dropped: Vec::new() }
+                Rendered {
+                    answer: ChannelResponse::json(200, text),
+                    shaped: false,
+                    result,
+                    dropped: Vec::new(),
+                }
             }
         };
         Ok(rendered)
@@ -144,7 +149,7 @@ impl Rendering<'_> {
         if !rendered.shaped {
             let text = self.public(outcome, Some(profile))?;
             self.check(text.len())?;
-            rendered.answer = Answer::json(200, text);
+            rendered.answer = ChannelResponse::json(200, text);
         }
         Ok(())
     }

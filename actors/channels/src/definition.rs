@@ -17,10 +17,10 @@ use crate::guards::{Basis, Guards};
 use crate::metrics::Meters;
 use crate::series::FlowMeters;
 use crate::shape::Shaper;
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 /// A channel ready to run. Immutable but for what its guards remember; shared by its actors on all threads.
-pub struct Definition {
+pub struct CompiledChannel {
     pub(crate) id: Arc<str>,
     pub(crate) name: Arc<str>,
     /// The chain of calls of a message that came in here: this channel alone.
@@ -40,7 +40,7 @@ pub struct Definition {
     on_failure: Option<Arc<str>>,
     /// What is recorded of a run; `None` where nothing is.
     pub(crate) tracing: Option<Policy>,
-    pub(crate) tools: Toolbox,
+    pub(crate) tools: ChannelServices,
     pub(crate) meters: Meters,
     pub(crate) flow_meters: FlowMeters,
     version: i64,
@@ -48,7 +48,7 @@ pub struct Definition {
     content_hash: Option<String>,
 }
 
-impl Definition {
+impl CompiledChannel {
     /// Builds a channel from its stored row and the workflow it names.
     ///
     /// `previous` is what served until now: what its guards remember is carried over where their own settings are the
@@ -62,7 +62,7 @@ impl Definition {
     pub fn build(
         row: &Channel,
         flow: Flow,
-        tools: &Toolbox,
+        tools: &ChannelServices,
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
@@ -140,7 +140,7 @@ impl Definition {
 }
 
 /// Logs operators of a stored channel that do not exist, for which its author would be refused today. What is stored goes on.
-fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, tools: &Toolbox) {
+fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, tools: &ChannelServices) {
     for expression in config.expressions() {
         for call in tools.engine.unknown_calls(&format!("config.{}", expression.name), expression.logic) {
             slog::warn!(tools.log, "a stored channel calls an operator that does not exist";
@@ -149,9 +149,9 @@ fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, tools: &Toolbox) 
     }
 }
 
-impl fmt::Debug for Definition {
+impl fmt::Debug for CompiledChannel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Definition")
+        f.debug_struct("CompiledChannel")
             .field("name", &self.name)
             .field("version", &self.version)
             .finish_non_exhaustive()

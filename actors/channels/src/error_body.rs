@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use svc_model::config::{ErrorBody, Placeholder};
 use svc_model::{ServiceError, Timestamp};
 
-use crate::answer::Answer;
+use crate::answer::ChannelResponse;
 
 /// Longest request id that is repeated in a body, in characters, as in the platform's own envelope.
 const MAX_REQUEST_ID: usize = 200;
@@ -18,7 +18,7 @@ pub(crate) fn render(
     channel: &str,
     request_id: &str,
     now: Timestamp,
-) -> Option<Answer> {
+) -> Option<ChannelResponse> {
     let body = template.render(|field| match field {
         Placeholder::Status => refusal.status().to_string(),
         Placeholder::Code => refusal.code().name().to_owned(),
@@ -37,7 +37,7 @@ pub(crate) fn render(
     if let Some(challenge) = refusal.challenge() {
         headers.push(("www-authenticate".to_owned(), challenge.to_owned()));
     }
-    Some(Answer { status: refusal.status(), headers, body: body.into() })
+    Some(ChannelResponse { status: refusal.status(), headers, body: body.into() })
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    fn rendered(template: Value, refusal: &ServiceError) -> Option<Answer> {
+    fn rendered(template: Value, refusal: &ServiceError) -> Option<ChannelResponse> {
         let config = json!({"response": {"error_bodies": {"default": template}}});
         let config = ChannelConfig::parse(&config).unwrap();
         let now = Timestamp::parse("2026-03-04T05:06:07.089123Z").unwrap();

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use svc_engine::{AuditEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
 
-use crate::definition::Definition;
+use crate::definition::CompiledChannel;
 
 /// Task errors a failed run is described with; the others are counted.
 const DESCRIBED: usize = 8;
@@ -22,7 +22,7 @@ struct Errors<'o> {
     errors: &'o [TaskError],
 }
 
-impl Definition {
+impl CompiledChannel {
     /// The errors of a failed run, JSON; nothing where they are larger than a result may be.
     pub(crate) fn errors_of(&self, outcome: &RunOutcome) -> Option<String> {
         let errors = newest(&outcome.errors, KEPT_ERRORS);

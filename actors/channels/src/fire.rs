@@ -8,7 +8,7 @@ use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
-use crate::definition::Definition;
+use crate::definition::CompiledChannel;
 use crate::failure::describe;
 use crate::guards::Held;
 use crate::metadata;
@@ -18,7 +18,7 @@ use crate::shape::Control;
 
 /// What a schedule wants run.
 #[derive(Debug)]
-pub struct Firing {
+pub struct ScheduledRun {
     /// What the run gets.
     pub payload: Value,
     /// What the run is told about the instant it is for; `metadata.trigger`.
@@ -37,9 +37,9 @@ pub struct Firing {
 
 /// The end of a run.
 #[derive(Debug)]
-pub struct Fired {
+pub struct ScheduledRunResult {
     /// How it ended.
-    pub ended: FireEnd,
+    pub outcome: ScheduledRunOutcome,
     /// The data document as the tasks left it, JSON, where a trace keeps it; of a run that failed its errors.
     pub result: Option<String>,
     /// The execution trace, JSON, where the channel keeps one.
@@ -52,7 +52,7 @@ pub struct Fired {
 
 /// How a run of a schedule ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum FireEnd {
+pub enum ScheduledRunOutcome {
     /// Without a failed task.
     Completed,
     /// With a failure, a refusal of a guard, or at its deadline.
@@ -66,17 +66,17 @@ pub enum FireEnd {
     Aborted,
 }
 
-impl FireEnd {
+impl ScheduledRunOutcome {
     /// An end without a run.
-    pub fn alone(self) -> Fired {
-        Fired { ended: self, result: None, task_trace: None, workflow: None, took: None }
+    pub fn without_run(self) -> ScheduledRunResult {
+        ScheduledRunResult { outcome: self, result: None, task_trace: None, workflow: None, took: None }
     }
 }
 
-impl Definition {
+impl CompiledChannel {
     /// Leads a run past the guards that a schedule meets, and runs it.
-    pub(crate) async fn fire(&self, firing: Firing) -> Fired {
-        let Firing { payload, trigger, key, bucket, default_limit, trace_id, abort } = firing;
+    pub(crate) async fn fire(&self, firing: ScheduledRun) -> ScheduledRunResult {
+        let ScheduledRun { payload, trigger, key, bucket, default_limit, trace_id, abort } = firing;
         let mut tally = Tally::start(&self.meters);
         let mut metadata = metadata::of_schedule(&self.name, self.tools.settings.vars.as_ref(), trigger);
         metadata::name_run(&mut metadata, key);
@@ -84,10 +84,13 @@ impl Definition {
             Ok(admitted) => admitted,
             Err(Held::Busy) => {
                 tally.ending = None;
-                return FireEnd::Busy.alone();
+                return ScheduledRunOutcome::Busy.without_run();
             }
             Err(Held::Refused(refusal)) => {
-                return FireEnd::Failed { message: format!("guard_refused: {}", refusal.message()) }.alone();
+                return ScheduledRunOutcome::Failed {
+                    message: format!("guard_refused: {}", refusal.message()),
+                }
+                .without_run();
             }
         };
         let limit = self.timeout.unwrap_or(default_limit);
@@ -103,14 +106,14 @@ impl Definition {
         let message = Message { id: trace_id, ..Message::new(payload, metadata) };
         let Ok(mut outcome) = Abortable::new(self.execute(message, options), abort).await else {
             tally.ending = None;
-            return FireEnd::Aborted.alone();
+            return ScheduledRunOutcome::Aborted.without_run();
         };
         let (ending, ended) = conclude(&outcome, limit, tally.started.elapsed());
         tally.ending = Some(ending);
-        let clean = ended == FireEnd::Completed;
+        let clean = ended == ScheduledRunOutcome::Completed;
         let kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
         let task_trace = outcome.trace.take().filter(|_| kept);
-        Fired {
+        ScheduledRunResult {
             result: match (kept, clean) {
                 (false, _) => None,
                 (true, true) => self.result_of(&mut outcome),
@@ -118,7 +121,7 @@ impl Definition {
             },
             task_trace: self.task_trace(task_trace),
             workflow: outcome.workflow.take(),
-            ended,
+            outcome: ended,
             took: Some(tally.started.elapsed()),
         }
     }
@@ -128,24 +131,24 @@ impl Definition {
         Control::take(&mut outcome.message.data);
         let result = serde_json::to_string(&outcome.message.data).ok()?;
         if self.tools.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
-            self.tools.metrics.error("result_size_exceeded");
+            self.tools.metrics.count_error("result_size_exceeded");
             return None;
         }
         Some(result)
     }
 }
 
-fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (Ending, FireEnd) {
+fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (Ending, ScheduledRunOutcome) {
     match &outcome.failure {
-        None if outcome.errors.is_empty() => (Ending::Ok, FireEnd::Completed),
+        None if outcome.errors.is_empty() => (Ending::Ok, ScheduledRunOutcome::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
             // One that used up its processor time ended before.
             let message = match took < limit {
                 true => describe(&outcome.errors),
                 false => format!("timed out after {}ms", limit.as_millis()),
             };
-            (Ending::Timeout, FireEnd::Failed { message })
+            (Ending::Timeout, ScheduledRunOutcome::Failed { message })
         }
-        _ => (Ending::Error, FireEnd::Failed { message: describe(&outcome.errors) }),
+        _ => (Ending::Error, ScheduledRunOutcome::Failed { message: describe(&outcome.errors) }),
     }
 }

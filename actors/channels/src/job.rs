@@ -9,8 +9,8 @@ use svc_model::{Code, ServiceError};
 use svc_traces::{Completed, Ended, FAILURE_OF, Hold, Job, JobFailure, SubmitError};
 use uuid::Uuid;
 
-use crate::answer::Answer;
-use crate::definition::Definition;
+use crate::answer::ChannelResponse;
+use crate::definition::CompiledChannel;
 use crate::failure;
 use crate::guards::{Admitted, Exhausted};
 use crate::metadata;
@@ -18,10 +18,10 @@ use crate::metrics::Ending;
 use crate::serve::Tally;
 use crate::shape::Control;
 
-impl Definition {
+impl CompiledChannel {
     /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is free again
     /// only when the queue shed the message; whatever else became of it may have been written.
-    pub(crate) async fn enqueue(&self, admitted: Admitted) -> Result<Answer, ServiceError> {
+    pub(crate) async fn enqueue(&self, admitted: Admitted) -> Result<ChannelResponse, ServiceError> {
         let Admitted { payload, mut metadata, bucket, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
@@ -48,7 +48,7 @@ impl Definition {
         }
         let accepted = accepted?;
         let body = json!({"trace_id": accepted.trace_id.to_string(), "trace_token": accepted.trace_token});
-        Ok(Answer::json(202, body.to_string()))
+        Ok(ChannelResponse::json(202, body.to_string()))
     }
 
     /// Runs an accepted job, no longer than `limit`. Its guards passed when it was accepted; only capacity is asked

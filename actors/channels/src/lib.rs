@@ -1,9 +1,9 @@
 //! Channels: guards and execution, one actor per channel and worker thread.
 //!
-//! A [`Definition`] is a stored channel made ready: its configuration parsed, its expressions compiled, its workflow
+//! A [`CompiledChannel`] is a stored channel made ready: its configuration parsed, its expressions compiled, its workflow
 //! attached. It is immutable and shared by the [`ChannelActor`]s that run it, one on every worker thread, so that a
-//! request never leaves the thread it came in on. The actors take [`Submit`] and answer with a rendered [`Answer`] or
-//! a [`ServiceError`](svc_model::ServiceError), [`Run`] for what was accepted earlier, and [`Fire`] for what is due. Traces
+//! request never leaves the thread it came in on. The actors take [`Submit`] and answer with a rendered [`ChannelResponse`] or
+//! a [`ServiceError`](svc_model::ServiceError), [`RunJob`] for what was accepted earlier, and [`RunScheduled`] for what is due. Traces
 //! and the queue are `svc_traces`' handle; nothing else is called. A workflow reaches other channels through [`call`], which
 //! sends no message.
 //!
@@ -37,17 +37,17 @@ mod shape;
 mod shape_limits;
 mod toolbox;
 
-pub use actor::{ChannelActor, Fire, Probe, Run, Submit};
-pub use answer::Answer;
+pub use actor::{ChannelActor, ProbeVersion, RunJob, RunScheduled, Submit};
+pub use answer::ChannelResponse;
 pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
-pub use definition::Definition;
-pub use fire::{FireEnd, Fired, Firing};
+pub use definition::CompiledChannel;
+pub use fire::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 pub use guards::RateGroups;
 pub use guards::limiter::Limiter;
 pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
 pub use request::{DataRequest, Delivery, Ingress, Reservation};
 pub use settings::Settings;
-pub use shape::remove_control;
+pub use shape::remove_response_control;
 pub use shape_limits::ShapeLimits;
-pub use toolbox::Toolbox;
+pub use toolbox::ChannelServices;

@@ -18,7 +18,7 @@ pub fn at_capacity(channel: &str) -> ServiceError {
 }
 
 /// What a failed call answers. `channel` is its name.
-pub fn from_call<M>(channel: &str, error: &CallError<M>) -> ServiceError {
+pub fn from_call_error<M>(channel: &str, error: &CallError<M>) -> ServiceError {
     match &error.kind {
         CallErrorKind::Full => at_capacity(channel),
         CallErrorKind::Draining | CallErrorKind::Stopped => {

@@ -8,8 +8,8 @@ use svc_traces::{Policy, Record, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::answer::{Answer, Rendering};
-use crate::definition::Definition;
+use crate::answer::{ChannelResponse, Rendering};
+use crate::definition::CompiledChannel;
 use crate::failure;
 use crate::guards::Admitted;
 use crate::metadata;
@@ -22,14 +22,14 @@ struct Ran<'t> {
     took: Duration,
 }
 
-impl Definition {
+impl CompiledChannel {
     /// Runs an admitted message and answers it. Where its trace is stored before the answer, an answer says so.
     pub(crate) async fn run(
         &self,
         admitted: Admitted,
         request_id: &str,
         arrived: Instant,
-    ) -> Result<Answer, ServiceError> {
+    ) -> Result<ChannelResponse, ServiceError> {
         let Admitted { payload, mut metadata, bucket, profile, kept_at, permit, .. } = admitted;
         let traced = self.drawn();
         let details = traced.is_some_and(|(_, policy)| policy.task_details);
@@ -156,7 +156,7 @@ impl Definition {
     pub(crate) fn task_trace(&self, trace: Option<ExecutionTrace>) -> Option<String> {
         let text = serde_json::to_string(&trace?).ok()?;
         if self.tools.settings.max_result_bytes.is_some_and(|limit| text.len() > limit) {
-            self.tools.metrics.error("task_trace_size_exceeded");
+            self.tools.metrics.count_error("task_trace_size_exceeded");
             return None;
         }
         Some(text)
@@ -164,9 +164,9 @@ impl Definition {
 
     pub(crate) fn count_error(&self, code: Code) {
         match code {
-            Code::Timeout => self.tools.metrics.error("timeout"),
-            Code::ResponseTooLarge => self.tools.metrics.error("result_size_exceeded"),
-            Code::EngineError => self.tools.metrics.error("engine"),
+            Code::Timeout => self.tools.metrics.count_error("timeout"),
+            Code::ResponseTooLarge => self.tools.metrics.count_error("result_size_exceeded"),
+            Code::EngineError => self.tools.metrics.count_error("engine"),
             _ => {}
         }
     }

@@ -3,16 +3,16 @@
 use svc_model::{Code, ServiceError, Timestamp};
 use tokio::time::Instant;
 
-use crate::answer::Answer;
-use crate::definition::Definition;
+use crate::answer::ChannelResponse;
+use crate::definition::CompiledChannel;
 use crate::error_body;
 use crate::guards::Stop;
 use crate::metrics::{Ending, Meters};
 use crate::request::{DataRequest, Delivery};
 
-impl Definition {
+impl CompiledChannel {
     /// Leads a message past the guards, runs it or queues it, and counts how it ended.
-    pub(crate) async fn serve(&self, mut request: DataRequest) -> Result<Answer, ServiceError> {
+    pub(crate) async fn serve(&self, mut request: DataRequest) -> Result<ChannelResponse, ServiceError> {
         let mut tally = Tally::start(&self.meters);
         let request_id = std::mem::take(&mut request.request_id);
         let delivery = request.delivery;
@@ -29,7 +29,7 @@ impl Definition {
                     Code::Conflict => Ending::Duplicate,
                     _ => Ending::Error,
                 });
-                return self.error_answer(refusal, &request_id);
+                return self.error_response(refusal, &request_id);
             }
         };
         let answer = match delivery {
@@ -45,7 +45,7 @@ impl Definition {
                 accepted
             }
         };
-        answer.or_else(|error| self.error_answer(error, &request_id))
+        answer.or_else(|error| self.error_response(error, &request_id))
     }
 
     /// Answers an error with the body that the channel gives errors of its status. What only the log may say is logged.
@@ -53,7 +53,11 @@ impl Definition {
     /// # Errors
     /// The error itself, where the channel has no body for it. A payload that is too large never gets one: it is refused
     /// before the channel has a say.
-    pub fn error_answer(&self, error: ServiceError, request_id: &str) -> Result<Answer, ServiceError> {
+    pub fn error_response(
+        &self,
+        error: ServiceError,
+        request_id: &str,
+    ) -> Result<ChannelResponse, ServiceError> {
         if error.code() == Code::PayloadTooLarge {
             return Err(error);
         }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use svc_engine::path;
 use svc_model::config::ResponseConfig;
 
-use crate::answer::Answer;
+use crate::answer::ChannelResponse;
 
 /// Headers a workflow may set when the channel does not list its own.
 const ALLOWED: [&str; 8] = [
@@ -58,7 +58,7 @@ impl Control {
 }
 
 /// Removes the control document from the `data` of a message, as it is removed from every answer.
-pub fn remove_control(data: &mut Value) {
+pub fn remove_response_control(data: &mut Value) {
     Control::take(data);
 }
 
@@ -92,7 +92,7 @@ impl Shaper {
     ///
     /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot end a
     /// request. An answer that can have no body (204, 205, 304) has none.
-    pub(crate) fn shape(&self, control: &Control, data: &Value) -> (Answer, Vec<Dropped>) {
+    pub(crate) fn shape(&self, control: &Control, data: &Value) -> (ChannelResponse, Vec<Dropped>) {
         let mut dropped = Vec::new();
         let status = status(control.0.get("status")).unwrap_or_else(|| {
             dropped.push(Dropped::Status);
@@ -111,12 +111,12 @@ impl Shaper {
             }
         }
         if matches!(status, 204 | 205 | 304) {
-            return (Answer { status, headers, body: Bytes::new() }, dropped);
+            return (ChannelResponse { status, headers, body: Bytes::new() }, dropped);
         }
         if !headers.iter().any(|(name, _)| name == "content-type") {
             headers.push(("content-type".to_owned(), "application/json".to_owned()));
         }
-        (Answer { status, headers, body: self::body(&control.0, data) }, dropped)
+        (ChannelResponse { status, headers, body: self::body(&control.0, data) }, dropped)
     }
 
     fn header(&self, name: &str, value: &Value) -> Option<(String, String)> {

@@ -15,7 +15,7 @@ use crate::settings::Settings;
 
 /// What a definition is built with, the same for every channel.
 #[derive(Clone)]
-pub struct Toolbox {
+pub struct ChannelServices {
     /// Compiles and runs.
     pub engine: Arc<Engine>,
     /// Server settings.

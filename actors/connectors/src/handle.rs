@@ -138,7 +138,7 @@ impl Connectors {
         metrics: ConnectorMetrics,
         log: Logger,
     ) -> Result<Self, SpawnError> {
-        tree.group(path, GroupSpec::new()).await?;
+        tree.add_group(path, GroupSpec::new()).await?;
         let breakers = Arc::new(Breakers::new(settings.breakers));
         let needs = settings.needs.clone();
         let shared = Arc::new(Shared::new(tree.clone(), path.to_owned(), at.clone(), settings, log));

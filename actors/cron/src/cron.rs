@@ -56,8 +56,8 @@ impl Cron {
         let Parts { store, registry, settings, metrics, log, needs } = parts;
         let desk = Arc::new(Desk::new(store.ledger(), registry, settings, metrics, log));
         let schedules = format!("{path}/{}", Self::SCHEDULES);
-        tree.group(path, GroupSpec::new()).await?;
-        tree.group(&schedules, GroupSpec::new()).await?;
+        tree.add_group(path, GroupSpec::new()).await?;
+        tree.add_group(&schedules, GroupSpec::new()).await?;
 
         let runs = Arc::new(Runs::new(desk.settings.workers));
         let drain = desk.settings.shutdown_timeout + MARGIN;

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
-use svc_channels::Definition;
+use svc_channels::CompiledChannel;
 use svc_ledger::{Cursor, Misfire, Singleton};
-use svc_registry::Entry;
+use svc_registry::LoadedChannel;
 use svc_schedule::Schedule;
 use svc_store::ChannelFacts;
 use tokio::sync::watch;
@@ -23,7 +23,7 @@ pub(crate) struct Timetable {
 
 impl Timetable {
     /// Of a channel that runs by the clock; `None` for another one.
-    pub(crate) fn of(entry: &Entry, definition: &Definition, max_catch_up: u32) -> Option<Self> {
+    pub(crate) fn of(entry: &LoadedChannel, definition: &CompiledChannel, max_catch_up: u32) -> Option<Self> {
         let cron = definition.cron()?;
         Some(Self {
             channel: ChannelFacts {
@@ -58,7 +58,7 @@ pub(crate) struct Seat {
     pub(crate) id: Arc<str>,
     pub(crate) orders: watch::Sender<Order>,
     /// What `orders` was made of.
-    pub(crate) definition: Mutex<Arc<Definition>>,
+    pub(crate) definition: Mutex<Arc<CompiledChannel>>,
     /// The cursor as it was read with those of all schedules; spares the first question of each.
     known: Mutex<Option<Cursor>>,
     next: Mutex<Option<DateTime<Utc>>>,
@@ -70,7 +70,7 @@ impl Seat {
     pub(crate) fn new(
         id: Arc<str>,
         order: Order,
-        definition: Arc<Definition>,
+        definition: Arc<CompiledChannel>,
         known: Option<Cursor>,
         rested: bool,
     ) -> Self {

@@ -75,7 +75,7 @@ impl Housekeeping {
         metrics: JobMetrics,
         log: Logger,
     ) -> Result<(), SpawnError> {
-        tree.group(path, GroupSpec::new()).await?;
+        tree.add_group(path, GroupSpec::new()).await?;
         let mut rhythms = Vec::with_capacity(jobs.len());
         let mut spec = ChildSpec::new();
         for job in jobs {

@@ -25,9 +25,9 @@ fn spec(
 }
 
 async fn job(tree: &Tree, spec: JobSpec, metrics: &JobMetrics) -> Address<Job> {
-    tree.group("housekeeping", GroupSpec::new()).await.unwrap();
+    tree.add_group("housekeeping", GroupSpec::new()).await.unwrap();
     let job = spawn(tree, "housekeeping", Placement::Here, spec, metrics.clone(), log()).await.unwrap();
-    tree.running("housekeeping/trace_cleanup").await.unwrap();
+    tree.wait_until_running("housekeeping/trace_cleanup").await.unwrap();
     job
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use svc_auth::{Jwks, JwksError};
 use svc_outbound::header::{CACHE_CONTROL, HeaderMap};
-use svc_outbound::{Client, FetchError, StatusCode, Url};
+use svc_outbound::{FetchError, OutboundClient, StatusCode, Url};
 
 /// The longest key set that is read, in bytes.
 const CAP: usize = 262_144;
@@ -43,7 +43,7 @@ pub(crate) trait Source: Send + Sync {
 }
 
 /// Fetching over HTTP.
-pub(crate) struct Http(pub(crate) Client);
+pub(crate) struct Http(pub(crate) OutboundClient);
 
 impl Source for Http {
     fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<Fetched, Failure>> {

@@ -2,25 +2,25 @@
 
 use std::sync::Arc;
 
-use svc_channels::Definition;
-use svc_channels::call::{Absent, Directory};
+use svc_channels::CompiledChannel;
+use svc_channels::call::{ChannelDirectory, NotCallable};
 use svc_model::Protocol;
 
 use crate::actor::Shared;
 use crate::snapshot::ChannelState;
 
-impl Directory for Shared {
-    fn find(&self, name: &str) -> Result<Arc<Definition>, Absent> {
+impl ChannelDirectory for Shared {
+    fn find(&self, name: &str) -> Result<Arc<CompiledChannel>, NotCallable> {
         let snapshot = self.snapshot();
-        let entry = snapshot.by_name(name).ok_or_else(|| Absent::Unknown(name.to_owned()))?;
+        let entry = snapshot.channel_by_name(name).ok_or_else(|| NotCallable::Unknown(name.to_owned()))?;
         if entry.row.content.protocol == Protocol::Cron {
-            return Err(Absent::Scheduled(name.to_owned()));
+            return Err(NotCallable::Scheduled(name.to_owned()));
         }
         match &entry.state {
-            ChannelState::Serving(serving) => Ok(Arc::clone(&serving.definition)),
+            ChannelState::Serving(serving) => Ok(Arc::clone(&serving.compiled)),
             ChannelState::Quarantined(_) => {
-                self.tools.metrics.error("channel_quarantined");
-                Err(Absent::Quarantined(name.to_owned()))
+                self.tools.metrics.count_error("channel_quarantined");
+                Err(NotCallable::Quarantined(name.to_owned()))
             }
         }
     }

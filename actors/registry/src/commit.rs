@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use actix_supervision::SpawnError;
 use futures_util::StreamExt;
-use svc_channels::Definition;
+use svc_channels::CompiledChannel;
 use svc_model::Channel;
 
 use crate::fleet::{Deployed, Fleet, Replaced};
 use crate::index::Index;
 use crate::prepare::{Plan, Planned};
-use crate::snapshot::{ChannelState, Entry, LoadedWorkflow, Quarantine, Serving, Snapshot};
+use crate::snapshot::{ChannelState, LoadedChannel, LoadedWorkflow, Quarantine, ServingChannel, Snapshot};
 use crate::worker::Worker;
 
 /// Channels whose actors are changed at the same time.
@@ -21,7 +21,7 @@ const AT_ONCE: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// Channels with their new entry; `None` for one that is gone.
-    pub(crate) channels: Vec<(Arc<str>, Option<Arc<Entry>>)>,
+    pub(crate) channels: Vec<(Arc<str>, Option<Arc<LoadedChannel>>)>,
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
     pub(crate) workers: Option<Arc<[Worker]>>,
     /// The declared secrets, where they were read anew.
@@ -56,7 +56,7 @@ impl Changes {
             })
             .buffer_unordered(AT_ONCE);
         while let Some((id, entry, gone)) = deployed.next().await {
-            let old = base.by_id(&id).and_then(|old| old.serving()).map(|old| &old.actors.group);
+            let old = base.channel_by_id(&id).and_then(|old| old.serving()).map(|old| &old.actors.group);
             let new = entry.as_ref().and_then(|new| new.serving()).map(|new| &new.actors.group);
             changes.retire.extend(old.filter(|old| new != Some(old)).cloned());
             changes.retired += usize::from(old.is_some() && new.is_none());
@@ -91,8 +91,10 @@ impl Changes {
             }
         }
         // A workflow is loaded for its channels; with the last of them it goes.
-        let left =
-            self.channels.iter().filter_map(|(id, _)| current.by_id(id)?.row.content.workflow_id.as_deref());
+        let left = self
+            .channels
+            .iter()
+            .filter_map(|(id, _)| current.channel_by_id(id)?.row.content.workflow_id.as_deref());
         for id in left.chain(self.workflows.iter().map(|(id, _)| &**id)).filter(|id| !index.is_used(id)) {
             next.workflows.remove(id);
         }
@@ -107,16 +109,17 @@ async fn place(
     id: &Arc<str>,
     planned: Planned,
     blocked: &Cell<bool>,
-) -> (Option<Arc<Entry>>, Vec<usize>) {
+) -> (Option<Arc<LoadedChannel>>, Vec<usize>) {
     let (row, definition, taken) = match planned {
         Planned::Remove => return (None, Vec::new()),
         Planned::Quarantine(row, reason) => return (Some(entry(row, refused(reason))), Vec::new()),
         Planned::Serve(row, definition, taken) => (row, definition, taken),
     };
     match deploy(fleet, base, id, &definition, blocked).await {
-        Ok(Deployed { actors, gone }) => {
-            (Some(entry(row, ChannelState::Serving(Serving { definition, actors, taken }))), gone)
-        }
+        Ok(Deployed { actors, gone }) => (
+            Some(entry(row, ChannelState::Serving(ServingChannel { compiled: definition, actors, taken }))),
+            gone,
+        ),
         Err(error) => {
             let reason = format!("its actors could not be started: {error}");
             (Some(entry(row, refused(reason.into()))), Vec::new())
@@ -130,11 +133,11 @@ async fn deploy(
     fleet: &Fleet,
     base: &Snapshot,
     id: &str,
-    definition: &Arc<Definition>,
+    definition: &Arc<CompiledChannel>,
     blocked: &Cell<bool>,
 ) -> Result<Deployed, SpawnError> {
-    match base.by_id(id).map(|old| &old.state) {
-        Some(ChannelState::Serving(Serving { actors, .. })) if !blocked.get() => {
+    match base.channel_by_id(id).map(|old| &old.state) {
+        Some(ChannelState::Serving(ServingChannel { actors, .. })) if !blocked.get() => {
             match fleet.replace(actors, definition).await {
                 Replaced::Done => return Ok(Deployed { actors: actors.clone(), gone: Vec::new() }),
                 Replaced::Failed => {}
@@ -153,6 +156,11 @@ fn refused(reason: Arc<str>) -> ChannelState {
     ChannelState::Quarantined(Quarantine { reason, actors: None })
 }
 
-pub(crate) fn entry(row: Arc<Channel>, state: ChannelState) -> Arc<Entry> {
-    Arc::new(Entry { name: row.content.name.as_str().into(), id: row.channel_id.as_str().into(), row, state })
+pub(crate) fn entry(row: Arc<Channel>, state: ChannelState) -> Arc<LoadedChannel> {
+    Arc::new(LoadedChannel {
+        name: row.content.name.as_str().into(),
+        id: row.channel_id.as_str().into(),
+        row,
+        state,
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use svc_channels::{Definition, Toolbox};
+use svc_channels::{ChannelServices, CompiledChannel};
 use svc_engine::{CompileError, CompiledWorkflow, Engine, Flow};
 use svc_model::{Channel, Workflow, rollout};
 use svc_secrets::Resolver;
@@ -32,14 +32,14 @@ pub(crate) fn compile(
 pub(crate) fn definition(
     row: &Channel,
     workflow: Option<&LoadedWorkflow>,
-    tools: &Toolbox,
+    tools: &ChannelServices,
     secrets: Option<&Secrets>,
-    previous: Option<&Definition>,
-) -> Result<Definition, String> {
+    previous: Option<&CompiledChannel>,
+) -> Result<CompiledChannel, String> {
     let Some(id) = row.content.workflow_id.as_deref() else { return Err("it names no workflow".to_owned()) };
     let flow = flow(id, workflow)?;
     let references = secrets.map(|secrets| &secrets.readings as &dyn Resolver);
-    catch_unwind(AssertUnwindSafe(|| Definition::build(row, flow, tools, references, previous)))
+    catch_unwind(AssertUnwindSafe(|| CompiledChannel::build(row, flow, tools, references, previous)))
         .unwrap_or_else(|_| Err("building it failed unexpectedly".to_owned()))
 }
 

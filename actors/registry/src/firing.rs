@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix_supervision::CallErrorKind;
-use svc_channels::{Definition, Fire, FireEnd, Fired, Firing};
+use svc_channels::{CompiledChannel, RunScheduled, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 use svc_traces::{FailureReport, PreparedReport};
 use uuid::Uuid;
 
 use crate::handle::{OFFERS, Registry};
-use crate::snapshot::Entry;
+use crate::snapshot::LoadedChannel;
 
 impl Registry {
     /// Prepares the report of a scheduled run that failed, where its channel names somebody who is told.
     pub fn prepare_report(
         &self,
-        definition: &Definition,
+        definition: &CompiledChannel,
         trace_id: Uuid,
         error: &str,
     ) -> Option<PreparedReport> {
@@ -32,15 +32,19 @@ impl Registry {
     /// Runs a channel of a schedule on the next worker. Dropping the future drops the run.
     ///
     /// Where nothing ran because the channel has no room for it now, or its actors are on their way out, the answer is
-    /// [`FireEnd::Busy`].
-    pub async fn fire(&self, entry: &Arc<Entry>, firing: Firing) -> Fired {
+    /// [`ScheduledRunOutcome::Busy`].
+    pub async fn run_scheduled(
+        &self,
+        entry: &Arc<LoadedChannel>,
+        firing: ScheduledRun,
+    ) -> ScheduledRunResult {
         let metrics = &self.shared.tools.metrics;
         let turn = self.jobs.fetch_add(1, Ordering::Relaxed);
         let mut entry = Arc::clone(entry);
-        let mut message = Fire(firing);
+        let mut message = RunScheduled(firing);
         for offer in 0..OFFERS {
             if let Some(quarantine) = entry.quarantine() {
-                metrics.error("channel_quarantined");
+                metrics.count_error("channel_quarantined");
                 return unavailable(&quarantine.reason);
             }
             let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy() };
@@ -51,16 +55,16 @@ impl Registry {
             match (error.kind, error.message) {
                 (CallErrorKind::Draining | CallErrorKind::Stopped, Some(again)) => message = again,
                 (CallErrorKind::Quarantined { reason }, _) => {
-                    metrics.error("channel_quarantined");
+                    metrics.count_error("channel_quarantined");
                     return unavailable(&reason);
                 }
                 (_, Some(_)) => return busy(),
                 (_, None) => {
-                    metrics.error("panic");
+                    metrics.count_error("panic");
                     return failed("the run ended unexpectedly".to_owned());
                 }
             }
-            match self.snapshot().by_id(entry.id()) {
+            match self.snapshot().channel_by_id(entry.id()) {
                 Some(newer) => entry = Arc::clone(newer),
                 None => return unavailable("it is no longer active"),
             }
@@ -69,18 +73,18 @@ impl Registry {
     }
 }
 
-fn unavailable(reason: &str) -> Fired {
+fn unavailable(reason: &str) -> ScheduledRunResult {
     failed(format!("channel_unavailable: {reason}"))
 }
 
-fn failed(message: String) -> Fired {
-    ended(FireEnd::Failed { message })
+fn failed(message: String) -> ScheduledRunResult {
+    ended(ScheduledRunOutcome::Failed { message })
 }
 
-fn busy() -> Fired {
-    ended(FireEnd::Busy)
+fn busy() -> ScheduledRunResult {
+    ended(ScheduledRunOutcome::Busy)
 }
 
-fn ended(ended: FireEnd) -> Fired {
-    ended.alone()
+fn ended(ended: ScheduledRunOutcome) -> ScheduledRunResult {
+    ended.without_run()
 }

@@ -6,12 +6,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{Address, ChildSpec, Exhausted, GroupSpec, NodeState, Policy, SpawnError, Tree};
+use actix_supervision::{
+    Address, ChildSpec, ExhaustedAction, GroupSpec, NodeState, RestartPolicy, SpawnError, Tree,
+};
 use futures_util::future::join_all;
-use svc_channels::{ChannelActor, Definition};
+use svc_channels::{ChannelActor, CompiledChannel};
 use tokio::time::timeout;
 
-use crate::snapshot::{Actors, Entry};
+use crate::snapshot::{Actors, LoadedChannel};
 use crate::worker::Worker;
 
 /// How long actors may take to go over to another definition or to end, before the work goes on without them.
@@ -23,7 +25,7 @@ pub struct ChannelPolicy {
     /// Path of the group they live below; it exists before the registry starts.
     pub group: String,
     /// Restart budget of one channel, all its threads together. Used up, the channel is quarantined.
-    pub budget: Policy,
+    pub budget: RestartPolicy,
     /// Messages in flight in one channel on one thread.
     pub mailbox: usize,
     /// How long a retired or replaced actor may finish what it began.
@@ -39,7 +41,7 @@ impl Default for ChannelPolicy {
     fn default() -> Self {
         Self {
             group: "channels".to_owned(),
-            budget: Policy::default(),
+            budget: RestartPolicy::default(),
             mailbox: 8192,
             drain: Duration::from_secs(30),
             schedules: None,
@@ -80,7 +82,7 @@ impl Fleet {
     }
 
     /// Why the schedule of a channel is kept from running, if supervision does.
-    pub(crate) fn quarantine_of_schedule(&self, entry: &Entry) -> Option<Arc<str>> {
+    pub(crate) fn quarantine_of_schedule(&self, entry: &LoadedChannel) -> Option<Arc<str>> {
         let group = self.policy.schedules.as_deref().filter(|_| entry.is_cron())?;
         let node = self.tree.node(&format!("{group}/{}", entry.id()))?;
         let quarantined = node.state == NodeState::Quarantined;
@@ -95,7 +97,7 @@ impl Fleet {
     pub(crate) async fn deploy(
         &self,
         id: &str,
-        definition: &Arc<Definition>,
+        definition: &Arc<CompiledChannel>,
         workers: &[Worker],
     ) -> Result<Deployed, SpawnError> {
         let group = self.group(id).await?;
@@ -121,8 +123,9 @@ impl Fleet {
     async fn group(&self, id: &str) -> Result<Arc<str>, SpawnError> {
         let mut path = format!("{}/{id}", self.policy.group);
         for next in 2_u64.. {
-            let spec = GroupSpec::new().policy(self.policy.budget.clone()).exhausted(Exhausted::Quarantine);
-            match self.tree.group(&path, spec).await {
+            let spec =
+                GroupSpec::new().policy(self.policy.budget.clone()).exhausted(ExhaustedAction::Quarantine);
+            match self.tree.add_group(&path, spec).await {
                 Err(SpawnError::Duplicate { .. }) => path = format!("{}/{id}~{next}", self.policy.group),
                 made => return made.map(|()| path.into()),
             }
@@ -134,7 +137,7 @@ impl Fleet {
     pub(crate) async fn spawn(
         &self,
         group: &str,
-        definition: &Arc<Definition>,
+        definition: &Arc<CompiledChannel>,
         worker: &Worker,
     ) -> Result<(usize, Address<ChannelActor>), SpawnError> {
         let spec = ChildSpec::new()
@@ -151,7 +154,7 @@ impl Fleet {
 
     /// Lets every actor of a channel go over to another definition: all are built before the first takes over. Past
     /// the time allowed, or when one has ended or cannot be built, the channel is to be deployed anew.
-    pub(crate) async fn replace(&self, actors: &Actors, definition: &Arc<Definition>) -> Replaced {
+    pub(crate) async fn replace(&self, actors: &Actors, definition: &Arc<CompiledChannel>) -> Replaced {
         let replaced = timeout(PATIENCE, async {
             let prepared = join_all(actors.iter().map(|(_, address)| {
                 let factory = ChannelActor::factory(definition);
@@ -215,6 +218,6 @@ pub(crate) enum Replaced {
     Late,
 }
 
-fn fingerprint(definition: &Definition) -> String {
+fn fingerprint(definition: &CompiledChannel) -> String {
     format!("version {}", definition.version())
 }

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use actix_supervision::{Address, CallErrorKind, ChildSpec, Placement, SpawnError, Tree};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
-use svc_channels::call::Calls;
-use svc_channels::{Answer, DataRequest, Submit, Toolbox, refusal};
+use svc_channels::call::DirectoryHandle;
+use svc_channels::{ChannelResponse, ChannelServices, DataRequest, Submit, refusal};
 use svc_model::ServiceError;
 use svc_store::Store;
 use tokio::sync::watch;
@@ -16,21 +16,21 @@ use crate::filter::ChannelFilter;
 use crate::fleet::{ChannelPolicy, Fleet};
 use crate::metrics::RegistryMetrics;
 use crate::resolve::{self, Resolution};
-use crate::scope::{ReloadError, ReloadReport, Scope};
-use crate::snapshot::{Entry, Snapshot};
+use crate::scope::{ReloadError, ReloadReport, ReloadScope};
+use crate::snapshot::{LoadedChannel, Snapshot};
 use crate::worker::{Worker, WorkerId};
 
 /// How often a message is offered again after it met an actor on its way out.
 pub(crate) const OFFERS: usize = 3;
 
 /// What the registry works with.
-pub struct Parts {
+pub struct RegistryParts {
     /// Where definitions are stored.
     pub store: Store,
     /// What channels are built with.
-    pub tools: Toolbox,
+    pub tools: ChannelServices,
     /// The calls between channels, which find those of this registry.
-    pub calls: Calls,
+    pub calls: DirectoryHandle,
     /// Which channels to serve.
     pub filter: ChannelFilter,
     /// How channel actors are supervised.
@@ -54,7 +54,7 @@ pub struct Registry {
 impl Registry {
     /// Starts the registry in `tree`. The group of [`ChannelPolicy::group`] must exist.
     ///
-    /// The first configuration is loaded before the node runs: wait for it with [`Tree::running`].
+    /// The first configuration is loaded before the node runs: wait for it with [`Tree::wait_until_running`].
     ///
     /// # Errors
     /// The path is taken or cannot be.
@@ -63,7 +63,7 @@ impl Registry {
         path: &str,
         spec: ChildSpec,
         at: Placement,
-        parts: Parts,
+        parts: RegistryParts,
     ) -> Result<Self, SpawnError> {
         let shared = Arc::new(Shared {
             snapshot: ArcSwap::default(),
@@ -88,7 +88,7 @@ impl Registry {
     }
 
     /// Tells the generation of the snapshot whenever another one serves.
-    pub fn generations(&self) -> watch::Receiver<u64> {
+    pub fn watch_generations(&self) -> watch::Receiver<u64> {
         self.shared.generation.subscribe()
     }
 
@@ -108,7 +108,7 @@ impl Registry {
     ///
     /// # Errors
     /// Why nothing changed.
-    pub async fn reload(&self, scope: Scope) -> Result<ReloadReport, ReloadError> {
+    pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
         self.change(Job::Reload(scope)).await
     }
 
@@ -116,7 +116,7 @@ impl Registry {
     ///
     /// # Errors
     /// The registry is not available.
-    pub async fn join_worker(&self, at: Placement) -> Result<WorkerId, ReloadError> {
+    pub async fn add_worker(&self, at: Placement) -> Result<WorkerId, ReloadError> {
         let id = self.workers.fetch_add(1, Ordering::Relaxed);
         self.change(Job::Join(Worker { id, at })).await?;
         Ok(WorkerId(id))
@@ -126,7 +126,7 @@ impl Registry {
     ///
     /// # Errors
     /// The registry is not available.
-    pub async fn leave_worker(&self, worker: WorkerId) -> Result<(), ReloadError> {
+    pub async fn remove_worker(&self, worker: WorkerId) -> Result<(), ReloadError> {
         self.change(Job::Leave(worker.0)).await.map(drop)
     }
 
@@ -145,7 +145,7 @@ impl Registry {
         worker: Option<WorkerId>,
         resolution: &Resolution,
         request: DataRequest,
-    ) -> Result<Answer, ServiceError> {
+    ) -> Result<ChannelResponse, ServiceError> {
         self.deliver(worker, self.usable(resolution)?, request).await
     }
 
@@ -158,16 +158,16 @@ impl Registry {
         worker: Option<WorkerId>,
         channel: &str,
         request: DataRequest,
-    ) -> Result<Answer, ServiceError> {
+    ) -> Result<ChannelResponse, ServiceError> {
         let resolution = Resolution::of_name(&self.snapshot(), channel);
         self.deliver(worker, self.usable(&resolution)?, request).await
     }
 
-    fn usable<'r>(&self, resolution: &'r Resolution) -> Result<&'r Arc<Entry>, ServiceError> {
+    fn usable<'r>(&self, resolution: &'r Resolution) -> Result<&'r Arc<LoadedChannel>, ServiceError> {
         if resolution.channel().is_some_and(|entry| entry.quarantine().is_some()) {
-            self.shared.tools.metrics.error("channel_quarantined");
+            self.shared.tools.metrics.count_error("channel_quarantined");
         }
-        resolution.entry()
+        resolution.callable_channel()
     }
 
     /// Hands a message to an actor. One that is on its way out hands it back: a newer snapshot has another actor for
@@ -175,9 +175,9 @@ impl Registry {
     async fn deliver(
         &self,
         worker: Option<WorkerId>,
-        entry: &Arc<Entry>,
+        entry: &Arc<LoadedChannel>,
         mut request: DataRequest,
-    ) -> Result<Answer, ServiceError> {
+    ) -> Result<ChannelResponse, ServiceError> {
         let mut entry = Arc::clone(entry);
         for offer in 0..OFFERS {
             let mut error = match entry.actor_after(worker, offer)?.ask(Submit(request)).await {
@@ -189,14 +189,14 @@ impl Registry {
                     // Cut by the deadline of the shutdown: nothing crashed.
                     error.kind = CallErrorKind::Stopped;
                 } else {
-                    self.shared.tools.metrics.error("panic");
+                    self.shared.tools.metrics.count_error("panic");
                 }
             }
             let left = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
-            let refused = refusal::from_call(entry.name(), &error);
+            let refused = refusal::from_call_error(entry.name(), &error);
             let Some(Submit(again)) = error.message.filter(|_| left) else { return Err(refused) };
             request = again;
-            entry = match self.snapshot().by_id(entry.id()) {
+            entry = match self.snapshot().channel_by_id(entry.id()) {
                 Some(entry) => Arc::clone(entry),
                 None => return Err(resolve::unknown(entry.name())),
             };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::snapshot::{Entry, Snapshot};
+use crate::snapshot::{LoadedChannel, Snapshot};
 
 /// The channels of every workflow. Derived from a snapshot and kept in step with it, so that a changed workflow finds
 /// its channels without a search.
@@ -19,13 +19,13 @@ impl Index {
         index
     }
 
-    pub(crate) fn add(&mut self, entry: &Entry) {
+    pub(crate) fn add(&mut self, entry: &LoadedChannel) {
         if let Some(workflow) = &entry.row.content.workflow_id {
             self.users.entry(workflow.clone()).or_default().insert(Arc::clone(&entry.id));
         }
     }
 
-    pub(crate) fn remove(&mut self, entry: &Entry) {
+    pub(crate) fn remove(&mut self, entry: &LoadedChannel) {
         let Some(workflow) = &entry.row.content.workflow_id else { return };
         let Some(users) = self.users.get_mut(workflow) else { return };
         users.remove(&entry.id);

@@ -4,7 +4,7 @@
 //! calls between channels read it without a lock and without a message. One actor writes it: it takes reloads and workers that join or
 //! leave, and listens to the supervision tree.
 //!
-//! A reload has two phases. First it reads the rows of its [`Scope`], compiles what changed and collects what cannot
+//! A reload has two phases. First it reads the rows of its [`ReloadScope`], compiles what changed and collects what cannot
 //! serve, touching nothing; a failure here leaves everything as it was. Then it starts actors beside those that
 //! serve, swaps the snapshot, and drains what is no longer used. No request fails because of a reload, one broken
 //! channel never stops its neighbours, and the cost follows what changed, not what exists.
@@ -33,9 +33,9 @@ mod worker;
 
 pub use filter::ChannelFilter;
 pub use fleet::ChannelPolicy;
-pub use handle::{Parts, Registry};
+pub use handle::{Registry, RegistryParts};
 pub use metrics::RegistryMetrics;
 pub use resolve::{DATA_PREFIX, Resolution, data_path};
-pub use scope::{ReloadError, ReloadReport, Scope};
-pub use snapshot::{ChannelState, Entry, Quarantine, Serving, Snapshot};
+pub use scope::{ReloadError, ReloadReport, ReloadScope};
+pub use snapshot::{ChannelState, LoadedChannel, Quarantine, ServingChannel, Snapshot};
 pub use worker::WorkerId;

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use svc_channels::Answer;
+use svc_channels::ChannelResponse;
 use svc_model::{RequestPath, ServiceError};
 
 use crate::routes::{takes, with_head};
-use crate::snapshot::{Entry, Snapshot};
+use crate::snapshot::{LoadedChannel, Snapshot};
 
 /// The prefix under which data requests are always served.
 pub const DATA_PREFIX: &str = "/api/v1/data";
@@ -27,7 +27,7 @@ fn below<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
 }
 
 /// What a path and a method lead to. Whether the channel can be used is asked later, with
-/// [`entry`](Self::entry): a request with a bad body is refused for its body first.
+/// [`callable_channel`](Self::callable_channel): a request with a bad body is refused for its body first.
 #[derive(Clone, Debug)]
 pub struct Resolution {
     /// What the route captured, by parameter name; empty for a channel found by its name.
@@ -39,14 +39,14 @@ pub struct Resolution {
 
 #[derive(Clone, Debug)]
 enum Target {
-    Channel(Arc<Entry>),
+    Channel(Arc<LoadedChannel>),
     Unknown(String),
 }
 
 impl Resolution {
     /// The channel of that name, or nothing.
     pub(crate) fn of_name(snapshot: &Snapshot, name: &str) -> Self {
-        let target = match snapshot.by_name(name) {
+        let target = match snapshot.channel_by_name(name) {
             Some(entry) => Target::Channel(Arc::clone(entry)),
             None => Target::Unknown(name.to_owned()),
         };
@@ -57,7 +57,7 @@ impl Resolution {
     ///
     /// # Errors
     /// 404 for an unknown name.
-    pub fn into_known(self) -> Result<Self, ServiceError> {
+    pub fn require_channel(self) -> Result<Self, ServiceError> {
         match &self.target {
             Target::Channel(_) => Ok(self),
             Target::Unknown(name) => Err(unknown(name)),
@@ -68,7 +68,7 @@ impl Resolution {
     ///
     /// # Errors
     /// 503 for a quarantined channel, 404 for an unknown name, 405 for a channel that runs by the clock.
-    pub fn entry(&self) -> Result<&Arc<Entry>, ServiceError> {
+    pub fn callable_channel(&self) -> Result<&Arc<LoadedChannel>, ServiceError> {
         let entry = match &self.target {
             Target::Channel(entry) => entry,
             Target::Unknown(name) => return Err(unknown(name)),
@@ -91,16 +91,20 @@ impl Resolution {
     ///
     /// # Errors
     /// The error itself, otherwise.
-    pub fn error_answer(&self, error: ServiceError, request_id: &str) -> Result<Answer, ServiceError> {
+    pub fn error_response(
+        &self,
+        error: ServiceError,
+        request_id: &str,
+    ) -> Result<ChannelResponse, ServiceError> {
         let serving = self.channel().filter(|entry| entry.quarantine().is_none());
-        match serving.and_then(|entry| entry.definition()) {
-            Some(definition) => definition.error_answer(error, request_id),
+        match serving.and_then(|entry| entry.compiled()) {
+            Some(definition) => definition.error_response(error, request_id),
             None => Err(error),
         }
     }
 
     /// The channel in whatever state, for metrics and logs.
-    pub fn channel(&self) -> Option<&Arc<Entry>> {
+    pub fn channel(&self) -> Option<&Arc<LoadedChannel>> {
         match &self.target {
             Target::Channel(entry) => Some(entry),
             Target::Unknown(_) => None,
@@ -132,7 +136,7 @@ impl Snapshot {
             return Ok(Resolution { params, is_async: path.is_async, target });
         }
         let name = path.channel_name()?;
-        let named = name.and_then(|name| self.by_name(name)).filter(|entry| entry.answers_to_name());
+        let named = name.and_then(|name| self.channel_by_name(name)).filter(|entry| entry.answers_to_name());
         if let Some(entry) = named
             && takes_by_name(entry, method, path.is_async)
         {
@@ -162,7 +166,7 @@ fn is_post(method: &str) -> bool {
 
 /// Tells whether a channel that is addressed by its name takes a method. One that runs by the clock refuses all of them
 /// later, saying how it is started.
-fn takes_by_name(entry: &Entry, method: &str, is_async: bool) -> bool {
+fn takes_by_name(entry: &LoadedChannel, method: &str, is_async: bool) -> bool {
     if is_post(method) || entry.is_cron() {
         return true;
     }
@@ -170,7 +174,7 @@ fn takes_by_name(entry: &Entry, method: &str, is_async: bool) -> bool {
 }
 
 /// The methods that a channel takes when it is addressed by its name.
-fn methods_by_name(entry: &Entry) -> Vec<String> {
+fn methods_by_name(entry: &LoadedChannel) -> Vec<String> {
     let declared = if entry.row.content.protocol.is_http() { entry.methods() } else { &[] };
     ["POST".to_owned()].into_iter().chain(with_head(declared)).collect()
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use svc_model::RoutePattern;
 
 use crate::sharded::Sharded;
-use crate::snapshot::Entry;
+use crate::snapshot::LoadedChannel;
 
 /// How a shape writes a parameter.
 const PARAM: &str = "{}";
@@ -29,12 +29,12 @@ pub(crate) struct RouteTable {
 #[derive(Debug)]
 struct Route {
     pattern: RoutePattern,
-    entry: Arc<Entry>,
+    entry: Arc<LoadedChannel>,
 }
 
 impl Route {
     /// The route of a channel. Channels of other protocols, and rows whose pattern does not parse, have none.
-    fn of(entry: &Arc<Entry>) -> Option<Self> {
+    fn of(entry: &Arc<LoadedChannel>) -> Option<Self> {
         let content = &entry.row.content;
         let pattern = content.route_pattern.as_deref().filter(|_| content.protocol.is_http())?;
         let pattern = RoutePattern::parse(pattern).ok().filter(|pattern| pattern.segment_count() < 128)?;
@@ -67,7 +67,7 @@ pub(crate) fn with_head(declared: &[String]) -> Vec<String> {
 }
 
 impl RouteTable {
-    pub(crate) fn insert(&mut self, entry: &Arc<Entry>) {
+    pub(crate) fn insert(&mut self, entry: &Arc<LoadedChannel>) {
         let Some(route) = Route::of(entry) else { return };
         let shape = route.pattern.shape();
         *Arc::make_mut(&mut self.masks).entry(mask(&shape)).or_default() += 1;
@@ -78,7 +78,7 @@ impl RouteTable {
         self.shapes.update(shape, add, Vec::is_empty);
     }
 
-    pub(crate) fn remove(&mut self, entry: &Arc<Entry>) {
+    pub(crate) fn remove(&mut self, entry: &Arc<LoadedChannel>) {
         let Some(route) = Route::of(entry) else { return };
         let shape = route.pattern.shape();
         let masks = Arc::make_mut(&mut self.masks);
@@ -93,7 +93,11 @@ impl RouteTable {
     }
 
     /// The first choice for decoded segments and a method, with what its parameters captured.
-    pub(crate) fn find(&self, path: &[String], method: &str) -> Option<(&Arc<Entry>, Map<String, Value>)> {
+    pub(crate) fn find(
+        &self,
+        path: &[String],
+        method: &str,
+    ) -> Option<(&Arc<LoadedChannel>, Map<String, Value>)> {
         // No pattern has an empty segment, and a parameter stands for something.
         if path.iter().any(String::is_empty) {
             return None;

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
-use svc_channels::{Run, refusal};
+use svc_channels::{RunJob, refusal};
 use svc_traces::{Completed, Ended, Job, JobFailure, Runner};
 
 use crate::handle::{OFFERS, Registry};
 use crate::resolve;
-use crate::snapshot::{Entry, Snapshot};
+use crate::snapshot::{LoadedChannel, Snapshot};
 
 impl Runner for Registry {
     fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed> {
@@ -20,13 +20,13 @@ impl Runner for Registry {
     }
 
     fn on_failure(&self, job: &Job) -> Option<Arc<str>> {
-        self.channel_of(job)?.definition()?.on_failure().cloned()
+        self.channel_of(job)?.compiled()?.on_failure().cloned()
     }
 
     fn is_available(&self, channel: &str) -> bool {
         let snapshot = self.snapshot();
         // One that is gone has nothing to wait for.
-        snapshot.by_name(channel).is_none_or(|entry| {
+        snapshot.channel_by_name(channel).is_none_or(|entry| {
             entry.quarantine().is_none() && self.unread_secret(&snapshot, entry).is_none()
         })
     }
@@ -38,15 +38,15 @@ impl Registry {
     async fn perform(&self, job: Job, limit: Duration) -> Completed {
         let metrics = &self.shared.tools.metrics;
         let turn = self.jobs.fetch_add(1, Ordering::Relaxed);
-        let mut run = Run { job, limit };
+        let mut run = RunJob { job, limit };
         for offer in 0..OFFERS {
             let Some(entry) = self.channel_of(&run.job) else {
-                metrics.lost(None);
+                metrics.count_lost_job(None);
                 return failed(resolve::unknown(&run.job.channel).message());
             };
             if let Some(quarantine) = entry.quarantine() {
-                metrics.error("channel_quarantined");
-                metrics.lost(Some(entry.name()));
+                metrics.count_error("channel_quarantined");
+                metrics.count_lost_job(Some(entry.name()));
                 slog::warn!(self.shared.tools.log, "job of a quarantined channel became a dead letter";
                     "channel" => entry.name(), "trace_id" => %run.job.trace_id, "reason" => &*quarantine.reason);
                 return unavailable(refusal::UNAVAILABLE);
@@ -60,9 +60,9 @@ impl Registry {
                 Err(error) => error,
             };
             if error.kind == CallErrorKind::Crashed {
-                metrics.error("panic");
+                metrics.count_error("panic");
             }
-            let refused = refusal::from_call(entry.name(), &error);
+            let refused = refusal::from_call_error(entry.name(), &error);
             match (error.kind, error.message) {
                 (CallErrorKind::Draining | CallErrorKind::Stopped, Some(again)) => run = again,
                 (CallErrorKind::Full | CallErrorKind::Restarting { .. }, Some(again)) => {
@@ -77,7 +77,7 @@ impl Registry {
 
     /// Returns a secret reference of the channel's workflow, or a connector of it, that the secret store had no value for:
     /// tasks would fail for no fault of the job.
-    fn unread_secret(&self, snapshot: &Snapshot, entry: &Entry) -> Option<String> {
+    fn unread_secret(&self, snapshot: &Snapshot, entry: &LoadedChannel) -> Option<String> {
         let workflow = snapshot.workflows.get(entry.row.content.workflow_id.as_deref()?)?;
         let connectors = self.shared.tools.connectors.as_ref();
         workflow.versions.iter().find_map(|version| {
@@ -89,10 +89,10 @@ impl Registry {
     }
 
     /// By id; a dead letter, and a job whose channel was made anew, by name.
-    fn channel_of(&self, job: &Job) -> Option<Arc<Entry>> {
+    fn channel_of(&self, job: &Job) -> Option<Arc<LoadedChannel>> {
         let snapshot = self.snapshot();
-        let by_id = job.channel_id.as_deref().and_then(|id| snapshot.by_id(id));
-        by_id.or_else(|| snapshot.by_name(&job.channel)).cloned()
+        let by_id = job.channel_id.as_deref().and_then(|id| snapshot.channel_by_id(id));
+        by_id.or_else(|| snapshot.channel_by_name(&job.channel)).cloned()
     }
 }
 

@@ -4,7 +4,7 @@ use svc_model::ServiceError;
 
 /// The part of the stored configuration a reload looks at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ReloadScope {
     /// Everything: finds what changed by itself, tries again what is quarantined.
     All,
     /// Only these, which somebody just changed. Costs the same whatever else is stored.
@@ -16,7 +16,7 @@ pub enum Scope {
     },
 }
 
-impl Scope {
+impl ReloadScope {
     /// One changed workflow.
     pub fn workflow(id: impl Into<String>) -> Self {
         Self::Changed { workflows: vec![id.into()], channels: Vec::new() }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use actix_supervision::Address;
-use svc_channels::{ChannelActor, Definition};
+use svc_channels::{ChannelActor, CompiledChannel};
 use svc_engine::CompiledWorkflow;
 use svc_model::{Channel, Protocol, ServiceError, Timestamp};
 
@@ -14,7 +14,7 @@ use crate::worker::{Worker, WorkerId};
 
 /// One loaded channel.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct LoadedChannel {
     /// The stored row it was loaded from.
     pub row: Arc<Channel>,
     /// Whether it serves.
@@ -29,16 +29,16 @@ pub struct Entry {
 #[derive(Clone, Debug)]
 pub enum ChannelState {
     /// It does.
-    Serving(Serving),
+    Serving(ServingChannel),
     /// It is refused at every ingress.
     Quarantined(Quarantine),
 }
 
 /// What serves a channel.
 #[derive(Clone, Debug)]
-pub struct Serving {
+pub struct ServingChannel {
     /// What its actors run.
-    pub definition: Arc<Definition>,
+    pub compiled: Arc<CompiledChannel>,
     /// Its actor on every worker.
     pub(crate) actors: Actors,
     /// The secrets it was built with.
@@ -51,7 +51,7 @@ pub struct Quarantine {
     /// The reason, for operators.
     pub reason: Arc<str>,
     /// Set when its actors failed too often: they are still there and an operator's restart brings them back.
-    pub(crate) actors: Option<Serving>,
+    pub(crate) actors: Option<ServingChannel>,
 }
 
 /// The actors of one channel, by worker number.
@@ -80,7 +80,7 @@ impl Actors {
     }
 }
 
-impl Entry {
+impl LoadedChannel {
     /// The name callers use.
     pub fn name(&self) -> &str {
         &self.name
@@ -115,8 +115,8 @@ impl Entry {
     }
 
     /// What its actors run, or would run if supervision had not quarantined them.
-    pub fn definition(&self) -> Option<&Arc<Definition>> {
-        self.serving().map(|serving| &serving.definition)
+    pub fn compiled(&self) -> Option<&Arc<CompiledChannel>> {
+        self.serving().map(|serving| &serving.compiled)
     }
 
     /// The actor that serves a request of that worker's thread.
@@ -142,7 +142,7 @@ impl Entry {
     }
 
     /// The actors, running or quarantined by supervision.
-    pub(crate) fn serving(&self) -> Option<&Serving> {
+    pub(crate) fn serving(&self) -> Option<&ServingChannel> {
         match &self.state {
             ChannelState::Serving(serving) => Some(serving),
             ChannelState::Quarantined(quarantine) => quarantine.actors.as_ref(),
@@ -203,10 +203,10 @@ pub struct Snapshot {
     pub(crate) generation: u64,
     pub(crate) workers: Arc<[Worker]>,
     pub(crate) workflows: Sharded<Arc<str>, Arc<LoadedWorkflow>>,
-    names: Sharded<Arc<str>, Arc<Entry>>,
+    names: Sharded<Arc<str>, Arc<LoadedChannel>>,
     /// Those that run by the clock, by id.
-    cron: Sharded<Arc<str>, Arc<Entry>>,
-    ids: Sharded<Arc<str>, Arc<Entry>>,
+    cron: Sharded<Arc<str>, Arc<LoadedChannel>>,
+    ids: Sharded<Arc<str>, Arc<LoadedChannel>>,
     pub(crate) routes: RouteTable,
     quarantined: usize,
 }
@@ -218,22 +218,22 @@ impl Snapshot {
     }
 
     /// The channel of that name.
-    pub fn by_name(&self, name: &str) -> Option<&Arc<Entry>> {
+    pub fn channel_by_name(&self, name: &str) -> Option<&Arc<LoadedChannel>> {
         self.names.get(name)
     }
 
     /// The channel of that id.
-    pub fn by_id(&self, id: &str) -> Option<&Arc<Entry>> {
+    pub fn channel_by_id(&self, id: &str) -> Option<&Arc<LoadedChannel>> {
         self.ids.get(id)
     }
 
     /// Every loaded channel, in no order.
-    pub fn channels(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn channels(&self) -> impl Iterator<Item = &Arc<LoadedChannel>> {
         self.ids.iter().map(|(_, entry)| entry)
     }
 
     /// Every loaded channel that runs by the clock, in no order.
-    pub fn cron_channels(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn cron_channels(&self) -> impl Iterator<Item = &Arc<LoadedChannel>> {
         self.cron.iter().map(|(_, entry)| entry)
     }
 
@@ -259,7 +259,7 @@ impl Snapshot {
     }
 
     /// The quarantined channels, by name.
-    pub fn quarantined(&self) -> Vec<(&Arc<Entry>, &Quarantine)> {
+    pub fn quarantined(&self) -> Vec<(&Arc<LoadedChannel>, &Quarantine)> {
         let mut found: Vec<_> =
             self.channels().filter_map(|entry| Some((entry, entry.quarantine()?))).collect();
         found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
@@ -272,7 +272,7 @@ impl Snapshot {
     }
 
     /// Puts a channel in, in place of the one of the same id.
-    pub(crate) fn put(&mut self, entry: Arc<Entry>) {
+    pub(crate) fn put(&mut self, entry: Arc<LoadedChannel>) {
         self.remove(&entry.id);
         self.quarantined += usize::from(entry.quarantine().is_some());
         self.routes.insert(&entry);
@@ -284,7 +284,7 @@ impl Snapshot {
     }
 
     /// Takes a channel out.
-    pub(crate) fn remove(&mut self, id: &str) -> Option<Arc<Entry>> {
+    pub(crate) fn remove(&mut self, id: &str) -> Option<Arc<LoadedChannel>> {
         let entry = self.ids.remove(id)?;
         self.cron.remove(id);
         self.quarantined -= usize::from(entry.quarantine().is_some());

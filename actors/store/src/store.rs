@@ -95,7 +95,7 @@ impl Store {
         at: Placement,
     ) -> Result<Self, SpawnError> {
         let Opened { backend, readers, link, status, io, patience, health_check, keys, file } = opened;
-        tree.group(path, GroupSpec::new()).await?;
+        tree.add_group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
             .spawn(

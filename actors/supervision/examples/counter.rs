@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::{
-    Address, Backoff, CallErrorKind, ChildSpec, Context, Event, GroupSpec, Observer, Placement, Policy,
-    Start, StartError, Supervised, Tree,
+    Address, Backoff, CallErrorKind, ChildSpec, Context, GroupSpec, LifecycleEvent, Observer, Placement,
+    RestartPolicy, StartContext, StartError, Supervised, Tree,
 };
 
 /// Counts since its last start: what must survive a restart lives outside the actor.
@@ -42,12 +42,12 @@ impl actix::Handler<Add> for Counter {
 struct Teller;
 
 impl Observer for Teller {
-    fn event(&self, event: &Event) {
+    fn on_event(&self, event: &LifecycleEvent) {
         println!("    tree: {} generation {}: {:?}", event.path, event.generation, event.kind);
     }
 }
 
-async fn build(start: Start) -> Result<Counter, StartError> {
+async fn build(start: StartContext) -> Result<Counter, StartError> {
     println!("    building generation {} of {}", start.generation, start.path);
     Ok(Counter { count: 0 })
 }
@@ -64,10 +64,15 @@ async fn add(counter: &Address<Counter>, number: u32) {
 #[actix::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let tree = Tree::builder("example").observer(Arc::new(Teller)).build();
-    tree.group("counters", GroupSpec::new()).await?;
+    tree.add_group("counters", GroupSpec::new()).await?;
 
     let backoff = Backoff { first: Duration::from_millis(50), max: Duration::from_secs(1), jitter: 0.0 };
-    let policy = Policy { max_restarts: 2, within: Duration::from_secs(10), backoff, ..Policy::default() };
+    let policy = RestartPolicy {
+        max_restarts: 2,
+        within: Duration::from_secs(10),
+        backoff,
+        ..RestartPolicy::default()
+    };
     let spec = ChildSpec::new().mailbox(8).policy(policy);
     let counter = tree.spawn("counters/one", spec, Placement::Here, build).await?;
 
@@ -81,19 +86,19 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("-- another one: now the restart waits, and callers are told how long");
     add(&counter, 13).await;
     add(&counter, 1).await;
-    tree.running("counters/one").await?;
+    tree.wait_until_running("counters/one").await?;
     add(&counter, 1).await;
 
     println!("-- and a third: the budget is used up");
     add(&counter, 13).await;
-    if let Err(end) = tree.running("counters/one").await {
+    if let Err(end) = tree.wait_until_running("counters/one").await {
         println!("not running: {end}");
     }
     add(&counter, 1).await;
 
     println!("-- an operator restarts it");
     tree.restart("counters/one").await?;
-    tree.running("counters/one").await?;
+    tree.wait_until_running("counters/one").await?;
     add(&counter, 7).await;
 
     println!("-- the tree drains and ends");

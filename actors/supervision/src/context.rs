@@ -33,11 +33,11 @@ pub trait Supervised: Actor<Context = Context<Self>> {
 /// A read-only message: handled on `&self`, so that a panic in it answers `Crashed` and restarts nothing.
 pub trait ReadHandler<M: Message>: Supervised {
     /// Answers the message.
-    fn read(&self, message: M) -> Reply<M::Result>;
+    fn read(&self, message: M) -> ReadReply<M::Result>;
 }
 
 /// The answer to a read-only message.
-pub enum Reply<T> {
+pub enum ReadReply<T> {
     /// Known now.
     Now(T),
     /// Known when this future ends. It runs beside the mailbox, outlives a restart of the actor, and is dropped when
@@ -45,18 +45,18 @@ pub enum Reply<T> {
     Later(LocalBoxFuture<'static, T>),
     /// As [`Later`](Self::Later), but goes on to its end when its caller leaves, and holds its place in the gate until
     /// then: for work whose effects must not stop half way. It has to end by itself.
-    Run(LocalBoxFuture<'static, T>),
+    Detached(LocalBoxFuture<'static, T>),
 }
 
-impl<T> Reply<T> {
+impl<T> ReadReply<T> {
     /// An answer to be computed by `future`.
     pub fn later(future: impl Future<Output = T> + 'static) -> Self {
         Self::Later(Box::pin(future))
     }
 
     /// An answer that comes with work to be finished: `future` goes on whether or not somebody still waits.
-    pub fn run(future: impl Future<Output = T> + 'static) -> Self {
-        Self::Run(Box::pin(future))
+    pub fn detached(future: impl Future<Output = T> + 'static) -> Self {
+        Self::Detached(Box::pin(future))
     }
 }
 

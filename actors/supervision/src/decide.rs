@@ -1,7 +1,7 @@
 //! What happens after an exit: the supervisor's decision as a pure function.
 //!
 //! [`decide`] reads no clock and does no I/O: the instant, the history and the jitter are given by the caller, so
-//! the same arguments always give the same [`Action`]. The tree's keeper is the only caller at run time. It carries
+//! the same arguments always give the same [`Directive`]. The tree's keeper is the only caller at run time. It carries
 //! the action out and, for a restart, writes it into the [`History`] with [`History::record`].
 //!
 //! Instants are durations since the tree started.
@@ -20,7 +20,7 @@ const LARGEST_BUDGET: usize = 1024;
 
 /// How often a child may be restarted, how fast, and what follows when that was not enough.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Policy {
+pub struct RestartPolicy {
     /// Restarts allowed inside any window of [`within`](Self::within). 0 allows none; more than 1024 counts as 1024.
     /// A child that should be tried for ever needs only a budget its backoff cannot use up.
     pub max_restarts: u32,
@@ -30,17 +30,17 @@ pub struct Policy {
     /// The delay before a restart.
     pub backoff: Backoff,
     /// What follows when the budget is used up.
-    pub exhausted: Exhausted,
+    pub exhausted: ExhaustedAction,
 }
 
-impl Default for Policy {
+impl Default for RestartPolicy {
     /// Five restarts within 30 s, then quarantine.
     fn default() -> Self {
         Self {
             max_restarts: 5,
             within: Duration::from_secs(30),
             backoff: Backoff::default(),
-            exhausted: Exhausted::Quarantine,
+            exhausted: ExhaustedAction::Quarantine,
         }
     }
 }
@@ -93,7 +93,7 @@ pub enum Restart {
 /// What follows when a restart budget is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Exhausted {
+pub enum ExhaustedAction {
     /// The child stays registered but admits no message until its configuration changes or an operator restarts it.
     #[default]
     Quarantine,
@@ -175,7 +175,7 @@ impl fmt::Display for Exit {
 /// What the supervisor does about an exit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "action", rename_all = "snake_case")]
-pub enum Action {
+pub enum Directive {
     /// Build a new instance after this delay.
     Restart {
         /// Zero means at once.
@@ -215,7 +215,7 @@ pub struct History {
 
 impl History {
     /// Notes that the exit at `now` was answered with a restart `after` that delay.
-    pub fn record(&mut self, policy: &Policy, now: Duration, after: Duration) {
+    pub fn record(&mut self, policy: &RestartPolicy, now: Duration, after: Duration) {
         self.streak = self.streak_at(policy, now).saturating_add(1);
         self.due = now.saturating_add(after);
         self.restarted.push_back(now);
@@ -235,7 +235,7 @@ impl History {
     }
 
     /// Restarts in a row, as an exit at `now` finds them.
-    fn streak_at(&self, policy: &Policy, now: Duration) -> u32 {
+    fn streak_at(&self, policy: &RestartPolicy, now: Duration) -> u32 {
         let quiet = now.saturating_sub(self.due) >= policy.within;
         if quiet { 0 } else { self.streak }
     }
@@ -248,40 +248,40 @@ impl History {
 /// - a failed start ends the tree if [`StartError::Fatal`] and quarantines if [`StartError::Config`], whatever the
 ///   budget and the restart mode say;
 /// - an exit that `restart` does not cover stops;
-/// - with the budget used up, the policy's [`Exhausted`] applies;
+/// - with the budget used up, the policy's [`ExhaustedAction`] applies;
 /// - otherwise the child restarts, after the backoff's delay. `jitter` is a uniformly drawn number.
 pub fn decide(
-    policy: &Policy,
+    policy: &RestartPolicy,
     restart: Restart,
     history: &History,
     exit: &Exit,
     now: Duration,
     jitter: u64,
-) -> Action {
+) -> Directive {
     match exit {
-        Exit::Ordered => return Action::Stop,
-        Exit::StartFailed(StartError::Fatal(reason)) => return Action::EndTree { reason: reason.clone() },
+        Exit::Ordered => return Directive::Stop,
+        Exit::StartFailed(StartError::Fatal(reason)) => return Directive::EndTree { reason: reason.clone() },
         Exit::StartFailed(StartError::Config(reason)) => {
-            return Action::Quarantine { reason: reason.clone() };
+            return Directive::Quarantine { reason: reason.clone() };
         }
-        Exit::Normal if restart != Restart::Permanent => return Action::Stop,
-        _ if restart == Restart::Never => return Action::Stop,
+        Exit::Normal if restart != Restart::Permanent => return Directive::Stop,
+        _ if restart == Restart::Never => return Directive::Stop,
         _ => {}
     }
     let used = history.count(now, policy.within);
     if used < budget(policy) {
         let after = policy.backoff.delay(history.streak_at(policy, now), jitter);
-        return Action::Restart { after };
+        return Directive::Restart { after };
     }
     let reason = format!("{used} restarts within {:?} were not enough; last exit: {exit}", policy.within);
     match policy.exhausted {
-        Exhausted::Quarantine => Action::Quarantine { reason },
-        Exhausted::Escalate => Action::Escalate { reason },
-        Exhausted::EndTree => Action::EndTree { reason },
+        ExhaustedAction::Quarantine => Directive::Quarantine { reason },
+        ExhaustedAction::Escalate => Directive::Escalate { reason },
+        ExhaustedAction::EndTree => Directive::EndTree { reason },
     }
 }
 
 /// Restarts the policy allows in one window.
-fn budget(policy: &Policy) -> usize {
+fn budget(policy: &RestartPolicy) -> usize {
     usize::try_from(policy.max_restarts).unwrap_or(LARGEST_BUDGET).min(LARGEST_BUDGET)
 }

@@ -10,7 +10,7 @@ use crate::view::short_name;
 
 /// A fault to happen once per matching node.
 #[derive(Debug, Clone)]
-pub struct Fault {
+pub struct PlannedFault {
     /// Path of the nodes it strikes; one `*` stands for any text.
     pub path: String,
     /// The last segment of the message's type name, or `*` for every message. Not looked at by
@@ -49,10 +49,10 @@ impl Injected {
 
 /// The faults of a tree.
 #[derive(Debug, Default)]
-pub(crate) struct FaultPlan(Vec<Fault>);
+pub(crate) struct FaultPlan(Vec<PlannedFault>);
 
 impl FaultPlan {
-    pub(crate) fn new(faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(faults: Vec<PlannedFault>) -> Self {
         Self(faults)
     }
 
@@ -66,7 +66,7 @@ impl FaultPlan {
 /// The faults of one node, with what has been counted.
 #[derive(Debug)]
 pub(crate) struct NodeFaults {
-    faults: Vec<Fault>,
+    faults: Vec<PlannedFault>,
     counts: Mutex<HashMap<usize, u64>>,
 }
 
@@ -93,7 +93,7 @@ impl NodeFaults {
     }
 
     /// Counts one occurrence for every matching fault; the first whose turn it is strikes.
-    fn strike(&self, matches: impl Fn(&Fault) -> bool) -> Option<FaultKind> {
+    fn strike(&self, matches: impl Fn(&PlannedFault) -> bool) -> Option<FaultKind> {
         let mut counts = lock(&self.counts);
         let mut struck = None;
         for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| matches(fault)) {
@@ -132,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_fault_strikes_once_at_its_turn() {
-        let plan = FaultPlan::new(vec![Fault {
+        let plan = FaultPlan::new(vec![PlannedFault {
             path: "a".to_owned(),
             message: "Ping".to_owned(),
             nth: 2,

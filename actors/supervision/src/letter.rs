@@ -12,7 +12,7 @@ use actix::{Handler, Message};
 use tokio::sync::oneshot;
 
 use crate::address::{CallError, CallErrorKind};
-use crate::context::{Context, ReadHandler, Reply, Supervised};
+use crate::context::{Context, ReadHandler, ReadReply, Supervised};
 use crate::fault::Injected;
 use crate::gate::lock;
 use crate::vitals::Node;
@@ -156,21 +156,21 @@ where
         let Some((message, reply)) = self.take() else { return };
         let reading = match fault {
             None => actor.read(message),
-            Some(Injected::Hang) => Reply::later(std::future::pending()),
+            Some(Injected::Hang) => ReadReply::later(std::future::pending()),
             Some(Injected::Panic) => return Injected::panic(),
         };
         let Some(mut reply) = reply else { return };
         match reading {
-            Reply::Now(value) => drop(reply.send(value)),
+            ReadReply::Now(value) => drop(reply.send(value)),
             // A read changes nothing: without its caller it need not go on.
-            Reply::Later(future) => ctx.read_later(Box::pin(async move {
+            ReadReply::Later(future) => ctx.read_later(Box::pin(async move {
                 let _place = self;
                 tokio::select! {
                     value = future => drop(reply.send(value)),
                     () = reply.closed() => {}
                 }
             })),
-            Reply::Run(future) => ctx.read_later(Box::pin(async move {
+            ReadReply::Detached(future) => ctx.read_later(Box::pin(async move {
                 let _place = self;
                 drop(reply.send(future.await));
             })),

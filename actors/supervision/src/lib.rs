@@ -28,15 +28,17 @@ mod vitals;
 mod world;
 
 pub use address::{Address, CallError, CallErrorKind};
-pub use context::{Context, HandledCounter, ReadHandler, Reply, Supervised};
-pub use decide::{Action, Backoff, Exhausted, Exit, History, Policy, Restart, StartError, decide};
-pub use fault::{Fault, FaultKind};
+pub use context::{Context, HandledCounter, ReadHandler, ReadReply, Supervised};
+pub use decide::{
+    Backoff, Directive, ExhaustedAction, Exit, History, Restart, RestartPolicy, StartError, decide,
+};
+pub use fault::{FaultKind, PlannedFault};
 pub use gate::NodeState;
-pub use outcome::{NodeEnd, OrderError, RetireError, SpawnError, TreeExit};
+pub use outcome::{NotRunningError, OrderError, RetireError, SpawnError, TreeExit};
 pub use path::NodePath;
-pub use protocol::Start;
-pub use recorder::{Event, EventKind, Observer};
-pub use replace::Prepared;
+pub use protocol::StartContext;
+pub use recorder::{EventKind, LifecycleEvent, Observer};
+pub use replace::PreparedReplacement;
 pub use spec::{ChildSpec, GroupSpec, Strategy};
 pub use tree::{Placement, Tree, TreeBuilder};
 pub use universe::Universe;

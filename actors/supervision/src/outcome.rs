@@ -58,7 +58,7 @@ pub enum SpawnError {
 
 /// Why a node does not run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NodeEnd {
+pub enum NotRunningError {
     /// There is no such node.
     #[error("there is no such node")]
     Unknown,

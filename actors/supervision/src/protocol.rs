@@ -15,7 +15,7 @@ use crate::path::NodePath;
 
 /// What a factory is told about the start it is asked for.
 #[derive(Debug, Clone)]
-pub struct Start {
+pub struct StartContext {
     /// The path of the node.
     pub path: NodePath,
     /// The generation the instance will be.
@@ -25,7 +25,7 @@ pub struct Start {
 }
 
 pub(crate) type Built<A> = LocalBoxFuture<'static, Result<A, StartError>>;
-pub(crate) type Factory<A> = Arc<dyn Fn(Start) -> Built<A> + Send + Sync>;
+pub(crate) type Factory<A> = Arc<dyn Fn(StartContext) -> Built<A> + Send + Sync>;
 
 /// What reaches a runner beside messages.
 pub(crate) enum Control<A: Supervised> {

@@ -19,7 +19,7 @@ const CAPACITY: usize = 512;
 
 /// Something that happened to a node.
 #[derive(Debug, Clone, Serialize)]
-pub struct Event {
+pub struct LifecycleEvent {
     /// Counts up from 1 within a tree.
     pub seq: u64,
     /// When; serialised as RFC 3339.
@@ -76,12 +76,12 @@ pub enum EventKind {
 /// Hears every event, on the keeper's thread. It must not block.
 pub trait Observer: Send + Sync {
     /// Called once per event, in order.
-    fn event(&self, event: &Event);
+    fn on_event(&self, event: &LifecycleEvent);
 }
 
 pub(crate) struct Recorder {
     ring: Mutex<Ring>,
-    live: broadcast::Sender<Event>,
+    live: broadcast::Sender<LifecycleEvent>,
     observers: Vec<Arc<dyn Observer>>,
     log: slog::Logger,
 }
@@ -89,7 +89,7 @@ pub(crate) struct Recorder {
 #[derive(Default)]
 struct Ring {
     last: u64,
-    events: VecDeque<Event>,
+    events: VecDeque<LifecycleEvent>,
 }
 
 impl Recorder {
@@ -108,7 +108,14 @@ impl Recorder {
         let _ = panic::caught(|| self.write_log(path, generation, &kind));
         let mut ring = lock(&self.ring);
         ring.last += 1;
-        let event = Event { seq: ring.last, at: clock::wall(), path: path.clone(), generation, kind, recent };
+        let event = LifecycleEvent {
+            seq: ring.last,
+            at: clock::wall(),
+            path: path.clone(),
+            generation,
+            kind,
+            recent,
+        };
         if ring.events.len() == CAPACITY {
             ring.events.pop_front();
         }
@@ -116,17 +123,17 @@ impl Recorder {
         drop(ring);
         for observer in &self.observers {
             // The keeper outlives a faulty observer.
-            let _ = panic::caught(|| observer.event(&event));
+            let _ = panic::caught(|| observer.on_event(&event));
         }
         // No subscriber is no error.
         let _ = self.live.send(event);
     }
 
-    pub(crate) fn history(&self) -> Vec<Event> {
+    pub(crate) fn history(&self) -> Vec<LifecycleEvent> {
         lock(&self.ring).events.iter().cloned().collect()
     }
 
-    pub(crate) fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<LifecycleEvent> {
         self.live.subscribe()
     }
 

@@ -15,7 +15,7 @@ use crate::tree::Tree;
 /// A new generation of an actor, built and waiting beside the one that runs. Dropped without
 /// [`commit`](Self::commit), it is discarded and nothing has changed.
 #[must_use = "a prepared instance that is dropped is discarded"]
-pub struct Prepared<A: Supervised> {
+pub struct PreparedReplacement<A: Supervised> {
     tree: Tree,
     address: Address<A>,
     node_id: u64,
@@ -24,7 +24,7 @@ pub struct Prepared<A: Supervised> {
     fingerprint: Option<String>,
 }
 
-impl<A: Supervised> Prepared<A> {
+impl<A: Supervised> PreparedReplacement<A> {
     pub(crate) async fn build(
         tree: &Tree,
         address: &Address<A>,
@@ -64,14 +64,14 @@ impl<A: Supervised> Prepared<A> {
     }
 }
 
-impl<A: Supervised> Drop for Prepared<A> {
+impl<A: Supervised> Drop for PreparedReplacement<A> {
     fn drop(&mut self) {
         // Discarding what was committed, or what has ended, does nothing.
         let _ = self.address.shared.control.send(Control::Discard { id: self.id });
     }
 }
 
-impl<A: Supervised> fmt::Debug for Prepared<A> {
+impl<A: Supervised> fmt::Debug for PreparedReplacement<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared")
             .field("path", self.address.path())

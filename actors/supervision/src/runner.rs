@@ -27,7 +27,7 @@ use crate::instance::{Instance, Turn};
 use crate::leaving::Leaving;
 use crate::letter::Letter;
 use crate::panic::{self, Caught};
-use crate::protocol::{Built, Control, Factory, Line, Order, Report, Start};
+use crate::protocol::{Built, Control, Factory, Line, Order, Report, StartContext};
 use crate::vitals::Node;
 
 /// Messages handled in one poll.
@@ -171,7 +171,7 @@ impl<A: Supervised> Runner<A> {
 
     /// Calls a factory, on first poll, so that its panic is caught as well.
     fn build(&self, factory: Factory<A>, generation: u64, attempt: u32) -> Caught<Built<A>> {
-        let start = Start { path: self.node.path.clone(), generation, attempt };
+        let start = StartContext { path: self.node.path.clone(), generation, attempt };
         let fault = self.launch.faults.as_ref().and_then(NodeFaults::start);
         Caught::new(Box::pin(async move {
             match fault {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use crate::decide::{Exhausted, Policy, Restart};
+use crate::decide::{ExhaustedAction, Restart, RestartPolicy};
 
 /// How an actor is supervised. Built by chaining: `ChildSpec::new().mailbox(64).needs(["store"])`.
 #[derive(Debug, Clone)]
 pub struct ChildSpec {
     pub(crate) mailbox: usize,
     pub(crate) needs: Vec<String>,
-    pub(crate) policy: Policy,
+    pub(crate) policy: RestartPolicy,
     pub(crate) restart: Restart,
     pub(crate) essential: bool,
     pub(crate) shared_budget: bool,
@@ -22,7 +22,7 @@ impl Default for ChildSpec {
         Self {
             mailbox: 1024,
             needs: Vec::new(),
-            policy: Policy::default(),
+            policy: RestartPolicy::default(),
             restart: Restart::default(),
             essential: false,
             shared_budget: false,
@@ -60,7 +60,7 @@ impl ChildSpec {
 
     /// Restart budget and backoff.
     #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
+    pub fn policy(mut self, policy: RestartPolicy) -> Self {
         self.policy = policy;
         self
     }
@@ -118,7 +118,7 @@ pub enum Strategy {
 #[derive(Debug, Clone, Default)]
 pub struct GroupSpec {
     pub(crate) strategy: Strategy,
-    pub(crate) policy: Policy,
+    pub(crate) policy: RestartPolicy,
 }
 
 impl GroupSpec {
@@ -136,14 +136,14 @@ impl GroupSpec {
 
     /// The budget for failures that children escalate or share.
     #[must_use]
-    pub fn policy(mut self, policy: Policy) -> Self {
+    pub fn policy(mut self, policy: RestartPolicy) -> Self {
         self.policy = policy;
         self
     }
 
     /// What follows when that budget is used up; replaces the policy's own.
     #[must_use]
-    pub fn exhausted(mut self, exhausted: Exhausted) -> Self {
+    pub fn exhausted(mut self, exhausted: ExhaustedAction) -> Self {
         self.policy.exhausted = exhausted;
         self
     }

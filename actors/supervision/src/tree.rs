@@ -14,15 +14,15 @@ use crate::address::{Address, Shared};
 use crate::clock::Epoch;
 use crate::context::Supervised;
 use crate::decide::StartError;
-use crate::fault::{Fault, FaultPlan};
+use crate::fault::{FaultPlan, PlannedFault};
 use crate::instance::Live;
 use crate::keeper::{Answer, Command, Keeper, Registration};
-use crate::outcome::{NodeEnd, OrderError, RetireError, SpawnError, TreeExit};
+use crate::outcome::{NotRunningError, OrderError, RetireError, SpawnError, TreeExit};
 use crate::panic;
 use crate::path::NodePath;
-use crate::protocol::{Control, Factory, Line, Start};
-use crate::recorder::{Event, Observer, Recorder};
-use crate::replace::Prepared;
+use crate::protocol::{Control, Factory, Line, StartContext};
+use crate::recorder::{LifecycleEvent, Observer, Recorder};
+use crate::replace::PreparedReplacement;
 use crate::runner::Launch;
 use crate::spec::{ChildSpec, GroupSpec};
 use crate::view::{NodeKind, NodeView, TreeView};
@@ -60,7 +60,7 @@ impl Placement {
 /// Configures a [`Tree`].
 pub struct TreeBuilder {
     seed: u64,
-    faults: Vec<Fault>,
+    faults: Vec<PlannedFault>,
     observers: Vec<Arc<dyn Observer>>,
     log: slog::Logger,
     keeper: Placement,
@@ -78,7 +78,7 @@ impl TreeBuilder {
 
     /// Plans faults.
     #[must_use]
-    pub fn faults(mut self, faults: Vec<Fault>) -> Self {
+    pub fn faults(mut self, faults: Vec<PlannedFault>) -> Self {
         self.faults.extend(faults);
         self
     }
@@ -99,7 +99,7 @@ impl TreeBuilder {
 
     /// Where the keeper runs. An arbiter of its own keeps supervision going while worker threads are blocked.
     #[must_use]
-    pub fn keeper(mut self, at: Placement) -> Self {
+    pub fn supervisor(mut self, at: Placement) -> Self {
         self.keeper = at;
         self
     }
@@ -174,7 +174,7 @@ impl Tree {
     ) -> Result<Address<A>, SpawnError>
     where
         A: Supervised,
-        F: Fn(Start) -> Fut + Send + Sync + 'static,
+        F: Fn(StartContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<A, StartError>> + 'static,
     {
         let path = parse(path)?;
@@ -222,7 +222,7 @@ impl Tree {
     }
 
     /// Adds an empty group.
-    pub async fn group(&self, path: &str, spec: GroupSpec) -> Result<(), SpawnError> {
+    pub async fn add_group(&self, path: &str, spec: GroupSpec) -> Result<(), SpawnError> {
         let bounds = (0, Duration::ZERO);
         let node = Node::new(parse(path)?, NodeKind::Group, Vec::new(), bounds, self.world.epoch);
         let node = Arc::new(node);
@@ -231,25 +231,25 @@ impl Tree {
 
     /// Waits until a node runs, or says why it will not by itself. A group runs when none of its actors is on the
     /// way up.
-    pub async fn running(&self, path: &str) -> Result<(), NodeEnd> {
-        let path = NodePath::parse(path).ok_or(NodeEnd::Unknown)?;
-        self.command(|answer| Command::Running { path, answer }).await.ok_or(NodeEnd::TreeEnded)?
+    pub async fn wait_until_running(&self, path: &str) -> Result<(), NotRunningError> {
+        let path = NodePath::parse(path).ok_or(NotRunningError::Unknown)?;
+        self.command(|answer| Command::Running { path, answer }).await.ok_or(NotRunningError::TreeEnded)?
     }
 
-    /// Builds a new generation of an actor beside the running one. [`Prepared::commit`] lets it take over; dropping
-    /// the [`Prepared`] discards it. The factory serves later restarts once committed.
+    /// Builds a new generation of an actor beside the running one. [`PreparedReplacement::commit`] lets it take over; dropping
+    /// the [`PreparedReplacement`] discards it. The factory serves later restarts once committed.
     pub async fn replace<A, F, Fut>(
         &self,
         address: &Address<A>,
         fingerprint: Option<String>,
         factory: F,
-    ) -> Result<Prepared<A>, StartError>
+    ) -> Result<PreparedReplacement<A>, StartError>
     where
         A: Supervised,
-        F: Fn(Start) -> Fut + Send + Sync + 'static,
+        F: Fn(StartContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<A, StartError>> + 'static,
     {
-        Prepared::build(self, address, fingerprint, erase(factory)).await
+        PreparedReplacement::build(self, address, fingerprint, erase(factory)).await
     }
 
     /// Drains a node, or every node of a group, in reverse order of need, and removes it from the tree. What is not
@@ -262,7 +262,7 @@ impl Tree {
     }
 
     /// Restarts a node by order, or every node of a group: it leaves quarantine and its exits are forgotten.
-    /// Returns once ordered; [`running`](Self::running) waits for the effect.
+    /// Returns once ordered; [`wait_until_running`](Self::wait_until_running) waits for the effect.
     pub async fn restart(&self, path: &str) -> Result<(), OrderError> {
         let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
         self.command(|answer| Command::Restart { path, answer }).await.ok_or(OrderError::TreeEnded)?
@@ -289,12 +289,12 @@ impl Tree {
     }
 
     /// The last 512 lifecycle events, oldest first.
-    pub fn history(&self) -> Vec<Event> {
+    pub fn history(&self) -> Vec<LifecycleEvent> {
         self.world.recorder.history()
     }
 
     /// Every lifecycle event from now on. A receiver that falls more than 512 events behind loses the oldest.
-    pub fn subscribe(&self) -> broadcast::Receiver<Event> {
+    pub fn subscribe(&self) -> broadcast::Receiver<LifecycleEvent> {
         self.world.recorder.subscribe()
     }
 
@@ -303,11 +303,11 @@ impl Tree {
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
         // A keeper that is gone has ended the tree.
         let _ = self.commands.send(Command::Shutdown { deadline });
-        self.ended().await
+        self.wait_until_ended().await
     }
 
     /// Waits until the tree has ended.
-    pub async fn ended(&self) -> TreeExit {
+    pub async fn wait_until_ended(&self) -> TreeExit {
         let mut end = self.end.clone();
         match end.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(exit)) => exit.clone(),
@@ -344,7 +344,7 @@ fn parse(path: &str) -> Result<NodePath, SpawnError> {
 fn erase<A, F, Fut>(factory: F) -> Factory<A>
 where
     A: Supervised,
-    F: Fn(Start) -> Fut + Send + Sync + 'static,
+    F: Fn(StartContext) -> Fut + Send + Sync + 'static,
     Fut: Future<Output = Result<A, StartError>> + 'static,
 {
     Arc::new(move |start| Box::pin(factory(start)))

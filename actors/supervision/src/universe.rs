@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_rt::System;
 
-use crate::fault::Fault;
+use crate::fault::PlannedFault;
 use crate::tree::Tree;
 
 /// How long, in virtual time, the nodes may take to drain at the end.
@@ -17,7 +17,7 @@ const LAST_DEADLINE: Duration = Duration::from_secs(3600);
 #[derive(Debug)]
 pub struct Universe {
     seed: u64,
-    faults: Vec<Fault>,
+    faults: Vec<PlannedFault>,
 }
 
 impl Universe {
@@ -28,7 +28,7 @@ impl Universe {
 
     /// Plans a fault.
     #[must_use]
-    pub fn fault(mut self, fault: Fault) -> Self {
+    pub fn fault(mut self, fault: PlannedFault) -> Self {
         self.faults.push(fault);
         self
     }

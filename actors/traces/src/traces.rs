@@ -136,7 +136,7 @@ impl Traces {
             metrics,
             log,
         });
-        tree.group(path, GroupSpec::new()).await?;
+        tree.add_group(path, GroupSpec::new()).await?;
         let recorded = Arc::clone(&shared);
         let recorder = move || {
             let Shared { traces, metrics, log, .. } = &*recorded;

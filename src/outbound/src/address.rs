@@ -57,7 +57,7 @@ pub fn check_url(url: &str, allow_private: bool) -> Result<Url, AddressError> {
 ///
 /// # Errors
 /// Why the URL may not be asked for.
-pub fn check_target(url: &str, allow_private: bool) -> Result<Target, AddressError> {
+pub fn check_peer_url(url: &str, allow_private: bool) -> Result<PeerUrl, AddressError> {
     let mut url = Url::parse(url).map_err(|error| AddressError::Malformed(error.to_string()))?;
     let decode = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
     let credentials = (!url.username().is_empty() || url.password().is_some())
@@ -68,7 +68,7 @@ pub fn check_target(url: &str, allow_private: bool) -> Result<Target, AddressErr
     }
     url.set_fragment(None);
     check(&url, allow_private)?;
-    Ok(Target { url, credentials })
+    Ok(PeerUrl { url, credentials })
 }
 
 /// As [`check_url`], for a host that is asked for by other means than HTTP: a name, or an address in whatever spelling.
@@ -98,7 +98,7 @@ pub(crate) fn literal(host: &str) -> Result<Option<IpAddr>, AddressError> {
 
 /// Where a peer is.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct PeerUrl {
     /// The URL, without credentials and fragment.
     pub url: Url,
     /// User and password that stood before the host.
@@ -106,7 +106,7 @@ pub struct Target {
 }
 
 /// By its origin: a query may hold a secret.
-impl fmt::Debug for Target {
+impl fmt::Debug for PeerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Target").field(&self.url.origin().ascii_serialization()).finish()
     }

@@ -77,7 +77,7 @@ impl Outbound {
     /// # Errors
     /// When the client cannot be set up.
     #[expect(clippy::disallowed_methods, reason = "this is the one place where clients come from")]
-    pub fn client(&self, options: ClientOptions) -> Result<Client, SetupError> {
+    pub fn client(&self, options: ClientOptions) -> Result<OutboundClient, SetupError> {
         let ClientOptions { allow_private, timeout } = options;
         let resolver = Checked { lookup: Arc::clone(&self.shared.lookup), allow_private };
         let inner = reqwest::ClientBuilder::new()
@@ -91,7 +91,7 @@ impl Outbound {
             .timeout(timeout)
             .build()
             .map_err(|error| SetupError::Client(error.to_string()))?;
-        Ok(Client { inner, options })
+        Ok(OutboundClient { inner, options })
     }
 }
 
@@ -128,14 +128,14 @@ impl fmt::Debug for Outbound {
 
 /// A client that dials only checked addresses. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
-pub struct Client {
+pub struct OutboundClient {
     inner: reqwest::Client,
     options: ClientOptions,
 }
 
 /// A whole answer.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct OutboundResponse {
     /// Whatever it is: a redirect is an answer like any other and is not followed.
     pub status: StatusCode,
     /// The headers.
@@ -144,14 +144,14 @@ pub struct Answer {
     pub body: Bytes,
 }
 
-impl Client {
+impl OutboundClient {
     /// `GET`, with a body of at most `cap` bytes. A longer one is given up where it passes the cap, whatever length it
     /// had announced. What counts of an answer that is no success is its status: of its body what came stays, whatever
     /// becomes of the rest.
     ///
     /// # Errors
     /// Why there is no whole answer.
-    pub async fn get(&self, url: &Url, cap: usize) -> Result<Answer, FetchError> {
+    pub async fn get(&self, url: &Url, cap: usize) -> Result<OutboundResponse, FetchError> {
         self.get_with(url, HeaderMap::new(), cap).await
     }
 
@@ -159,7 +159,12 @@ impl Client {
     ///
     /// # Errors
     /// Why there is no whole answer. Headers are in none of the texts.
-    pub async fn get_with(&self, url: &Url, headers: HeaderMap, cap: usize) -> Result<Answer, FetchError> {
+    pub async fn get_with(
+        &self,
+        url: &Url,
+        headers: HeaderMap,
+        cap: usize,
+    ) -> Result<OutboundResponse, FetchError> {
         self.exchange(Method::GET, url, headers, None, cap).await
     }
 
@@ -174,7 +179,7 @@ impl Client {
         mut headers: HeaderMap,
         form: String,
         cap: usize,
-    ) -> Result<Answer, FetchError> {
+    ) -> Result<OutboundResponse, FetchError> {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-www-form-urlencoded"));
         headers.insert(CONNECTION, HeaderValue::from_static("close"));
         self.exchange(Method::POST, url, headers, Some(form.into()), cap).await
@@ -188,7 +193,7 @@ impl Client {
         headers: HeaderMap,
         body: Option<Bytes>,
         cap: usize,
-    ) -> Result<Answer, FetchError> {
+    ) -> Result<OutboundResponse, FetchError> {
         // A literal address never comes to the resolver.
         check(url, self.options.allow_private)?;
         let failed =
@@ -227,6 +232,6 @@ impl Client {
             }
         }
         let headers = std::mem::take(response.headers_mut());
-        Ok(Answer { status, headers, body: body.freeze() })
+        Ok(OutboundResponse { status, headers, body: body.freeze() })
     }
 }

@@ -5,7 +5,7 @@
 //! address is checked when a URL is read and again before each request; a name is checked where it is resolved, inside
 //! the client: **the address that is dialled is the address that was checked**, and a name that answers once with a public
 //! address and then with another gains nothing. One forbidden address refuses all that a name resolves to. Redirects are
-//! not followed but by a [`Peer`], by hand, each checked like a first request; proxies of the environment are not used. Either
+//! not followed but by a [`PeerClient`], by hand, each checked like a first request; proxies of the environment are not used. Either
 //! would choose an address nobody checked.
 //!
 //! Certificates are verified against the system's trust anchors, or those that `SSL_CERT_FILE` and `SSL_CERT_DIR` name.
@@ -20,10 +20,10 @@ mod ranges;
 mod resolver;
 mod trust;
 
-pub use address::{AddressError, Target, check_host, check_target, check_url};
-pub use client::{Answer, Client, ClientOptions, Outbound};
+pub use address::{AddressError, PeerUrl, check_host, check_peer_url, check_url};
+pub use client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 pub use error::{FetchError, SetupError};
-pub use peer::{Arrived, Body, Peer, Request};
+pub use peer::{PeerClient, PeerRequest, PeerResponse, RequestBody};
 pub use ranges::is_public;
 pub use reqwest::header;
 pub use reqwest::{Method, StatusCode};

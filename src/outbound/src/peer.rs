@@ -15,7 +15,7 @@ use reqwest::{Method, StatusCode};
 use url::{Origin, Url};
 
 use crate::address::host_of;
-use crate::client::{Answer, Client, ClientOptions, Outbound};
+use crate::client::{ClientOptions, Outbound, OutboundClient, OutboundResponse};
 use crate::error::{FetchError, SetupError};
 
 /// Redirects followed at most.
@@ -23,7 +23,7 @@ const MAX_REDIRECTS: usize = 5;
 
 /// What to ask of a peer.
 #[derive(Clone)]
-pub struct Request {
+pub struct PeerRequest {
     /// The method.
     pub method: Method,
     /// Where. Its origin is the one that may see what is private here.
@@ -33,7 +33,7 @@ pub struct Request {
     /// Query parameters that belong to every URL of that origin, and to no other.
     pub params: Vec<(String, String)>,
     /// Content type and bytes of the body, sent to that origin alone.
-    pub body: Option<Body>,
+    pub body: Option<RequestBody>,
     /// For the whole exchange, redirects included.
     pub timeout: Duration,
     /// The longest body that is read of the answer, in bytes.
@@ -44,7 +44,7 @@ pub struct Request {
 
 /// What is sent.
 #[derive(Clone)]
-pub struct Body {
+pub struct RequestBody {
     /// Its type, unless the headers name one.
     pub content_type: &'static str,
     /// The bytes.
@@ -52,7 +52,7 @@ pub struct Body {
 }
 
 /// By method and origin: everything else may be secret.
-impl fmt::Debug for Request {
+impl fmt::Debug for PeerRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Request")
             .field("method", &self.method)
@@ -63,22 +63,22 @@ impl fmt::Debug for Request {
 
 /// A whole answer: of the peer, or of whoever it sent us to.
 #[derive(Clone, Debug)]
-pub struct Arrived {
+pub struct PeerResponse {
     /// What came.
-    pub answer: Answer,
+    pub response: OutboundResponse,
     /// Whether whoever it comes from was shown the headers of the request.
-    pub at_home: bool,
+    pub is_home_origin: bool,
 }
 
 /// The client of one peer. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]
-pub struct Peer {
+pub struct PeerClient {
     /// Whom private addresses are allowed for.
     home: Origin,
     /// For the peer itself.
-    own: Client,
+    own: OutboundClient,
     /// For whoever it sends us to.
-    other: Client,
+    other: OutboundClient,
 }
 
 impl Outbound {
@@ -86,38 +86,38 @@ impl Outbound {
     ///
     /// # Errors
     /// When the client cannot be set up.
-    pub fn peer(&self, home: &Url, allow_private: bool) -> Result<Peer, SetupError> {
+    pub fn peer(&self, home: &Url, allow_private: bool) -> Result<PeerClient, SetupError> {
         let client = |allow_private| self.client(ClientOptions { allow_private, timeout: UNBOUNDED });
         let other = client(false)?;
         let own = if allow_private { client(true)? } else { other.clone() };
-        Ok(Peer { home: home.origin(), own, other })
+        Ok(PeerClient { home: home.origin(), own, other })
     }
 }
 
 /// Each exchange has a limit of its own, within this one.
 const UNBOUNDED: Duration = Duration::from_secs(24 * 60 * 60);
 
-impl Peer {
+impl PeerClient {
     /// Asks, and follows at most five redirects. What is no redirect, or leads nowhere, is the answer.
     ///
     /// # Errors
     /// Why there is no whole answer.
-    pub async fn send(&self, request: Request) -> Result<Answer, FetchError> {
-        self.ask(request).await.map(|arrived| arrived.answer)
+    pub async fn send(&self, request: PeerRequest) -> Result<OutboundResponse, FetchError> {
+        self.send_with_origin(request).await.map(|arrived| arrived.response)
     }
 
     /// As [`send`](Self::send), and says who answered.
     ///
     /// # Errors
     /// Why there is no whole answer.
-    pub async fn ask(&self, request: Request) -> Result<Arrived, FetchError> {
+    pub async fn send_with_origin(&self, request: PeerRequest) -> Result<PeerResponse, FetchError> {
         let (host, limit) = (host_of(&request.url), request.timeout);
         let late = |_| FetchError::Timeout { host, limit };
         tokio::time::timeout(limit, self.follow(request)).await.map_err(late)?
     }
 
-    async fn follow(&self, request: Request) -> Result<Arrived, FetchError> {
-        let Request { mut method, mut url, mut headers, params, mut body, cap, follow, .. } = request;
+    async fn follow(&self, request: PeerRequest) -> Result<PeerResponse, FetchError> {
+        let PeerRequest { mut method, mut url, mut headers, params, mut body, cap, follow, .. } = request;
         let trusted = url.origin();
         let mut at_home = true;
         let mut redirects = 0;
@@ -131,7 +131,9 @@ impl Peer {
             let bytes = body.as_ref().map(|body| body.bytes.clone());
             let answer = client.exchange(method.clone(), &url, sent, bytes, cap).await?;
             let next = if follow { target(&answer, &url)? } else { None };
-            let Some(next) = next else { return Ok(Arrived { answer, at_home }) };
+            let Some(next) = next else {
+                return Ok(PeerResponse { response: answer, is_home_origin: at_home });
+            };
             if redirects == MAX_REDIRECTS {
                 return Err(redirect(&url, &format!("{MAX_REDIRECTS} came before")));
             }
@@ -153,7 +155,7 @@ impl Peer {
     }
 
     /// Away from home only what makes the body readable.
-    fn headers(&self, at_home: bool, own: &HeaderMap, body: Option<&Body>) -> HeaderMap {
+    fn headers(&self, at_home: bool, own: &HeaderMap, body: Option<&RequestBody>) -> HeaderMap {
         let mut headers = if at_home { own.clone() } else { HeaderMap::new() };
         match body {
             None => {}
@@ -171,7 +173,7 @@ impl Peer {
 }
 
 /// Where an answer sends us.
-fn target(answer: &Answer, from: &Url) -> Result<Option<Url>, FetchError> {
+fn target(answer: &OutboundResponse, from: &Url) -> Result<Option<Url>, FetchError> {
     let follows = matches!(answer.status.as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(location) = answer.headers.get(LOCATION).filter(|_| follows) else { return Ok(None) };
     let broken = || redirect(from, "it leads to what is no URL");

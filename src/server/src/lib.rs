@@ -27,7 +27,7 @@ mod tree;
 mod watchdog;
 mod workers;
 
-pub use actix_supervision::{Fault, FaultKind, TreeExit};
+pub use actix_supervision::{FaultKind, PlannedFault, TreeExit};
 pub use config::Config;
 pub use operations::Operations;
 pub use service::{Options, Service, StartError};

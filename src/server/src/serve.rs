@@ -13,7 +13,7 @@ use actix_supervision::TreeExit;
 use actix_web::dev::ServerHandle;
 use actix_web::{App, web};
 use slog::{Logger, error, info, warn};
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 use svc_store::AuditEntry;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -165,7 +165,7 @@ fn reload(state: web::Data<AppState>) {
             return error!(state.log, "reload by signal was not recorded and is left out"; "detail" => %error);
         }
         state.metrics.audited("reload", "engine");
-        match state.reload(Scope::All).await {
+        match state.reload(ReloadScope::All).await {
             Ok(report) => info!(state.log, "reloaded by signal"; "workflows" => report.workflows_count),
             Err(error) => error!(state.log, "reload by signal failed"; "detail" => %error),
         }

@@ -7,19 +7,21 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use actix_supervision::{Fault, Tree, TreeExit, TreeView};
+use actix_supervision::{PlannedFault, Tree, TreeExit, TreeView};
 use actix_web::web;
 use serde_json::Value;
 use slog::{Discard, Logger, info, o};
 use svc_auth::KeySets;
-use svc_channels::call::{self, Calls};
-use svc_channels::{Answer, ChannelMetrics, ComputeGate, DataRequest, RateGroups, Reservation, Toolbox};
+use svc_channels::call::{self, DirectoryHandle};
+use svc_channels::{
+    ChannelMetrics, ChannelResponse, ChannelServices, ComputeGate, DataRequest, RateGroups, Reservation,
+};
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
 use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
 use svc_nodes::NodeMetrics;
-use svc_registry::{Parts, RegistryMetrics, ReloadError, ReloadReport, Scope};
+use svc_registry::{RegistryMetrics, RegistryParts, ReloadError, ReloadReport, ReloadScope};
 use svc_store::{FileLock, OpenError, Store, StoreConfig};
 use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
@@ -49,7 +51,7 @@ pub struct Options {
     /// The environment that `env://` references read, and that names the secret store of `vault://` references.
     pub environment: Vec<(String, String)>,
     /// Faults to happen as planned, for tests and drills.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<PlannedFault>,
     /// Seed of every jitter in the supervision tree.
     pub seed: u64,
 }
@@ -168,7 +170,7 @@ impl Service {
             .seed(options.seed)
             .faults(options.faults)
             .log(log.clone())
-            .keeper(io.arbiter()?)
+            .supervisor(io.arbiter()?)
             .build();
         metrics.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
         let ground = Ground { tree: &tree, io: io.arbiter()?, log: log.clone() };
@@ -203,11 +205,11 @@ impl Service {
         settings::check_connectors(&config, &connectors)?;
         let engine = svc_functions::register(engine, Arc::clone(&key_sets));
         let engine = svc_connectors::register(engine, &connectors, settings::calls(&config));
-        let channel_calls = Calls::default();
+        let channel_calls = DirectoryHandle::default();
         let engine = call::register(engine, channel_calls.clone(), settings::call_limits(&config));
         let engine = Arc::new(engine.build());
         let compute_gate = ComputeGate::default();
-        let tools = Toolbox {
+        let tools = ChannelServices {
             engine: Arc::clone(&engine),
             settings: Arc::new(settings::channels(&config)),
             metrics: channels,
@@ -220,7 +222,7 @@ impl Service {
             memory_entries: settings::memory_entries(&config),
             log: log.clone(),
         };
-        let parts = |channels| Parts {
+        let parts = |channels| RegistryParts {
             store: store.clone(),
             tools,
             calls: channel_calls,
@@ -319,7 +321,7 @@ impl Service {
     ///
     /// # Errors
     /// What a caller over HTTP would be answered.
-    pub async fn submit(&self, channel: &str, payload: Value) -> Result<Answer, ServiceError> {
+    pub async fn submit(&self, channel: &str, payload: Value) -> Result<ChannelResponse, ServiceError> {
         let workers = &self.state.workers;
         let worker = match workers.current() {
             None if !workers.any(&self.state.registry) => {
@@ -339,7 +341,7 @@ impl Service {
     /// # Errors
     /// Why nothing changed.
     pub async fn reload(&self) -> Result<ReloadReport, ReloadError> {
-        self.state.reload(Scope::All).await
+        self.state.reload(ReloadScope::All).await
     }
 
     /// The supervision tree now; answers while every thread hangs.
@@ -372,7 +374,7 @@ impl Service {
 
     /// Waits until the tree has ended, by a shutdown or by the failure of an essential part.
     pub async fn ended(&self) -> TreeExit {
-        self.state.tree.ended().await
+        self.state.tree.wait_until_ended().await
     }
 }
 

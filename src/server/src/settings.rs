@@ -21,7 +21,7 @@ use svc_registry::ChannelFilter;
 use svc_secrets::{AllowedVariables, EnvelopeKeys, Keyring, Resolver, Secret};
 use svc_store::{Store, StoreConfig};
 use svc_traces::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Tracing};
-use svc_vault::SecretStore;
+use svc_vault::SecretProvider;
 use tokio::runtime::Handle;
 
 use crate::config::{self, Config};
@@ -159,7 +159,7 @@ pub(crate) fn keyring(
     outbound: &Outbound,
     runtime: Handle,
 ) -> Result<Keyring, StartError> {
-    let store = SecretStore::new(lookup(environment), outbound, runtime)
+    let store = SecretProvider::new(lookup(environment), outbound, runtime)
         .map_err(|error| StartError::Tree(error.to_string()))?;
     // What is no reference was refused with the rest of the configuration.
     let reference = |text: &str| svc_secrets::parse(text).ok().flatten();
@@ -232,7 +232,7 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
             lease: Duration::from_secs(queue.dlq_lease_secs),
         },
         needs: vec![tree::STORE.to_owned(), tree::NODES.to_owned()],
-        errors: Callback::new(move |reason| errors.error(reason)),
+        errors: Callback::new(move |reason| errors.count_error(reason)),
         jobs: Callback::new(move |job| jobs.succeeded(job)),
     }
 }
@@ -257,7 +257,7 @@ pub(crate) fn cron(
         max_recoveries: cron.max_recoveries,
         default_timeout: Duration::from_millis(cron.default_timeout_ms),
         shutdown_timeout: Duration::from_secs(cron.shutdown_timeout_secs),
-        errors: Tell::new(move |reason| errors.error(reason)),
+        errors: Tell::new(move |reason| errors.count_error(reason)),
         jobs: Tell::new(move |job| jobs.succeeded(job)),
     })
 }
@@ -280,7 +280,7 @@ pub(crate) fn tokens(
         needs: tree::STORE.to_owned(),
         outbound: outbound.clone(),
         holder: holder.to_owned(),
-        errors: Arc::new(move |reason| errors.error(reason)),
+        errors: Arc::new(move |reason| errors.count_error(reason)),
     }
 }
 

@@ -11,7 +11,7 @@ use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::Cron;
 use svc_engine::Engine;
 use svc_nodes::Nodes;
-use svc_registry::{Registry, ReloadError, ReloadReport, Scope};
+use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_secrets::Keyring;
 use svc_store::{FileLock, Store};
 use svc_traces::Traces;
@@ -86,10 +86,10 @@ impl AppState {
     ///
     /// # Errors
     /// Why nothing changed.
-    pub async fn reload(&self, scope: Scope) -> Result<ReloadReport, ReloadError> {
+    pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
         let connectors = match scope {
-            Scope::All => self.connectors.reload(svc_connectors::Scope::All).await,
-            Scope::Changed { .. } => Ok(()),
+            ReloadScope::All => self.connectors.reload(svc_connectors::Scope::All).await,
+            ReloadScope::Changed { .. } => Ok(()),
         };
         let report = self.registry.reload(scope).await?;
         connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;

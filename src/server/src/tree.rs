@@ -31,7 +31,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_supervision::{
-    Backoff, ChildSpec, Exhausted, GroupSpec, NodeEnd, Placement, Policy, SpawnError, Tree,
+    Backoff, ChildSpec, ExhaustedAction, GroupSpec, NotRunningError, Placement, RestartPolicy, SpawnError,
+    Tree,
 };
 use slog::Logger;
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors, KafkaCluster};
@@ -39,7 +40,7 @@ use svc_cron::{Cron, CronMetrics};
 use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
 use svc_nodes::{NodeMetrics, Nodes};
-use svc_registry::{ChannelPolicy, Parts, Registry};
+use svc_registry::{ChannelPolicy, Registry, RegistryParts};
 use svc_store::{Opened, Store};
 use svc_tokens::{TokenMetrics, Tokens};
 use svc_traces::{TraceMetrics, Traces};
@@ -77,11 +78,11 @@ const MAILBOX: usize = 8192;
 /// One channel's failures, over all its threads: five restarts in half a minute, the first at once.
 fn channel_policy(schedules: bool) -> ChannelPolicy {
     let backoff = Backoff { first: Duration::from_millis(10), max: Duration::from_secs(5), jitter: 0.2 };
-    let budget = Policy {
+    let budget = RestartPolicy {
         max_restarts: 5,
         within: Duration::from_secs(30),
         backoff,
-        exhausted: Exhausted::Quarantine,
+        exhausted: ExhaustedAction::Quarantine,
     };
     let needs = from_root([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
     let schedules = schedules.then(|| format!("{CRON}/{}", Cron::SCHEDULES));
@@ -180,13 +181,13 @@ impl Ground<'_> {
     pub(crate) async fn registry(
         &self,
         schedules: bool,
-        parts: impl FnOnce(ChannelPolicy) -> Parts,
+        parts: impl FnOnce(ChannelPolicy) -> RegistryParts,
     ) -> Result<Registry, PlantError> {
-        self.tree.group(CHANNELS, GroupSpec::new()).await?;
+        self.tree.add_group(CHANNELS, GroupSpec::new()).await?;
         let spec = ChildSpec::new().essential().needs([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
         let parts = parts(channel_policy(schedules));
         let registry = Registry::supervise(self.tree, REGISTRY, spec, self.io.clone(), parts).await?;
-        self.tree.running(REGISTRY).await?;
+        self.tree.wait_until_running(REGISTRY).await?;
         Ok(registry)
     }
 
@@ -252,5 +253,5 @@ pub(crate) enum PlantError {
     Connectors(#[from] svc_connectors::ReloadError),
     /// It was placed and did not come to run.
     #[error("the registry does not run: {0}")]
-    End(#[from] NodeEnd),
+    End(#[from] NotRunningError),
 }

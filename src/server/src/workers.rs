@@ -43,7 +43,7 @@ impl Workers {
             return Some(known);
         }
         let arbiter = Arbiter::try_current()?;
-        let joined = registry.join_worker(Placement::On(arbiter)).await;
+        let joined = registry.add_worker(Placement::On(arbiter)).await;
         let id = joined.inspect_err(|error| warn!(log, "thread is no worker"; "detail" => %error)).ok()?;
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         // Those whose threads have ended are forgotten; the id of a thread is never used again.

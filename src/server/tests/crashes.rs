@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use slog::{Drain as _, Logger, o};
 use svc::Options;
-use svc_channels::Probe;
+use svc_channels::ProbeVersion;
 use svc_testkit::canary::{Canaries, value};
 use svc_testkit::example::create_and_activate;
 
@@ -81,7 +81,7 @@ fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
         assert_eq!(call(), 500);
         until(|| call() == 200);
         while let Some(actor) = running.actor("locked") {
-            let _ = wait(actor.call(Probe));
+            let _ = wait(actor.call(ProbeVersion));
         }
         assert_eq!(call(), 503);
         for path in ["/health", "/metrics", "/api/v1/admin/actors", "/api/v1/admin/traces"] {

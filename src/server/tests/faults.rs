@@ -7,7 +7,7 @@ use std::thread;
 
 use actix_supervision::CallErrorKind;
 use serde_json::json;
-use svc_channels::Probe;
+use svc_channels::ProbeVersion;
 use svc_testkit::http::Client;
 
 use crate::kit::{Running, panics, until, wait, with_quickstart};
@@ -49,9 +49,9 @@ fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere
             .collect();
         until(|| served.load(Ordering::Relaxed) == CLIENTS);
         let actor = running.actor("orders").unwrap();
-        let failed = wait(actor.call(Probe)).unwrap_err();
+        let failed = wait(actor.call(ProbeVersion)).unwrap_err();
         assert!(matches!(failed.kind, CallErrorKind::Crashed), "{:?}", failed.kind);
-        wait(actor.call(Probe)).expect("the next instance answers under the same address");
+        wait(actor.call(ProbeVersion)).expect("the next instance answers under the same address");
         done.store(true, Ordering::Relaxed);
         for client in clients {
             let statuses = client.join().unwrap();
@@ -85,7 +85,7 @@ fn a_channel_past_its_budget_is_quarantined_alone_until_an_operator_restarts_it(
             "methods": ["POST"], "route_pattern": "/other", "workflow_id": "order-intake", "config": {}});
         svc_testkit::example::create_and_activate(&mut client, "channels", "channel_id", &neighbour).unwrap();
         while let Some(actor) = running.actor("orders") {
-            let _ = wait(actor.call(Probe));
+            let _ = wait(actor.call(ProbeVersion));
         }
         let refused = client.json("POST", ORDERS, &json!({})).unwrap();
         assert_eq!((refused.status, refused.header("retry-after")), (503, None), "{}", refused.text());

@@ -8,7 +8,7 @@ use actix::{Actor, Handler, Message};
 use actix_supervision::{ChildSpec, Context, Placement, StartError, Supervised};
 use serde_json::json;
 use svc_model::Status;
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 use svc_store::{AuditEntry, ChannelGates, Mutation};
 use svc_testkit::http::Client;
 use tokio::time::Instant;
@@ -37,7 +37,7 @@ async fn activate(running: &Running) {
     let mutation = Mutation::new(audit);
     let gates = ChannelGates::default();
     state.store.channels().set_status("orders", Status::Active, None, gates, mutation).await.unwrap();
-    let report = state.reload(Scope::channel("orders")).await.unwrap();
+    let report = state.reload(ReloadScope::channel("orders")).await.unwrap();
     assert_eq!((report.built, report.quarantined, report.retired), (1, 0, 0));
 }
 
@@ -63,7 +63,7 @@ fn block(running: &Running, count: usize) -> Vec<Sender<()>> {
         let factory = |_| ready(Ok::<_, StartError>(Blocker));
         let path = format!("blocker-{number}");
         let actor = wait(tree.spawn(&path, ChildSpec::new(), at, factory)).unwrap();
-        wait(tree.running(&path)).unwrap();
+        wait(tree.wait_until_running(&path)).unwrap();
         let (release, wait) = channel();
         actor.cast(Block(wait)).unwrap();
         releases.push(release);
@@ -105,7 +105,7 @@ fn a_changed_channel_goes_live_while_one_or_every_worker_is_blocked() {
         let order = json!({"order_id": "A-1", "qty": 3, "price": 50});
         let served = || {
             let snapshot = running.service.state().registry.snapshot();
-            snapshot.by_name("orders").map(|entry| entry.row.version)
+            snapshot.channel_by_name("orders").map(|entry| entry.row.version)
         };
         for (version, blocked) in [(2, 1), (3, WORKERS)] {
             let draft = running.client().json("POST", "/api/v1/admin/channels/orders/versions", &json!({}));

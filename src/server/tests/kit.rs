@@ -10,7 +10,7 @@ use actix_rt::{Arbiter, ArbiterHandle, System};
 use actix_supervision::Address;
 use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer};
-use svc::{Config, Fault, FaultKind, Options, Service, TreeExit};
+use svc::{Config, FaultKind, Options, PlannedFault, Service, TreeExit};
 use svc_channels::ChannelActor;
 use svc_testkit::http::Client;
 use svc_testkit::server::wait_until;
@@ -30,7 +30,7 @@ pub(crate) struct Running {
 
 /// Runs a test against a service with the quickstart definitions loaded; then ends the service. The test has a thread
 /// of its own, so it may block.
-pub(crate) fn with_quickstart(faults: Vec<Fault>, test: impl FnOnce(&Running) + Send + 'static) {
+pub(crate) fn with_quickstart(faults: Vec<PlannedFault>, test: impl FnOnce(&Running) + Send + 'static) {
     with_service(Options { faults, ..Options::default() }, |running| {
         let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
         svc_testkit::example::load(&mut running.client(), &quickstart).unwrap();
@@ -62,8 +62,9 @@ pub(crate) fn until(mut reached: impl FnMut() -> bool) {
 }
 
 /// A panic at each of these handlings of the message, in each actor of the path.
-pub(crate) fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Vec<Fault> {
-    let fault = |nth| Fault { path: path.into(), message: message.into(), nth, kind: FaultKind::Panic };
+pub(crate) fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Vec<PlannedFault> {
+    let fault =
+        |nth| PlannedFault { path: path.into(), message: message.into(), nth, kind: FaultKind::Panic };
     times.map(fault).collect()
 }
 
@@ -104,7 +105,7 @@ impl Running {
 
     /// The actor of a channel on one of the workers.
     pub(crate) fn actor(&self, channel: &str) -> Option<Address<ChannelActor>> {
-        self.service.state().registry.snapshot().by_name(channel)?.actor(None).ok().cloned()
+        self.service.state().registry.snapshot().channel_by_name(channel)?.actor(None).ok().cloned()
     }
 
     async fn stop(self) {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
-use svc_outbound::{Client, FetchError, StatusCode, Url, check_url};
+use svc_outbound::{FetchError, OutboundClient, StatusCode, Url, check_url};
 use svc_secrets::{Reference, ResolveError, Secret};
 use tokio::time::{Instant, timeout_at};
 
 use crate::document::Document;
-use crate::store::{Documents, Environment, Read, each};
+use crate::store::{Documents, EnvironmentLookup, Read, each};
 
 /// Where the store is.
 const ADDRESS: &str = "VAULT_ADDR";
@@ -51,7 +51,7 @@ impl Unusable {
 
 /// A store that can be asked.
 pub(crate) struct Server {
-    client: Client,
+    client: OutboundClient,
     /// The address of the API, with `/` at its end.
     base: Url,
     token: HeaderValue,
@@ -79,7 +79,10 @@ enum Failure {
 
 impl Server {
     /// The store that the environment names. Looked up for every load, as everything is.
-    pub(crate) fn named_by(environment: &Environment, client: &Client) -> Result<Self, Unusable> {
+    pub(crate) fn named_by(
+        environment: &EnvironmentLookup,
+        client: &OutboundClient,
+    ) -> Result<Self, Unusable> {
         let variable = |name| environment(name).filter(|value| !value.is_empty());
         let (Some(address), Some(token)) = (variable(ADDRESS), variable(TOKEN)) else {
             return Err(Unusable::Absent);

@@ -4,40 +4,44 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use svc_outbound::{Client, ClientOptions, Outbound, SetupError};
+use svc_outbound::{ClientOptions, Outbound, OutboundClient, SetupError};
 use svc_secrets::{Reading, Readings, Reference, ResolveError, Resolver, Secret, Source};
 use tokio::runtime::Handle;
 
 use crate::server::{Server, TIMEOUT};
 
 /// A lookup in the environment of the process.
-pub type Environment = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type EnvironmentLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Reads references. Keeps pooled connections, and nothing of what it read.
-pub struct SecretStore {
-    environment: Environment,
-    client: Client,
+pub struct SecretProvider {
+    environment: EnvironmentLookup,
+    client: OutboundClient,
     runtime: Handle,
 }
 
-impl fmt::Debug for SecretStore {
+impl fmt::Debug for SecretProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SecretStore").finish_non_exhaustive()
     }
 }
 
-impl SecretStore {
+impl SecretProvider {
     /// `runtime` drives the connections, whoever asks.
     ///
     /// # Errors
     /// When no client can be set up.
-    pub fn new(environment: Environment, outbound: &Outbound, runtime: Handle) -> Result<Self, SetupError> {
+    pub fn new(
+        environment: EnvironmentLookup,
+        outbound: &Outbound,
+        runtime: Handle,
+    ) -> Result<Self, SetupError> {
         let client = outbound.client(ClientOptions { allow_private: true, timeout: TIMEOUT })?;
         Ok(Self { environment, client, runtime })
     }
 }
 
-impl Source for SecretStore {
+impl Source for SecretProvider {
     fn read(&self, wanted: BTreeSet<Reference>) -> Reading {
         let variables = svc_secrets::Environment(|name: &str| (self.environment)(name));
         let mut readings = Readings::default();

@@ -12,7 +12,7 @@ use svc_outbound::{Outbound, Trust};
 use svc_secrets::{Readings, Reference, Resolver as _, Source as _};
 use svc_testkit::tls::{Behaviour, HttpsServer};
 use svc_testkit::vault::{Health, SecretStore as Server};
-use svc_vault::SecretStore;
+use svc_vault::SecretProvider;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::runtime::Handle;
@@ -20,20 +20,20 @@ use tokio::time::{Instant, sleep};
 
 const TOKEN: &str = "hvs.canary-token";
 
-fn store(environment: &[(&str, &str)], trust: &Trust) -> SecretStore {
+fn store(environment: &[(&str, &str)], trust: &Trust) -> SecretProvider {
     let environment: Vec<_> =
         environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let lookup = move |wanted: &str| {
         environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
     };
-    SecretStore::new(Arc::new(lookup), &Outbound::new(trust).unwrap(), Handle::current()).unwrap()
+    SecretProvider::new(Arc::new(lookup), &Outbound::new(trust).unwrap(), Handle::current()).unwrap()
 }
 
 fn reference(text: &str) -> Reference {
     svc_secrets::parse(text).unwrap().unwrap()
 }
 
-async fn read(store: &SecretStore, texts: &[&str]) -> Readings {
+async fn read(store: &SecretProvider, texts: &[&str]) -> Readings {
     store.read(texts.iter().map(|text| reference(text)).collect::<BTreeSet<_>>()).await
 }
 

@@ -5,29 +5,30 @@ mod msg;
 use std::sync::Arc;
 
 use actix::{Actor, Handler};
-use actix_supervision::{Context, ReadHandler, Reply, Start, StartError, Supervised};
+use actix_supervision::{Context, ReadHandler, ReadReply, StartContext, StartError, Supervised};
 
 use crate::compute_gate::{ComputeGate, is_large_value};
-use crate::definition::Definition;
+use crate::definition::CompiledChannel;
 
-pub use msg::{Fire, Probe, Run, Submit};
+pub use msg::{ProbeVersion, RunJob, RunScheduled, Submit};
 
 /// Serves one channel on one thread.
 ///
-/// Owns nothing but a share of its [`Definition`]: what must outlive it, such as permits, lives there. Takes
-/// [`Submit`], [`Run`], [`Fire`] and [`Probe`]; of others it uses the recorder and the queue of traces. A restart builds it from
+/// Owns nothing but a share of its [`CompiledChannel`]: what must outlive it, such as permits, lives there. Takes
+/// [`Submit`], [`RunJob`], [`RunScheduled`] and [`ProbeVersion`]; of others it uses the recorder and the queue of traces. A restart builds it from
 /// the same definition; a changed definition comes as a new generation, and the old one finishes what it began. It
 /// never blocks its thread and never calls another actor from within a turn.
 #[derive(Debug)]
 pub struct ChannelActor {
-    definition: Arc<Definition>,
+    definition: Arc<CompiledChannel>,
 }
 
 impl ChannelActor {
     /// The factory of a definition's actors.
     pub fn factory(
-        definition: &Arc<Definition>,
-    ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + use<> + 'static {
+        definition: &Arc<CompiledChannel>,
+    ) -> impl Fn(StartContext) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + use<> + 'static
+    {
         let definition = Arc::clone(definition);
         move |_| std::future::ready(Ok(Self { definition: Arc::clone(&definition) }))
     }
@@ -40,10 +41,10 @@ impl Actor for ChannelActor {
 impl Supervised for ChannelActor {}
 
 impl ReadHandler<Submit> for ChannelActor {
-    fn read(&self, Submit(request): Submit) -> Reply<<Submit as actix::Message>::Result> {
+    fn read(&self, Submit(request): Submit) -> ReadReply<<Submit as actix::Message>::Result> {
         let definition = Arc::clone(&self.definition);
         // A caller that hangs up must not leave the work half done.
-        Reply::run(async move {
+        ReadReply::detached(async move {
             if ComputeGate::is_large(request.raw.len()) {
                 definition.tools.compute_gate.run(definition.serve(request)).await
             } else {
@@ -53,11 +54,11 @@ impl ReadHandler<Submit> for ChannelActor {
     }
 }
 
-impl ReadHandler<Run> for ChannelActor {
-    fn read(&self, Run { job, limit }: Run) -> Reply<<Run as actix::Message>::Result> {
+impl ReadHandler<RunJob> for ChannelActor {
+    fn read(&self, RunJob { job, limit }: RunJob) -> ReadReply<<RunJob as actix::Message>::Result> {
         let definition = Arc::clone(&self.definition);
         // The queue leaves a job only to end it: at its deadline, or with the process.
-        Reply::later(async move {
+        ReadReply::later(async move {
             if is_large_value(&job.payload) {
                 definition.tools.compute_gate.run(definition.perform(job, limit)).await
             } else {
@@ -67,17 +68,20 @@ impl ReadHandler<Run> for ChannelActor {
     }
 }
 
-impl ReadHandler<Fire> for ChannelActor {
-    fn read(&self, Fire(firing): Fire) -> Reply<<Fire as actix::Message>::Result> {
+impl ReadHandler<RunScheduled> for ChannelActor {
+    fn read(
+        &self,
+        RunScheduled(firing): RunScheduled,
+    ) -> ReadReply<<RunScheduled as actix::Message>::Result> {
         let definition = Arc::clone(&self.definition);
-        Reply::later(async move { definition.fire(firing).await })
+        ReadReply::later(async move { definition.fire(firing).await })
     }
 }
 
-impl Handler<Probe> for ChannelActor {
+impl Handler<ProbeVersion> for ChannelActor {
     type Result = i64;
 
-    fn handle(&mut self, _: Probe, _: &mut Self::Context) -> i64 {
+    fn handle(&mut self, _: ProbeVersion, _: &mut Self::Context) -> i64 {
         self.definition.version()
     }
 }

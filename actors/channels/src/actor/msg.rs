@@ -6,19 +6,19 @@ use actix::Message;
 use svc_model::ServiceError;
 use svc_traces::{Completed, Job};
 
-use crate::answer::Answer;
-use crate::fire::{Fired, Firing};
+use crate::answer::ChannelResponse;
+use crate::fire::{ScheduledRun, ScheduledRunResult};
 use crate::request::DataRequest;
 
 /// One message for the channel. Read-only: a payload that makes the run panic costs its own answer and nothing else.
 #[derive(Debug, Message)]
-#[rtype(result = "Result<Answer, ServiceError>")]
+#[rtype(result = "Result<ChannelResponse, ServiceError>")]
 pub struct Submit(pub DataRequest);
 
 /// An accepted job to be run now. Read-only, as [`Submit`] is.
 #[derive(Debug, Message)]
 #[rtype(result = "Completed")]
-pub struct Run {
+pub struct RunJob {
     /// What to run.
     pub job: Job,
     /// How long it may take at most; the channel may allow less.
@@ -27,11 +27,11 @@ pub struct Run {
 
 /// A run that is due now. Read-only, as [`Submit`] is; it is dropped when it is called off or its caller leaves.
 #[derive(Debug, Message)]
-#[rtype(result = "Fired")]
-pub struct Fire(pub Firing);
+#[rtype(result = "ScheduledRunResult")]
+pub struct RunScheduled(pub ScheduledRun);
 
 /// Asks which version of the channel the actor runs. It takes its turn in the mailbox, so an answer proves that the
 /// actor lives.
 #[derive(Clone, Copy, Debug, Message)]
 #[rtype(result = "i64")]
-pub struct Probe;
+pub struct ProbeVersion;

@@ -8,7 +8,7 @@ use svc_engine::{Concealed, ErrorCode, Message, RunOptions, RunOutcome, TaskErro
 use svc_model::{Code, ServiceError};
 use tokio::time::Instant;
 
-use crate::definition::Definition;
+use crate::definition::CompiledChannel;
 use crate::failure::describe;
 use crate::metrics::Ending;
 use crate::serve::Tally;
@@ -30,7 +30,7 @@ pub(super) struct Call {
     pub(super) until: Option<Instant>,
 }
 
-impl Definition {
+impl CompiledChannel {
     /// Runs the workflow for another channel and returns its data. Nothing of the run is recorded, and what it was told in
     /// confidence does not come back.
     ///

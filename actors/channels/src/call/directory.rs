@@ -2,20 +2,20 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::definition::Definition;
+use crate::definition::CompiledChannel;
 
 /// The channels that serve now.
-pub trait Directory: Send + Sync {
+pub trait ChannelDirectory: Send + Sync {
     /// The channel of that name, as it serves at this moment.
     ///
     /// # Errors
     /// Why there is none to call.
-    fn find(&self, name: &str) -> Result<Arc<Definition>, Absent>;
+    fn find(&self, name: &str) -> Result<Arc<CompiledChannel>, NotCallable>;
 }
 
 /// Why a channel cannot be called.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Absent {
+pub enum NotCallable {
     /// No active channel has that name.
     #[error("no active channel is named '{0}'")]
     Unknown(String),
@@ -33,18 +33,18 @@ pub enum Absent {
 /// Where calls look channels up. The engine is built before there are channels to call, so it is bound afterwards; it does
 /// not keep alive what it is bound to. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Calls(Arc<OnceLock<Weak<dyn Directory>>>);
+pub struct DirectoryHandle(Arc<OnceLock<Weak<dyn ChannelDirectory>>>);
 
-impl Calls {
+impl DirectoryHandle {
     /// Binds it. What was bound first stays.
-    pub fn bind<D: Directory + 'static>(&self, directory: &Arc<D>) {
+    pub fn bind<D: ChannelDirectory + 'static>(&self, directory: &Arc<D>) {
         let directory: Weak<D> = Arc::downgrade(directory);
         // Bound already: a second registry of one engine has its channels called by nobody.
         let _ = self.0.set(directory);
     }
 
-    pub(super) fn find(&self, name: &str) -> Result<Arc<Definition>, Absent> {
-        let directory = self.0.get().and_then(Weak::upgrade).ok_or(Absent::Unbound)?;
+    pub(super) fn find(&self, name: &str) -> Result<Arc<CompiledChannel>, NotCallable> {
+        let directory = self.0.get().and_then(Weak::upgrade).ok_or(NotCallable::Unbound)?;
         directory.find(name)
     }
 }

@@ -28,7 +28,7 @@ use serde_json::{Map, Value};
 use svc_engine::{CompileCx, EngineBuilder, Function, Task};
 use svc_model::FieldError;
 
-pub use directory::{Absent, Calls, Directory};
+pub use directory::{ChannelDirectory, DirectoryHandle, NotCallable};
 use task::CallTask;
 
 /// The most calls in a row that [`CallLimits::max_depth`] may allow: a chain nests on the stack of its thread.
@@ -48,13 +48,13 @@ pub struct CallLimits {
 
 /// Registers `channel_call`. It finds channels once `calls` is bound to what serves.
 #[must_use]
-pub fn register(builder: EngineBuilder, calls: Calls, limits: CallLimits) -> EngineBuilder {
+pub fn register(builder: EngineBuilder, calls: DirectoryHandle, limits: CallLimits) -> EngineBuilder {
     let limits = CallLimits { max_depth: limits.max_depth.min(MAX_DEPTH), ..limits };
     builder.function("channel_call", Arc::new(ChannelCall { calls, limits }))
 }
 
 struct ChannelCall {
-    calls: Calls,
+    calls: DirectoryHandle,
     limits: CallLimits,
 }
 

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, Concealed, ErrorCode, Expression, Outcome, Path, Task, TaskCx, TaskError};
 
 use super::callee::Call;
-use super::{Absent, CallLimits, Calls, timeout};
+use super::{CallLimits, DirectoryHandle, NotCallable, timeout};
 
 /// One `channel_call` of a workflow.
 pub(super) struct CallTask {
@@ -16,7 +16,7 @@ pub(super) struct CallTask {
     payload: Payload,
     output: Path,
     timeout: Option<Duration>,
-    calls: Calls,
+    calls: DirectoryHandle,
     limits: CallLimits,
 }
 
@@ -36,7 +36,7 @@ impl CallTask {
     pub(super) fn compile(
         input: &Value,
         cx: &CompileCx<'_>,
-        calls: Calls,
+        calls: DirectoryHandle,
         limits: CallLimits,
     ) -> Result<Self, String> {
         let expression = |field: &str, source: &Value| {
@@ -107,8 +107,8 @@ impl Task for CallTask {
 }
 
 /// A channel that serves again later may be called by a later run.
-fn absent(absent: Absent) -> TaskError {
-    let may_heal = !matches!(absent, Absent::Scheduled(_));
+fn absent(absent: NotCallable) -> TaskError {
+    let may_heal = !matches!(absent, NotCallable::Scheduled(_));
     TaskError { may_heal, ..TaskError::new(ErrorCode::Function, absent.to_string()) }
 }
 

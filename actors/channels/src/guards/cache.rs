@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
 
-use crate::answer::Answer;
+use crate::answer::ChannelResponse;
 use crate::digest::{self, Digest, Hash};
 
 /// Bytes of answers one channel keeps at most, 64 MiB.
@@ -124,7 +124,7 @@ impl Field {
 
 #[derive(Clone)]
 struct Entry {
-    answer: Answer,
+    answer: ChannelResponse,
     until: Instant,
 }
 
@@ -153,12 +153,12 @@ impl ResponseCache {
     }
 
     /// The answer of an equal request within its life.
-    pub(crate) fn get(&self, key: &CacheKey) -> Option<Answer> {
+    pub(crate) fn get(&self, key: &CacheKey) -> Option<ChannelResponse> {
         self.entries.get(key).filter(|entry| Instant::now() < entry.until).map(|entry| entry.answer)
     }
 
     /// Keeps an answer, unless it is for one caller alone.
-    pub(crate) fn put(&self, key: CacheKey, answer: &Answer) {
+    pub(crate) fn put(&self, key: CacheKey, answer: &ChannelResponse) {
         if answer.sets_cookie() {
             return;
         }
@@ -172,7 +172,7 @@ impl fmt::Debug for ResponseCache {
     }
 }
 
-fn size(answer: &Answer) -> u64 {
+fn size(answer: &ChannelResponse) -> u64 {
     let headers: usize = answer.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
     (OVERHEAD + headers + answer.body.len()) as u64
 }

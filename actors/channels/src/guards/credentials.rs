@@ -14,7 +14,7 @@ use super::line_limit::LineLimit;
 use crate::digest::Hash;
 use crate::metrics::Credential;
 use crate::request::DataRequest;
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 /// Claims that are new with every token of the same caller.
 const PER_TOKEN: [&str; 4] = ["exp", "iat", "nbf", "jti"];
@@ -37,7 +37,7 @@ impl Credentials {
     pub(super) fn build(
         config: &AuthConfig,
         references: &dyn Resolver,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Result<Self, String> {
         let (kind, header, logic) = match config {
             AuthConfig::ApiKey(auth) => (Credential::ApiKey, Some(&auth.header), None),
@@ -63,7 +63,7 @@ impl Credentials {
         &self,
         channel: &str,
         request: &DataRequest,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Result<Identity, ServiceError> {
         let now = Timestamp::now().naive().and_utc().timestamp();
         let presented = Presented { headers: &request.headers, body: &request.raw, now };
@@ -117,7 +117,7 @@ impl Credentials {
     }
 
     /// Tells operators why, which no answer and no trace does; a bounded number of times.
-    fn log_refusal(&self, channel: &str, reason: &str, request: &DataRequest, tools: &Toolbox) {
+    fn log_refusal(&self, channel: &str, reason: &str, request: &DataRequest, tools: &ChannelServices) {
         if let Some(suppressed) = self.lines.pass() {
             slog::info!(tools.log, "credential refused";
                 "channel" => channel, "mode" => self.kind.name(), "reason" => reason,

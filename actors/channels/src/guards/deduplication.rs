@@ -14,7 +14,7 @@ use super::claims::{self, Claims};
 use super::expression;
 use super::shared::Shared;
 use crate::request::DataRequest;
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 /// Seconds after which a caller may try again whose key could not be checked.
 const RETRY_AFTER: u32 = 5;
@@ -42,7 +42,7 @@ enum KeySource {
 }
 
 impl KeySource {
-    fn build(block: &config::Deduplication, tools: &Toolbox) -> Result<Self, String> {
+    fn build(block: &config::Deduplication, tools: &ChannelServices) -> Result<Self, String> {
         match &block.key_logic {
             None => Ok(Self::Header(block.header.as_deref().unwrap_or_default().to_ascii_lowercase())),
             Some(logic) => {
@@ -72,7 +72,7 @@ impl Deduplication {
     pub(super) fn build(
         channel: &str,
         block: &config::Deduplication,
-        tools: &Toolbox,
+        tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
         let source = KeySource::build(block, tools)?;
@@ -104,7 +104,7 @@ impl Deduplication {
         sent: Option<String>,
         payload: &Value,
         metadata: Map<String, Value>,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Result<(Option<String>, Map<String, Value>), ServiceError> {
         let KeySource::Logic { compiled, .. } = &self.source else { return Ok((sent, metadata)) };
         let (key, metadata) =
@@ -127,7 +127,7 @@ impl Deduplication {
         &self,
         channel: &str,
         key: &str,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Result<Option<Claim>, ServiceError> {
         let name = format!("dedup:{channel}:{key}");
         let cache = match self.shared.cache(channel, tools) {
@@ -162,8 +162,8 @@ impl Deduplication {
     }
 
     /// What becomes of a message whose key could not be checked.
-    fn unknown(&self, channel: &str, why: &CacheError, tools: &Toolbox) -> Result<(), ServiceError> {
-        tools.metrics.error("dedup_backend");
+    fn unknown(&self, channel: &str, why: &CacheError, tools: &ChannelServices) -> Result<(), ServiceError> {
+        tools.metrics.count_error("dedup_backend");
         slog::warn!(tools.log, "an idempotency key could not be checked"; "channel" => channel, "reason" => %why);
         match self.on_backend_error {
             BackendError::Allow => Ok(()),
@@ -177,7 +177,7 @@ impl Deduplication {
 
 impl Claim {
     /// Gives the key back for a request that was not let in.
-    pub(crate) async fn release(self, tools: &Toolbox) {
+    pub(crate) async fn release(self, tools: &ChannelServices) {
         match self {
             Self::Own(claim) => claim.release(),
             Self::Shared { cache, key, owner } => {

@@ -4,18 +4,18 @@ use serde_json::{Map, Value};
 use svc_engine::Expression;
 use svc_model::ServiceError;
 
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 /// Compiles an expression of a channel's config. `name` is where it stands.
 ///
 /// # Errors
 /// The reason to quarantine the channel.
-pub(super) fn compile(name: &str, logic: &Value, tools: &Toolbox) -> Result<Expression, String> {
+pub(super) fn compile(name: &str, logic: &Value, tools: &ChannelServices) -> Result<Expression, String> {
     tools.engine.compile_expression(logic).map_err(|error| format!("{name} does not compile: {error}"))
 }
 
 /// Whether an expression holds over these roots; one that fails does not.
-pub(super) fn holds(expression: &Expression, roots: &[(&str, &Value)], tools: &Toolbox) -> bool {
+pub(super) fn holds(expression: &Expression, roots: &[(&str, &Value)], tools: &ChannelServices) -> bool {
     tools.engine.evaluate(expression, roots).is_ok_and(|value| is_truthy(&value))
 }
 
@@ -35,7 +35,7 @@ pub(super) fn over_message<T>(
 pub(crate) struct Validation(Expression);
 
 impl Validation {
-    pub(super) fn build(logic: &Value, tools: &Toolbox) -> Result<Self, String> {
+    pub(super) fn build(logic: &Value, tools: &ChannelServices) -> Result<Self, String> {
         compile("validation_logic", logic, tools).map(Self)
     }
 
@@ -45,7 +45,7 @@ impl Validation {
         &self,
         payload: &Value,
         metadata: Map<String, Value>,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Result<Map<String, Value>, ServiceError> {
         match over_message(payload, metadata, |roots| holds(&self.0, roots, tools)) {
             (true, metadata) => Ok(metadata),

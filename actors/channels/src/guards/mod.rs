@@ -25,12 +25,12 @@ use svc_model::config::ChannelConfig;
 use svc_model::{Channel, ServiceError, rollout};
 use svc_secrets::Resolver;
 
-use crate::answer::Answer;
-use crate::definition::Definition;
+use crate::answer::ChannelResponse;
+use crate::definition::CompiledChannel;
 use crate::metadata;
 use crate::refusal;
 use crate::request::{DataRequest, Delivery, Ingress};
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 use backpressure::Permits;
 pub(crate) use backpressure::{Exhausted, Permit};
@@ -102,7 +102,7 @@ impl Guards {
     pub(crate) fn build(
         row: &Channel,
         config: &ChannelConfig,
-        tools: &Toolbox,
+        tools: &ChannelServices,
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
         basis: &Basis,
@@ -151,7 +151,13 @@ impl Guards {
     }
 
     /// Keeps an answer for the next equal request.
-    pub(crate) async fn keep(&self, channel: &str, key: CacheKey, answer: &Answer, tools: &Toolbox) {
+    pub(crate) async fn keep(
+        &self,
+        channel: &str,
+        key: CacheKey,
+        answer: &ChannelResponse,
+        tools: &ChannelServices,
+    ) {
         if let Some(reuse) = &self.reuse {
             reuse.keep(channel, key, answer, tools).await;
         }
@@ -196,7 +202,7 @@ pub(crate) enum Stop {
     /// A guard refused it.
     Refused(ServiceError),
     /// An equal message was answered before.
-    Answered(Answer),
+    Answered(ChannelResponse),
 }
 
 /// Why a run of a schedule does not begin.
@@ -213,7 +219,7 @@ impl From<ServiceError> for Stop {
     }
 }
 
-impl Definition {
+impl CompiledChannel {
     /// Leads a message past the guards.
     pub(crate) async fn admit(&self, mut request: DataRequest) -> Result<Admitted, Stop> {
         let (guards, tools, ingress) = (&self.guards, &self.tools, request.ingress);
@@ -345,7 +351,7 @@ impl Definition {
     fn capacity(&self, ingress: Ingress) -> Result<Option<Permit>, Exhausted> {
         let permits = Guard::Backpressure.of(&self.guards.permits, ingress);
         permits.map(Permits::take).transpose().inspect_err(|_| {
-            self.tools.metrics.error("backpressure");
+            self.tools.metrics.count_error("backpressure");
         })
     }
 

@@ -4,7 +4,7 @@ use svc_model::ServiceError;
 
 use super::line_limit::LineLimit;
 use crate::request::DataRequest;
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 /// The values of `Origin` a channel lets in.
 pub(crate) struct Origins {
@@ -22,7 +22,7 @@ impl Origins {
         &self,
         channel: &str,
         request: &DataRequest,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Result<(), ServiceError> {
         let Some((_, origin)) = request.headers.iter().find(|(name, _)| name == "origin") else {
             return Ok(());

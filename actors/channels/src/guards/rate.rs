@@ -13,7 +13,7 @@ use super::groups::{GroupKey, Kind};
 use super::limiter::Limiter;
 use crate::metadata;
 use crate::request::DataRequest;
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 /// Who is counted.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ impl Rate {
     pub(super) fn limit(
         channel: &str,
         block: &RateLimit,
-        tools: &Toolbox,
+        tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
         let settings = Settings {
@@ -73,7 +73,7 @@ impl Rate {
     pub(super) fn quota(
         channel: &str,
         block: &PrincipalRateLimit,
-        tools: &Toolbox,
+        tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
         let settings = Settings {
@@ -91,7 +91,7 @@ impl Rate {
         channel: &str,
         name: &str,
         settings: Settings,
-        tools: &Toolbox,
+        tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
         let key = settings.key_logic.as_ref().map(|logic| expression::compile(name, logic, tools));
@@ -115,7 +115,7 @@ impl Rate {
         channel: &str,
         caller: Caller<'_>,
         auth: Option<&Value>,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Result<(), ServiceError> {
         let Some(key) = self.key(channel, caller, auth, tools) else {
             tools.metrics.rate_key_unavailable(channel);
@@ -124,7 +124,7 @@ impl Rate {
         if self.limiter.check(&key) {
             return Ok(());
         }
-        tools.metrics.rate_limited(channel);
+        tools.metrics.count_rate_limited(channel);
         Err(ServiceError::rate_limited())
     }
 
@@ -133,7 +133,7 @@ impl Rate {
         channel: &str,
         caller: Caller<'r>,
         auth: Option<&Value>,
-        tools: &Toolbox,
+        tools: &ChannelServices,
     ) -> Option<Cow<'r, str>> {
         let address = caller.address;
         let Some(logic) = &self.key else { return address.map(Cow::Borrowed) };
@@ -157,7 +157,7 @@ impl Rate {
 }
 
 impl Settings {
-    fn limiter(&self, channel: &str, tools: &Toolbox) -> Arc<Limiter> {
+    fn limiter(&self, channel: &str, tools: &ChannelServices) -> Arc<Limiter> {
         let Some(group) = &self.group else { return Arc::new(Limiter::new(self.rps, self.burst)) };
         let key = GroupKey { kind: self.kind, name: group.clone(), rps: self.rps, burst: self.burst };
         let (limiter, differs) = tools.rate_groups.limiter(&key);

@@ -10,9 +10,9 @@ use svc_model::config;
 
 use super::cache::{CacheKey, KeyMaker, KeyPrincipal, ResponseCache};
 use super::shared::Shared;
-use crate::answer::Answer;
+use crate::answer::ChannelResponse;
 use crate::digest::{self, Digest};
-use crate::toolbox::Toolbox;
+use crate::toolbox::ChannelServices;
 
 /// What answers that were kept are answers of.
 pub(crate) struct Basis {
@@ -49,7 +49,7 @@ impl Reuse {
         block: &config::Cache,
         personal: Option<&str>,
         basis: &Basis,
-        tools: &Toolbox,
+        tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Self {
         if let Some(setting) = personal {
@@ -84,7 +84,12 @@ impl Reuse {
     }
 
     /// The answer of an equal request. A cache that does not say has none.
-    pub(super) async fn look_up(&self, channel: &str, key: &CacheKey, tools: &Toolbox) -> Option<Answer> {
+    pub(super) async fn look_up(
+        &self,
+        channel: &str,
+        key: &CacheKey,
+        tools: &ChannelServices,
+    ) -> Option<ChannelResponse> {
         let found = match self.shared.cache(channel, tools) {
             Ok(None) => Ok(self.answers.get().and_then(|answers| answers.get(key))),
             Ok(Some(cache)) => {
@@ -102,7 +107,13 @@ impl Reuse {
     }
 
     /// Keeps an answer for the next equal request, if answers of its status are kept.
-    pub(super) async fn keep(&self, channel: &str, key: CacheKey, answer: &Answer, tools: &Toolbox) {
+    pub(super) async fn keep(
+        &self,
+        channel: &str,
+        key: CacheKey,
+        answer: &ChannelResponse,
+        tools: &ChannelServices,
+    ) {
         if !self.block.keeps_status(answer.status) {
             return;
         }
@@ -130,7 +141,7 @@ impl Reuse {
 
 impl Kept<'_> {
     /// `None` for an answer that is no text, or for one caller alone.
-    fn text(answer: &Answer) -> Option<String> {
+    fn text(answer: &ChannelResponse) -> Option<String> {
         if answer.sets_cookie() {
             return None;
         }
@@ -140,8 +151,8 @@ impl Kept<'_> {
     }
 
     /// `None` for a text that nobody of us wrote.
-    fn answer(text: &str) -> Option<Answer> {
+    fn answer(text: &str) -> Option<ChannelResponse> {
         let Kept { status, headers, body } = serde_json::from_str(text).ok()?;
-        Some(Answer { status, headers: headers.into_owned(), body: body.into_owned().into() })
+        Some(ChannelResponse { status, headers: headers.into_owned(), body: body.into_owned().into() })
     }
 }

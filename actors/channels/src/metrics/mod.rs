@@ -109,12 +109,12 @@ impl ChannelMetrics {
     }
 
     /// Counts one failure. `reason` is one of the fixed words of `svc_errors_total`.
-    pub fn error(&self, reason: &'static str) {
+    pub fn count_error(&self, reason: &'static str) {
         self.errors.get_or_create(&ErrorLabels { reason }).inc();
     }
 
     /// Counts an accepted job that could not be run; `None` for one whose channel is gone.
-    pub fn lost(&self, channel: Option<&str>) {
+    pub fn count_lost_job(&self, channel: Option<&str>) {
         let channel = channel.unwrap_or("_unknown").to_owned();
         let (_, status) = Ending::ALL[Ending::Error as usize];
         self.messages.get_or_create(&MessageLabels { channel, status }).inc();
@@ -122,7 +122,7 @@ impl ChannelMetrics {
 
     /// Counts a request over a rate limit. `scope` is the name of the channel, or `admin`, `data` or `operational` for
     /// the platform's own limits; a channel named like one of these is counted with it.
-    pub fn rate_limited(&self, scope: &str) {
+    pub fn count_rate_limited(&self, scope: &str) {
         self.guards.rate_limited(scope);
     }
 
@@ -168,7 +168,7 @@ impl ChannelMetrics {
     }
 
     /// Drops the series of a channel that is gone.
-    pub fn forget(&self, channel: &str) {
+    pub fn remove_channel(&self, channel: &str) {
         for (_, status) in Ending::ALL {
             self.messages.remove(&MessageLabels { channel: channel.to_owned(), status });
         }

@@ -7,7 +7,7 @@ fn shaper(allowed: Option<&[&str]>) -> Shaper {
     Shaper::new(&ResponseConfig { allowed_headers, ..ResponseConfig::default() })
 }
 
-fn shape(control: Value, data: &Value) -> (Answer, Vec<Dropped>) {
+fn shape(control: Value, data: &Value) -> (ChannelResponse, Vec<Dropped>) {
     let mut holder = json!({"_svc": {"response": control}});
     shaper(None).shape(&Control::take(&mut holder).unwrap(), data)
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_supervision::{CallErrorKind, Universe};
 use serde_json::{Value, json};
-use svc_channels::{DataRequest, Probe, Settings, ShapeLimits, Submit, refusal};
+use svc_channels::{DataRequest, ProbeVersion, Settings, ShapeLimits, Submit, refusal};
 use svc_model::Code;
 
 use crate::kit::{Kit, body, copy, http, task};
@@ -107,7 +107,7 @@ fn a_payload_that_crashes_the_run_costs_its_own_answer_only() {
         assert!(kit.counted().contains(r#"svc_messages_total{channel="orders",status="error"} 20"#));
         let vitals = orders.0.vitals();
         assert_eq!((vitals.generation, vitals.restarts), (1, 0));
-        assert_eq!(orders.0.call(Probe).await.unwrap(), 1);
+        assert_eq!(orders.0.call(ProbeVersion).await.unwrap(), 1);
     });
 }
 
@@ -155,8 +155,9 @@ fn a_profile_is_added_only_when_asked_for_and_allowed() {
 
 #[test]
 fn every_failed_call_has_its_answer() {
-    let answer =
-        |kind| refusal::from_call("orders", &actix_supervision::CallError::<Submit> { kind, message: None });
+    let answer = |kind| {
+        refusal::from_call_error("orders", &actix_supervision::CallError::<Submit> { kind, message: None })
+    };
     let quarantined = CallErrorKind::Quarantined { reason: "no key".into() };
     for (kind, status, retry_after) in [
         (CallErrorKind::Full, 503, Some(1)),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix_supervision::Universe;
 use serde_json::{Map, Value, json};
-use svc_channels::{Run, Settings};
+use svc_channels::{RunJob, Settings};
 use svc_traces::{Completed, Ended, Job, JobFailure};
 use uuid::Uuid;
 
@@ -26,7 +26,7 @@ fn job(payload: Value) -> Job {
 }
 
 async fn run(orders: &Orders, job: Job) -> Completed {
-    orders.0.ask(Run { job, limit: LIMIT }).await.unwrap()
+    orders.0.ask(RunJob { job, limit: LIMIT }).await.unwrap()
 }
 
 fn failure(completed: &Completed) -> &str {

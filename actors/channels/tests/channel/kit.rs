@@ -13,10 +13,10 @@ use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use svc_auth::{KeySet, KeySets};
-use svc_channels::call::{self, CallLimits, Calls};
+use svc_channels::call::{self, CallLimits, DirectoryHandle};
 use svc_channels::{
-    Answer, ChannelActor, ChannelMetrics, ComputeGate, DataRequest, Definition, Ingress, RateGroups,
-    Settings, Submit, Toolbox, refusal,
+    ChannelActor, ChannelMetrics, ChannelResponse, ChannelServices, CompiledChannel, ComputeGate,
+    DataRequest, Ingress, RateGroups, Settings, Submit, refusal,
 };
 use svc_engine::{
     CompileCx, CompiledWorkflow, Engine, ErrorCode, Flow, Function, Material, Outcome, Task, TaskCx,
@@ -97,10 +97,10 @@ impl KeySets for NoKeySets {
 
 /// What definitions are built with in a test.
 pub(crate) struct Kit {
-    pub(crate) tools: Toolbox,
+    pub(crate) tools: ChannelServices,
     pub(crate) hold: Hold,
     /// Where `channel_call` finds channels; bound by tests that call any.
-    pub(crate) calls: Calls,
+    pub(crate) calls: DirectoryHandle,
 }
 
 impl Kit {
@@ -121,7 +121,7 @@ impl Kit {
             Box::pin(async { Err(TaskError::new(ErrorCode::Function, "the host db.internal refused")) })
         };
         let crash = || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> { panic!("a hostile payload") };
-        let calls = Calls::default();
+        let calls = DirectoryHandle::default();
         let limits = CallLimits { max_depth: call::MAX_DEPTH, default_timeout: CALL_TIMEOUT };
         let engine = call::register(Engine::builder(), calls.clone(), limits)
             .secrets([("token", json!(SECRET))])
@@ -130,7 +130,7 @@ impl Kit {
             .function("fail", Arc::new(Stub(Arc::new(fail))))
             .function("crash", Arc::new(Stub(Arc::new(crash))))
             .build();
-        let tools = Toolbox {
+        let tools = ChannelServices {
             engine: Arc::new(engine),
             settings: Arc::new(settings),
             metrics: ChannelMetrics::default(),
@@ -161,13 +161,13 @@ impl Kit {
         &self,
         row: &Channel,
         flow: Flow,
-        previous: Option<&Definition>,
-    ) -> Result<Definition, String> {
-        Definition::build(row, flow, &self.tools, Some(&Environment(variable)), previous)
+        previous: Option<&CompiledChannel>,
+    ) -> Result<CompiledChannel, String> {
+        CompiledChannel::build(row, flow, &self.tools, Some(&Environment(variable)), previous)
     }
 
     /// A channel with that config over those tasks.
-    pub(crate) fn build(&self, config: Value, tasks: &Value) -> Result<Definition, String> {
+    pub(crate) fn build(&self, config: Value, tasks: &Value) -> Result<CompiledChannel, String> {
         self.definition(&row(config), self.flow(tasks), None)
     }
 
@@ -191,27 +191,27 @@ impl Kit {
 pub(crate) struct Orders(pub(crate) Address<ChannelActor>);
 
 impl Orders {
-    pub(crate) async fn start(tree: &Tree, definition: Definition) -> Self {
-        tree.group("channels", GroupSpec::new()).await.unwrap();
+    pub(crate) async fn start(tree: &Tree, definition: CompiledChannel) -> Self {
+        tree.add_group("channels", GroupSpec::new()).await.unwrap();
         let factory = ChannelActor::factory(&Arc::new(definition));
         let at = Placement::Here;
         Self(tree.spawn("channels/orders", ChildSpec::new(), at, factory).await.unwrap())
     }
 
-    pub(crate) async fn submit(&self, request: DataRequest) -> Result<Answer, ServiceError> {
+    pub(crate) async fn submit(&self, request: DataRequest) -> Result<ChannelResponse, ServiceError> {
         match self.0.ask(Submit(request)).await {
             Ok(answer) => answer,
-            Err(error) => Err(refusal::from_call("orders", &error)),
+            Err(error) => Err(refusal::from_call_error("orders", &error)),
         }
     }
 
-    pub(crate) async fn post(&self, body: Value) -> Result<Answer, ServiceError> {
+    pub(crate) async fn post(&self, body: Value) -> Result<ChannelResponse, ServiceError> {
         self.submit(http(body, &[])).await
     }
 }
 
 /// The body of a good answer.
-pub(crate) fn body(answer: Result<Answer, ServiceError>) -> Value {
+pub(crate) fn body(answer: Result<ChannelResponse, ServiceError>) -> Value {
     let answer = answer.unwrap();
     assert_eq!(answer.status, 200);
     assert_eq!(answer.headers, [("content-type".to_owned(), "application/json".to_owned())]);

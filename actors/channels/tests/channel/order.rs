@@ -2,7 +2,7 @@
 
 use actix_supervision::Universe;
 use serde_json::{Value, json};
-use svc_channels::{Answer, DataRequest, Delivery, Settings};
+use svc_channels::{ChannelResponse, DataRequest, Delivery, Settings};
 use svc_model::ServiceError;
 
 use crate::kit::{Kit, http, task, token, token_auth};
@@ -65,7 +65,7 @@ fn failing(guards: &[&str], id: usize) -> DataRequest {
     http(body, &headers)
 }
 
-fn shown(answer: Result<Answer, ServiceError>) -> (u16, String) {
+fn shown(answer: Result<ChannelResponse, ServiceError>) -> (u16, String) {
     match answer {
         Ok(answer) => (answer.status, String::new()),
         Err(error) => (error.status(), error.message().to_owned()),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix_supervision::{Placement, Tree};
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
-use svc_channels::{DataRequest, Delivery, Run, Settings};
+use svc_channels::{DataRequest, Delivery, RunJob, Settings};
 use svc_model::config::TracingMode;
 use svc_nodes::{NodeMetrics, Nodes};
 use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
@@ -271,7 +271,7 @@ fn of_a_clean_job_errors_only_keeps_no_steps_either() {
                 hold: None,
                 attempt: None,
             };
-            let completed = orders.0.ask(Run { job, limit: SECOND }).await.unwrap();
+            let completed = orders.0.ask(RunJob { job, limit: SECOND }).await.unwrap();
             assert_eq!(completed.task_trace.is_some(), kept, "{completed:?}");
         }
     });
@@ -298,7 +298,7 @@ fn an_accepted_message_is_on_disk_and_reaches_the_queue_with_its_stamps() {
     run(Settings::default(), 10, async |world| {
         let keeper = Arc::new(Keeper::default());
         world.traces.start(Arc::clone(&keeper) as Arc<dyn Runner>, &[]).await.unwrap();
-        world.tree.running("traces/dead-letters").await.unwrap();
+        world.tree.wait_until_running("traces/dead-letters").await.unwrap();
         let config = json!({
             "tracing": {"mode": "off"},
             "request": {"cookies_to_metadata": ["theme"]},

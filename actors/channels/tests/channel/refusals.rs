@@ -2,15 +2,15 @@
 
 use actix_supervision::Universe;
 use serde_json::{Value, json};
-use svc_channels::{Answer, DataRequest, Delivery, Settings};
+use svc_channels::{ChannelResponse, DataRequest, Delivery, Settings};
 
 use crate::kit::{Kit, copy, http, nothing, task};
 
-fn header<'a>(answer: &'a Answer, name: &str) -> Option<&'a str> {
+fn header<'a>(answer: &'a ChannelResponse, name: &str) -> Option<&'a str> {
     answer.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-fn json_of(answer: &Answer) -> Value {
+fn json_of(answer: &ChannelResponse) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 

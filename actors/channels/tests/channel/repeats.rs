@@ -6,16 +6,16 @@ use std::time::Duration;
 use actix_supervision::{Tree, Universe};
 use serde_json::{Value, json};
 use slog::{Drain, Logger, Never, OwnedKVList, Record, o};
-use svc_channels::{Answer, ChannelActor, DataRequest, Definition, Settings};
+use svc_channels::{ChannelActor, ChannelResponse, CompiledChannel, DataRequest, Settings};
 use svc_model::{Code, ServiceError};
 
 use crate::kit::{Kit, Orders, body, copy, http, nothing, row, task, token, token_auth};
 
-async fn keyed(orders: &Orders, key: &str) -> Result<Answer, ServiceError> {
+async fn keyed(orders: &Orders, key: &str) -> Result<ChannelResponse, ServiceError> {
     orders.submit(http(json!({}), &[("idempotency-key", key)])).await
 }
 
-async fn replace(tree: &Tree, orders: &Orders, definition: Definition) {
+async fn replace(tree: &Tree, orders: &Orders, definition: CompiledChannel) {
     let factory = ChannelActor::factory(&Arc::new(definition));
     tree.replace(&orders.0, None, factory).await.unwrap().commit().await.unwrap();
 }

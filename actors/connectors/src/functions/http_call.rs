@@ -11,7 +11,7 @@ use svc_engine::{
 use svc_model::FieldError;
 use svc_model::config::connector::check_header;
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
-use svc_outbound::{Answer, Body, Method, Request};
+use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
 use tokio::time::{Instant, sleep};
 
 use super::call::{ask, channel_of, guarded, kind};
@@ -110,7 +110,7 @@ struct Asked {
     path: String,
     /// The task's own and the computed ones, which win.
     headers: HeaderMap,
-    body: Option<Body>,
+    body: Option<RequestBody>,
 }
 
 impl Task for HttpCallTask {
@@ -214,7 +214,7 @@ impl HttpCallTask {
         asked: &Asked,
         concealed: &Concealed,
         limit: Duration,
-    ) -> Result<Answer, TaskError> {
+    ) -> Result<OutboundResponse, TaskError> {
         let request = |driver: &HttpDriver| {
             let request = self.request(&driver.settings, asked, limit)?;
             Ok((driver.address.clone(), Exchange(request)))
@@ -230,7 +230,12 @@ impl HttpCallTask {
         Err(response::refused(&self.connector, hide, &answered.answer, self.captures_error_body))
     }
 
-    fn request(&self, settings: &HttpSettings, asked: &Asked, limit: Duration) -> Result<Request, TaskError> {
+    fn request(
+        &self,
+        settings: &HttpSettings,
+        asked: &Asked,
+        limit: Duration,
+    ) -> Result<PeerRequest, TaskError> {
         let method = self.method.as_str();
         if !settings.methods.is_empty() && !settings.methods.iter().any(|allowed| allowed == method) {
             let detail = format!("connector '{}' does not allow the method {method}", self.connector);
@@ -240,7 +245,7 @@ impl HttpCallTask {
         for (name, value) in &asked.headers {
             headers.insert(name, value.clone());
         }
-        Ok(Request {
+        Ok(PeerRequest {
             method: self.method.clone(),
             url: request::url(&settings.base, &asked.path)?,
             headers,
@@ -252,7 +257,7 @@ impl HttpCallTask {
         })
     }
 
-    fn read(&self, answer: &Answer) -> Result<Option<Value>, TaskError> {
+    fn read(&self, answer: &OutboundResponse) -> Result<Option<Value>, TaskError> {
         self.output.as_ref().map(|_| self.response_format.read(&self.connector, answer)).transpose()
     }
 }

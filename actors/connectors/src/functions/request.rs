@@ -4,7 +4,7 @@ use serde_json::Value;
 use svc_engine::TaskError;
 use svc_model::config::connector::check_header;
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
-use svc_outbound::{Body, Url};
+use svc_outbound::{RequestBody, Url};
 use url::form_urlencoded::Serializer;
 
 /// How a body is written.
@@ -28,7 +28,7 @@ impl BodyFormat {
     ///
     /// # Errors
     /// `VALIDATION_ERROR` for a value that the format cannot hold.
-    pub(crate) fn body(self, value: &Value) -> Result<Body, TaskError> {
+    pub(crate) fn body(self, value: &Value) -> Result<RequestBody, TaskError> {
         let (content_type, bytes) = match self {
             Self::Json => ("application/json", value.to_string()),
             Self::Form => ("application/x-www-form-urlencoded", form(value)?),
@@ -37,7 +37,7 @@ impl BodyFormat {
                 _ => return Err(TaskError::validation("body: the format text takes a string")),
             },
         };
-        Ok(Body { content_type, bytes: bytes.into() })
+        Ok(RequestBody { content_type, bytes: bytes.into() })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use svc_engine::{ErrorCode, TaskError};
-use svc_outbound::{AddressError, Answer, FetchError};
+use svc_outbound::{AddressError, FetchError, OutboundResponse};
 use svc_tokens::TokenError;
 
 use crate::drivers::http::Unanswered;
@@ -32,7 +32,7 @@ impl ResponseFormat {
     ///
     /// # Errors
     /// `FUNCTION_ERROR` for a body that is no JSON where JSON is due.
-    pub(crate) fn read(self, connector: &str, answer: &Answer) -> Result<Value, TaskError> {
+    pub(crate) fn read(self, connector: &str, answer: &OutboundResponse) -> Result<Value, TaskError> {
         match self {
             Self::Text => Ok(String::from_utf8_lossy(&answer.body).into_owned().into()),
             Self::Json => {
@@ -52,7 +52,7 @@ impl ResponseFormat {
 pub(crate) fn refused(
     connector: &str,
     hide: impl FnOnce(String) -> String,
-    answer: &Answer,
+    answer: &OutboundResponse,
     is_captured: bool,
 ) -> TaskError {
     let status = answer.status.as_u16();

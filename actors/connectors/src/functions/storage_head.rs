@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
 use svc_model::FieldError;
 use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
-use svc_outbound::{Answer, StatusCode};
+use svc_outbound::{OutboundResponse, StatusCode};
 
 use super::call::{ask, channel_of, gate, guarded};
 use super::{input, response};
@@ -103,7 +103,7 @@ impl StorageHeadTask {
 }
 
 /// What the headers of an answer say.
-fn object(answer: &Answer) -> Value {
+fn object(answer: &OutboundResponse) -> Value {
     let text = |name: HeaderName| {
         let value = answer.headers.get(name)?;
         Some(String::from_utf8_lossy(value.as_bytes()).into_owned())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use actix_supervision::{ChildSpec, Exhausted, Placement, Policy, SpawnError, Tree};
+use actix_supervision::{ChildSpec, ExhaustedAction, Placement, RestartPolicy, SpawnError, Tree};
 use arc_swap::{ArcSwap, Guard};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
@@ -204,8 +204,8 @@ impl Shared {
 }
 
 /// A connector that keeps failing is put aside, the others serve.
-fn budget() -> Policy {
-    Policy { exhausted: Exhausted::Quarantine, ..Policy::default() }
+fn budget() -> RestartPolicy {
+    RestartPolicy { exhausted: ExhaustedAction::Quarantine, ..RestartPolicy::default() }
 }
 
 fn path(entry: &Entry) -> Option<&str> {

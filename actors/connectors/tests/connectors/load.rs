@@ -45,7 +45,7 @@ fn instances(world: &World) -> BTreeMap<String, (u64, u64)> {
 /// Waits until every actor has come up.
 async fn up(world: &World) {
     for path in instances(world).into_keys() {
-        world.tree.running(&path).await.unwrap();
+        world.tree.wait_until_running(&path).await.unwrap();
     }
 }
 
@@ -160,7 +160,7 @@ fn a_restart_of_an_actor_fails_no_call_that_may_be_tried_again() {
             for round in 0..ROUNDS {
                 let path = format!("connectors/{}", name(round % CONNECTORS));
                 world.tree.restart(&path).await.unwrap();
-                world.tree.running(&path).await.unwrap();
+                world.tree.wait_until_running(&path).await.unwrap();
             }
         })
         .await;

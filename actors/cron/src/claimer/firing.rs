@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::AbortHandle;
-use svc_channels::{FireEnd, Fired};
+use svc_channels::{ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::HeldSlot;
 use tokio::time::{Instant, timeout};
 
@@ -17,7 +17,7 @@ const LET_GO: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) enum Over {
     /// By itself.
-    Ended(Fired),
+    Ended(ScheduledRunResult),
     /// It was called off, because the node ends; nothing of it goes on.
     CalledOff,
     /// Its claim was lost first, or it cannot be called off: nothing may be written about it.
@@ -28,7 +28,7 @@ impl Attempt {
     /// Waits for a run while its lease is renewed.
     pub(super) async fn watch(
         &self,
-        run: impl Future<Output = Fired>,
+        run: impl Future<Output = ScheduledRunResult>,
         abort: AbortHandle,
         slot: Option<&HeldSlot>,
         begun: Instant,
@@ -48,7 +48,7 @@ impl Attempt {
             () = self.runs.ending() => {
                 abort.abort();
                 match timeout(LET_GO, run).await {
-                    Ok(Fired { ended: FireEnd::Aborted, .. }) => Over::CalledOff,
+                    Ok(ScheduledRunResult { outcome: ScheduledRunOutcome::Aborted, .. }) => Over::CalledOff,
                     Ok(fired) => Over::Ended(fired),
                     Err(_) => Over::Lost(None),
                 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::AbortHandle;
 use slog::{debug, warn};
-use svc_channels::{Definition, FireEnd, Fired, Firing};
+use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::{HeldSlot, Settlement, Status};
-use svc_registry::{Entry, Scope};
+use svc_registry::{LoadedChannel, ReloadScope};
 use svc_store::{Claim, NewTrace, Started, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
@@ -79,7 +79,7 @@ impl Attempt {
             self.desk.metrics.began(lag);
         }
         let (abort, registration) = AbortHandle::new_pair();
-        let firing = Firing {
+        let firing = ScheduledRun {
             payload: cron.payload.clone(),
             trigger: state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref()),
             key: self.claim.key.id.to_string(),
@@ -88,7 +88,7 @@ impl Attempt {
             trace_id: self.trace_id,
             abort: registration,
         };
-        let run = self.desk.registry.fire(&entry, firing);
+        let run = self.desk.registry.run_scheduled(&entry, firing);
         match self.watch(run, abort, slot.as_ref(), begun).await {
             Over::Ended(fired) => self.ended(fired, &definition, slot.as_ref()).await,
             Over::CalledOff => self.give_back(slot.as_ref()).await,
@@ -102,14 +102,14 @@ impl Attempt {
 
     /// The channel, in one snapshot for the whole attempt. One that this node does not know, or knows in an older
     /// version than the row does, may be new: it looks again.
-    async fn channel(&self) -> Result<(Arc<Entry>, Arc<Definition>), NoRun> {
+    async fn channel(&self) -> Result<(Arc<LoadedChannel>, Arc<CompiledChannel>), NoRun> {
         let Claim { channel_id, channel_name, channel_version, .. } = &self.claim;
         let (registry, looks) = (&self.desk.registry, &self.runs.looks);
         let find = || {
             let snapshot = registry.snapshot();
-            (snapshot.by_id(channel_id).cloned(), snapshot.generation())
+            (snapshot.channel_by_id(channel_id).cloned(), snapshot.generation())
         };
-        let lacks = |found: &Option<Arc<Entry>>| {
+        let lacks = |found: &Option<Arc<LoadedChannel>>| {
             found.as_ref().is_none_or(|entry| entry.row.version < *channel_version)
         };
         let (mut found, mut generation) = find();
@@ -118,7 +118,7 @@ impl Attempt {
             return Err(NoRun::Back);
         }
         if lacks(&found) && !looks.are_in_vain(channel_id, *channel_version, generation) {
-            registry.reload(Scope::channel(channel_id)).await.map_err(|_| NoRun::Back)?;
+            registry.reload(ReloadScope::channel(channel_id)).await.map_err(|_| NoRun::Back)?;
             (found, generation) = find();
             if lacks(&found) {
                 looks.note(channel_id, *channel_version, generation);
@@ -128,7 +128,7 @@ impl Attempt {
         if let Some(quarantine) = entry.quarantine() {
             return Err(NoRun::Failed(quarantine.reason.to_string()));
         }
-        let definition = entry.definition().filter(|definition| definition.cron().is_some()).cloned();
+        let definition = entry.compiled().filter(|definition| definition.cron().is_some()).cloned();
         match definition {
             Some(definition) => Ok((entry, definition)),
             None => Err(NoRun::Failed("the channel does not run by the clock".to_owned())),
@@ -136,7 +136,7 @@ impl Attempt {
     }
 
     /// The row of the trace of a run.
-    fn trace(&self, entry: &Entry, payload: &serde_json::Value) -> NewTrace {
+    fn trace(&self, entry: &LoadedChannel, payload: &serde_json::Value) -> NewTrace {
         NewTrace {
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
@@ -152,14 +152,14 @@ impl Attempt {
         self.pass_over(None).await;
     }
 
-    async fn ended(&self, fired: Fired, definition: &Definition, slot: Option<&HeldSlot>) {
-        let Fired { ended, result, task_trace, workflow, took } = fired;
+    async fn ended(&self, fired: ScheduledRunResult, definition: &CompiledChannel, slot: Option<&HeldSlot>) {
+        let ScheduledRunResult { outcome: ended, result, task_trace, workflow, took } = fired;
         let (settlement, status, error_message) = match ended {
-            FireEnd::Busy => return self.pass_over(slot).await,
+            ScheduledRunOutcome::Busy => return self.pass_over(slot).await,
             // Only this attempt calls it off.
-            FireEnd::Aborted => return self.give_back(slot).await,
-            FireEnd::Completed => (Settlement::Completed, TraceStatus::Completed, None),
-            FireEnd::Failed { message } => {
+            ScheduledRunOutcome::Aborted => return self.give_back(slot).await,
+            ScheduledRunOutcome::Completed => (Settlement::Completed, TraceStatus::Completed, None),
+            ScheduledRunOutcome::Failed { message } => {
                 (Settlement::Failed { message: message.clone() }, TraceStatus::Failed, Some(message))
             }
         };

@@ -42,7 +42,7 @@ struct Before<'r> {
 impl Before<'_> {
     fn was_quarantined(&self, id: &str) -> bool {
         self.snapshot
-            .and_then(|snapshot| snapshot.by_id(id))
+            .and_then(|snapshot| snapshot.channel_by_id(id))
             .is_some_and(|entry| entry.quarantine().is_some())
     }
 }
@@ -73,7 +73,7 @@ impl Supervised for Roster {}
 impl Roster {
     async fn keep(self) {
         let known = self.cursors().await;
-        let mut generations = self.desk.registry.generations();
+        let mut generations = self.desk.registry.watch_generations();
         let mut seen: Option<Arc<Snapshot>> = None;
         let (mut failed, mut failures) = (HashSet::new(), 0);
         self.tidy().await;
@@ -141,14 +141,15 @@ impl Roster {
     /// What is in the snapshot, and what an earlier instance left that is not.
     fn everything(&self, snapshot: &Snapshot) -> Vec<Arc<str>> {
         let seated: Vec<_> = self.desk.seats().keys().cloned().collect();
-        let orphans = seated.into_iter().filter(|id| snapshot.by_id(id).is_none_or(|entry| !entry.is_cron()));
+        let orphans =
+            seated.into_iter().filter(|id| snapshot.channel_by_id(id).is_none_or(|entry| !entry.is_cron()));
         orphans.chain(snapshot.cron_channels().map(|entry| Arc::from(entry.id()))).collect()
     }
 
     /// Brings one schedule in line.
     async fn follow(&self, id: Arc<str>, snapshot: &Snapshot, before: Before<'_>) -> Result<(), SpawnError> {
         let seat = self.desk.seat(&id);
-        let entry = snapshot.by_id(&id).filter(|entry| entry.is_cron());
+        let entry = snapshot.channel_by_id(&id).filter(|entry| entry.is_cron());
         match state::change(seat.as_deref(), entry.map(Arc::as_ref), self.desk.settings.max_catch_up) {
             Change::None => {}
             Change::Begin(order, definition) => {

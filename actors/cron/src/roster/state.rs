@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, PoisonError};
 
-use svc_channels::Definition;
-use svc_registry::Entry;
+use svc_channels::CompiledChannel;
+use svc_registry::LoadedChannel;
 
 use crate::seat::{Order, Seat, Timetable};
 
@@ -13,17 +13,17 @@ pub(crate) enum Change {
     /// Nothing.
     None,
     /// A schedule begins.
-    Begin(Order, Arc<Definition>),
+    Begin(Order, Arc<CompiledChannel>),
     /// The schedule there is has new orders.
-    Tell(Order, Arc<Definition>),
+    Tell(Order, Arc<CompiledChannel>),
     /// The schedule there is ends.
     End,
 }
 
 /// Compares a schedule with its channel as it now is; `None` for one that is gone.
-pub(crate) fn change(seat: Option<&Seat>, entry: Option<&Entry>, max_catch_up: u32) -> Change {
+pub(crate) fn change(seat: Option<&Seat>, entry: Option<&LoadedChannel>, max_catch_up: u32) -> Change {
     let wanted = entry.and_then(|entry| {
-        let definition = entry.definition()?;
+        let definition = entry.compiled()?;
         let timetable = Timetable::of(entry, definition, max_catch_up)?;
         let order = match entry.quarantine() {
             None => Order::Follow(Arc::new(timetable)),

@@ -16,7 +16,7 @@ use actix_supervision::{Context, Supervised};
 use chrono::{DateTime, TimeDelta, Utc};
 use slog::warn;
 use svc_ledger::{Align, Cursor, Plan, Status, Walk};
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 use svc_store::{Aligned, Materialise, Materialised, StoreError};
 use tokio::time::sleep;
 
@@ -119,7 +119,7 @@ impl Course<'_> {
                     failures += 1;
                     *cursor = None;
                     // What comes of it is an order; a failure is the registry's to tell.
-                    let _ = self.desk.registry.reload(Scope::channel(&*self.seat.id)).await;
+                    let _ = self.desk.registry.reload(ReloadScope::channel(&*self.seat.id)).await;
                     sleep(pause(&self.seat.id, failures) * failures.min(LONGEST_WAIT)).await;
                 }
             }

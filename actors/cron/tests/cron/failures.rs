@@ -1,6 +1,6 @@
 //! What ends no schedule: a database that is away, and an actor that fails.
 
-use actix_supervision::{Fault, FaultKind, NodeState, StartError};
+use actix_supervision::{FaultKind, NodeState, PlannedFault, StartError};
 use serde_json::json;
 
 use crate::kit::{every_second, millis, rarely, run, seconds, until};
@@ -47,7 +47,7 @@ fn a_database_that_was_away_ends_no_schedule() {
 #[test]
 fn a_schedule_that_fails_to_start_too_often_quarantines_its_channel_until_an_operator_restarts_it() {
     run(async |world| {
-        let fails = |nth| Fault {
+        let fails = |nth| PlannedFault {
             path: "cron/schedules/bad".into(),
             message: "*".into(),
             nth,
@@ -71,7 +71,7 @@ fn a_schedule_that_fails_to_start_too_often_quarantines_its_channel_until_an_ope
 #[test]
 fn a_schedule_that_failed_too_often_comes_back_with_a_changed_channel() {
     run(async |world| {
-        let fails = |nth| Fault {
+        let fails = |nth| PlannedFault {
             path: "cron/schedules/bad".into(),
             message: "*".into(),
             nth,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use actix_rt::System;
 use actix_supervision::{
-    Backoff, ChildSpec, Exhausted, Fault, GroupSpec, NodeState, Placement, Policy, Tree,
+    Backoff, ChildSpec, ExhaustedAction, GroupSpec, NodeState, Placement, PlannedFault, RestartPolicy, Tree,
 };
 use diesel::connection::SimpleConnection;
 use diesel::dsl::sql;
@@ -17,13 +17,13 @@ use diesel::{Connection, RunQueryDsl, SqliteConnection};
 use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
-use svc_channels::{ChannelMetrics, ComputeGate, RateGroups, Toolbox};
+use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, RateGroups};
 use svc_cron::{Cron, CronMetrics, Parts, Settings, Tell};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
 use svc_model::{ChannelContent, ChannelType, Page, Protocol, Status, WorkflowContent};
 use svc_nodes::{NodeMetrics, Nodes};
-use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, Scope};
+use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, ReloadScope};
 use svc_secrets::{Environment, Keyring};
 use svc_store::{
     AuditEntry, ChannelGates, Mutation, OccurrenceFilter, OccurrenceRecord, Store, StoreConfig, WorkflowGates,
@@ -69,7 +69,7 @@ pub(crate) struct World {
 
 /// How a node is to be.
 pub(crate) struct Plan {
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<PlannedFault>,
     pub(crate) filter: ChannelFilter,
     pub(crate) tracing: TracingMode,
     pub(crate) settings: Settings,
@@ -145,7 +145,7 @@ impl World {
         let tree = Tree::builder("test").seed(1).faults(plan.faults).build();
         let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
-        tree.group("channels", GroupSpec::new()).await.unwrap();
+        tree.add_group("channels", GroupSpec::new()).await.unwrap();
         let recording = recording(plan.tracing);
         let lease = svc_nodes::Settings {
             id: svc_nodes::Settings::new_id("test"),
@@ -166,7 +166,7 @@ impl World {
             log: log(),
         };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
-        let tools = Toolbox {
+        let tools = ChannelServices {
             engine: Arc::new(Engine::builder().function("act", Arc::new(Act(self.witness.clone()))).build()),
             settings: Arc::new(svc_channels::Settings {
                 vars: Some(json!({"region": "eu"})),
@@ -183,16 +183,16 @@ impl World {
             memory_entries: 1000,
             log: log(),
         };
-        let budget = Policy {
+        let budget = RestartPolicy {
             max_restarts: 5,
             within: seconds(60),
             backoff: Backoff { first: millis(1), max: millis(1), jitter: 0.0 },
-            exhausted: Exhausted::Quarantine,
+            exhausted: ExhaustedAction::Quarantine,
         };
-        let parts = svc_registry::Parts {
+        let parts = svc_registry::RegistryParts {
             store: store.clone(),
             tools,
-            calls: svc_channels::call::Calls::default(),
+            calls: svc_channels::call::DirectoryHandle::default(),
             filter: plan.filter,
             channels: ChannelPolicy {
                 budget,
@@ -207,8 +207,8 @@ impl World {
             Registry::supervise(&tree, "registry", ChildSpec::new().essential(), Placement::Here, parts)
                 .await
                 .unwrap();
-        tree.running("registry").await.unwrap();
-        registry.join_worker(Placement::Here).await.unwrap();
+        tree.wait_until_running("registry").await.unwrap();
+        registry.add_worker(Placement::Here).await.unwrap();
         let scheduled = CronMetrics::default();
         let mut metrics = prometheus_client::registry::Registry::default();
         scheduled.register(&mut metrics);
@@ -295,7 +295,7 @@ impl Node {
     /// Activates a channel over a workflow of its own that acts as its payload says, and serves it.
     pub(crate) async fn channel(&self, id: &str, transport: Value, config: Value) {
         self.store_channel(id, transport, config).await;
-        self.registry.reload(Scope::channel(id)).await.unwrap();
+        self.registry.reload(ReloadScope::channel(id)).await.unwrap();
     }
 
     /// Activates a channel; nobody is told.
@@ -373,7 +373,7 @@ impl Node {
 
     pub(crate) fn reason(&self, channel: &str) -> Option<String> {
         let snapshot = self.registry.snapshot();
-        Some(snapshot.by_id(channel)?.quarantine()?.reason.to_string())
+        Some(snapshot.channel_by_id(channel)?.quarantine()?.reason.to_string())
     }
 
     /// One line of the metrics page.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_model::Status;
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 
 use crate::kit::{every_second, rarely, run, seconds, until};
 
@@ -116,7 +116,7 @@ fn an_archived_channel_stands_still_and_begins_at_now_when_it_is_back() {
         node.channel("tick", every_second(""), json!({})).await;
         node.come_to("tick", "completed", 1).await;
         node.set_status("tick", Status::Archived).await;
-        node.registry.reload(Scope::channel("tick")).await.unwrap();
+        node.registry.reload(ReloadScope::channel("tick")).await.unwrap();
         until(async || node.state_of("cron/schedules/tick").is_none()).await;
         assert_eq!(node.cron.as_ref().unwrap().health().scheduled_channels, 0);
         let cursor = node.store.ledger().cursors().await.unwrap().remove(0);
@@ -164,7 +164,7 @@ fn a_transport_that_cannot_be_followed_quarantines_its_channel_alone() {
         let node = world.start().await;
         node.store_channel("broken", json!({"schedule": "every day"}), json!({})).await;
         node.channel("tick", every_second(""), json!({})).await;
-        node.registry.reload(Scope::All).await.unwrap();
+        node.registry.reload(ReloadScope::All).await.unwrap();
         assert!(node.reason("broken").unwrap().starts_with("cron schedule: "), "{:?}", node.reason("broken"));
         assert!(node.state_of("cron/schedules/broken").is_none());
         node.come_to("tick", "completed", 1).await;
@@ -177,7 +177,7 @@ fn a_node_that_was_not_told_takes_a_new_version_up_when_whoever_activated_it_is_
     run(async |world| {
         let (first, other) = (world.start().await, world.start().await);
         first.channel("tick", every_second(""), json!({})).await;
-        other.registry.reload(Scope::channel("tick")).await.unwrap();
+        other.registry.reload(ReloadScope::channel("tick")).await.unwrap();
         other.come_to("tick", "completed", 2).await;
         let zone = json!({"schedule": "* * * * * *", "timezone": "Europe/Berlin"});
         first.channel("tick", zone, json!({})).await;
@@ -198,7 +198,7 @@ fn a_channel_archived_or_deleted_elsewhere_comes_back_nowhere() {
         let (first, other) = (world.start().await, world.start().await);
         for channel in ["archived", "deleted"] {
             first.channel(channel, every_second(""), json!({})).await;
-            other.registry.reload(Scope::channel(channel)).await.unwrap();
+            other.registry.reload(ReloadScope::channel(channel)).await.unwrap();
             other.come_to(channel, "completed", 1).await;
         }
         for channel in ["archived", "deleted"] {
@@ -230,7 +230,7 @@ fn a_channel_that_leaves_quarantine_begins_at_now() {
         world.execute("DROP TRIGGER channels_active_frozen");
         let author = async |transport: &str| {
             world.execute(&format!("UPDATE channels SET transport_config_json = '{transport}'"));
-            node.registry.reload(Scope::All).await.unwrap();
+            node.registry.reload(ReloadScope::All).await.unwrap();
         };
         author(r#"{"schedule": "every day"}"#).await;
         assert!(node.reason("tick").is_some());
@@ -259,7 +259,7 @@ fn channel_back_from_a_short_quarantine_begins_at_the_first_instant_after_now() 
         world.execute("DROP TRIGGER channels_active_frozen");
         let author = async |transport: &str| {
             world.execute(&format!("UPDATE channels SET transport_config_json = '{transport}'"));
-            node.registry.reload(Scope::All).await.unwrap();
+            node.registry.reload(ReloadScope::All).await.unwrap();
         };
         author(r#"{"schedule": "every day"}"#).await;
         until(async || node.state_of("cron/schedules/tick").is_none()).await;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use actix_supervision::{Fault, FaultKind, Placement, Tree, Universe};
+use actix_supervision::{FaultKind, Placement, PlannedFault, Tree, Universe};
 use futures_util::future::{BoxFuture, join_all};
 use slog::{Drain, Never, OwnedKVList, Record, o};
 use svc_auth::{Jwks, JwksError, KeySets};
@@ -236,8 +236,12 @@ fn first_unknown_key_id_is_fetched_for_at_once_and_the_next_after_thirty_seconds
 
 #[test]
 fn a_crash_during_a_fetch_is_told_to_those_who_wait_for_it() {
-    let fault =
-        Fault { path: "keysets".to_owned(), message: "Refresh".to_owned(), nth: 2, kind: FaultKind::Panic };
+    let fault = PlannedFault {
+        path: "keysets".to_owned(),
+        message: "Refresh".to_owned(),
+        nth: 2,
+        kind: FaultKind::Panic,
+    };
     let issuer = Issuer::answering(1);
     Universe::new(1).fault(fault).run(async |tree| {
         let cache = cache(&tree, &issuer, &Lines::default()).await;
@@ -251,7 +255,7 @@ fn a_crash_during_a_fetch_is_told_to_those_who_wait_for_it() {
         let (waiting, crashed) = tokio::join!(silent.obtain(), crash);
         assert!(waiting.is_none() && crashed.is_none());
         assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
-        tree.running("keysets").await.unwrap();
+        tree.wait_until_running("keysets").await.unwrap();
         assert_eq!(count(other.obtain().await), Some(1));
     });
 }
@@ -397,8 +401,12 @@ fn a_panic_over_one_answer_is_a_failed_fetch_and_no_crash() {
 
 #[test]
 fn a_crash_loses_no_key_and_leaves_nobody_waiting() {
-    let fault =
-        Fault { path: "keysets".to_owned(), message: "Refresh".to_owned(), nth: 2, kind: FaultKind::Panic };
+    let fault = PlannedFault {
+        path: "keysets".to_owned(),
+        message: "Refresh".to_owned(),
+        nth: 2,
+        kind: FaultKind::Panic,
+    };
     let issuer = Issuer::answering(1);
     Universe::new(1).fault(fault).run(async |tree| {
         let set = cache(&tree, &issuer, &Lines::default()).await.at(URL).unwrap();
@@ -408,7 +416,7 @@ fn a_crash_loses_no_key_and_leaves_nobody_waiting() {
         assert!(Arc::ptr_eq(&set.renew(&keys).await.unwrap(), &keys));
         assert!(start.elapsed() < Duration::from_secs(1));
         issuer.rotate(2);
-        tree.running("keysets").await.unwrap();
+        tree.wait_until_running("keysets").await.unwrap();
         assert_eq!(count(set.renew(&keys).await), Some(2));
     });
 }
@@ -416,7 +424,7 @@ fn a_crash_loses_no_key_and_leaves_nobody_waiting() {
 #[test]
 fn an_actor_that_hangs_or_crashes_is_waited_for_no_longer_than_a_fetch() {
     for (kind, limit) in [(FaultKind::Hang, FETCH_LIMIT), (FaultKind::Panic, Duration::ZERO)] {
-        let fault = Fault { path: "keysets".to_owned(), message: "Refresh".to_owned(), nth: 1, kind };
+        let fault = PlannedFault { path: "keysets".to_owned(), message: "Refresh".to_owned(), nth: 1, kind };
         let issuer = Issuer::answering(1);
         Universe::new(1).fault(fault).run(async |tree| {
             let cache = cache(&tree, &issuer, &Lines::default()).await;
@@ -424,7 +432,7 @@ fn an_actor_that_hangs_or_crashes_is_waited_for_no_longer_than_a_fetch() {
             assert!(set.obtain().await.is_none());
             assert!(start.elapsed() <= limit + Duration::from_millis(10));
             tree.restart("keysets").await.unwrap();
-            tree.running("keysets").await.unwrap();
+            tree.wait_until_running("keysets").await.unwrap();
             assert_eq!(count(set.obtain().await), Some(1));
         });
     }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::commit::Changes;
 use crate::index::Index;
-use crate::scope::{ReloadError, ReloadReport, Scope};
+use crate::scope::{ReloadError, ReloadReport, ReloadScope};
 use state::Queue;
 
 pub(crate) use msg::Change;
@@ -47,12 +47,12 @@ impl RegistryActor {
         let mut queue = Queue::default();
         if boot {
             let changes = shared
-                .reload(Scope::All, Vec::new(), true)
+                .reload(ReloadScope::All, Vec::new(), true)
                 .await
                 .map_err(|error| StartError::Transient(error.to_string()))?;
             shared.swap(&changes, &mut index);
         } else {
-            queue.push(Job::Reload(Scope::All), None);
+            queue.push(Job::Reload(ReloadScope::All), None);
         }
         Ok(Self { shared, queue, index, retries: false })
     }
@@ -62,7 +62,9 @@ impl RegistryActor {
         let Some(job) = self.queue.next() else { return };
         let shared = Arc::clone(&self.shared);
         let users = match &job {
-            Job::Reload(Scope::Changed { workflows, .. }) => self.index.users(workflows).cloned().collect(),
+            Job::Reload(ReloadScope::Changed { workflows, .. }) => {
+                self.index.users(workflows).cloned().collect()
+            }
             _ => Vec::new(),
         };
         let work = async move {
@@ -109,7 +111,7 @@ impl RegistryActor {
             ctx.run_later(RETRY, |actor, ctx| {
                 actor.retries = false;
                 if actor.queue.has_missed() {
-                    let nothing = Scope::Changed { workflows: Vec::new(), channels: Vec::new() };
+                    let nothing = ReloadScope::Changed { workflows: Vec::new(), channels: Vec::new() };
                     actor.queue.push(Job::Reload(nothing), None);
                     actor.pump(ctx);
                 }

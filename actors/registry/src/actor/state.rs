@@ -3,13 +3,13 @@
 
 use std::collections::VecDeque;
 
-use crate::scope::Scope;
+use crate::scope::ReloadScope;
 use crate::worker::Worker;
 
 /// Something that changes the snapshot and takes its time.
 #[derive(Clone, Debug)]
 pub(crate) enum Job {
-    Reload(Scope),
+    Reload(ReloadScope),
     Join(Worker),
     Leave(usize),
 }
@@ -20,7 +20,7 @@ pub(crate) struct Queue<W> {
     running: Option<(Job, Vec<W>)>,
     waiting: VecDeque<(Job, Vec<W>)>,
     /// What failed reloads left undone; the next reload takes it along.
-    missed: Option<Scope>,
+    missed: Option<ReloadScope>,
 }
 
 impl<W> Default for Queue<W> {
@@ -35,7 +35,7 @@ impl<W> Queue<W> {
     pub(crate) fn push(&mut self, job: Job, waiter: Option<W>) {
         match (self.waiting.back_mut(), job) {
             (Some((Job::Reload(last), waiters)), Job::Reload(scope))
-                if (*last == Scope::All) == (scope == Scope::All) =>
+                if (*last == ReloadScope::All) == (scope == ReloadScope::All) =>
             {
                 last.merge(scope);
                 waiters.extend(waiter);
@@ -89,7 +89,7 @@ impl<W> Queue<W> {
 mod tests {
     use super::*;
 
-    fn scope(job: Option<Job>) -> Option<Scope> {
+    fn scope(job: Option<Job>) -> Option<ReloadScope> {
         match job? {
             Job::Reload(scope) => Some(scope),
             _ => None,
@@ -99,14 +99,14 @@ mod tests {
     #[test]
     fn one_job_runs_and_queued_reloads_become_one() {
         let mut queue = Queue::default();
-        queue.push(Job::Reload(Scope::channel("a")), Some(1));
-        assert_eq!(scope(queue.next()), Some(Scope::channel("a")));
-        queue.push(Job::Reload(Scope::channel("b")), Some(2));
-        queue.push(Job::Reload(Scope::workflow("w")), Some(3));
-        queue.push(Job::Reload(Scope::channel("b")), Some(4));
+        queue.push(Job::Reload(ReloadScope::channel("a")), Some(1));
+        assert_eq!(scope(queue.next()), Some(ReloadScope::channel("a")));
+        queue.push(Job::Reload(ReloadScope::channel("b")), Some(2));
+        queue.push(Job::Reload(ReloadScope::workflow("w")), Some(3));
+        queue.push(Job::Reload(ReloadScope::channel("b")), Some(4));
         assert!(queue.next().is_none(), "one is running");
         assert_eq!(queue.finish(), [1]);
-        let merged = Scope::Changed { workflows: vec!["w".into()], channels: vec!["b".into()] };
+        let merged = ReloadScope::Changed { workflows: vec!["w".into()], channels: vec!["b".into()] };
         assert_eq!(scope(queue.next()), Some(merged));
         assert_eq!(queue.finish(), [2, 3, 4]);
         assert!(queue.next().is_none());
@@ -115,11 +115,11 @@ mod tests {
     #[test]
     fn a_reload_of_everything_is_kept_apart_from_those_of_single_changes() {
         let mut queue = Queue::<()>::default();
-        queue.push(Job::Reload(Scope::channel("a")), None);
-        queue.push(Job::Reload(Scope::All), None);
-        queue.push(Job::Reload(Scope::All), None);
-        queue.push(Job::Reload(Scope::channel("b")), None);
-        for expected in [Scope::channel("a"), Scope::All, Scope::channel("b")] {
+        queue.push(Job::Reload(ReloadScope::channel("a")), None);
+        queue.push(Job::Reload(ReloadScope::All), None);
+        queue.push(Job::Reload(ReloadScope::All), None);
+        queue.push(Job::Reload(ReloadScope::channel("b")), None);
+        for expected in [ReloadScope::channel("a"), ReloadScope::All, ReloadScope::channel("b")] {
             assert_eq!(scope(queue.next()), Some(expected));
             queue.finish();
         }
@@ -129,40 +129,40 @@ mod tests {
     #[test]
     fn other_jobs_leave_what_was_missed_to_the_next_reload() {
         let mut queue = Queue::<()>::default();
-        queue.push(Job::Reload(Scope::channel("a")), None);
+        queue.push(Job::Reload(ReloadScope::channel("a")), None);
         queue.next();
         queue.fail();
         queue.push(Job::Leave(0), None);
         assert!(matches!(queue.next(), Some(Job::Leave(0))));
         queue.finish();
         assert!(queue.has_missed());
-        queue.push(Job::Reload(Scope::channel("b")), None);
-        let both = Scope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
+        queue.push(Job::Reload(ReloadScope::channel("b")), None);
+        let both = ReloadScope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
         assert_eq!(scope(queue.next()), Some(both));
     }
 
     #[test]
     fn the_order_of_other_jobs_is_kept() {
         let mut queue = Queue::<()>::default();
-        queue.push(Job::Reload(Scope::All), None);
+        queue.push(Job::Reload(ReloadScope::All), None);
         queue.push(Job::Leave(0), None);
-        queue.push(Job::Reload(Scope::channel("a")), None);
-        assert_eq!(scope(queue.next()), Some(Scope::All));
+        queue.push(Job::Reload(ReloadScope::channel("a")), None);
+        assert_eq!(scope(queue.next()), Some(ReloadScope::All));
         queue.finish();
         assert!(matches!(queue.next(), Some(Job::Leave(0))));
         queue.finish();
-        assert_eq!(scope(queue.next()), Some(Scope::channel("a")));
+        assert_eq!(scope(queue.next()), Some(ReloadScope::channel("a")));
     }
 
     #[test]
     fn what_a_failed_reload_left_undone_is_taken_along_by_the_next() {
         let mut queue = Queue::default();
-        queue.push(Job::Reload(Scope::channel("a")), Some(1));
+        queue.push(Job::Reload(ReloadScope::channel("a")), Some(1));
         queue.next();
         assert_eq!(queue.fail(), [1]);
         assert!(queue.has_missed());
-        queue.push(Job::Reload(Scope::channel("b")), Some(2));
-        let both = Scope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
+        queue.push(Job::Reload(ReloadScope::channel("b")), Some(2));
+        let both = ReloadScope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
         assert_eq!(scope(queue.next()), Some(both));
         assert!(!queue.has_missed());
     }

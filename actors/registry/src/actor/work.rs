@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use actix_supervision::{Event, EventKind, NodeState};
+use actix_supervision::{EventKind, LifecycleEvent, NodeState};
 use arc_swap::{ArcSwap, ArcSwapOption, Guard};
 use futures_util::StreamExt;
 use futures_util::future::join_all;
-use svc_channels::Toolbox;
+use svc_channels::ChannelServices;
 use svc_store::Store;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
@@ -19,8 +19,8 @@ use crate::fleet::Fleet;
 use crate::index::Index;
 use crate::metrics::RegistryMetrics;
 use crate::prepare::Loader;
-use crate::scope::{ReloadError, ReloadReport, Scope};
-use crate::snapshot::{Actors, ChannelState, Entry, Quarantine, Serving, Snapshot};
+use crate::scope::{ReloadError, ReloadReport, ReloadScope};
+use crate::snapshot::{Actors, ChannelState, LoadedChannel, Quarantine, ServingChannel, Snapshot};
 use crate::worker::Worker;
 
 /// Channels spread over or taken from a worker at the same time.
@@ -34,7 +34,7 @@ pub(crate) struct Shared {
     /// What reloads left undone, until one that covers it succeeds.
     pub(crate) failure: ArcSwapOption<Failure>,
     pub(crate) store: Store,
-    pub(crate) tools: Toolbox,
+    pub(crate) tools: ChannelServices,
     pub(crate) filter: ChannelFilter,
     pub(crate) fleet: Fleet,
     pub(crate) metrics: RegistryMetrics,
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
 /// What is stored but could not be loaded.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    scope: Scope,
+    scope: ReloadScope,
     /// The latest reason.
     pub(crate) reason: Arc<String>,
 }
@@ -57,7 +57,7 @@ impl Shared {
     /// Both phases of a reload up to the swap.
     pub(crate) async fn reload(
         &self,
-        scope: Scope,
+        scope: ReloadScope,
         users: Vec<Arc<str>>,
         boot: bool,
     ) -> Result<Changes, ReloadError> {
@@ -85,7 +85,7 @@ impl Shared {
         let serving = base.channels().filter_map(|entry| Some((entry, entry.serving()?)));
         let joined = futures_util::stream::iter(serving)
             .map(|(old, serving)| async move {
-                let spawned = fleet.spawn(&serving.actors.group, &serving.definition, worker).await;
+                let spawned = fleet.spawn(&serving.actors.group, &serving.compiled, worker).await;
                 (old, serving, spawned)
             })
             .buffer_unordered(AT_ONCE);
@@ -134,10 +134,14 @@ impl Shared {
         let next = self.snapshot.load();
         self.metrics.loaded(next.workflows_count());
         for (id, _) in &changes.channels {
-            if let Some(old) = current.by_id(id).filter(|old| next.by_name(old.name()).is_none()) {
-                self.tools.metrics.forget(old.name());
+            if let Some(old) =
+                current.channel_by_id(id).filter(|old| next.channel_by_name(old.name()).is_none())
+            {
+                self.tools.metrics.remove_channel(old.name());
             }
-            if let Some((new, quarantine)) = next.by_id(id).and_then(|new| Some((new, new.quarantine()?))) {
+            if let Some((new, quarantine)) =
+                next.channel_by_id(id).and_then(|new| Some((new, new.quarantine()?)))
+            {
                 slog::warn!(self.log, "channel quarantined"; "channel" => new.name(), "reason" => &*quarantine.reason);
             }
         }
@@ -183,7 +187,7 @@ impl Shared {
     }
 
     /// A reload changed nothing.
-    fn failed(&self, mut scope: Scope, error: &ReloadError) {
+    fn failed(&self, mut scope: ReloadScope, error: &ReloadError) {
         slog::error!(self.log, "reload failed, the previous configuration serves on"; "error" => %error);
         if let Some(before) = &*self.failure.load() {
             scope.merge(before.scope.clone());
@@ -192,7 +196,7 @@ impl Shared {
     }
 
     /// A reload of less than what failed before makes good no more than its own part.
-    fn succeeded(&self, scope: &Scope) {
+    fn succeeded(&self, scope: &ReloadScope) {
         let left = self.failure.load_full().and_then(|failure| {
             let scope = failure.scope.without(scope)?;
             Some(Arc::new(Failure { scope, reason: Arc::clone(&failure.reason) }))
@@ -219,7 +223,7 @@ impl Shared {
         }
     }
 
-    fn touched(&self, event: &Event) -> Option<String> {
+    fn touched(&self, event: &LifecycleEvent) -> Option<String> {
         let matters =
             matches!(event.kind, EventKind::Quarantined { .. } | EventKind::Released | EventKind::Started);
         self.fleet.channel_of(event.path.as_str()).filter(|_| matters).map(str::to_owned)
@@ -233,7 +237,7 @@ impl Shared {
     fn reconcile<'i>(&self, ids: impl Iterator<Item = &'i str>) {
         let current = self.snapshot.load_full();
         let mut next: Option<Snapshot> = None;
-        for old in ids.filter_map(|id| current.by_id(id)) {
+        for old in ids.filter_map(|id| current.channel_by_id(id)) {
             let Some(serving) = old.serving() else { continue };
             let reason = quarantine_of(&serving.actors).or_else(|| self.fleet.quarantine_of_schedule(old));
             let state = match (reason, old.quarantine()) {
@@ -273,13 +277,13 @@ fn quarantine_of(actors: &Actors) -> Option<Arc<str>> {
 
 /// The same channel in the same state, with other actors.
 fn with_actors(
-    old: &Arc<Entry>,
-    serving: &Serving,
+    old: &Arc<LoadedChannel>,
+    serving: &ServingChannel,
     actors: Vec<(usize, actix_supervision::Address<svc_channels::ChannelActor>)>,
-) -> Arc<Entry> {
+) -> Arc<LoadedChannel> {
     let actors = Actors::new(Arc::clone(&serving.actors.group), actors);
     let serving =
-        Serving { definition: Arc::clone(&serving.definition), actors, taken: serving.taken.clone() };
+        ServingChannel { compiled: Arc::clone(&serving.compiled), actors, taken: serving.taken.clone() };
     let state = match old.quarantine() {
         None => ChannelState::Serving(serving),
         Some(quarantine) => ChannelState::Quarantined(Quarantine {

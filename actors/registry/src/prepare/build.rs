@@ -11,7 +11,7 @@ use super::{BUILDS_PER_TURN, Loader, Plan, Planned};
 use crate::compile::{self, compile};
 use crate::scope::ReloadError;
 use crate::secrets::{self, Secrets};
-use crate::snapshot::{Entry, LoadedVersion, LoadedWorkflow};
+use crate::snapshot::{LoadedChannel, LoadedVersion, LoadedWorkflow};
 
 /// More warnings of one workflow than this help nobody.
 const MAX_WARNINGS: usize = 20;
@@ -94,7 +94,7 @@ impl Loader<'_> {
     /// Whether a load of less than everything reads the secrets of a channel: only where its own config is new. A
     /// store that cannot be reached then takes nothing out of service that nobody touched.
     pub(super) fn reads_credentials(&self, row: &Channel) -> bool {
-        let old = self.base.by_id(&row.channel_id);
+        let old = self.base.channel_by_id(&row.channel_id);
         let serves = old.filter(|old| old.quarantine().is_none());
         serves.is_none_or(|old| old.row.content.config != row.content.config)
     }
@@ -199,10 +199,10 @@ impl Loader<'_> {
     /// Builds a channel; `None` when what serves is what would be built.
     pub(super) fn build(&self, row: Arc<Channel>, build: &Build) -> Option<Planned> {
         let workflow = row.content.workflow_id.as_deref();
-        let old = self.base.by_id(&row.channel_id);
+        let old = self.base.channel_by_id(&row.channel_id);
         let serving = old.and_then(|entry| entry.serving());
         let same_secrets = || serving.is_none_or(|serving| !build.full || build.secrets.are(&serving.taken));
-        let is_current = |entry: &&Arc<Entry>| {
+        let is_current = |entry: &&Arc<LoadedChannel>| {
             let same_row = entry.row.version == row.version && entry.row.content == row.content;
             same_row && !workflow.is_some_and(|id| build.changed.contains_key(id)) && same_secrets()
         };
@@ -218,7 +218,7 @@ impl Loader<'_> {
             (None, Some(serving)) => serving.taken.clone(),
             _ => build.secrets.taken(secrets::intake(&row)),
         };
-        let previous = serving.map(|serving| serving.definition.as_ref());
+        let previous = serving.map(|serving| serving.compiled.as_ref());
         Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.tools, secrets, previous) {
             Ok(definition) => Planned::Serve(row, Arc::new(definition), taken),
             Err(reason) => Planned::Quarantine(row, reason.into()),

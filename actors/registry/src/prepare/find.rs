@@ -8,7 +8,7 @@ use svc_model::{Channel, ServiceError, Workflow};
 use super::Loader;
 use super::build::Build;
 use crate::scope::ReloadError;
-use crate::snapshot::Entry;
+use crate::snapshot::LoadedChannel;
 
 /// More changed rows than this are read with everything else in one query.
 const MANY: usize = 500;
@@ -40,10 +40,10 @@ impl Loader<'_> {
             self.take(rows, &mut found);
         }
         let gone = channels.iter().filter(|id| !found.rows.contains_key(*id));
-        found.gone = gone.filter_map(|id| Some(Arc::clone(&self.base.by_id(id)?.id))).collect();
+        found.gone = gone.filter_map(|id| Some(Arc::clone(&self.base.channel_by_id(id)?.id))).collect();
         for id in users {
             if let Some(entry) =
-                self.base.by_id(&id).filter(|_| !channels.iter().any(|changed| **changed == *id))
+                self.base.channel_by_id(&id).filter(|_| !channels.iter().any(|changed| **changed == *id))
             {
                 found.rows.entry(id.to_string()).or_insert_with(|| Arc::clone(&entry.row));
             }
@@ -63,7 +63,7 @@ impl Loader<'_> {
         let stored = self.store.channels().active().await.map_err(storage)?;
         let active: HashSet<String> = stored.iter().map(|row| row.channel_id.clone()).collect();
         let is_changed =
-            |row: &Channel| self.base.by_id(&row.channel_id).is_none_or(|entry| *entry.row != *row);
+            |row: &Channel| self.base.channel_by_id(&row.channel_id).is_none_or(|entry| *entry.row != *row);
         self.take(stored.into_iter().filter(is_changed).collect(), &mut found);
         let gone = self.base.channels().filter(|entry| !active.contains(entry.id()));
         found.gone = gone.map(|entry| Arc::clone(&entry.id)).collect();
@@ -95,7 +95,7 @@ impl Loader<'_> {
     }
 
     /// Channels that were loaded and still are active.
-    pub(super) fn kept(&self, found: &Found) -> Vec<&Arc<Entry>> {
+    pub(super) fn kept(&self, found: &Found) -> Vec<&Arc<LoadedChannel>> {
         let gone: HashSet<&str> = found.gone.iter().map(|id| &**id).collect();
         self.base.channels().filter(|entry| !gone.contains(entry.id())).collect()
     }
@@ -136,7 +136,7 @@ impl Loader<'_> {
 
     /// Whether nothing that serves runs this channel over the workflow it names.
     pub(super) fn begins_to_use(&self, row: &Channel) -> bool {
-        let old = self.base.by_id(&row.channel_id).filter(|old| old.serving().is_some());
+        let old = self.base.channel_by_id(&row.channel_id).filter(|old| old.serving().is_some());
         old.is_none_or(|old| old.row.content.workflow_id != row.content.workflow_id)
     }
 }

@@ -6,12 +6,12 @@ mod find;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use svc_channels::{Definition, Toolbox};
+use svc_channels::{ChannelServices, CompiledChannel};
 use svc_model::Channel;
 use svc_store::Store;
 
 use crate::filter::ChannelFilter;
-use crate::scope::{ReloadError, Scope};
+use crate::scope::{ReloadError, ReloadScope};
 use crate::secrets::Taken;
 use crate::snapshot::{LoadedWorkflow, Snapshot};
 use build::Build;
@@ -35,7 +35,7 @@ pub(crate) struct Plan {
 /// What becomes of one channel.
 #[derive(Debug)]
 pub(crate) enum Planned {
-    Serve(Arc<Channel>, Arc<Definition>, Taken),
+    Serve(Arc<Channel>, Arc<CompiledChannel>, Taken),
     Quarantine(Arc<Channel>, Arc<str>),
     Remove,
 }
@@ -43,7 +43,7 @@ pub(crate) enum Planned {
 /// Reads and builds. Knows the configuration that serves only as `base`.
 pub(crate) struct Loader<'l> {
     pub(crate) store: &'l Store,
-    pub(crate) tools: &'l Toolbox,
+    pub(crate) tools: &'l ChannelServices,
     pub(crate) filter: &'l ChannelFilter,
     pub(crate) base: &'l Snapshot,
     /// Nothing serves yet: a duplicate task id quarantines instead of failing everything.
@@ -52,11 +52,13 @@ pub(crate) struct Loader<'l> {
 
 impl Loader<'_> {
     /// Builds the plan of a scope. `users` are the channels that name a workflow of the scope.
-    pub(crate) async fn plan(&self, scope: Scope, users: Vec<Arc<str>>) -> Result<Plan, ReloadError> {
-        let full = scope == Scope::All;
+    pub(crate) async fn plan(&self, scope: ReloadScope, users: Vec<Arc<str>>) -> Result<Plan, ReloadError> {
+        let full = scope == ReloadScope::All;
         let mut found = match scope {
-            Scope::All => self.find_all().await?,
-            Scope::Changed { workflows, channels } => self.find_changed(workflows, channels, users).await?,
+            ReloadScope::All => self.find_all().await?,
+            ReloadScope::Changed { workflows, channels } => {
+                self.find_changed(workflows, channels, users).await?
+            }
         };
         let rows = self.stored_workflows(&found).await?;
         let suspects = self.suspects(&found).await?;

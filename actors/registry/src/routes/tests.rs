@@ -6,9 +6,9 @@ use svc_model::{Channel, ChannelContent, ChannelType, Protocol, RoutePattern, St
 
 use super::RouteTable;
 use crate::commit::entry;
-use crate::snapshot::{ChannelState, Entry, Quarantine};
+use crate::snapshot::{ChannelState, LoadedChannel, Quarantine};
 
-fn route(id: usize, pattern: &str, methods: &[&str], priority: i64) -> Arc<Entry> {
+fn route(id: usize, pattern: &str, methods: &[&str], priority: i64) -> Arc<LoadedChannel> {
     let now = Timestamp::now();
     let row = Channel {
         channel_id: format!("c{id}"),
@@ -36,7 +36,7 @@ fn route(id: usize, pattern: &str, methods: &[&str], priority: i64) -> Arc<Entry
 }
 
 /// The rule, as a scan over everything.
-fn scan(entries: &[Arc<Entry>], path: &[String], method: &str) -> Option<String> {
+fn scan(entries: &[Arc<LoadedChannel>], path: &[String], method: &str) -> Option<String> {
     let fits = entries.iter().filter(|entry| {
         let content = &entry.row.content;
         let methods = content.methods.as_deref().unwrap_or_default();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, Code, Protocol};
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 
 use crate::kit::{World, channel, run};
 
@@ -29,11 +29,11 @@ fn a_call_meets_what_serves_now() {
         for mark in ["first", "second"] {
             world.workflow("stock", mark).await;
             world.channel(own("stock")).await;
-            running.registry.reload(Scope::All).await.unwrap();
+            running.registry.reload(ReloadScope::All).await.unwrap();
             assert_eq!(got().await.unwrap(), mark);
         }
         world.archive_channel("stock").await;
-        running.registry.reload(Scope::channel("stock")).await.unwrap();
+        running.registry.reload(ReloadScope::channel("stock")).await.unwrap();
         assert_eq!(got().await.unwrap_err().code(), Code::EngineError, "it is archived");
     });
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{Fault, FaultKind};
+use actix_supervision::{FaultKind, PlannedFault};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_model::ChannelContent;
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 use svc_traces::{Completed, Ended, Job, JobFailure, Runner};
 
 use crate::kit::{Running, channel, run};
@@ -73,7 +73,7 @@ fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
             ..channel("orders", &["POST"], "/orders")
         };
         world.channel(broken).await;
-        running.registry.reload(Scope::channel("orders")).await.unwrap();
+        running.registry.reload(ReloadScope::channel("orders")).await.unwrap();
         let completed = perform(&running, job(Some("orders"), "orders")).await;
         let Ended::Unavailable { message } = &completed.ended else { panic!("{completed:?}") };
         assert_eq!(message, "Channel is unavailable");
@@ -83,7 +83,7 @@ fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
             assert_eq!(running.post(path).await.unwrap_err().status(), 503, "{path}");
         }
         world.channel(channel("orders", &["POST"], "/orders")).await;
-        running.registry.reload(Scope::channel("orders")).await.unwrap();
+        running.registry.reload(ReloadScope::channel("orders")).await.unwrap();
         assert_eq!(mark(&perform(&running, job(Some("orders"), "orders")).await), "w");
     });
 }
@@ -91,7 +91,7 @@ fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
 #[test]
 fn a_job_whose_run_crashes_fails_and_says_so() {
     let kind = FaultKind::Panic;
-    let fault = Fault { path: "channels/orders/*".into(), message: "Run".into(), nth: 1, kind };
+    let fault = PlannedFault { path: "channels/orders/*".into(), message: "Run".into(), nth: 1, kind };
     run(vec![fault], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;
@@ -105,8 +105,12 @@ fn a_job_whose_run_crashes_fails_and_says_so() {
 #[test]
 fn a_job_of_a_channel_that_failed_too_often_fails_without_the_detail() {
     let kind = FaultKind::Panic;
-    let fault =
-        |nth| Fault { path: "channels/orders/*".into(), message: "Probe".into(), nth, kind: kind.clone() };
+    let fault = |nth| PlannedFault {
+        path: "channels/orders/*".into(),
+        message: "Probe".into(),
+        nth,
+        kind: kind.clone(),
+    };
     run((1..=3).map(fault).collect(), async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;
@@ -124,12 +128,12 @@ fn a_job_waits_while_no_worker_is_there() {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;
         let running = world.start().await;
-        running.registry.leave_worker(running.worker).await.unwrap();
+        running.registry.remove_worker(running.worker).await.unwrap();
         let given = job(Some("orders"), "orders");
         let id = given.trace_id;
         let Ended::Busy(again) = perform(&running, given).await.ended else { panic!("it ran") };
         assert_eq!(again.trace_id, id);
-        running.registry.join_worker(actix_supervision::Placement::Here).await.unwrap();
+        running.registry.add_worker(actix_supervision::Placement::Here).await.unwrap();
         assert_eq!(mark(&perform(&running, *again).await), "w");
     });
 }

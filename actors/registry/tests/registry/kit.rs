@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use actix_supervision::{Backoff, ChildSpec, Exhausted, Fault, GroupSpec, Placement, Policy, Tree};
+use actix_supervision::{
+    Backoff, ChildSpec, ExhaustedAction, GroupSpec, Placement, PlannedFault, RestartPolicy, Tree,
+};
 use serde_json::{Value, json};
 use svc_auth::{KeySet, KeySets};
-use svc_channels::call::{self, CallLimits, Calls};
+use svc_channels::call::{self, CallLimits, DirectoryHandle};
 use svc_channels::{
-    Answer, ChannelMetrics, ComputeGate, DataRequest, Ingress, RateGroups, Settings, Toolbox,
+    ChannelMetrics, ChannelResponse, ChannelServices, ComputeGate, DataRequest, Ingress, RateGroups, Settings,
 };
 use svc_engine::Engine;
 use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, Status, WorkflowContent};
-use svc_registry::{ChannelFilter, ChannelPolicy, Parts, Registry, RegistryMetrics, WorkerId};
+use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, RegistryParts, WorkerId};
 use svc_secrets::{Environment, Keyring};
 use svc_store::{AuditEntry, ChannelGates, Mutation, Store, StoreConfig, WorkflowGates};
 
@@ -45,7 +47,7 @@ pub(crate) struct Running {
 }
 
 /// Runs a test in a world of its own.
-pub(crate) fn run<T>(faults: Vec<Fault>, test: impl AsyncFnOnce(&mut World) -> T) -> T {
+pub(crate) fn run<T>(faults: Vec<PlannedFault>, test: impl AsyncFnOnce(&mut World) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     actix_rt::System::new().block_on(async {
@@ -55,7 +57,7 @@ pub(crate) fn run<T>(faults: Vec<Fault>, test: impl AsyncFnOnce(&mut World) -> T
         let tree = Tree::builder("test").seed(1).faults(faults).build();
         let opened = Store::open(&config, io.handle().clone(), log).await.unwrap();
         let store = Store::supervise(opened, &tree, "store", Placement::Here).await.unwrap();
-        tree.group("channels", GroupSpec::new()).await.unwrap();
+        tree.add_group("channels", GroupSpec::new()).await.unwrap();
         let mut world = World { tree: tree.clone(), store, metrics: ChannelMetrics::default(), io: Some(io) };
         let outcome = tokio::time::timeout(PATIENCE, test(&mut world)).await.unwrap();
         tree.shutdown(Duration::from_secs(5)).await;
@@ -72,10 +74,10 @@ impl World {
     }
 
     pub(crate) async fn start_with(&self, filter: ChannelFilter) -> Running {
-        let calls = Calls::default();
+        let calls = DirectoryHandle::default();
         let limits = CallLimits { max_depth: 10, default_timeout: PATIENCE };
         let engine = call::register(Engine::builder(), calls.clone(), limits);
-        let tools = Toolbox {
+        let tools = ChannelServices {
             engine: Arc::new(engine.build()),
             settings: Arc::new(Settings::default()),
             metrics: self.metrics.clone(),
@@ -88,13 +90,13 @@ impl World {
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };
-        let budget = Policy {
+        let budget = RestartPolicy {
             max_restarts: 2,
             within: Duration::from_secs(60),
             backoff: Backoff { first: Duration::from_millis(1), max: Duration::from_millis(1), jitter: 0.0 },
-            exhausted: Exhausted::Quarantine,
+            exhausted: ExhaustedAction::Quarantine,
         };
-        let parts = Parts {
+        let parts = RegistryParts {
             store: self.store.clone(),
             tools,
             calls,
@@ -106,8 +108,8 @@ impl World {
         let spec = ChildSpec::new().essential();
         let registry =
             Registry::supervise(&self.tree, "registry", spec, Placement::Here, parts).await.unwrap();
-        self.tree.running("registry").await.unwrap();
-        let worker = registry.join_worker(Placement::Here).await.unwrap();
+        self.tree.wait_until_running("registry").await.unwrap();
+        let worker = registry.add_worker(Placement::Here).await.unwrap();
         Running { registry, worker }
     }
 
@@ -205,11 +207,11 @@ impl Running {
 
     pub(crate) fn reason(&self, channel: &str) -> Option<String> {
         let snapshot = self.registry.snapshot();
-        Some(snapshot.by_name(channel)?.quarantine()?.reason.to_string())
+        Some(snapshot.channel_by_name(channel)?.quarantine()?.reason.to_string())
     }
 }
 
-pub(crate) fn data(answer: &Answer) -> Value {
+pub(crate) fn data(answer: &ChannelResponse) -> Value {
     let body: Value = serde_json::from_slice(&answer.body).unwrap();
     body["data"].clone()
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_model::ChannelContent;
-use svc_registry::{ChannelFilter, ReloadError, Scope};
+use svc_registry::{ChannelFilter, ReloadError, ReloadScope};
 
 use crate::kit::{answer, channel, mutation, run};
 
@@ -11,9 +11,9 @@ fn over(name: &str, workflow: &str) -> ChannelContent {
     ChannelContent { workflow_id: Some(workflow.into()), ..channel(name, &["POST"], &format!("/{name}/x")) }
 }
 
-fn changed(workflows: &[&str], channels: &[&str]) -> Scope {
+fn changed(workflows: &[&str], channels: &[&str]) -> ReloadScope {
     let owned = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect();
-    Scope::Changed { workflows: owned(workflows), channels: owned(channels) }
+    ReloadScope::Changed { workflows: owned(workflows), channels: owned(channels) }
 }
 
 #[test]
@@ -31,27 +31,27 @@ fn a_reload_builds_only_what_changed() {
             let report = registry.reload(scope).await.unwrap();
             (report.compiled, report.built, report.retired)
         };
-        assert_eq!(work(Scope::All).await, (0, 0, 0), "nothing changed");
+        assert_eq!(work(ReloadScope::All).await, (0, 0, 0), "nothing changed");
         assert_eq!(work(changed(&["v", "w"], &["a", "b", "c"])).await, (0, 0, 0), "nothing changed");
 
         world.channel(ChannelContent { priority: 1, ..over("a", "v") }).await;
-        assert_eq!(work(Scope::channel("a")).await, (0, 1, 0), "one channel");
+        assert_eq!(work(ReloadScope::channel("a")).await, (0, 1, 0), "one channel");
 
         world.workflow("w", "w2").await;
-        assert_eq!(work(Scope::workflow("w")).await, (1, 2, 0), "one workflow and those who use it");
+        assert_eq!(work(ReloadScope::workflow("w")).await, (1, 2, 0), "one workflow and those who use it");
         assert_eq!((running.mark("/b/x").await, running.mark("/a/x").await), ("w2".into(), "v".into()));
 
         world.workflow("v", "v2").await;
         world.channel(over("d", "w")).await;
         world.archive_channel("c").await;
-        assert_eq!(work(Scope::All).await, (1, 2, 1), "found without being told");
+        assert_eq!(work(ReloadScope::All).await, (1, 2, 1), "found without being told");
         assert_eq!((running.mark("/a/x").await, running.mark("/d/x").await), ("v2".into(), "w2".into()));
         assert_eq!(running.post("/c").await.unwrap_err().status(), 404);
-        let report = registry.reload(Scope::All).await.unwrap();
+        let report = registry.reload(ReloadScope::All).await.unwrap();
         assert_eq!((report.workflows_count, report.channels_count, report.quarantined), (2, 3, 0));
 
         world.workflow("idle", "idle").await;
-        assert_eq!(work(Scope::workflow("idle")).await, (0, 0, 0), "nobody uses it");
+        assert_eq!(work(ReloadScope::workflow("idle")).await, (0, 0, 0), "nobody uses it");
     });
 }
 
@@ -64,10 +64,10 @@ fn a_rollout_that_moves_compiles_nothing() {
         let workflows = world.store.workflows();
         workflows.new_version("w", mutation()).await.unwrap();
         world.activate_workflow("w", Some(20)).await;
-        let report = running.registry.reload(Scope::workflow("w")).await.unwrap();
+        let report = running.registry.reload(ReloadScope::workflow("w")).await.unwrap();
         assert_eq!((report.compiled, report.built), (1, 1));
         workflows.set_rollout("w", 60, mutation()).await.unwrap();
-        let report = running.registry.reload(Scope::workflow("w")).await.unwrap();
+        let report = running.registry.reload(ReloadScope::workflow("w")).await.unwrap();
         assert_eq!((report.compiled, report.built, report.quarantined), (0, 1, 0));
     });
 }
@@ -119,11 +119,11 @@ fn a_channel_that_breaks_stops_serving_and_its_requests_are_not_lost() {
         let running = world.start().await;
         assert_eq!(running.mark("/a").await, "w");
         world.channel(ChannelContent { config: json!({"cors": {}}), ..channel("a", &["POST"], "/a") }).await;
-        let report = running.registry.reload(Scope::channel("a")).await.unwrap();
+        let report = running.registry.reload(ReloadScope::channel("a")).await.unwrap();
         assert_eq!((report.quarantined, report.retired), (1, 1));
         assert_eq!(running.post("/a").await.unwrap_err().status(), 503);
         world.channel(channel("a", &["POST"], "/a")).await;
-        running.registry.reload(Scope::channel("a")).await.unwrap();
+        running.registry.reload(ReloadScope::channel("a")).await.unwrap();
         assert_eq!(running.mark("/a").await, "w");
     });
 }
@@ -141,7 +141,7 @@ fn a_duplicate_task_id_quarantines_at_boot_and_fails_a_reload_whole() {
 
         world.workflow("w", "w2").await;
         let before = running.registry.snapshot().generation();
-        let error = running.registry.reload(Scope::All).await.unwrap_err();
+        let error = running.registry.reload(ReloadScope::All).await.unwrap_err();
         assert!(matches!(error, ReloadError::DuplicateTaskId { .. }), "{error}");
         assert_eq!(svc_model::ServiceError::from(error).status(), 500);
         assert_eq!(running.registry.snapshot().generation(), before);
@@ -149,7 +149,7 @@ fn a_duplicate_task_id_quarantines_at_boot_and_fails_a_reload_whole() {
         assert!(running.registry.reload_failure().is_some());
 
         world.workflow("twice", "once").await;
-        running.registry.reload(Scope::All).await.unwrap();
+        running.registry.reload(ReloadScope::All).await.unwrap();
         assert_eq!((running.mark("/good").await, running.mark("/bad/x").await), ("w2".into(), "once".into()));
         assert!(running.registry.reload_failure().is_none());
     });
@@ -164,21 +164,21 @@ fn a_failed_reload_is_remembered_until_one_that_covers_it_succeeds() {
         let running = world.start().await;
         let registry = &running.registry;
         world.workflow_of("w", json!([answer("same", "1"), answer("same", "2")])).await;
-        registry.reload(Scope::All).await.unwrap_err();
+        registry.reload(ReloadScope::All).await.unwrap_err();
         world.channel(over("b", "v")).await;
-        registry.reload(Scope::channel("b")).await.unwrap();
+        registry.reload(ReloadScope::channel("b")).await.unwrap();
         assert_eq!(running.mark("/b/x").await, "v", "others go on");
         assert!(registry.reload_failure().is_some(), "a part makes good no more than itself");
-        registry.reload(Scope::All).await.unwrap_err();
+        registry.reload(ReloadScope::All).await.unwrap_err();
         world.workflow("w", "mended").await;
-        registry.reload(Scope::All).await.unwrap();
+        registry.reload(ReloadScope::All).await.unwrap();
         assert!(registry.reload_failure().is_none());
         world.workflow_of("w", json!([answer("same", "1"), answer("same", "2")])).await;
-        registry.reload(Scope::workflow("w")).await.unwrap_err();
-        registry.reload(Scope::workflow("v")).await.unwrap();
+        registry.reload(ReloadScope::workflow("w")).await.unwrap_err();
+        registry.reload(ReloadScope::workflow("v")).await.unwrap();
         assert!(registry.reload_failure().is_some());
         world.workflow("w", "again").await;
-        registry.reload(Scope::workflow("w")).await.unwrap();
+        registry.reload(ReloadScope::workflow("w")).await.unwrap();
         assert!(registry.reload_failure().is_none());
     });
 }
@@ -196,26 +196,26 @@ fn nobody_begins_to_use_a_workflow_whose_stored_row_does_not_load() {
         ] {
             world.workflow_of("w", broken).await;
             world.channel(over("b", "w")).await;
-            let report = registry.reload(Scope::channel("b")).await.unwrap();
+            let report = registry.reload(ReloadScope::channel("b")).await.unwrap();
             assert_eq!(report.quarantined, 1);
             let reason = running.reason("b").unwrap();
             assert!(reason.contains("same") || reason.contains("no_such_function"), "{reason}");
             world.channel(ChannelContent { priority: 1, ..over("a", "w") }).await;
-            registry.reload(Scope::channel("a")).await.unwrap();
+            registry.reload(ReloadScope::channel("a")).await.unwrap();
             assert_eq!(running.mark("/a/x").await, "w", "what serves goes on");
-            assert_eq!(registry.reload(Scope::channel("b")).await.unwrap().quarantined, 1);
+            assert_eq!(registry.reload(ReloadScope::channel("b")).await.unwrap().quarantined, 1);
             world.workflow("w", "w").await;
-            registry.reload(Scope::All).await.unwrap();
+            registry.reload(ReloadScope::All).await.unwrap();
             assert_eq!(running.mark("/b/x").await, "w");
             world.archive_channel("b").await;
-            registry.reload(Scope::channel("b")).await.unwrap();
+            registry.reload(ReloadScope::channel("b")).await.unwrap();
         }
         // Of a workflow that nobody uses yet, nothing serves on.
         world.workflow_of("idle", json!([answer("same", "1"), answer("same", "2")])).await;
         world.channel(over("c", "idle")).await;
-        registry.reload(Scope::channel("c")).await.unwrap();
+        registry.reload(ReloadScope::channel("c")).await.unwrap();
         assert!(running.reason("c").unwrap().contains("same"));
-        registry.reload(Scope::All).await.unwrap_err();
+        registry.reload(ReloadScope::All).await.unwrap_err();
     });
 }
 
@@ -226,7 +226,7 @@ fn without_the_database_a_reload_fails_and_what_serves_goes_on() {
         world.channel(channel("a", &["POST"], "/a")).await;
         let running = world.start().await;
         world.lose_database();
-        let error = running.registry.reload(Scope::All).await.unwrap_err();
+        let error = running.registry.reload(ReloadScope::All).await.unwrap_err();
         assert!(matches!(error, ReloadError::Storage(_)), "{error}");
         assert!(running.registry.reload_failure().is_some());
         assert_eq!(running.mark("/a").await, "w");
@@ -260,6 +260,6 @@ fn what_the_filter_keeps_out_is_absent() {
         let running = world.start_with(filter).await;
         assert_eq!(running.mark("/eu-orders/x").await, "w");
         assert_eq!(running.post("/us-orders").await.unwrap_err().status(), 404);
-        assert_eq!(running.registry.reload(Scope::All).await.unwrap().channels_count, 1);
+        assert_eq!(running.registry.reload(ReloadScope::All).await.unwrap().channels_count, 1);
     });
 }

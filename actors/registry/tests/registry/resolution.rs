@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, Protocol, ServiceError};
-use svc_registry::{Scope, Snapshot, data_path};
+use svc_registry::{ReloadScope, Snapshot, data_path};
 
 use crate::kit::{channel, run};
 
 /// The name a path and method lead to, with what the route captured.
 fn leads(snapshot: &Snapshot, path: &str, method: &str) -> Result<(String, Value), ServiceError> {
     let resolution = snapshot.resolve(path, method)?;
-    let name = resolution.entry()?.name().to_owned();
+    let name = resolution.callable_channel()?.name().to_owned();
     Ok((name, resolution.params.into()))
 }
 
@@ -151,7 +151,11 @@ fn a_final_async_marks_the_submission_and_is_taken_off() {
             ("/async/async", "async", true),
         ] {
             let resolution = snapshot.resolve(path, "POST").unwrap();
-            assert_eq!((resolution.entry().unwrap().name(), resolution.is_async), (name, marked), "{path}");
+            assert_eq!(
+                (resolution.callable_channel().unwrap().name(), resolution.is_async),
+                (name, marked),
+                "{path}"
+            );
         }
     });
 }
@@ -185,7 +189,7 @@ fn a_quarantined_channel_refuses_by_name_and_by_route_and_so_does_a_schedule() {
         assert_eq!(running.reason("nightly").unwrap(), "cron scheduler disabled");
         assert_eq!(running.registry.snapshot().cron_count(), 1);
         world.archive_channel("nightly").await;
-        running.registry.reload(Scope::channel("nightly")).await.unwrap();
+        running.registry.reload(ReloadScope::channel("nightly")).await.unwrap();
         assert_eq!(running.registry.snapshot().cron_count(), 0);
     });
 }

@@ -3,25 +3,26 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use actix_supervision::{Fault, FaultKind, GroupSpec, Placement};
+use actix_supervision::{FaultKind, GroupSpec, Placement, PlannedFault};
 use serde_json::json;
-use svc_channels::Probe;
+use svc_channels::ProbeVersion;
 use svc_model::ChannelContent;
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 
 use crate::kit::{Running, channel, run};
 
-fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Vec<Fault> {
-    let fault = |nth| Fault { path: path.into(), message: message.into(), nth, kind: FaultKind::Panic };
+fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<u64>) -> Vec<PlannedFault> {
+    let fault =
+        |nth| PlannedFault { path: path.into(), message: message.into(), nth, kind: FaultKind::Panic };
     times.map(fault).collect()
 }
 
 /// Keeps asking until the channel's budget is used up.
 pub(crate) async fn exhaust(running: &Running, name: &str) {
     while !running.is_quarantined(name) {
-        let actor = running.registry.snapshot().by_name(name).map(|entry| entry.actor(None).cloned());
+        let actor = running.registry.snapshot().channel_by_name(name).map(|entry| entry.actor(None).cloned());
         if let Some(Ok(actor)) = actor {
-            let _ = actor.call(Probe).await;
+            let _ = actor.call(ProbeVersion).await;
         }
         tokio::task::yield_now().await;
     }
@@ -54,7 +55,7 @@ fn no_request_fails_while_a_hundred_reloads_go_on() {
         for version in 0..100 {
             let config = json!({"timeout_ms": 1000 + version});
             world.channel(ChannelContent { config, ..channel("busy", &["POST"], "/busy/{id}") }).await;
-            let report = running.registry.reload(Scope::channel("busy")).await.unwrap();
+            let report = running.registry.reload(ReloadScope::channel("busy")).await.unwrap();
             assert_eq!((report.built, report.compiled, report.quarantined), (1, 0, 0));
         }
         done.set(true);
@@ -74,7 +75,7 @@ fn reloads_asked_for_at_once_do_not_overlap_and_each_is_answered() {
         let running = world.start().await;
         let before = running.registry.snapshot().generation();
         world.workflow("w", "w2").await;
-        let reloads = (0..20).map(|_| running.registry.reload(Scope::workflow("w")));
+        let reloads = (0..20).map(|_| running.registry.reload(ReloadScope::workflow("w")));
         let reports = futures_util::future::join_all(reloads).await;
         let built: usize = {
             let mut reports: Vec<_> = reports.into_iter().map(Result::unwrap).collect();
@@ -122,12 +123,12 @@ fn a_reload_and_a_changed_configuration_bring_it_back_too() {
             let running = world.start().await;
             exhaust(&running, "orders").await;
             let scope = if all {
-                Scope::All
+                ReloadScope::All
             } else {
                 world
                     .channel(ChannelContent { priority: 1, ..channel("orders", &["POST"], "/orders") })
                     .await;
-                Scope::channel("orders")
+                ReloadScope::channel("orders")
             };
             let report = running.registry.reload(scope).await.unwrap();
             assert_eq!((report.quarantined, report.built), (0, 1));
@@ -143,14 +144,14 @@ fn the_snapshot_outlives_a_crash_of_the_registry() {
         world.channel(channel("a", &["POST"], "/a")).await;
         let running = world.start().await;
         world.workflow("w", "w2").await;
-        world.tree.group("channels/orphan", GroupSpec::new()).await.unwrap();
-        assert!(running.registry.reload(Scope::All).await.is_err(), "the planned crash");
+        world.tree.add_group("channels/orphan", GroupSpec::new()).await.unwrap();
+        assert!(running.registry.reload(ReloadScope::All).await.is_err(), "the planned crash");
         assert_eq!(
             running.post("/a").await.unwrap()["from"].as_str().map(|mark| mark.starts_with('w')),
             Some(true)
         );
-        world.tree.running("registry").await.unwrap();
-        running.registry.reload(Scope::All).await.unwrap();
+        world.tree.wait_until_running("registry").await.unwrap();
+        running.registry.reload(ReloadScope::All).await.unwrap();
         assert_eq!(running.mark("/a").await, "w2");
         let orphan = || world.tree.snapshot().node("channels/orphan").is_some();
         running.until(|_| !orphan()).await;
@@ -163,12 +164,12 @@ fn every_worker_has_an_actor_of_every_channel_while_it_is_there() {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;
         let running = world.start().await;
-        let second = running.registry.join_worker(Placement::Here).await.unwrap();
+        let second = running.registry.add_worker(Placement::Here).await.unwrap();
         world.channel(channel("b", &["POST"], "/b")).await;
-        running.registry.reload(Scope::channel("b")).await.unwrap();
+        running.registry.reload(ReloadScope::channel("b")).await.unwrap();
         let path = |name: &str, worker| {
             let snapshot = running.registry.snapshot();
-            snapshot.by_name(name).unwrap().actor(Some(worker)).unwrap().path().to_string()
+            snapshot.channel_by_name(name).unwrap().actor(Some(worker)).unwrap().path().to_string()
         };
         for (name, worker, expected) in [
             ("a", running.worker, "channels/a/0"),
@@ -178,7 +179,7 @@ fn every_worker_has_an_actor_of_every_channel_while_it_is_there() {
         ] {
             assert_eq!(path(name, worker), expected);
         }
-        running.registry.leave_worker(second).await.unwrap();
+        running.registry.remove_worker(second).await.unwrap();
         assert_eq!(path("a", second), "channels/a/0", "who has none of its own gets any");
         running.until(|_| world.tree.snapshot().node("channels/a/1").is_none()).await;
         assert_eq!(running.mark("/a").await, "w");
@@ -193,7 +194,7 @@ fn a_request_of_a_thread_that_ended_is_served_by_another() {
         let running = world.start().await;
         #[expect(clippy::disallowed_methods, reason = "the thread is to end")]
         let arbiter = actix_rt::Arbiter::new();
-        let lost = running.registry.join_worker(Placement::On(arbiter.handle())).await.unwrap();
+        let lost = running.registry.add_worker(Placement::On(arbiter.handle())).await.unwrap();
         let on_lost = Running { worker: lost, ..running.clone() };
         assert_eq!(on_lost.mark("/a").await, "w");
         arbiter.stop();
@@ -210,13 +211,13 @@ fn a_thread_that_ended_holds_up_no_channel_and_is_taken_out_of_service() {
         let running = world.start().await;
         #[expect(clippy::disallowed_methods, reason = "the thread is to end")]
         let arbiter = actix_rt::Arbiter::new();
-        let lost = running.registry.join_worker(Placement::On(arbiter.handle())).await.unwrap();
+        let lost = running.registry.add_worker(Placement::On(arbiter.handle())).await.unwrap();
         arbiter.stop();
         arbiter.join().unwrap();
         world.channel(channel("new", &["POST"], "/new")).await;
         world.channel(ChannelContent { priority: 1, ..channel("changed", &["POST"], "/changed") }).await;
         for name in ["new", "changed"] {
-            let report = running.registry.reload(Scope::channel(name)).await.unwrap();
+            let report = running.registry.reload(ReloadScope::channel(name)).await.unwrap();
             assert_eq!(report.quarantined, 0, "{:?}", running.reason(name));
             assert_eq!(running.mark(&format!("/{name}")).await, "w");
         }
@@ -233,7 +234,7 @@ fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archiva
         let running = world.start().await;
         #[expect(clippy::disallowed_methods, reason = "the thread is to block")]
         let arbiter = actix_rt::Arbiter::new();
-        let second = running.registry.join_worker(Placement::On(arbiter.handle())).await.unwrap();
+        let second = running.registry.add_worker(Placement::On(arbiter.handle())).await.unwrap();
         let on_second = Running { worker: second, ..running.clone() };
         assert_eq!(on_second.mark("/a").await, "w");
         let (release, blocked) = std::sync::mpsc::channel::<()>();
@@ -243,14 +244,14 @@ fn a_blocked_thread_holds_up_neither_a_change_nor_an_activation_after_an_archiva
 
         let started = tokio::time::Instant::now();
         world.workflow("w", "w2").await;
-        let report = running.registry.reload(Scope::workflow("w")).await.unwrap();
+        let report = running.registry.reload(ReloadScope::workflow("w")).await.unwrap();
         assert_eq!((report.built, report.quarantined, report.retired), (1, 0, 0));
         assert_eq!(running.mark("/a").await, "w2");
 
         world.archive_channel("a").await;
-        assert_eq!(running.registry.reload(Scope::channel("a")).await.unwrap().retired, 1);
+        assert_eq!(running.registry.reload(ReloadScope::channel("a")).await.unwrap().retired, 1);
         world.channel(channel("a", &["POST"], "/a")).await;
-        running.registry.reload(Scope::channel("a")).await.unwrap();
+        running.registry.reload(ReloadScope::channel("a")).await.unwrap();
         assert_eq!(running.mark("/a").await, "w2");
         assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
 

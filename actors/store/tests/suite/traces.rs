@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_supervision::{Fault, FaultKind, Tree};
+use actix_supervision::{FaultKind, PlannedFault, Tree};
 use chrono::{NaiveDate, NaiveDateTime};
 use futures_util::future::{join, join_all};
 use svc_store::{
@@ -219,7 +219,8 @@ pub(crate) async fn a_row_that_ends_the_transaction_is_no_fault_of_its_neighbour
 }
 
 pub(crate) async fn a_crash_of_the_writer_loses_no_promised_row(db: Database) {
-    let fault = Fault { path: "store/writer".into(), message: "*".into(), nth: 5, kind: FaultKind::Panic };
+    let fault =
+        PlannedFault { path: "store/writer".into(), message: "*".into(), nth: 5, kind: FaultKind::Panic };
     let tree = Tree::builder("test").faults(vec![fault]).build();
     let traces = db.store_in(&tree).await.traces();
     let rows: Vec<_> = (0..20).map(|_| pending("orders")).collect();

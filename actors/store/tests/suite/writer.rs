@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_supervision::{Fault, FaultKind, Tree};
+use actix_supervision::{FaultKind, PlannedFault, Tree};
 use futures_util::future::join_all;
 use svc_store::StoreError;
 
@@ -10,7 +10,7 @@ use super::database::Database;
 use super::{any, is_unavailable, workflow};
 
 fn tree(nth: &[u64]) -> Tree {
-    let fault = |nth: &u64| Fault {
+    let fault = |nth: &u64| PlannedFault {
         path: "store/writer".into(),
         message: "*".into(),
         nth: *nth,

@@ -35,11 +35,14 @@ fn restarts() -> impl Strategy<Value = Restart> {
     prop_oneof![Just(Restart::Permanent), Just(Restart::OnFailure), Just(Restart::Never)]
 }
 
-fn policies() -> impl Strategy<Value = Policy> {
-    let exhausted =
-        prop_oneof![Just(Exhausted::Quarantine), Just(Exhausted::Escalate), Just(Exhausted::EndTree)];
+fn policies() -> impl Strategy<Value = RestartPolicy> {
+    let exhausted = prop_oneof![
+        Just(ExhaustedAction::Quarantine),
+        Just(ExhaustedAction::Escalate),
+        Just(ExhaustedAction::EndTree)
+    ];
     (0u32..8, 1u64..5_000, 0u64..50, 0u64..2_000, 0.0..=1.0f64, exhausted).prop_map(
-        |(max_restarts, within, first, max, jitter, exhausted)| Policy {
+        |(max_restarts, within, first, max, jitter, exhausted)| RestartPolicy {
             max_restarts,
             within: ms(within),
             backoff: Backoff { first: ms(first), max: ms(max), jitter },
@@ -49,14 +52,14 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 /// A life of exits: after each restart the instance lives for the given time.
-fn live(policy: &Policy, lives: &[(u64, Exit, u64)]) -> Vec<(Duration, Action)> {
+fn live(policy: &RestartPolicy, lives: &[(u64, Exit, u64)]) -> Vec<(Duration, Directive)> {
     let mut history = History::default();
     let mut now = Duration::ZERO;
     let mut actions = Vec::new();
     for (lived, exit, jitter) in lives {
         now += ms(*lived);
         let action = decide(policy, Restart::Permanent, &history, exit, now, *jitter);
-        if let Action::Restart { after } = action {
+        if let Directive::Restart { after } = action {
             history.record(policy, now, after);
             actions.push((now, action));
             now += after;
@@ -76,7 +79,7 @@ proptest! {
     fn no_window_holds_more_restarts_than_the_budget(policy in policies(), lives in lives()) {
         let restarts: Vec<Duration> = live(&policy, &lives)
             .into_iter()
-            .filter_map(|(at, action)| matches!(action, Action::Restart { .. }).then_some(at))
+            .filter_map(|(at, action)| matches!(action, Directive::Restart { .. }).then_some(at))
             .collect();
         for (i, start) in restarts.iter().enumerate() {
             let inside = restarts[i..].iter().take_while(|at| **at - *start < policy.within).count();
@@ -88,9 +91,9 @@ proptest! {
     fn a_refused_restart_is_answered_as_the_policy_says(policy in policies(), lives in lives()) {
         for (_, action) in live(&policy, &lives) {
             let as_said = match policy.exhausted {
-                Exhausted::Quarantine => matches!(action, Action::Restart { .. } | Action::Quarantine { .. }),
-                Exhausted::Escalate => matches!(action, Action::Restart { .. } | Action::Escalate { .. }),
-                Exhausted::EndTree => matches!(action, Action::Restart { .. } | Action::EndTree { .. }),
+                ExhaustedAction::Quarantine => matches!(action, Directive::Restart { .. } | Directive::Quarantine { .. }),
+                ExhaustedAction::Escalate => matches!(action, Directive::Restart { .. } | Directive::Escalate { .. }),
+                ExhaustedAction::EndTree => matches!(action, Directive::Restart { .. } | Directive::EndTree { .. }),
             };
             prop_assert!(as_said, "{action:?}");
         }
@@ -106,7 +109,7 @@ proptest! {
             history.record(&policy, now, Duration::ZERO);
         }
         let action = decide(&policy, Restart::Permanent, &history, &panicked(), now + policy.within, jitter);
-        prop_assert_eq!(action, Action::Restart { after: Duration::ZERO });
+        prop_assert_eq!(action, Directive::Restart { after: Duration::ZERO });
     }
 
     #[test]
@@ -156,14 +159,14 @@ proptest! {
         policy in policies(), restart in restarts(), now in 0u64..10_000, jitter: u64,
     ) {
         let after = |error| decide(&policy, restart, &History::default(), &Exit::StartFailed(error), ms(now), jitter);
-        prop_assert_eq!(after(StartError::Config("bad".into())), Action::Quarantine { reason: "bad".into() });
-        prop_assert_eq!(after(StartError::Fatal("gone".into())), Action::EndTree { reason: "gone".into() });
+        prop_assert_eq!(after(StartError::Config("bad".into())), Directive::Quarantine { reason: "bad".into() });
+        prop_assert_eq!(after(StartError::Fatal("gone".into())), Directive::EndTree { reason: "gone".into() });
     }
 
     #[test]
     fn a_mode_restarts_the_exits_it_covers(exit in exits(), jitter: u64) {
         let stops = |restart| {
-            decide(&Policy::default(), restart, &History::default(), &exit, ms(1), jitter) == Action::Stop
+            decide(&RestartPolicy::default(), restart, &History::default(), &exit, ms(1), jitter) == Directive::Stop
         };
         let decided_before = matches!(exit, Exit::StartFailed(StartError::Config(_) | StartError::Fatal(_)));
         prop_assert_eq!(stops(Restart::Permanent), exit == Exit::Ordered);
@@ -178,7 +181,7 @@ proptest! {
     ) {
         let seconds = Duration::from_secs;
         let backoff = Backoff { first: seconds(first), max: seconds(max), jitter };
-        let policy = Policy { max_restarts, within: seconds(within), backoff, exhausted: Exhausted::Quarantine };
+        let policy = RestartPolicy { max_restarts, within: seconds(within), backoff, exhausted: ExhaustedAction::Quarantine };
         let mut history = History::default();
         history.record(&policy, seconds(now), seconds(after));
         history.record(&policy, seconds(after), seconds(now));
@@ -197,11 +200,16 @@ fn the_default_restarts_at_once_then_doubles_from_ten_milliseconds_to_five_secon
 #[test]
 fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
     let backoff = Backoff { first: ms(100), max: ms(400), jitter: 0.0 };
-    let policy = Policy { max_restarts: 100, within: ms(1_000), backoff, exhausted: Exhausted::Quarantine };
+    let policy = RestartPolicy {
+        max_restarts: 100,
+        within: ms(1_000),
+        backoff,
+        exhausted: ExhaustedAction::Quarantine,
+    };
     let lives: Vec<_> = (0..20).map(|_| (0, panicked(), 0)).collect();
     let actions = live(&policy, &lives);
     assert!(
-        actions[3..].iter().all(|(_, action)| *action == Action::Restart { after: ms(400) }),
+        actions[3..].iter().all(|(_, action)| *action == Directive::Restart { after: ms(400) }),
         "{actions:?}"
     );
 }
@@ -209,33 +217,34 @@ fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
 #[test]
 fn a_quiet_period_is_counted_from_when_the_restart_was_due() {
     let backoff = Backoff { first: ms(500), max: ms(500), jitter: 0.0 };
-    let policy = Policy { max_restarts: 9, within: ms(100), backoff, exhausted: Exhausted::Quarantine };
+    let policy =
+        RestartPolicy { max_restarts: 9, within: ms(100), backoff, exhausted: ExhaustedAction::Quarantine };
     let mut history = History::default();
     history.record(&policy, ms(0), ms(0));
     history.record(&policy, ms(10), ms(500));
     let delay = |at| decide(&policy, Restart::Permanent, &history, &panicked(), ms(at), 0);
-    assert_eq!(delay(609), Action::Restart { after: ms(500) });
-    assert_eq!(delay(610), Action::Restart { after: ms(0) });
+    assert_eq!(delay(609), Directive::Restart { after: ms(500) });
+    assert_eq!(delay(610), Directive::Restart { after: ms(0) });
 }
 
 #[test]
 fn the_reason_tells_count_window_and_last_exit() {
-    let policy = Policy { max_restarts: 2, ..Policy::default() };
+    let policy = RestartPolicy { max_restarts: 2, ..RestartPolicy::default() };
     let lives: Vec<_> = (0..3).map(|_| (1, panicked(), 0)).collect();
     let (_, last) = live(&policy, &lives).pop().unwrap();
     let reason = "2 restarts within 30s were not enough; last exit: \
                   panicked at src/a.rs:1:2 while handling Peek: boom";
-    assert_eq!(last, Action::Quarantine { reason: reason.into() });
+    assert_eq!(last, Directive::Quarantine { reason: reason.into() });
 }
 
 #[test]
 fn a_cleared_history_has_its_whole_budget() {
-    let policy = Policy { max_restarts: 1, ..Policy::default() };
+    let policy = RestartPolicy { max_restarts: 1, ..RestartPolicy::default() };
     let mut history = History::default();
     history.record(&policy, ms(1), ms(0));
     history.clear();
     let action = decide(&policy, Restart::Permanent, &history, &panicked(), ms(2), 0);
-    assert_eq!(action, Action::Restart { after: ms(0) });
+    assert_eq!(action, Directive::Restart { after: ms(0) });
 }
 
 #[test]

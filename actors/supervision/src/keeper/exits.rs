@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{Keeper, Next, Phase, reply};
-use crate::decide::{Action, Exit, Restart, StartError, decide};
+use crate::decide::{Directive, Exit, Restart, StartError, decide};
 use crate::outcome::{OrderError, TreeExit};
 use crate::path::NodePath;
 use crate::protocol::Report;
@@ -121,7 +121,7 @@ impl Keeper {
         };
         let action = decide(policy, actor.spec.restart, history, exit, now, jitter);
         match action {
-            Action::Restart { after } => {
+            Directive::Restart { after } => {
                 history.record(policy, now, after);
                 let strategy = group.spec.strategy;
                 let others = self.restarting_with(path, &parent, strategy);
@@ -130,22 +130,22 @@ impl Keeper {
                 }
                 self.start_after(path, after, strategy == Strategy::OneForAll);
             }
-            Action::Quarantine { reason } if essential => self.end_tree(path, reason),
-            Action::Quarantine { reason }
+            Directive::Quarantine { reason } if essential => self.end_tree(path, reason),
+            Directive::Quarantine { reason }
                 if shared && !matches!(exit, Exit::StartFailed(StartError::Config(_))) =>
             {
                 // The failed one has no instance any more.
                 self.quarantine(path, &reason.as_str().into(), false);
                 self.quarantine_group(&parent, &reason.into());
             }
-            Action::Quarantine { reason } => self.quarantine(path, &reason.into(), false),
-            Action::Escalate { reason } => {
+            Directive::Quarantine { reason } => self.quarantine(path, &reason.into(), false),
+            Directive::Escalate { reason } => {
                 self.record(path, EventKind::Escalated { reason: reason.clone() });
                 self.enter(path, Phase::Stopped);
                 self.group_failed(&parent, path, reason);
             }
-            Action::EndTree { reason } => self.end_tree(path, reason),
-            Action::Stop => self.stop(path),
+            Directive::EndTree { reason } => self.end_tree(path, reason),
+            Directive::Stop => self.stop(path),
         }
     }
 
@@ -181,7 +181,7 @@ impl Keeper {
         let Some(group) = self.groups.get_mut(path) else { return };
         let exit = Exit::Failed { reason };
         match decide(&group.spec.policy, Restart::Permanent, &group.history, &exit, now, jitter) {
-            Action::Restart { after } => {
+            Directive::Restart { after } => {
                 group.history.record(&group.spec.policy, now, after);
                 for actor in self.actors_within(path) {
                     self.clear_history(&actor);
@@ -189,16 +189,16 @@ impl Keeper {
                 }
                 self.start_after(culprit, after, true);
             }
-            Action::Quarantine { reason } => self.quarantine_group(path, &reason.into()),
-            Action::Escalate { reason } => {
+            Directive::Quarantine { reason } => self.quarantine_group(path, &reason.into()),
+            Directive::Escalate { reason } => {
                 self.record(path, EventKind::Escalated { reason: reason.clone() });
                 match path.parent() {
                     Some(parent) => self.group_failed(&parent, culprit, reason),
                     None => self.end_tree(culprit, reason),
                 }
             }
-            Action::EndTree { reason } => self.end_tree(culprit, reason),
-            Action::Stop => {}
+            Directive::EndTree { reason } => self.end_tree(culprit, reason),
+            Directive::Stop => {}
         }
     }
 

@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{oneshot, watch};
 
 use crate::clock;
-use crate::outcome::{NodeEnd, OrderError, RetireError, SpawnError, TreeExit};
+use crate::outcome::{NotRunningError, OrderError, RetireError, SpawnError, TreeExit};
 use crate::path::NodePath;
 use crate::protocol::{Order, Report};
 use crate::spec::{ChildSpec, GroupSpec};
@@ -45,7 +45,7 @@ pub(crate) enum Command {
     /// Answered once the node runs, or cannot.
     Running {
         path: NodePath,
-        answer: Answer<Result<(), NodeEnd>>,
+        answer: Answer<Result<(), NotRunningError>>,
     },
     /// Runs a prepared instance.
     Commit {
@@ -120,7 +120,7 @@ pub(crate) struct Keeper {
     /// Whether something became ready since the waiting ones were looked at.
     ready_changed: bool,
     /// Who waits for a node to run.
-    watchers: HashMap<NodePath, Vec<Answer<Result<(), NodeEnd>>>>,
+    watchers: HashMap<NodePath, Vec<Answer<Result<(), NotRunningError>>>>,
     /// Nodes whose state changed since their watchers were looked at.
     touched: BTreeSet<NodePath>,
     commits: HashMap<u64, Commit>,
@@ -285,13 +285,13 @@ impl Keeper {
     }
 
     /// Whether a watched node runs or never will by itself; `None` while that is open.
-    fn reached(&self, path: &NodePath) -> Option<Result<(), NodeEnd>> {
+    fn reached(&self, path: &NodePath) -> Option<Result<(), NotRunningError>> {
         if self.ending.is_some() {
-            return Some(Err(NodeEnd::TreeEnded));
+            return Some(Err(NotRunningError::TreeEnded));
         }
         let quarantined = |node: &Node| {
             let reason = node.gate.reason().unwrap_or_else(|| "quarantined".into());
-            Some(Err(NodeEnd::Quarantined { reason }))
+            Some(Err(NotRunningError::Quarantined { reason }))
         };
         if let Some(group) = self.groups.get(path) {
             return match (group.quarantined, group.unready) {
@@ -300,11 +300,11 @@ impl Keeper {
                 (false, _) => None,
             };
         }
-        let Some(actor) = self.actors.get(path) else { return Some(Err(NodeEnd::Unknown)) };
+        let Some(actor) = self.actors.get(path) else { return Some(Err(NotRunningError::Unknown)) };
         match actor.phase {
             Phase::Running => Some(Ok(())),
             Phase::Quarantined | Phase::Halting(Next::Quarantine) => quarantined(&actor.node),
-            Phase::Draining | Phase::Stopped | Phase::Gone => Some(Err(NodeEnd::Stopped)),
+            Phase::Draining | Phase::Stopped | Phase::Gone => Some(Err(NotRunningError::Stopped)),
             Phase::Waiting | Phase::Starting | Phase::Backoff { .. } | Phase::Halting(Next::Start) => None,
         }
     }

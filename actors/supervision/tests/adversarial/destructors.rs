@@ -28,7 +28,7 @@ fn of_messages_may_panic_when_they_are_handed_back_to_nobody() {
         hold.send(()).unwrap();
         holding.await.unwrap();
         tree.restart("v").await.unwrap();
-        tree.running("v").await.unwrap();
+        tree.wait_until_running("v").await.unwrap();
         assert_eq!(victim.call(Name).await.unwrap(), 2);
     });
 }

@@ -22,9 +22,9 @@ use actix::{
 };
 use actix_supervision::universe::Universe;
 use actix_supervision::{
-    Address, Backoff, CallErrorKind, ChildSpec, Context, Event, Exhausted, GroupSpec, NodeEnd, Observer,
-    OrderError, Placement, Policy, ReadHandler, Reply, RetireError, SpawnError, Start, StartError, Strategy,
-    Supervised, Tree, TreeExit,
+    Address, Backoff, CallErrorKind, ChildSpec, Context, ExhaustedAction, GroupSpec, LifecycleEvent,
+    NotRunningError, Observer, OrderError, Placement, ReadHandler, ReadReply, RestartPolicy, RetireError,
+    SpawnError, StartContext, StartError, Strategy, Supervised, Tree, TreeExit,
 };
 use futures_util::future::{LocalBoxFuture, join_all};
 use futures_util::{FutureExt, poll};
@@ -191,15 +191,15 @@ impl Handler<ShutDown> for Victim {
 struct Stare;
 
 impl ReadHandler<Stare> for Victim {
-    fn read(&self, _: Stare) -> Reply<()> {
-        Reply::later(pending())
+    fn read(&self, _: Stare) -> ReadReply<()> {
+        ReadReply::later(pending())
     }
 }
 
 /// A factory of victims named by their generation.
 fn victims(
     make: impl Fn() -> Victim + Send + Sync + 'static,
-) -> impl Fn(Start) -> Ready + Send + Sync + 'static {
+) -> impl Fn(StartContext) -> Ready + Send + Sync + 'static {
     move |start| {
         let name = u32::try_from(start.generation).unwrap();
         std::future::ready(Ok(Victim { name, ..make() }))
@@ -210,13 +210,13 @@ type Ready = std::future::Ready<Result<Victim, StartError>>;
 
 async fn spawn(tree: &Tree, path: &str, spec: ChildSpec) -> Address<Victim> {
     let address = tree.spawn(path, spec, Placement::Here, victims(Victim::default)).await.unwrap();
-    tree.running(path).await.unwrap();
+    tree.wait_until_running(path).await.unwrap();
     address
 }
 
 /// A policy that restarts `max_restarts` times, at once.
-fn restarts(max_restarts: u32) -> Policy {
-    let mut policy = Policy { max_restarts, ..Policy::default() };
+fn restarts(max_restarts: u32) -> RestartPolicy {
+    let mut policy = RestartPolicy { max_restarts, ..RestartPolicy::default() };
     policy.backoff.first = Duration::ZERO;
     policy
 }

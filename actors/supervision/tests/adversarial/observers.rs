@@ -6,7 +6,7 @@ use super::*;
 struct Rude(std::sync::OnceLock<Tree>);
 
 impl Observer for Rude {
-    fn event(&self, event: &Event) {
+    fn on_event(&self, event: &LifecycleEvent) {
         if let Some(tree) = self.0.get() {
             drop((tree.snapshot(), tree.history()));
         }

@@ -63,12 +63,12 @@ fn to_replace_a_retired_node_fail() {
 #[test]
 fn for_all_follow_two_failures_at_once() {
     Universe::new(1).run(async |tree| {
-        tree.group("g", GroupSpec::new().strategy(Strategy::OneForAll)).await.unwrap();
+        tree.add_group("g", GroupSpec::new().strategy(Strategy::OneForAll)).await.unwrap();
         let a = spawn(&tree, "g/a", ChildSpec::new()).await;
         let b = spawn(&tree, "g/b", ChildSpec::new().needs(["a"])).await;
         let (left, right) = tokio::join!(a.call(Boom), b.call(Boom));
         assert!(left.is_err() && right.is_err());
-        tree.running("g").await.unwrap();
+        tree.wait_until_running("g").await.unwrap();
         assert!(a.call(Name).await.unwrap() > 1 && b.call(Name).await.unwrap() > 1);
     });
 }
@@ -81,8 +81,8 @@ fn to_shut_down_are_obeyed_though_a_drain_hangs_or_panics() {
             || Victim { drain: Some(Box::pin(async { panic!("boom in drain") })), ..Victim::default() };
         tree.spawn("h", ChildSpec::new(), Placement::Here, victims(hangs)).await.unwrap();
         tree.spawn("p", ChildSpec::new(), Placement::Here, victims(panics)).await.unwrap();
-        tree.running("h").await.unwrap();
-        tree.running("p").await.unwrap();
+        tree.wait_until_running("h").await.unwrap();
+        tree.wait_until_running("p").await.unwrap();
         let began = tokio::time::Instant::now();
         let (first, second) = tokio::join!(tree.shutdown(SECOND), tree.shutdown(HOUR));
         assert_eq!((first, second), (TreeExit::Shutdown, TreeExit::Shutdown));
@@ -95,18 +95,20 @@ fn to_shut_down_may_come_from_an_actor_that_waits_for_it() {
     Universe::new(1).run(async |tree| {
         let victim = spawn(&tree, "v", ChildSpec::new()).await;
         let _ = victim.call(ShutDown(tree.clone())).await;
-        assert_eq!(tree.ended().await, TreeExit::Shutdown);
+        assert_eq!(tree.wait_until_ended().await, TreeExit::Shutdown);
     });
 }
 
 #[test]
 fn to_end_are_given_when_the_group_of_an_escalated_child_says_so() {
     Universe::new(1).run(async |tree| {
-        tree.group("g", GroupSpec::new().policy(restarts(0)).exhausted(Exhausted::EndTree)).await.unwrap();
-        let policy = Policy { exhausted: Exhausted::Escalate, ..restarts(0) };
+        tree.add_group("g", GroupSpec::new().policy(restarts(0)).exhausted(ExhaustedAction::EndTree))
+            .await
+            .unwrap();
+        let policy = RestartPolicy { exhausted: ExhaustedAction::Escalate, ..restarts(0) };
         let victim = spawn(&tree, "g/v", ChildSpec::new().policy(policy)).await;
         let _ = victim.call(Boom).await;
-        let exit = tree.ended().await;
+        let exit = tree.wait_until_ended().await;
         assert!(matches!(&exit, TreeExit::Escalated { path, .. } if *path == "g/v"), "{exit:?}");
     });
 }

@@ -3,8 +3,8 @@
 use super::*;
 
 async fn quarantined(tree: &Tree, path: &str) -> String {
-    match tree.running(path).await {
-        Err(NodeEnd::Quarantined { reason }) => reason.to_string(),
+    match tree.wait_until_running(path).await {
+        Err(NotRunningError::Quarantined { reason }) => reason.to_string(),
         other => panic!("{other:?}"),
     }
 }
@@ -57,7 +57,7 @@ fn that_never_end_can_be_quarantined_restarted_and_retired() {
 #[test]
 fn that_share_a_budget_quarantine_the_group() {
     Universe::new(1).run(async |tree| {
-        tree.group("g", GroupSpec::new().policy(restarts(2))).await.unwrap();
+        tree.add_group("g", GroupSpec::new().policy(restarts(2))).await.unwrap();
         let neighbour = spawn(&tree, "g/a", ChildSpec::new().shared_budget()).await;
         let factory = |_| std::future::ready(Err::<Victim, _>(StartError::Transient("away".into())));
         tree.spawn("g/b", ChildSpec::new().shared_budget(), Placement::Here, factory).await.unwrap();

@@ -48,7 +48,7 @@ async fn replace(tree: Tree, address: Address<Victim>, commits: bool) {
 
 async fn storm(tree: &Tree, dice: &mut Dice) {
     let strategy = [Strategy::OneForOne, Strategy::OneForAll, Strategy::RestForOne][dice.roll(3) as usize];
-    tree.group("g", GroupSpec::new().strategy(strategy)).await.unwrap();
+    tree.add_group("g", GroupSpec::new().strategy(strategy)).await.unwrap();
     let spec = |number: usize| match number {
         1 => ChildSpec::new().needs(["a"]).mailbox(4),
         2 => ChildSpec::new().needs(["b"]).shared_budget(),
@@ -109,7 +109,7 @@ async fn storm(tree: &Tree, dice: &mut Dice) {
     }
     within_an_hour(tree.restart("g")).await.unwrap();
     for (path, address) in NODES.into_iter().zip(&addresses) {
-        within_an_hour(tree.running(path)).await.unwrap_or_else(|end| panic!("{path}: {end}"));
+        within_an_hour(tree.wait_until_running(path)).await.unwrap_or_else(|end| panic!("{path}: {end}"));
         within_an_hour(address.call(Name)).await.unwrap();
     }
     within_an_hour(async {

@@ -29,7 +29,7 @@ fn that_end_give_every_caller_an_outcome() {
         let error = queued.await.unwrap_err();
         assert_eq!((error.kind, error.message.is_some()), (CallErrorKind::Stopped, true));
         assert_eq!(victim.call(Name).await.unwrap_err().kind, CallErrorKind::Stopped);
-        assert!(matches!(tree.running("v").await, Err(NodeEnd::Stopped)));
+        assert!(matches!(tree.wait_until_running("v").await, Err(NotRunningError::Stopped)));
         assert_eq!(tree.shutdown(SECOND).await, TreeExit::Shutdown);
     });
 }
@@ -45,7 +45,7 @@ fn that_have_ended_run_nothing_and_keep_nobody_waiting() {
         arbiter.join().unwrap();
         let spawned = tree.spawn("v", ChildSpec::new(), on, victims(Victim::default)).await;
         assert_eq!(spawned.unwrap_err(), SpawnError::ArbiterGone);
-        assert_eq!(tree.running("v").await, Err(NodeEnd::Unknown));
+        assert_eq!(tree.wait_until_running("v").await, Err(NotRunningError::Unknown));
         assert_eq!(tree.shutdown(SECOND).await, TreeExit::Shutdown);
     });
 }
@@ -106,7 +106,7 @@ fn that_call_while_a_node_or_its_thread_ends_are_never_left_waiting() {
                 std::thread::spawn(move || call_until_stopped(&victim))
             };
             let callers = [call(), call(), call()];
-            tree.running("v").await.unwrap();
+            tree.wait_until_running("v").await.unwrap();
             if round % 2 == 0 {
                 tree.retire("v", SECOND).await.unwrap();
                 arbiter.stop();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_supervision::{CallErrorKind, ChildSpec, Placement, Start, StartError, Universe};
+use actix_supervision::{CallErrorKind, ChildSpec, Placement, StartContext, StartError, Universe};
 use futures_util::FutureExt;
 use futures_util::future::join_all;
 
@@ -51,7 +51,7 @@ fn casts_pass_the_same_gate() {
     });
 }
 
-fn never(_: Start) -> std::future::Pending<Result<Probe, StartError>> {
+fn never(_: StartContext) -> std::future::Pending<Result<Probe, StartError>> {
     std::future::pending()
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix_supervision::{
-    CallErrorKind, ChildSpec, GroupSpec, NodeEnd, NodeState, RetireError, TreeExit, Universe,
+    CallErrorKind, ChildSpec, GroupSpec, NodeState, NotRunningError, RetireError, TreeExit, Universe,
 };
 
 use crate::support::{Count, Hold, Lab, SlowRead, kind, settle, spec};
@@ -32,7 +32,7 @@ fn a_retired_node_finishes_what_it_admitted_and_is_gone() {
         assert_eq!(lab.journal.take(), ["drain probe"]);
         assert!(tree.snapshot().node("probe").is_none());
         assert_eq!(kind(probe.call(Count).await), CallErrorKind::Stopped);
-        assert_eq!(tree.running("probe").await, Err(NodeEnd::Unknown));
+        assert_eq!(tree.wait_until_running("probe").await, Err(NotRunningError::Unknown));
         assert_eq!(tree.retire("probe", SECOND).await, Err(RetireError::Unknown));
     });
 }
@@ -68,14 +68,14 @@ fn at_the_deadline_what_is_left_ends_by_force() {
 fn a_path_is_free_again_after_its_node_is_retired() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("g", GroupSpec::new()).await.unwrap();
+        tree.add_group("g", GroupSpec::new()).await.unwrap();
         let first = lab.running("g/probe", ChildSpec::new()).await;
         lab.running("g/other", ChildSpec::new().needs(["probe"])).await;
         lab.journal.take();
         tree.retire("g", SECOND).await.unwrap();
         assert_eq!(lab.journal.take(), ["drain g/other", "drain g/probe"]);
         assert!(tree.snapshot().nodes.is_empty());
-        tree.group("g", GroupSpec::new()).await.unwrap();
+        tree.add_group("g", GroupSpec::new()).await.unwrap();
         let second = lab.running("g/probe", ChildSpec::new()).await;
         second.call(Count).await.unwrap();
         assert_eq!(kind(first.call(Count).await), CallErrorKind::Stopped);
@@ -104,12 +104,12 @@ fn nodes_that_are_down_retire_at_once() {
 fn shutdown_is_idempotent_and_everyone_hears_the_same_exit() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
-        let exits = tokio::join!(tree.shutdown(SECOND), tree.shutdown(SECOND), tree.ended());
+        let exits = tokio::join!(tree.shutdown(SECOND), tree.shutdown(SECOND), tree.wait_until_ended());
         assert_eq!(exits, (TreeExit::Shutdown, TreeExit::Shutdown, TreeExit::Shutdown));
         assert_eq!(tree.shutdown(SECOND).await, TreeExit::Shutdown);
         assert_eq!(kind(probe.call(Count).await), CallErrorKind::Stopped);
         assert_eq!(tree.snapshot().node("probe").unwrap().state, NodeState::Stopped);
         assert_eq!(tree.retire("probe", SECOND).await, Err(RetireError::TreeEnded));
-        assert_eq!(tree.running("probe").await, Err(NodeEnd::TreeEnded));
+        assert_eq!(tree.wait_until_running("probe").await, Err(NotRunningError::TreeEnded));
     });
 }

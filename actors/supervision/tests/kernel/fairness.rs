@@ -63,7 +63,7 @@ async fn spinners(tree: &actix_supervision::Tree) -> [Address<Spinner>; 2] {
             move |_| std::future::ready(Ok::<_, StartError>(Spinner { order: ORDER.with(Rc::clone), name }));
         let path = format!("s{name}");
         spinners.push(tree.spawn(&path, ChildSpec::new(), Placement::Here, factory).await.unwrap());
-        tree.running(&path).await.unwrap();
+        tree.wait_until_running(&path).await.unwrap();
     }
     spinners.try_into().unwrap_or_else(|_| unreachable!())
 }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use actix_supervision::{
-    CallErrorKind, ChildSpec, Fault, FaultKind, NodeState, StartError, TreeExit, Universe,
+    CallErrorKind, ChildSpec, FaultKind, NodeState, PlannedFault, StartError, TreeExit, Universe,
 };
 
 use crate::support::{Count, Generation, Lab, kind, settle};
 
-fn fault(path: &str, message: &str, nth: u64, kind: FaultKind) -> Fault {
-    Fault { path: path.to_owned(), message: message.to_owned(), nth, kind }
+fn fault(path: &str, message: &str, nth: u64, kind: FaultKind) -> PlannedFault {
+    PlannedFault { path: path.to_owned(), message: message.to_owned(), nth, kind }
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_transient_start_failure_is_retried_with_backoff_under_the_same_generation()
         assert_eq!(probe.vitals().last_exit.unwrap(), "did not start: away");
         let vitals = probe.vitals();
         assert_eq!((vitals.state, vitals.retry_in_ms), (NodeState::Restarting, Some(100)));
-        tree.running("probe").await.unwrap();
+        tree.wait_until_running("probe").await.unwrap();
         assert_eq!((probe.vitals().generation, probe.vitals().restarts), (1, 0));
     });
 }
@@ -78,7 +78,7 @@ fn a_fatal_start_failure_ends_the_tree() {
     let fatal = FaultKind::FailStart(StartError::Fatal("newer schema".to_owned()));
     Universe::new(1).fault(fault("probe", "*", 1, fatal)).run(async |tree| {
         Lab::new(&tree).spawn("probe", ChildSpec::new()).await;
-        let TreeExit::Escalated { path, reason } = tree.ended().await else { panic!("shut down") };
+        let TreeExit::Escalated { path, reason } = tree.wait_until_ended().await else { panic!("shut down") };
         assert_eq!((path.as_str(), reason.as_str()), ("probe", "newer schema"));
     });
 }

@@ -1,8 +1,8 @@
 //! Groups: strategies, shared budgets, escalation.
 
 use actix_supervision::{
-    Address, ChildSpec, EventKind, Exhausted, GroupSpec, NodeEnd, NodeState, SpawnError, Strategy, TreeExit,
-    Universe,
+    Address, ChildSpec, EventKind, ExhaustedAction, GroupSpec, NodeState, NotRunningError, SpawnError,
+    Strategy, TreeExit, Universe,
 };
 
 use crate::support::{Boom, Count, Lab, Probe, policy, settle, spec};
@@ -15,7 +15,7 @@ fn generations(probes: &[&Address<Probe>]) -> Vec<u64> {
 fn one_for_one_restarts_the_failed_child_only() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("g", GroupSpec::new()).await.unwrap();
+        tree.add_group("g", GroupSpec::new()).await.unwrap();
         let (a, b) = (lab.running("g/a", spec(5)).await, lab.running("g/b", spec(5)).await);
         let _ = a.call(Boom).await;
         settle().await;
@@ -27,7 +27,7 @@ fn one_for_one_restarts_the_failed_child_only() {
 fn one_for_all_restarts_every_child_in_order_of_need() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("g", GroupSpec::new().strategy(Strategy::OneForAll)).await.unwrap();
+        tree.add_group("g", GroupSpec::new().strategy(Strategy::OneForAll)).await.unwrap();
         let c = lab.running("g/c", spec(5)).await;
         let b = lab.running("g/b", spec(5).needs(["c"])).await;
         let a = lab.running("g/a", spec(5).needs(["b"])).await;
@@ -47,7 +47,7 @@ fn one_for_all_restarts_every_child_in_order_of_need() {
 fn rest_for_one_restarts_what_needs_the_failed_child() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("g", GroupSpec::new().strategy(Strategy::RestForOne)).await.unwrap();
+        tree.add_group("g", GroupSpec::new().strategy(Strategy::RestForOne)).await.unwrap();
         let a = lab.running("g/a", spec(5)).await;
         let b = lab.running("g/b", spec(5).needs(["a"])).await;
         let c = lab.running("g/c", spec(5).needs(["b"])).await;
@@ -65,7 +65,7 @@ fn rest_for_one_restarts_what_needs_the_failed_child() {
 fn a_shared_budget_quarantines_the_whole_group() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("g", GroupSpec::new().policy(policy(2))).await.unwrap();
+        tree.add_group("g", GroupSpec::new().policy(policy(2))).await.unwrap();
         let a = lab.running("g/a", ChildSpec::new().shared_budget()).await;
         let b = lab.running("g/b", ChildSpec::new().shared_budget()).await;
         let other = lab.running("other", spec(5)).await;
@@ -78,12 +78,12 @@ fn a_shared_budget_quarantines_the_whole_group() {
         settle().await;
         for path in ["g", "g/a", "g/b"] {
             assert_eq!(tree.snapshot().node(path).unwrap().state, NodeState::Quarantined, "{path}");
-            assert!(matches!(tree.running(path).await, Err(NodeEnd::Quarantined { .. })));
+            assert!(matches!(tree.wait_until_running(path).await, Err(NotRunningError::Quarantined { .. })));
         }
         other.call(Count).await.unwrap();
 
         tree.restart("g").await.unwrap();
-        tree.running("g").await.unwrap();
+        tree.wait_until_running("g").await.unwrap();
         a.call(Count).await.unwrap();
         b.call(Count).await.unwrap();
     });
@@ -93,18 +93,21 @@ fn a_shared_budget_quarantines_the_whole_group() {
 fn an_escalated_failure_restarts_the_group_then_exhausts_it() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("g", GroupSpec::new().policy(policy(1)).exhausted(Exhausted::EndTree)).await.unwrap();
+        tree.add_group("g", GroupSpec::new().policy(policy(1)).exhausted(ExhaustedAction::EndTree))
+            .await
+            .unwrap();
         let mut escalating = policy(0);
-        escalating.exhausted = Exhausted::Escalate;
+        escalating.exhausted = ExhaustedAction::Escalate;
         let a = lab.running("g/a", ChildSpec::new().policy(escalating)).await;
         let b = lab.running("g/b", spec(5)).await;
         let _ = a.call(Boom).await;
         settle().await;
         assert_eq!(generations(&[&a, &b]), [2, 2]);
-        let escalated = |event: &actix_supervision::Event| matches!(event.kind, EventKind::Escalated { .. });
+        let escalated =
+            |event: &actix_supervision::LifecycleEvent| matches!(event.kind, EventKind::Escalated { .. });
         assert!(tree.history().iter().any(escalated));
         let _ = a.call(Boom).await;
-        let TreeExit::Escalated { path, reason } = tree.ended().await else { panic!("shut down") };
+        let TreeExit::Escalated { path, reason } = tree.wait_until_ended().await else { panic!("shut down") };
         assert_eq!(path, "g/a");
         assert!(reason.contains("boom"), "{reason}");
     });

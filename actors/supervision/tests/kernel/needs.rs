@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use actix_supervision::{
-    ChildSpec, Fault, FaultKind, GroupSpec, NodeState, Placement, SpawnError, StartError, Universe,
+    ChildSpec, FaultKind, GroupSpec, NodeState, Placement, PlannedFault, SpawnError, StartError, Universe,
 };
 
 use crate::support::{Count, Lab, settle};
 
-fn fail_start(path: &str, nth: u64, error: StartError) -> Fault {
-    Fault { path: path.to_owned(), message: "*".to_owned(), nth, kind: FaultKind::FailStart(error) }
+fn fail_start(path: &str, nth: u64, error: StartError) -> PlannedFault {
+    PlannedFault { path: path.to_owned(), message: "*".to_owned(), nth, kind: FaultKind::FailStart(error) }
 }
 
 #[test]
@@ -20,7 +20,7 @@ fn the_first_start_waits_for_every_need() {
     universe.run(async |tree| {
         let lab = Lab::new(&tree);
         lab.spawn("store", ChildSpec::new()).await;
-        tree.group("pools", GroupSpec::new()).await.unwrap();
+        tree.add_group("pools", GroupSpec::new()).await.unwrap();
         lab.spawn("pools/http", ChildSpec::new().needs(["store"])).await;
         let registry = lab.spawn("registry", ChildSpec::new().needs(["store", "pools"])).await;
         settle().await;
@@ -37,7 +37,7 @@ fn shutdown_drains_in_reverse_order_of_need() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         lab.running("store", ChildSpec::new()).await;
-        tree.group("pools", GroupSpec::new()).await.unwrap();
+        tree.add_group("pools", GroupSpec::new()).await.unwrap();
         lab.running("pools/http", ChildSpec::new().needs(["store"])).await;
         lab.running("edge", ChildSpec::new().needs(["pools"])).await;
         lab.journal.take();
@@ -73,7 +73,7 @@ fn a_quarantined_member_does_not_hold_up_who_needs_its_group() {
     let config = StartError::Config("no such host".to_owned());
     Universe::new(1).fault(fail_start("pools/bad", 1, config)).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("pools", GroupSpec::new()).await.unwrap();
+        tree.add_group("pools", GroupSpec::new()).await.unwrap();
         lab.spawn("pools/bad", ChildSpec::new()).await;
         lab.spawn("pools/good", ChildSpec::new()).await;
         lab.running("edge", ChildSpec::new().needs(["pools"])).await;
@@ -84,7 +84,7 @@ fn a_quarantined_member_does_not_hold_up_who_needs_its_group() {
 fn a_need_must_be_another_node_of_the_tree() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
-        tree.group("g", GroupSpec::new()).await.unwrap();
+        tree.add_group("g", GroupSpec::new()).await.unwrap();
         for need in ["nobody", "g", "a"] {
             let spec = ChildSpec::new().needs([need]);
             let refused = tree.spawn("g/a", spec, Placement::Here, lab.factory()).await.map(drop);
@@ -99,7 +99,7 @@ fn a_need_from_the_root_means_no_sibling_of_that_name() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         lab.running("store", ChildSpec::new()).await;
-        tree.group("g", GroupSpec::new()).await.unwrap();
+        tree.add_group("g", GroupSpec::new()).await.unwrap();
         for name in ["g/store", "g/other"] {
             lab.running(name, ChildSpec::new().needs(["/store"])).await;
             let needs = tree.snapshot().node(name).unwrap().needs.clone();

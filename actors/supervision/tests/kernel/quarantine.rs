@@ -1,8 +1,8 @@
 //! Quarantined: nothing is admitted, until the configuration changes or an operator orders a restart.
 
 use actix_supervision::{
-    Address, CallErrorKind, ChildSpec, EventKind, Fault, FaultKind, NodeEnd, NodeState, OrderError,
-    StartError, Universe,
+    Address, CallErrorKind, ChildSpec, EventKind, FaultKind, NodeState, NotRunningError, OrderError,
+    PlannedFault, StartError, Universe,
 };
 use futures_util::FutureExt;
 
@@ -44,7 +44,7 @@ fn queued_messages_are_handed_back() {
 
 #[test]
 fn a_configuration_fault_quarantines_without_a_retry() {
-    let fault = Fault {
+    let fault = PlannedFault {
         path: "probe".to_owned(),
         message: "*".to_owned(),
         nth: 1,
@@ -53,8 +53,8 @@ fn a_configuration_fault_quarantines_without_a_retry() {
     Universe::new(1).fault(fault).run(async |tree| {
         let lab = Lab::new(&tree);
         let probe = lab.spawn("probe", ChildSpec::new()).await;
-        let end = tree.running("probe").await.unwrap_err();
-        assert_eq!(end, NodeEnd::Quarantined { reason: "no such key".into() });
+        let end = tree.wait_until_running("probe").await.unwrap_err();
+        assert_eq!(end, NotRunningError::Quarantined { reason: "no such key".into() });
         assert_closed(&probe).await;
         assert_eq!(lab.starts.load(std::sync::atomic::Ordering::SeqCst), 0);
     });
@@ -73,7 +73,7 @@ fn an_operator_quarantines_and_releases() {
         assert_eq!(lab.journal.take(), ["start probe", "drain probe"]);
 
         tree.restart("probe").await.unwrap();
-        tree.running("probe").await.unwrap();
+        tree.wait_until_running("probe").await.unwrap();
         assert_eq!(probe.call(Count).await.unwrap(), 1);
         let released = tree.history().iter().any(|event| event.kind == EventKind::Released);
         assert!(released);
@@ -88,12 +88,12 @@ fn a_restart_by_order_gives_the_whole_budget_back() {
         for _ in 0..3 {
             let _ = probe.call(Boom).await;
             settle().await;
-            tree.running("probe").await.unwrap();
+            tree.wait_until_running("probe").await.unwrap();
             let _ = probe.call(Boom).await;
             settle().await;
             assert_closed(&probe).await;
             tree.restart("probe").await.unwrap();
-            tree.running("probe").await.unwrap();
+            tree.wait_until_running("probe").await.unwrap();
         }
         assert_eq!(probe.vitals().generation, 7);
     });

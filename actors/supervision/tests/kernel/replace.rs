@@ -1,6 +1,6 @@
 //! Reload is a restart in two phases: the new generation is built beside the old, then takes over.
 
-use actix_supervision::{ChildSpec, EventKind, NodeState, OrderError, Start, StartError, Universe};
+use actix_supervision::{ChildSpec, EventKind, NodeState, OrderError, StartContext, StartError, Universe};
 
 use crate::support::{Boom, Count, Generation, Hold, Lab, Probe, settle, spec};
 
@@ -36,10 +36,10 @@ fn dropped_it_is_discarded() {
 
 #[test]
 fn a_factory_that_fails_leaves_the_old_one_in_service() {
-    fn fails(_: Start) -> std::future::Ready<Result<Probe, StartError>> {
+    fn fails(_: StartContext) -> std::future::Ready<Result<Probe, StartError>> {
         std::future::ready(Err(StartError::Config("bad".to_owned())))
     }
-    async fn panics(_: Start) -> Result<Probe, StartError> {
+    async fn panics(_: StartContext) -> Result<Probe, StartError> {
         panic!("no good")
     }
     Universe::new(1).run(async |tree| {

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use actix_supervision::{
-    CallErrorKind, ChildSpec, EventKind, Exhausted, Exit, NodeEnd, NodeState, Restart, TreeExit, Universe,
+    CallErrorKind, ChildSpec, EventKind, ExhaustedAction, Exit, NodeState, NotRunningError, Restart,
+    TreeExit, Universe,
 };
 
 use crate::support::{Boom, Count, Fail, Finish, Generation, Lab, eventually, kind, policy, settle, spec};
@@ -87,13 +88,13 @@ fn an_exhausted_budget_ends_as_the_policy_says() {
         let probe = lab.running("probe", spec(0)).await;
         let _ = probe.call(Boom).await;
         settle().await;
-        assert!(matches!(tree.running("probe").await, Err(NodeEnd::Quarantined { .. })));
+        assert!(matches!(tree.wait_until_running("probe").await, Err(NotRunningError::Quarantined { .. })));
 
         let mut policy = policy(0);
-        policy.exhausted = Exhausted::EndTree;
+        policy.exhausted = ExhaustedAction::EndTree;
         let vital = lab.running("vital", ChildSpec::new().policy(policy)).await;
         let _ = vital.call(Boom).await;
-        let TreeExit::Escalated { path, .. } = tree.ended().await else { panic!("shut down") };
+        let TreeExit::Escalated { path, .. } = tree.wait_until_ended().await else { panic!("shut down") };
         assert_eq!(path, "vital");
     });
 }
@@ -103,8 +104,8 @@ fn an_essential_node_takes_the_tree_with_it() {
     Universe::new(1).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", spec(0).essential()).await;
         let _ = probe.call(Boom).await;
-        assert!(matches!(tree.ended().await, TreeExit::Escalated { .. }));
-        assert_eq!(tree.running("probe").await, Err(NodeEnd::TreeEnded));
+        assert!(matches!(tree.wait_until_ended().await, TreeExit::Escalated { .. }));
+        assert_eq!(tree.wait_until_running("probe").await, Err(NotRunningError::TreeEnded));
     });
 }
 
@@ -114,12 +115,12 @@ fn a_normal_exit_drains_and_stops_what_is_not_permanent() {
         let lab = Lab::new(&tree);
         let probe = lab.running("probe", ChildSpec::new().restart(Restart::OnFailure)).await;
         probe.call(Finish).await.unwrap();
-        assert_eq!(tree.running("probe").await, Ok(()), "still the first instance");
+        assert_eq!(tree.wait_until_running("probe").await, Ok(()), "still the first instance");
         eventually(|| probe.vitals().state == NodeState::Stopped).await;
         assert_eq!(lab.journal.take(), ["start probe", "drain probe"]);
         assert_eq!(kind(probe.call(Count).await), CallErrorKind::Stopped);
         tree.restart("probe").await.unwrap();
-        tree.running("probe").await.unwrap();
+        tree.wait_until_running("probe").await.unwrap();
         assert_eq!(probe.call(Count).await.unwrap(), 1);
     });
 }

@@ -10,8 +10,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use actix_supervision::{
-    Address, CallError, CallErrorKind, ChildSpec, Event, EventKind, Exhausted, Exit, Fault, FaultKind,
-    GroupSpec, Placement, Restart, StartError, Strategy, Tree, Universe,
+    Address, CallError, CallErrorKind, ChildSpec, EventKind, ExhaustedAction, Exit, FaultKind, GroupSpec,
+    LifecycleEvent, Placement, PlannedFault, Restart, StartError, Strategy, Tree, Universe,
 };
 use futures_util::FutureExt;
 
@@ -43,7 +43,7 @@ impl Dice {
     }
 }
 
-fn faults(dice: &Dice) -> Vec<Fault> {
+fn faults(dice: &Dice) -> Vec<PlannedFault> {
     let kinds = [
         FaultKind::Panic,
         FaultKind::Hang,
@@ -51,7 +51,7 @@ fn faults(dice: &Dice) -> Vec<Fault> {
         FaultKind::FailStart(StartError::Config("wrong".to_owned())),
         FaultKind::Panic,
     ];
-    let plan = |_| Fault {
+    let plan = |_| PlannedFault {
         path: dice.pick(&["*", "g0/*", "*1", "*2"]).to_owned(),
         message: dice.pick(&["*", "Count", "Generation"]).to_owned(),
         nth: 1 + dice.roll(30),
@@ -63,8 +63,8 @@ fn faults(dice: &Dice) -> Vec<Fault> {
 fn child_spec(dice: &Dice, known: &[String]) -> ChildSpec {
     let mut policy = policy(dice.roll(4) as u32);
     policy.within = Duration::from_millis(100 * (1 + dice.roll(50)));
-    let rare_end = if dice.roll(20) == 0 { Exhausted::EndTree } else { Exhausted::Quarantine };
-    policy.exhausted = dice.pick(&[Exhausted::Quarantine, Exhausted::Escalate, rare_end]);
+    let rare_end = if dice.roll(20) == 0 { ExhaustedAction::EndTree } else { ExhaustedAction::Quarantine };
+    policy.exhausted = dice.pick(&[ExhaustedAction::Quarantine, ExhaustedAction::Escalate, rare_end]);
     let mut spec = ChildSpec::new()
         .policy(policy)
         .mailbox(1 + dice.roll(8) as usize)
@@ -145,7 +145,7 @@ impl Soak {
     }
 
     fn tree_is_ending(&self) -> bool {
-        self.tree.ended().now_or_never().is_some()
+        self.tree.wait_until_ended().now_or_never().is_some()
             || self.tree.history().iter().any(|event| matches!(event.kind, EventKind::Escalated { .. }))
     }
 
@@ -190,7 +190,7 @@ fn check<T, M>(outcome: Result<T, CallError<M>>) {
     }
 }
 
-fn assert_generations_grow(history: &[Event]) {
+fn assert_generations_grow(history: &[LifecycleEvent]) {
     let mut last: HashMap<&str, u64> = HashMap::new();
     for event in history.iter().filter(|event| event.kind == EventKind::Started) {
         let before = last.insert(event.path.as_str(), event.generation).unwrap_or_default();
@@ -206,9 +206,9 @@ fn soak(seed: u64) -> Vec<EventKind> {
         let strategies = [Strategy::OneForOne, Strategy::OneForAll, Strategy::RestForOne];
         for group in ["g0", "g0/h", "g1"] {
             let mut budget = policy(dice.roll(6) as u32);
-            budget.exhausted = dice.pick(&[Exhausted::Quarantine, Exhausted::Escalate]);
+            budget.exhausted = dice.pick(&[ExhaustedAction::Quarantine, ExhaustedAction::Escalate]);
             let spec = GroupSpec::new().strategy(dice.pick(&strategies)).policy(budget);
-            tree.group(group, spec).await.unwrap();
+            tree.add_group(group, spec).await.unwrap();
         }
         let soak = Rc::new(Soak {
             lab: Lab::new(&tree),

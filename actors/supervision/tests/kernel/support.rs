@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use actix::{Actor, ActorContext, Handler, Message, ResponseActFuture, WrapFuture};
 use actix_supervision::{
-    Address, Backoff, CallErrorKind, ChildSpec, Context, Placement, Policy, ReadHandler, Reply, StartError,
-    Supervised, Tree,
+    Address, Backoff, CallErrorKind, ChildSpec, Context, Placement, ReadHandler, ReadReply, RestartPolicy,
+    StartError, Supervised, Tree,
 };
 use futures_util::future::LocalBoxFuture;
 use tokio::sync::Semaphore;
@@ -162,8 +162,8 @@ impl Handler<Hold> for Probe {
 pub(crate) struct Generation;
 
 impl ReadHandler<Generation> for Probe {
-    fn read(&self, _: Generation) -> Reply<u64> {
-        Reply::Now(self.generation)
+    fn read(&self, _: Generation) -> ReadReply<u64> {
+        ReadReply::Now(self.generation)
     }
 }
 
@@ -175,9 +175,9 @@ pub(crate) struct Poison {
 }
 
 impl ReadHandler<Poison> for Probe {
-    fn read(&self, message: Poison) -> Reply<()> {
+    fn read(&self, message: Poison) -> ReadReply<()> {
         if message.later {
-            return Reply::later(async { panic!("poisoned later") });
+            return ReadReply::later(async { panic!("poisoned later") });
         }
         panic!("poisoned")
     }
@@ -189,9 +189,9 @@ impl ReadHandler<Poison> for Probe {
 pub(crate) struct SlowRead;
 
 impl ReadHandler<SlowRead> for Probe {
-    fn read(&self, _: SlowRead) -> Reply<u64> {
+    fn read(&self, _: SlowRead) -> ReadReply<u64> {
         let (gate, generation) = (Arc::clone(&self.gate), self.generation);
-        Reply::later(async move {
+        ReadReply::later(async move {
             gate.acquire().await.unwrap().forget();
             generation
         })
@@ -204,9 +204,9 @@ impl ReadHandler<SlowRead> for Probe {
 pub(crate) struct SlowRun(pub(crate) Arc<AtomicUsize>);
 
 impl ReadHandler<SlowRun> for Probe {
-    fn read(&self, SlowRun(done): SlowRun) -> Reply<()> {
+    fn read(&self, SlowRun(done): SlowRun) -> ReadReply<()> {
         let gate = Arc::clone(&self.gate);
-        Reply::run(async move {
+        ReadReply::detached(async move {
             gate.acquire().await.unwrap().forget();
             done.fetch_add(1, Ordering::SeqCst);
         })
@@ -235,8 +235,10 @@ impl Lab {
     /// A factory of probes.
     pub(crate) fn factory(
         &self,
-    ) -> impl Fn(actix_supervision::Start) -> std::future::Ready<Result<Probe, StartError>> + Send + Sync + use<>
-    {
+    ) -> impl Fn(actix_supervision::StartContext) -> std::future::Ready<Result<Probe, StartError>>
+    + Send
+    + Sync
+    + use<> {
         let (journal, gate, starts) =
             (self.journal.clone(), Arc::clone(&self.gate), Arc::clone(&self.starts));
         move |start| {
@@ -258,17 +260,17 @@ impl Lab {
     /// Spawns and waits until it runs.
     pub(crate) async fn running(&self, path: &str, spec: ChildSpec) -> Address<Probe> {
         let address = self.spawn(path, spec).await;
-        self.tree.running(path).await.unwrap();
+        self.tree.wait_until_running(path).await.unwrap();
         address
     }
 }
 
 /// `budget` restarts in 30 s without chance: at once, then 100 ms, 200 ms …
-pub(crate) fn policy(budget: u32) -> Policy {
-    Policy {
+pub(crate) fn policy(budget: u32) -> RestartPolicy {
+    RestartPolicy {
         max_restarts: budget,
         backoff: Backoff { first: Duration::from_millis(100), max: Duration::from_secs(5), jitter: 0.0 },
-        ..Policy::default()
+        ..RestartPolicy::default()
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 use actix::{Actor, Handler, Message};
 use actix_rt::{Arbiter, System};
 use actix_supervision::{
-    Address, CallErrorKind, ChildSpec, Context, NodeEnd, NodeState, Placement, StartError, Supervised, Tree,
-    TreeExit,
+    Address, CallErrorKind, ChildSpec, Context, NodeState, NotRunningError, Placement, StartError,
+    Supervised, Tree, TreeExit,
 };
 use tokio::sync::oneshot;
 
@@ -59,7 +59,7 @@ async fn worker(tree: &Tree, path: &str, on: &Arbiter) -> Address<Worker> {
     let factory = |_| std::future::ready(Ok::<_, StartError>(Worker));
     let at = Placement::On(on.handle());
     let address = tree.spawn(path, ChildSpec::new(), at, factory).await.unwrap();
-    tree.running(path).await.unwrap();
+    tree.wait_until_running(path).await.unwrap();
     address
 }
 
@@ -76,7 +76,7 @@ async fn block(worker: &Address<Worker>) -> mpsc::Sender<()> {
 fn a_blocked_thread_is_named_with_its_message_while_the_others_are_supervised() {
     System::new().block_on(async {
         let (keeper, one, two) = (arbiter(), arbiter(), arbiter());
-        let tree = Tree::builder("test").keeper(Placement::On(keeper.handle())).build();
+        let tree = Tree::builder("test").supervisor(Placement::On(keeper.handle())).build();
         let stuck = worker(&tree, "stuck", &one).await;
         let fine = worker(&tree, "fine", &two).await;
         let free = block(&stuck).await;
@@ -121,7 +121,7 @@ fn a_node_whose_thread_ends_is_stopped_and_refuses_calls() {
         let lost = worker(&tree, "lost", &one).await;
         one.stop();
         while events.recv().await.unwrap().kind != actix_supervision::EventKind::Stopped {}
-        assert_eq!(tree.running("lost").await, Err(NodeEnd::Stopped));
+        assert_eq!(tree.wait_until_running("lost").await, Err(NotRunningError::Stopped));
         assert_eq!(lost.call(Work { crash: false }).await.unwrap_err().kind, CallErrorKind::Stopped);
         assert_eq!(lost.vitals().last_exit.unwrap(), "failed: its thread has ended");
         tree.shutdown(Duration::from_secs(10)).await;
@@ -137,7 +137,7 @@ fn calls_from_many_threads_all_get_an_outcome_while_the_actor_crashes() {
         let home = arbiter();
         let tree = Tree::builder("test").build();
         let factory = |_| std::future::ready(Ok::<_, StartError>(Worker));
-        let mut policy = actix_supervision::Policy { max_restarts: 1000, ..Default::default() };
+        let mut policy = actix_supervision::RestartPolicy { max_restarts: 1000, ..Default::default() };
         policy.backoff.max = Duration::from_millis(1);
         let spec = ChildSpec::new().mailbox(8).policy(policy);
         let target = tree.spawn("target", spec, Placement::On(home.handle()), factory).await.unwrap();

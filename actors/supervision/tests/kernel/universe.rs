@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use actix_supervision::{ChildSpec, Fault, FaultKind, Tree, Universe};
+use actix_supervision::{ChildSpec, FaultKind, PlannedFault, Tree, Universe};
 
 use crate::support::{Boom, Count, Lab, spec};
 
@@ -18,7 +18,8 @@ fn days_pass_at_once() {
 #[test]
 #[should_panic(expected = "did not drain: [\"probe\"]")]
 fn what_does_not_drain_fails_the_test() {
-    let hang = Fault { path: "probe".to_owned(), message: "Count".to_owned(), nth: 1, kind: FaultKind::Hang };
+    let hang =
+        PlannedFault { path: "probe".to_owned(), message: "Count".to_owned(), nth: 1, kind: FaultKind::Hang };
     Universe::new(1).fault(hang).run(async |tree| {
         let probe = Lab::new(&tree).running("probe", ChildSpec::new()).await;
         let _ = probe.call_within(Count, Duration::from_secs(1)).await;

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use actix_supervision::{ChildSpec, Event, GroupSpec, NodeKind, NodeState, Observer, Tree, Universe};
+use actix_supervision::{
+    ChildSpec, GroupSpec, LifecycleEvent, NodeKind, NodeState, Observer, Tree, Universe,
+};
 
 use crate::support::{Boom, Count, Hold, Lab, eventually, settle};
 
@@ -11,7 +13,7 @@ fn a_snapshot_lists_every_node_depth_first() {
     Universe::new(1).run(async |tree| {
         let lab = Lab::new(&tree);
         lab.running("z", ChildSpec::new()).await;
-        tree.group("g", GroupSpec::new()).await.unwrap();
+        tree.add_group("g", GroupSpec::new()).await.unwrap();
         lab.running("g/b", ChildSpec::new().mailbox(7)).await;
         lab.running("g/a", ChildSpec::new()).await;
         let view = tree.snapshot();
@@ -50,7 +52,7 @@ fn vitals_count_calls_in_flight_and_time() {
 struct Listener(Mutex<Vec<u64>>);
 
 impl Observer for Listener {
-    fn event(&self, event: &Event) {
+    fn on_event(&self, event: &LifecycleEvent) {
         self.0.lock().unwrap().push(event.seq);
         panic!("a faulty observer");
     }
@@ -91,7 +93,7 @@ fn the_recorder_keeps_the_last_512_events() {
         for turn in 1..=200 {
             tree.restart("probe").await.unwrap();
             eventually(|| probe.vitals().generation == turn + 1).await;
-            tree.running("probe").await.unwrap();
+            tree.wait_until_running("probe").await.unwrap();
         }
         let history = tree.history();
         assert_eq!(history.len(), 512.min(history.last().unwrap().seq as usize));

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, info, warn};
-use svc_outbound::{AddressError, Client, FetchError};
+use svc_outbound::{AddressError, FetchError, OutboundClient};
 use svc_secrets::redact;
 use svc_store::TokenStates;
 
@@ -25,9 +25,9 @@ const SHOWN: usize = 256;
 pub(crate) struct Desk {
     pub(crate) states: TokenStates,
     /// For token endpoints at public addresses alone.
-    pub(crate) public: Client,
+    pub(crate) public: OutboundClient,
     /// For token endpoints at any address.
-    pub(crate) private: Client,
+    pub(crate) private: OutboundClient,
     /// Who this process is to the others.
     pub(crate) holder: String,
     pub(crate) metrics: TokenMetrics,

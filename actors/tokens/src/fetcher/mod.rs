@@ -10,7 +10,7 @@ mod msg;
 use std::sync::Arc;
 
 use actix::{Actor, Handler, ResponseActFuture, WrapFuture};
-use actix_supervision::{Address, Context, ReadHandler, Reply, Supervised};
+use actix_supervision::{Address, Context, ReadHandler, ReadReply, Supervised};
 use slog::warn;
 use tokio::time::Instant;
 
@@ -45,9 +45,9 @@ impl Actor for Fetcher {
 impl Supervised for Fetcher {}
 
 impl ReadHandler<Fetch> for Fetcher {
-    fn read(&self, Fetch { slot, seen }: Fetch) -> Reply<Outcome> {
+    fn read(&self, Fetch { slot, seen }: Fetch) -> ReadReply<Outcome> {
         let (desk, own) = (Arc::clone(&self.desk), self.own.clone());
-        Reply::run(async move {
+        ReadReply::detached(async move {
             let mut rotation = slot.flight.lock().await;
             // Whoever began the fetch that has just ended may have left since.
             if let Some(settled) = slot.settled(seen) {

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use actix_supervision::{Fault, FaultKind, Tree};
+use actix_supervision::{FaultKind, PlannedFault, Tree};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use svc_traces::SubmitError;
@@ -149,8 +149,12 @@ fn what_could_not_be_written_is_not_accepted_and_holds_no_room() {
 #[test]
 fn a_row_whose_answer_was_lost_is_accepted_where_it_is_there() {
     run(async |world| {
-        let fault =
-            Fault { path: "store/writer".into(), message: "*".into(), nth: 20, kind: FaultKind::Panic };
+        let fault = PlannedFault {
+            path: "store/writer".into(),
+            message: "*".into(),
+            nth: 20,
+            kind: FaultKind::Panic,
+        };
         let tree = Tree::builder("test").faults(vec![fault]).build();
         let process = world.boot_in(tree, |_| {}).await;
         process.begin().await;

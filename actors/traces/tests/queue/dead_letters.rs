@@ -220,7 +220,7 @@ fn a_restart_loses_no_letter_on_its_way() {
         until(async || {
             world.execute(DUE);
             process.tree.restart("traces/dead-letters").await.unwrap();
-            process.tree.running("traces/dead-letters").await.unwrap();
+            process.tree.wait_until_running("traces/dead-letters").await.unwrap();
             // What an instance held when it ended is not to wait for the end of its lease.
             world.execute("UPDATE trace_dlq SET claimed_until = NULL, claimed_by = NULL");
             process.count("completed").await == 30

@@ -100,7 +100,7 @@ impl World {
                 .unwrap();
         let parts = Parts { store: store.clone(), nodes, settings, metrics, log: log() };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
-        tree.running("traces").await.unwrap();
+        tree.wait_until_running("traces").await.unwrap();
         Process { tree, store, traces, runner: Arc::default(), words, registry }
     }
 
@@ -181,7 +181,7 @@ fn settings() -> Settings {
 impl Process {
     pub(crate) async fn begin(&self) {
         self.traces.start(self.runner.clone(), &[]).await.unwrap();
-        self.tree.running("traces").await.unwrap();
+        self.tree.wait_until_running("traces").await.unwrap();
     }
 
     /// Ends it as a crash would: nobody finishes anything.

@@ -24,18 +24,18 @@ fn outbound() -> Outbound {
 }
 
 /// A peer that may leave home, which no address of the machine otherwise allows.
-fn wanderer(home: &Upstream) -> Peer {
+fn wanderer(home: &Upstream) -> PeerClient {
     let client = outbound().client(ClientOptions { allow_private: true, timeout: UNBOUNDED }).unwrap();
     let home: Url = home.url("/").parse().unwrap();
-    Peer { home: home.origin(), own: client.clone(), other: client }
+    PeerClient { home: home.origin(), own: client.clone(), other: client }
 }
 
-fn secret_request(method: Method, url: &str) -> Request {
+fn secret_request(method: Method, url: &str) -> PeerRequest {
     let mut headers = HeaderMap::new();
     headers.insert(AUTHORIZATION, HeaderValue::from_static("Bearer swordfish"));
     headers.insert("x-own", HeaderValue::from_static("1"));
-    let body = Body { content_type: "text/plain", bytes: Bytes::from_static(b"body") };
-    Request {
+    let body = RequestBody { content_type: "text/plain", bytes: Bytes::from_static(b"body") };
+    PeerRequest {
         method,
         url: url.parse().unwrap(),
         headers,
@@ -69,7 +69,7 @@ async fn credentials_go_to_the_own_origin_alone_and_do_not_come_back() {
         ("/near?a=1&key=swordfish", "/here?key=swordfish")
     );
     assert!(near.iter().all(|asked| asked.header("authorization") == Some("Bearer swordfish")));
-    peer.send(Request { body: None, ..secret_request(Method::POST, &home.url("/far")) }).await.unwrap();
+    peer.send(PeerRequest { body: None, ..secret_request(Method::POST, &home.url("/far")) }).await.unwrap();
     let far = other.requests();
     assert_eq!(
         (far[0].method.as_str(), far[0].target.as_str(), far[0].text().as_str()),
@@ -125,7 +125,7 @@ async fn what_came_back_from_elsewhere_gets_no_credentials() {
     let other = Upstream::start(move |_| Reply::redirect(302, &back)).unwrap();
     let away = other.url("/");
     let first = Upstream::start(move |_| Reply::redirect(302, &away)).unwrap();
-    let request = Request { body: None, ..secret_request(Method::GET, &first.url("/")) };
+    let request = PeerRequest { body: None, ..secret_request(Method::GET, &first.url("/")) };
     wanderer(&first).send(request).await.unwrap();
     assert!(shows_secret(&first.requests()[0]) && !shows_secret(&home.requests()[0]));
 }
@@ -141,9 +141,9 @@ async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials(
     })
     .unwrap();
     for (path, at_home) in [("/here", true), ("/near", true), ("/far", false)] {
-        let request = Request { body: None, ..secret_request(Method::GET, &home.url(path)) };
-        let arrived = wanderer(&home).ask(request).await.unwrap();
-        assert_eq!((arrived.at_home, arrived.answer.status.as_u16()), (at_home, 401), "{path}");
+        let request = PeerRequest { body: None, ..secret_request(Method::GET, &home.url(path)) };
+        let arrived = wanderer(&home).send_with_origin(request).await.unwrap();
+        assert_eq!((arrived.is_home_origin, arrived.response.status.as_u16()), (at_home, 401), "{path}");
     }
 }
 
@@ -180,7 +180,7 @@ async fn a_redirect_to_a_name_that_leads_inside_is_refused_where_it_is_dialled()
     let url: Url = home.url("/").parse().unwrap();
     let peer = outbound().peer(&url, true).unwrap();
     for method in [Method::GET, Method::POST] {
-        let request = Request { body: None, ..secret_request(method, url.as_str()) };
+        let request = PeerRequest { body: None, ..secret_request(method, url.as_str()) };
         let error = peer.send(request).await.unwrap_err();
         assert!(matches!(error, FetchError::Address(AddressError::Forbidden { .. })), "{error:?}");
     }

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::{Client, ClientOptions, FetchError, Outbound, Trust, check_url};
+use crate::{ClientOptions, FetchError, Outbound, OutboundClient, Trust, check_url};
 
 /// Gives one answer after the other; the last one for ever.
 struct Script(Mutex<VecDeque<Vec<IpAddr>>>);
@@ -30,7 +30,7 @@ async fn resolve(answer: &[&str]) -> Result<Vec<SocketAddr>, AddressError> {
     found.map(Iterator::collect).map_err(|error| *error.downcast().unwrap())
 }
 
-fn client(lookup: Arc<Script>, allow_private: bool) -> Client {
+fn client(lookup: Arc<Script>, allow_private: bool) -> OutboundClient {
     let outbound = Outbound::with_lookup(&Trust::Only(String::new()), lookup).unwrap();
     outbound.client(ClientOptions { allow_private, timeout: Duration::from_millis(200) }).unwrap()
 }

@@ -11,7 +11,7 @@ async fn ask(
     server: &HttpsServer,
     cap: usize,
     timeout: Duration,
-) -> Result<svc_outbound::Answer, FetchError> {
+) -> Result<svc_outbound::OutboundResponse, FetchError> {
     let client = client(&Trust::Only(server.authority().to_owned()), true, timeout);
     client.get(&check_url(&server.url("/keys?token=s3cret"), true).unwrap(), cap).await
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use svc_outbound::header::HeaderMap;
-use svc_outbound::{AddressError, FetchError, Method, Outbound, Peer, Request, Trust, Url};
+use svc_outbound::{AddressError, FetchError, Method, Outbound, PeerClient, PeerRequest, Trust, Url};
 use svc_testkit::spellings::{corpus, urls};
 use svc_testkit::trap::Trap;
 use svc_testkit::upstream::{Reply, Upstream};
@@ -13,13 +13,13 @@ use crate::PATIENCE;
 
 const CODES: [u16; 5] = [301, 302, 303, 307, 308];
 
-fn peer(home: &Upstream) -> Peer {
+fn peer(home: &Upstream) -> PeerClient {
     let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
     outbound.peer(&home.url("/").parse().unwrap(), true).unwrap()
 }
 
-fn request(url: &str) -> Request {
-    Request {
+fn request(url: &str) -> PeerRequest {
+    PeerRequest {
         method: Method::GET,
         url: url.parse().unwrap(),
         headers: HeaderMap::new(),
@@ -48,7 +48,7 @@ async fn a_redirect_that_nobody_asked_to_follow_is_the_answer() {
     let (peer, other) = (peer(&home), Upstream::start(|_| Reply::new(200, "{}")).unwrap());
     for code in CODES {
         *told.lock().unwrap() = (code, other.url("/"));
-        let answer = peer.send(Request { follow: false, ..request(&home.url("/")) }).await.unwrap();
+        let answer = peer.send(PeerRequest { follow: false, ..request(&home.url("/")) }).await.unwrap();
         assert_eq!(answer.status.as_u16(), code);
     }
     assert_eq!(other.requests().len(), 0);
@@ -168,9 +168,9 @@ async fn connections_are_used_again_and_a_slow_answer_ends_with_the_limit() {
         peer.send(request(&home.url("/"))).await.unwrap();
     }
     assert!(home.requests().iter().all(|asked| asked.connection == 0));
-    let slow = Request { timeout: Duration::from_millis(50), ..request(&home.url("/slow")) };
+    let slow = PeerRequest { timeout: Duration::from_millis(50), ..request(&home.url("/slow")) };
     let error = peer.send(slow).await.unwrap_err();
     assert_eq!(error.to_string(), "no answer from '127.0.0.1' within 50 ms");
-    let large = Request { cap: 1023, ..request(&home.url("/")) };
+    let large = PeerRequest { cap: 1023, ..request(&home.url("/")) };
     assert!(matches!(peer.send(large).await, Err(FetchError::TooLarge { cap: 1023, .. })));
 }

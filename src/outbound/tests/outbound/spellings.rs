@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 
-use svc_outbound::{AddressError, FetchError, Trust, Url, check_target, check_url};
+use svc_outbound::{AddressError, FetchError, Trust, Url, check_peer_url, check_url};
 use svc_testkit::spellings::{TARGETS, corpus, disguises, embedded, parts, urls};
 use svc_testkit::trap::Trap;
 
@@ -77,7 +77,7 @@ async fn no_url_that_hides_its_host_reaches_it() {
     let (trap, client) =
         (Trap::set().unwrap(), client(&Trust::Only(String::new()), false, Duration::from_secs(5)));
     for text in urls(trap.port()) {
-        assert!(check_url(&text, false).is_err() && check_target(&text, false).is_err(), "{text:?}");
+        assert!(check_url(&text, false).is_err() && check_peer_url(&text, false).is_err(), "{text:?}");
         if let Ok(url) = Url::parse(&text) {
             assert!(matches!(client.get(&url, 1024).await, Err(FetchError::Address(_))), "{text:?}");
         }
@@ -133,7 +133,7 @@ async fn the_same_spellings_reach_the_trap_where_private_addresses_are_allowed()
         }
     }
     for text in urls(trap.port()) {
-        let Ok(target) = check_target(&text, true) else { continue };
+        let Ok(target) = check_peer_url(&text, true) else { continue };
         if target.url.host_str() == Some("127.0.0.1") {
             assert!(
                 matches!(client.get(&target.url, 1024).await, Err(FetchError::Timeout { .. })),

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use svc_model::{FieldError, Issue};
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 use svc_store::{Merge, Repository, StoreError, Versioned};
 
 use crate::state::AppState;
@@ -14,7 +14,7 @@ pub(super) trait Authored: Versioned {
     /// Where it is stored.
     fn stored(state: &AppState) -> Repository<Self>;
     /// What the registry has to look at when this id changes.
-    fn scope(id: &str) -> Scope;
+    fn scope(id: &str) -> ReloadScope;
     /// Returns the definition that the activation of a version with this content depends on, where there is one.
     fn gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
 

@@ -7,7 +7,7 @@ use svc_model::{
     Channel, ChannelContent, FieldError, Issue, Status, channel_warnings, next_fires, parse_channel_update,
     parse_new_channel, validate_channel,
 };
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
 use super::authored::Authored;
@@ -46,8 +46,8 @@ impl Authored for Channel {
         state.store.channels()
     }
 
-    fn scope(id: &str) -> Scope {
-        Scope::channel(id)
+    fn scope(id: &str) -> ReloadScope {
+        ReloadScope::channel(id)
     }
 
     fn gates(state: &AppState, _: Option<&ChannelContent>) -> ChannelGates {

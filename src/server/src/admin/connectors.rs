@@ -13,7 +13,7 @@ use svc_model::{
     Connector, ConnectorChecks, ConnectorContent, FieldCode, FieldError, Issue, Kind, Page, PageOf,
     ServiceError, Status, parse_connector_update, parse_new_connector, validate_connector,
 };
-use svc_outbound::{check_host, check_target};
+use svc_outbound::{check_host, check_peer_url};
 use svc_store::{Filter, Merge, Mutation};
 
 use super::change::{Change, report};
@@ -45,7 +45,7 @@ impl ConnectorChecks for ConnectorRules {
         let private = config.allows_private();
         let refused = config.places().into_iter().filter_map(|(field, place)| {
             let checked = match place {
-                Place::Url(url) => check_target(url, private).map(drop),
+                Place::Url(url) => check_peer_url(url, private).map(drop),
                 Place::Host(host) => check_host(host, private),
             };
             checked.err().map(|why| FieldError::invalid(field, why.to_string()))

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 use svc_channels::CronConfig;
 use svc_model::{PageOf, ServiceError, Timestamp};
-use svc_registry::{Entry, Snapshot};
+use svc_registry::{LoadedChannel, Snapshot};
 use svc_store::{ChannelFacts, OccurrenceFilter, ScheduleStatus};
 
 use super::data;
@@ -102,7 +102,7 @@ fn nudge(state: &AppState) {
 
 /// What the ledger keeps of a channel that is active, serves, and runs by the clock.
 fn schedulable(snapshot: &Snapshot, id: &str) -> Option<ChannelFacts> {
-    let entry = snapshot.by_id(id).filter(|entry| entry.is_cron() && entry.quarantine().is_none())?;
+    let entry = snapshot.channel_by_id(id).filter(|entry| entry.is_cron() && entry.quarantine().is_none())?;
     Some(ChannelFacts {
         channel_id: entry.id().to_owned(),
         channel_name: entry.name().to_owned(),
@@ -148,8 +148,8 @@ impl StatusRow {
     }
 
     /// `None` for a channel whose configuration could not be loaded.
-    fn of(entry: &Entry, now: DateTime<Utc>) -> Option<Self> {
-        let CronConfig { schedule, singleton, .. } = entry.definition()?.cron()?;
+    fn of(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<Self> {
+        let CronConfig { schedule, singleton, .. } = entry.compiled()?.cron()?;
         let next_fires = schedule.next_fires(now).into_iter();
         Some(Self {
             channel_id: entry.id().to_owned(),

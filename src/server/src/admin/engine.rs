@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::json;
 use svc_engine::catalogue;
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 
 use super::data;
 use super::query::Query;
@@ -36,7 +36,7 @@ pub(super) async fn reload(
     // Recorded before it happens, so that nothing happens unrecorded.
     state.store.epoch().bump(caller.audit("reload", "engine", "manual")).await?;
     state.metrics.audited("reload", "engine");
-    let report = state.reload(Scope::All).await?;
+    let report = state.reload(ReloadScope::All).await?;
     let snapshot = state.registry.snapshot();
     let quarantined: Vec<_> = snapshot.quarantined().into_iter().map(|(entry, quarantine)| {
         json!({"channel_id": entry.id(), "channel": entry.name(), "reason": &*quarantine.reason})

@@ -28,7 +28,7 @@ use actix_web::{HttpResponse, Route, guard, web};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use svc_model::{Channel, EntityTag, FieldError, PageOf, ServiceError, Workflow, unknown_keys};
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 
 use crate::state::AppState;
 
@@ -121,7 +121,7 @@ fn get() -> Route {
 
 /// Serves what has been committed. The change stands whether or not that works: a failed reload leaves what was served,
 /// and `/health` says so.
-async fn serve(state: &AppState, scope: Scope) {
+async fn serve(state: &AppState, scope: ReloadScope) {
     if let Err(error) = state.reload(scope).await {
         slog::warn!(state.log, "a committed change is not served"; "error" => %error);
     }

@@ -3,7 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Value, json};
-use svc_channels::remove_control;
+use svc_channels::remove_response_control;
 use svc_model::ServiceError;
 use svc_store::{TraceQuery, TraceRecord, TraceStatus};
 
@@ -136,7 +136,7 @@ fn strip(context: &mut Value) {
     if let Some(context) = context.as_object_mut() {
         context.remove("metadata");
         if let Some(data) = context.get_mut("data") {
-            remove_control(data);
+            remove_response_control(data);
         }
     }
 }
@@ -156,7 +156,7 @@ fn strip_change(change: &mut Value) -> bool {
     let hide: fn(&mut Value) = match *keys {
         ["metadata", ..] | ["data", "_svc", "response", ..] => return false,
         ["data", "_svc"] => remove_response,
-        ["data"] => remove_control,
+        ["data"] => remove_response_control,
         _ => return true,
     };
     for side in ["old_value", "new_value"] {

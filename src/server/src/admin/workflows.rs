@@ -11,7 +11,7 @@ use svc_model::{
     FieldCode, FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow,
     parse_workflow_update, validate_workflow, workflow_warnings,
 };
-use svc_registry::Scope;
+use svc_registry::ReloadScope;
 use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
 
 use super::authored::Authored;
@@ -34,8 +34,8 @@ impl Authored for Workflow {
         state.store.workflows()
     }
 
-    fn scope(id: &str) -> Scope {
-        Scope::workflow(id)
+    fn scope(id: &str) -> ReloadScope {
+        ReloadScope::workflow(id)
     }
 
     /// The connectors that the version needs.

@@ -12,7 +12,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value};
-use svc_channels::{Answer, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
+use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
 use svc_registry::{Resolution, Snapshot, WorkerId, data_path};
 
@@ -74,7 +74,7 @@ async fn serve(
     }
     let query = query::parse(request.query_string())?;
     let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
-    let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.into_known();
+    let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
     let (mut resolution, generation) = {
         let snapshot = state.registry.snapshot();
         (resolve(&snapshot)?, snapshot.generation())
@@ -102,7 +102,7 @@ async fn serve(
         }
         Err(error) => Err(error),
     };
-    Ok(respond(answer.or_else(|error| resolution.error_answer(error, context.id.as_str()))?))
+    Ok(respond(answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?))
 }
 
 /// Reads the body of a request, counted among the bytes the process holds.
@@ -157,7 +157,7 @@ fn message(
     })
 }
 
-fn respond(answer: Answer) -> HttpResponse {
+fn respond(answer: ChannelResponse) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = HttpResponse::build(status);
     for (name, value) in &answer.headers {

@@ -220,7 +220,7 @@ mod tests {
     fn tree(nodes: usize, restarting: usize) -> TreeView {
         actix_rt::System::new().block_on(async {
             let tree = Tree::builder("t").build();
-            tree.group("g", actix_supervision::GroupSpec::new()).await.unwrap();
+            tree.add_group("g", actix_supervision::GroupSpec::new()).await.unwrap();
             let node = NodeView { state: NodeState::Running, ..tree.snapshot().nodes.remove(0) };
             let troubled = NodeView { state: NodeState::Restarting, ..node.clone() };
             TreeView {

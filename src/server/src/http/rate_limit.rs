@@ -52,7 +52,7 @@ impl RateLimits {
         if limiter.check(&client) {
             return Ok(());
         }
-        self.metrics.rate_limited(scope);
+        self.metrics.count_rate_limited(scope);
         Err(ServiceError::rate_limited())
     }
 }

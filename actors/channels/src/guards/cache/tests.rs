@@ -137,8 +137,8 @@ fn only_the_declared_fields_count_and_without_any_there_is_no_key() {
     }
 }
 
-fn answer(size: usize) -> Answer {
-    Answer {
+fn answer(size: usize) -> ChannelResponse {
+    ChannelResponse {
         status: 201,
         headers: vec![("location".into(), "/x".into())],
         body: Bytes::from(vec![b'x'; size]),

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use actix_supervision::{Tree, Universe};
 use serde_json::{Value, json};
-use svc_channels::call::{Absent, Directory};
-use svc_channels::{Definition, Settings};
+use svc_channels::call::{ChannelDirectory, NotCallable};
+use svc_channels::{CompiledChannel, Settings};
 use svc_engine::Flow;
 use svc_model::{Code, ServiceError};
 
@@ -17,11 +17,11 @@ use crate::kit::{Kit, Orders, SECRET, body, copy, http, named, task, token, toke
 
 /// The channels that can be called.
 #[derive(Default)]
-struct Peers(Mutex<HashMap<String, Arc<Definition>>>);
+struct Peers(Mutex<HashMap<String, Arc<CompiledChannel>>>);
 
-impl Directory for Peers {
-    fn find(&self, name: &str) -> Result<Arc<Definition>, Absent> {
-        let unknown = || Absent::Unknown(name.to_owned());
+impl ChannelDirectory for Peers {
+    fn find(&self, name: &str) -> Result<Arc<CompiledChannel>, NotCallable> {
+        let unknown = || NotCallable::Unknown(name.to_owned());
         self.0.lock().unwrap().get(name).cloned().ok_or_else(unknown)
     }
 }
@@ -39,7 +39,7 @@ impl World {
         Self { kit, peers, tree }
     }
 
-    fn build(&self, name: &str, config: Value, tasks: Value) -> Definition {
+    fn build(&self, name: &str, config: Value, tasks: Value) -> CompiledChannel {
         self.kit.definition(&named(name, config), self.kit.flow(&tasks), None).unwrap()
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Message};
-use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+use actix_supervision::{
+    Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
+};
 
 use super::memory::MemoryCache;
 use super::redis::RedisCache;
@@ -85,46 +87,46 @@ impl Actor for CacheActor {
 impl Supervised for CacheActor {}
 
 impl ReadHandler<Read> for CacheActor {
-    fn read(&self, Read(key): Read) -> Reply<<Read as Message>::Result> {
+    fn read(&self, Read(key): Read) -> ReadReply<<Read as Message>::Result> {
         match &self.store {
-            Store::Memory(memory) => Reply::Now(Ok(memory.read(&key))),
+            Store::Memory(memory) => ReadReply::Now(Ok(memory.read(&key))),
             Store::Redis(redis) => {
                 let redis = redis.clone();
-                Reply::later(async move { redis.read(&key).await })
+                ReadReply::later(async move { redis.read(&key).await })
             }
         }
     }
 }
 
 impl ReadHandler<Write> for CacheActor {
-    fn read(&self, Write { key, text, ttl_secs }: Write) -> Reply<<Write as Message>::Result> {
+    fn read(&self, Write { key, text, ttl_secs }: Write) -> ReadReply<<Write as Message>::Result> {
         match &self.store {
             Store::Memory(memory) => {
                 memory.write(key, &text, ttl_secs);
-                Reply::Now(Ok(()))
+                ReadReply::Now(Ok(()))
             }
             Store::Redis(redis) => {
                 let redis = redis.clone();
-                Reply::later(async move { redis.write(&key, &text, ttl_secs).await })
+                ReadReply::later(async move { redis.write(&key, &text, ttl_secs).await })
             }
         }
     }
 }
 
 impl ReadHandler<Claim> for CacheActor {
-    fn read(&self, Claim { key, owner, ttl_secs }: Claim) -> Reply<<Claim as Message>::Result> {
+    fn read(&self, Claim { key, owner, ttl_secs }: Claim) -> ReadReply<<Claim as Message>::Result> {
         match self.store.shared() {
-            Ok(redis) => Reply::later(async move { redis.claim(&key, &owner, ttl_secs).await }),
-            Err(own) => Reply::Now(Err(own)),
+            Ok(redis) => ReadReply::later(async move { redis.claim(&key, &owner, ttl_secs).await }),
+            Err(own) => ReadReply::Now(Err(own)),
         }
     }
 }
 
 impl ReadHandler<Release> for CacheActor {
-    fn read(&self, Release { key, owner }: Release) -> Reply<<Release as Message>::Result> {
+    fn read(&self, Release { key, owner }: Release) -> ReadReply<<Release as Message>::Result> {
         match self.store.shared() {
-            Ok(redis) => Reply::later(async move { redis.release(&key, &owner).await }),
-            Err(own) => Reply::Now(Err(own)),
+            Ok(redis) => ReadReply::later(async move { redis.release(&key, &owner).await }),
+            Err(own) => ReadReply::Now(Err(own)),
         }
     }
 }
@@ -139,7 +141,7 @@ impl CacheDriver {
     pub(crate) async fn start(settings: &Arc<CacheSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
         let (outbound, pools) = (spot.with.outbound.clone(), spot.pools.clone());
         let (bounds, of_actor) = (spot.with.memory_cache, Arc::clone(settings));
-        let factory = move |_: Start| {
+        let factory = move |_: StartContext| {
             let store = match &of_actor.backend {
                 Backend::Memory => Store::Memory(MemoryCache::new(bounds.max_entries)),
                 Backend::Redis(target) => {

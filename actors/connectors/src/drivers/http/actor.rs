@@ -6,8 +6,10 @@
 use std::sync::Arc;
 
 use actix::{Actor, Message};
-use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
-use svc_outbound::{Outbound, Request, Url};
+use actix_supervision::{
+    Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
+};
+use svc_outbound::{Outbound, PeerRequest, Url};
 use svc_tokens::TokenSource;
 
 use super::settings::HttpSettings;
@@ -17,7 +19,7 @@ use crate::drivers::{Driver, Kind, Spot};
 /// Ask the API once.
 #[derive(Message)]
 #[rtype(result = "Result<Answered, Unanswered>")]
-pub(crate) struct Exchange(pub(crate) Request);
+pub(crate) struct Exchange(pub(crate) PeerRequest);
 
 /// The actor.
 pub(crate) struct HttpActor {
@@ -31,7 +33,7 @@ impl HttpActor {
         home: Url,
         allow_private: bool,
         tokens: Option<TokenSource>,
-    ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
+    ) -> impl Fn(StartContext) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
             let way = Way::new(&outbound, &home, allow_private, tokens.clone());
             let way = way.map_err(|error| StartError::Transient(error.to_string()));
@@ -47,9 +49,9 @@ impl Actor for HttpActor {
 impl Supervised for HttpActor {}
 
 impl ReadHandler<Exchange> for HttpActor {
-    fn read(&self, Exchange(request): Exchange) -> Reply<<Exchange as Message>::Result> {
+    fn read(&self, Exchange(request): Exchange) -> ReadReply<<Exchange as Message>::Result> {
         let way = self.way.clone();
-        Reply::later(async move { way.send(request).await })
+        ReadReply::later(async move { way.send(request).await })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether an HTTP API answers.
 
-use svc_outbound::{Method, Request};
+use svc_outbound::{Method, PeerRequest};
 
 use super::settings::HttpSettings;
 use super::way::{Unanswered, Way};
@@ -15,7 +15,7 @@ pub(crate) async fn probe(connector: &str, http: &HttpSettings, with: &Settings)
         Ok(way) => way,
         Err(error) => return Probe::failed(true, what, error.to_string()),
     };
-    let request = Request {
+    let request = PeerRequest {
         method: Method::GET,
         url: http.base.clone(),
         headers: http.headers.clone(),

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use svc_model::config::connector::{HttpAuth, HttpConfig, OAuth2};
 use svc_outbound::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
-use svc_outbound::{Target, Url, check_target, check_url};
+use svc_outbound::{PeerUrl, Url, check_peer_url, check_url};
 use svc_secrets::redact;
 use svc_tokens::{TokenSource, Tokens};
 
@@ -42,7 +42,7 @@ impl HttpSettings {
     /// # Errors
     /// What cannot be used, without its value.
     pub(crate) fn new(config: &HttpConfig) -> Result<Self, String> {
-        let Target { url: base, credentials } = check_target(&config.url, config.allow_private_urls)
+        let PeerUrl { url: base, credentials } = check_peer_url(&config.url, config.allow_private_urls)
             .map_err(|error| format!("connector.config.url: {error}"))?;
         let mut made = Self {
             base,

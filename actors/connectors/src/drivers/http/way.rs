@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use svc_outbound::header::{AUTHORIZATION, HeaderValue};
 use svc_outbound::{
-    AddressError, Answer, Arrived, FetchError, Outbound, Peer, Request, SetupError, StatusCode, Url,
+    AddressError, FetchError, Outbound, OutboundResponse, PeerClient, PeerRequest, PeerResponse, SetupError,
+    StatusCode, Url,
 };
 use svc_tokens::{AccessToken, TokenError, TokenSource};
 use tokio::time::{Instant, timeout};
@@ -15,7 +16,7 @@ const REDIRECT: &str = "a redirect leads there";
 /// The way to an API.
 #[derive(Clone)]
 pub(crate) struct Way {
-    peer: Peer,
+    peer: PeerClient,
     /// The API's host, where it may not be private.
     public: Option<String>,
     tokens: Option<TokenSource>,
@@ -24,7 +25,7 @@ pub(crate) struct Way {
 /// An answer, and the token that was shown for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
-    pub(crate) answer: Answer,
+    pub(crate) answer: OutboundResponse,
     pub(crate) token: Option<Arc<AccessToken>>,
 }
 
@@ -59,7 +60,7 @@ impl Way {
     }
 
     /// Asks once. The time of a request is for its token too. A request that has credentials of its own needs none.
-    pub(crate) async fn send(&self, mut request: Request) -> Result<Answered, Unanswered> {
+    pub(crate) async fn send(&self, mut request: PeerRequest) -> Result<Answered, Unanswered> {
         let source = self.tokens.as_ref().filter(|_| !request.headers.contains_key(AUTHORIZATION));
         let token = match source {
             None => None,
@@ -76,8 +77,8 @@ impl Way {
             value.set_sensitive(true);
             request.headers.insert(AUTHORIZATION, value);
         }
-        let Arrived { answer, at_home } =
-            self.peer.ask(request).await.map_err(|error| self.unanswered(error))?;
+        let PeerResponse { response: answer, is_home_origin: at_home } =
+            self.peer.send_with_origin(request).await.map_err(|error| self.unanswered(error))?;
         // Whoever a redirect led to has not seen the token, and can say nothing of it.
         let refused = at_home && answer.status == StatusCode::UNAUTHORIZED;
         if let (true, Some(source), Some(token)) = (refused, source, &token) {

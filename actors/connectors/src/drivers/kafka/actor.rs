@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, Message};
-use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+use actix_supervision::{
+    Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
+};
 use slog::Logger;
 use tokio::time::timeout;
 
@@ -58,13 +60,13 @@ impl Actor for KafkaActor {
 impl Supervised for KafkaActor {}
 
 impl ReadHandler<Publish> for KafkaActor {
-    fn read(&self, record: Publish) -> Reply<<Publish as Message>::Result> {
+    fn read(&self, record: Publish) -> ReadReply<<Publish as Message>::Result> {
         match &self.brokers {
             Ok(brokers) => {
                 let brokers = brokers.clone();
-                Reply::later(async move { brokers.publish(&record).await })
+                ReadReply::later(async move { brokers.publish(&record).await })
             }
-            Err(off) => Reply::Now(Err(off.clone())),
+            Err(off) => ReadReply::Now(Err(off.clone())),
         }
     }
 }
@@ -79,7 +81,7 @@ impl KafkaDriver {
     pub(crate) async fn start(settings: &Arc<KafkaSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
         let reach = Reach::new(settings, spot.with);
         let (pools, log) = (spot.pools.clone(), spot.log.clone());
-        let factory = move |_: Start| {
+        let factory = move |_: StartContext| {
             let brokers = reach.clone().map(|reach| Brokers { reach, slot: pools.slot(), log: log.clone() });
             std::future::ready(Ok::<_, StartError>(KafkaActor { brokers }))
         };

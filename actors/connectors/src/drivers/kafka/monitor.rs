@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, WrapFuture};
-use actix_supervision::{ChildSpec, Context, Placement, SpawnError, Start, StartError, Supervised, Tree};
+use actix_supervision::{
+    ChildSpec, Context, Placement, SpawnError, StartContext, StartError, Supervised, Tree,
+};
 use slog::{Logger, info, warn};
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -43,7 +45,7 @@ impl BrokerHealth {
     ) -> Result<Self, SpawnError> {
         let (finding, problem) = watch::channel(Some("they have not answered yet".to_owned()));
         let monitor = Monitor { reach: Reach::home(cluster), limit, finding: Arc::new(finding), log };
-        let factory = move |_: Start| std::future::ready(Ok::<_, StartError>(monitor.clone()));
+        let factory = move |_: StartContext| std::future::ready(Ok::<_, StartError>(monitor.clone()));
         tree.spawn(path, ChildSpec::new(), at, factory).await?;
         Ok(Self { problem })
     }

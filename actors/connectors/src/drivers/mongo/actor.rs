@@ -7,7 +7,9 @@
 use std::sync::Arc;
 
 use actix::{Actor, Message};
-use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+use actix_supervision::{
+    Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
+};
 use bson::Document;
 use svc_outbound::Outbound;
 use tokio::time::timeout;
@@ -41,7 +43,7 @@ impl MongoActor {
         outbound: Outbound,
         settings: Arc<MongoSettings>,
         pools: OpenPools,
-    ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
+    ) -> impl Fn(StartContext) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
             let (settings, outbound) = (Arc::clone(&settings), outbound.clone());
             std::future::ready(Ok(Self { settings, outbound, client: pools.slot() }))
@@ -56,10 +58,10 @@ impl Actor for MongoActor {
 impl Supervised for MongoActor {}
 
 impl ReadHandler<Run> for MongoActor {
-    fn read(&self, run: Run) -> Reply<<Run as Message>::Result> {
+    fn read(&self, run: Run) -> ReadReply<<Run as Message>::Result> {
         let (settings, outbound) = (Arc::clone(&self.settings), self.outbound.clone());
         let client = self.client.clone();
-        Reply::later(async move {
+        ReadReply::later(async move {
             let connected = client.get(async || open(&settings, &outbound).await).await?;
             connected.check()?;
             let database = connected.client.database(&run.database);

@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Message, WrapFuture};
-use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+use actix_supervision::{
+    Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
+};
 use lettre::address::Envelope;
 use lettre::transport::smtp::client::AsyncSmtpConnection;
 use lettre::transport::smtp::commands::{Data, Mail, Rcpt, Rset};
@@ -203,9 +205,9 @@ impl Actor for SmtpActor {
 impl Supervised for SmtpActor {}
 
 impl ReadHandler<Hand> for SmtpActor {
-    fn read(&self, Hand(letter): Hand) -> Reply<<Hand as Message>::Result> {
+    fn read(&self, Hand(letter): Hand) -> ReadReply<<Hand as Message>::Result> {
         let (line, slot) = (self.line.clone(), self.slot.clone());
-        Reply::later(async move {
+        ReadReply::later(async move {
             let Ok(waiting) = slot.get(|| async { Ok::<_, Infallible>(Waiting::default()) }).await;
             line.hand(&letter, &waiting).await
         })
@@ -222,7 +224,7 @@ impl SmtpDriver {
     pub(crate) async fn start(settings: &Arc<SmtpSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
         let line = Line { settings: Arc::clone(settings), outbound: spot.with.outbound.clone() };
         let pools = spot.pools.clone();
-        let factory = move |_: Start| {
+        let factory = move |_: StartContext| {
             let actor = SmtpActor { line: line.clone(), slot: pools.slot() };
             std::future::ready(Ok::<_, StartError>(actor))
         };

@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use actix::{Actor, Message};
-use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+use actix_supervision::{
+    Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
+};
 
 use super::message::Run;
 use super::pool::Pool;
@@ -25,7 +27,7 @@ impl SqlActor {
         settings: Arc<SqlSettings>,
         context: PoolContext,
         pools: OpenPools,
-    ) -> impl Fn(Start) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
+    ) -> impl Fn(StartContext) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + 'static {
         move |_| {
             let (settings, context) = (Arc::clone(&settings), context.clone());
             std::future::ready(Ok(Self { settings, context, pool: pools.slot() }))
@@ -40,9 +42,9 @@ impl Actor for SqlActor {
 impl Supervised for SqlActor {}
 
 impl ReadHandler<Run> for SqlActor {
-    fn read(&self, run: Run) -> Reply<<Run as Message>::Result> {
+    fn read(&self, run: Run) -> ReadReply<<Run as Message>::Result> {
         let (settings, context, slot) = (Arc::clone(&self.settings), self.context.clone(), self.pool.clone());
-        Reply::later(async move {
+        ReadReply::later(async move {
             let pool = slot.get(async || Pool::open(&settings, &context)).await?;
             pool.run(run).await
         })

@@ -6,9 +6,13 @@
 use std::sync::Arc;
 
 use actix::{Actor, Message};
-use actix_supervision::{Address, Context, ReadHandler, Reply, SpawnError, Start, StartError, Supervised};
+use actix_supervision::{
+    Address, Context, ReadHandler, ReadReply, SpawnError, StartContext, StartError, Supervised,
+};
 use svc_outbound::header::HeaderMap;
-use svc_outbound::{Answer, FetchError, Method, Outbound, Peer, Request, SetupError, Url};
+use svc_outbound::{
+    FetchError, Method, Outbound, OutboundResponse, PeerClient, PeerRequest, SetupError, Url,
+};
 
 use super::settings::StorageSettings;
 use crate::drivers::{Driver, Kind, Spot};
@@ -18,23 +22,23 @@ const CAP: usize = 64 * 1024;
 
 /// Ask what is known of an object.
 #[derive(Message)]
-#[rtype(result = "Result<Answer, FetchError>")]
+#[rtype(result = "Result<OutboundResponse, FetchError>")]
 pub(crate) struct Head(pub(crate) String);
 
 /// The actor.
 pub(crate) struct StorageActor {
     settings: Arc<StorageSettings>,
-    peer: Peer,
+    peer: PeerClient,
 }
 
 impl StorageSettings {
-    pub(super) fn peer(&self, outbound: &Outbound) -> Result<Peer, SetupError> {
+    pub(super) fn peer(&self, outbound: &Outbound) -> Result<PeerClient, SetupError> {
         outbound.peer(self.bucket.base_url(), self.allow_private)
     }
 
     /// `HEAD` of a signed URL.
-    pub(super) fn head(&self, url: Url) -> Request {
-        Request {
+    pub(super) fn head(&self, url: Url) -> PeerRequest {
+        PeerRequest {
             method: Method::HEAD,
             url,
             headers: HeaderMap::new(),
@@ -54,9 +58,9 @@ impl Actor for StorageActor {
 impl Supervised for StorageActor {}
 
 impl ReadHandler<Head> for StorageActor {
-    fn read(&self, Head(key): Head) -> Reply<<Head as Message>::Result> {
+    fn read(&self, Head(key): Head) -> ReadReply<<Head as Message>::Result> {
         let (peer, request) = (self.peer.clone(), self.settings.head(self.settings.object(&key)));
-        Reply::later(async move { peer.send(request).await })
+        ReadReply::later(async move { peer.send(request).await })
     }
 }
 
@@ -69,7 +73,7 @@ pub(crate) struct StorageDriver {
 impl StorageDriver {
     pub(crate) async fn start(settings: &Arc<StorageSettings>, spot: Spot<'_>) -> Result<Self, SpawnError> {
         let (outbound, of_actor) = (spot.with.outbound.clone(), Arc::clone(settings));
-        let factory = move |_: Start| {
+        let factory = move |_: StartContext| {
             let peer = of_actor.peer(&outbound).map_err(|error| StartError::Transient(error.to_string()));
             std::future::ready(peer.map(|peer| StorageActor { settings: Arc::clone(&of_actor), peer }))
         };

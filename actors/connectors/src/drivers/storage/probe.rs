@@ -1,6 +1,6 @@
 //! Whether an object store answers.
 
-use svc_outbound::{Outbound, Request};
+use svc_outbound::{Outbound, PeerRequest};
 
 use super::settings::StorageSettings;
 use crate::probe::{LIMIT, Probe};
@@ -12,7 +12,7 @@ pub(crate) async fn probe(storage: &StorageSettings, outbound: &Outbound) -> Pro
         Ok(peer) => peer,
         Err(error) => return Probe::failed(true, what, error.to_string()),
     };
-    let request = Request { timeout: LIMIT, ..storage.head(storage.bucket()) };
+    let request = PeerRequest { timeout: LIMIT, ..storage.head(storage.bucket()) };
     match peer.send(request).await {
         Ok(answer) if !answer.status.is_server_error() => {
             Probe { reachable: true, supported: true, probe: what, error: None }

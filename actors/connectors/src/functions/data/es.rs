@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_dialect::es::{self, Call, Expects};
 use svc_dialect::{Change, Extent, Select, Write};
 use svc_engine::{ErrorCode, TaskError};
-use svc_outbound::{Answer, Body, Method, Request, StatusCode, Url};
+use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody, StatusCode, Url};
 
 use super::write::Written;
 use super::{Base, guard, refused};
@@ -61,7 +61,7 @@ async fn exchange(
     extent: &Extent,
     gate: &str,
     call: &Call,
-) -> Result<(Arc<Loaded>, Answer), TaskError> {
+) -> Result<(Arc<Loaded>, OutboundResponse), TaskError> {
     let connector = &base.connector;
     let message = |driver: &EsDriver| {
         call::gate(&driver.settings.operations, gate, connector)?;
@@ -80,7 +80,7 @@ async fn exchange(
 }
 
 /// Whether a document was there already and stays, as it was asked to.
-fn kept(call: &Call, answer: &Answer) -> bool {
+fn kept(call: &Call, answer: &OutboundResponse) -> bool {
     answer.status == StatusCode::CONFLICT && call.expects == Expects::One { keeps: true }
 }
 
@@ -88,7 +88,7 @@ fn failed(base: &Base, why: &str) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", base.connector))
 }
 
-fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<Request, TaskError> {
+fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<PeerRequest, TaskError> {
     let (content_type, text) = match &call.body {
         es::Body::Json(body) => ("application/json", body.to_string()),
         es::Body::Lines(lines) => {
@@ -96,12 +96,12 @@ fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<Request, T
         }
     };
     let unusable = |_| failed(base, "the request has no method");
-    Ok(Request {
+    Ok(PeerRequest {
         method: Method::from_bytes(call.method.as_bytes()).map_err(unusable)?,
         url: url(&settings.http.base, call).ok_or_else(|| failed(base, "its URL has no path"))?,
         headers: settings.http.headers.clone(),
         params: settings.http.params.clone(),
-        body: Some(Body { content_type, bytes: text.into() }),
+        body: Some(RequestBody { content_type, bytes: text.into() }),
         timeout: settings.timeout.map_or(base.http_timeout, |own| own.min(base.http_timeout)),
         cap: settings.http.max_response_size,
         // Where a cluster has moved to is for its connector to say: a write must not become a read.
@@ -120,7 +120,7 @@ fn url(base: &Url, call: &Call) -> Option<Url> {
     Some(url)
 }
 
-fn parsed(base: &Base, answer: &Answer) -> Result<Value, TaskError> {
+fn parsed(base: &Base, answer: &OutboundResponse) -> Result<Value, TaskError> {
     let wrong = |_| failed(base, "the answer of Elasticsearch is no JSON");
     serde_json::from_slice(&answer.body).map_err(wrong)
 }
