@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Serialize;
-use svc_engine::{AuditEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
+use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
 
 use crate::definition::CompiledChannel;
 
@@ -74,7 +74,7 @@ fn steps(outcome: &RunOutcome) -> ExecutionTrace {
     ExecutionTrace { steps, truncated: entries.len() < outcome.audit_trail.len() }
 }
 
-fn step(entry: &AuditEntry) -> TraceStep {
+fn step(entry: &AuditTrailEntry) -> TraceStep {
     TraceStep {
         workflow_id: entry.workflow_id.clone(),
         task_id: Some(entry.task_id.clone()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use svc_engine::{AuditEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
+use svc_engine::{AuditTrailEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use svc_traces::{Completed, Ended, FAILURE_OF, Hold, Job, JobFailure, SubmitError};
 use uuid::Uuid;
@@ -148,7 +148,7 @@ struct Stored<'o> {
     id: String,
     payload: &'o Value,
     context: Context<'o>,
-    audit_trail: &'o [AuditEntry],
+    audit_trail: &'o [AuditTrailEntry],
     errors: &'o [TaskError],
 }
 

@@ -7,9 +7,9 @@ use slog::Logger;
 use svc_auth::{KeySet, KeySets};
 use svc_outbound::{ClientOptions, Outbound, SetupError, check_url};
 
-use crate::keeper::{FETCH_LIMIT, Keeper};
-use crate::set::{Directory, SharedSet};
-use crate::source::{Http, Source};
+use crate::fetcher::{FETCH_LIMIT, KeySetFetcher};
+use crate::set::{KeySetDirectory, SharedSet};
+use crate::source::{HttpKeySetSource, KeySetSource};
 
 /// Sets that can be asked for at one time: one message each.
 const MAILBOX: usize = 16_384;
@@ -25,7 +25,7 @@ pub struct Settings {
 
 /// Why there is no cache.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum KeySetStartError {
     /// The client cannot be set up.
     #[error(transparent)]
     Client(#[from] SetupError),
@@ -37,8 +37,8 @@ pub enum StartError {
 /// The key sets of all issuers. Cheap to clone; survives restarts of its actor.
 #[derive(Clone)]
 pub struct KeySetCache {
-    directory: Arc<Directory>,
-    keeper: Address<Keeper>,
+    directory: Arc<KeySetDirectory>,
+    fetcher: Address<KeySetFetcher>,
     allow_private: bool,
 }
 
@@ -53,15 +53,15 @@ impl KeySetCache {
         at: Placement,
         settings: Settings,
         log: Logger,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, KeySetStartError> {
         let Settings { outbound, allow_private } = settings;
         let client = outbound.client(ClientOptions { allow_private, timeout: FETCH_LIMIT })?;
-        Ok(Self::over(Arc::new(Http(client)), tree, path, at, allow_private, log).await?)
+        Ok(Self::over(Arc::new(HttpKeySetSource(client)), tree, path, at, allow_private, log).await?)
     }
 
     /// As [`supervise`](Self::supervise), with keys from anywhere.
     pub(crate) async fn over(
-        source: Arc<dyn Source>,
+        source: Arc<dyn KeySetSource>,
         tree: &Tree,
         path: &str,
         at: Placement,
@@ -70,11 +70,11 @@ impl KeySetCache {
     ) -> Result<Self, SpawnError> {
         let spec = ChildSpec::new().mailbox(MAILBOX);
         let factory = move |_| {
-            let keeper = Keeper::new(Arc::clone(&source), log.clone());
-            std::future::ready(Ok::<_, actix_supervision::StartError>(keeper))
+            let fetcher = KeySetFetcher::new(Arc::clone(&source), log.clone());
+            std::future::ready(Ok::<_, actix_supervision::StartError>(fetcher))
         };
-        let keeper = tree.spawn(path, spec, at, factory).await?;
-        Ok(Self { directory: Arc::default(), keeper, allow_private })
+        let fetcher = tree.spawn(path, spec, at, factory).await?;
+        Ok(Self { directory: Arc::default(), fetcher, allow_private })
     }
 
     #[cfg(test)]
@@ -90,6 +90,6 @@ impl KeySets for KeySetCache {
             return Err("key sets are fetched over https only".to_owned());
         }
         let slot = self.directory.slot(url);
-        Ok(Arc::new(SharedSet { slot, keeper: self.keeper.clone() }))
+        Ok(Arc::new(SharedSet { slot, fetcher: self.fetcher.clone() }))
     }
 }

@@ -17,8 +17,8 @@
 //! process.
 
 mod cache;
-mod keeper;
+mod fetcher;
 mod set;
 mod source;
 
-pub use cache::{KeySetCache, Settings, StartError};
+pub use cache::{KeySetCache, KeySetStartError, Settings};

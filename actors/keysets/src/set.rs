@@ -11,22 +11,22 @@ use svc_outbound::Url;
 use tokio::sync::{Mutex as Turn, watch};
 use tokio::time::{Instant, timeout};
 
-use crate::keeper::{FETCH_LIMIT, Keeper, Need, Refresh, State, Want};
+use crate::fetcher::{FETCH_LIMIT, KeySetFetcher, Need, Refresh, State, Want};
 
 /// The sets in use, by URL. Each takes itself out when its last user leaves.
 #[derive(Default)]
-pub(crate) struct Directory {
-    slots: Mutex<HashMap<Arc<str>, Weak<Slot>>>,
+pub(crate) struct KeySetDirectory {
+    slots: Mutex<HashMap<Arc<str>, Weak<KeySetSlot>>>,
 }
 
-impl Directory {
-    pub(crate) fn slot(self: &Arc<Self>, url: Url) -> Arc<Slot> {
+impl KeySetDirectory {
+    pub(crate) fn slot(self: &Arc<Self>, url: Url) -> Arc<KeySetSlot> {
         let mut slots = self.lock();
         if let Some(slot) = slots.get(url.as_str()).and_then(Weak::upgrade) {
             return slot;
         }
         let name: Arc<str> = url.as_str().into();
-        let slot = Arc::new(Slot {
+        let slot = Arc::new(KeySetSlot {
             url,
             name: Arc::clone(&name),
             state: ArcSwap::default(),
@@ -43,13 +43,13 @@ impl Directory {
         self.lock().len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<Slot>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<KeySetSlot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Where a set lies: read by everybody, changed by the actor alone.
-pub(crate) struct Slot {
+pub(crate) struct KeySetSlot {
     url: Url,
     name: Arc<str>,
     state: ArcSwap<State>,
@@ -57,10 +57,10 @@ pub(crate) struct Slot {
     turn: Turn<()>,
     /// Tells those who wait that a fetch has ended.
     landings: watch::Sender<()>,
-    directory: Arc<Directory>,
+    directory: Arc<KeySetDirectory>,
 }
 
-impl Slot {
+impl KeySetSlot {
     pub(crate) fn url(&self) -> &Url {
         &self.url
     }
@@ -89,7 +89,7 @@ impl Slot {
     }
 }
 
-impl Drop for Slot {
+impl Drop for KeySetSlot {
     fn drop(&mut self) {
         let mut slots = self.directory.lock();
         // Another may have taken the place since the last user left.
@@ -101,8 +101,8 @@ impl Drop for Slot {
 
 /// A user's hold on a set.
 pub(crate) struct SharedSet {
-    pub(crate) slot: Arc<Slot>,
-    pub(crate) keeper: Address<Keeper>,
+    pub(crate) slot: Arc<KeySetSlot>,
+    pub(crate) fetcher: Address<KeySetFetcher>,
 }
 
 impl SharedSet {
@@ -120,7 +120,7 @@ impl SharedSet {
             let _turn = self.slot.turn.lock().await;
             if self.needs_fetch(&want) {
                 let refresh = Refresh { slot: Arc::clone(&self.slot), want: want.clone() };
-                let _ = self.keeper.call_within(refresh, FETCH_LIMIT).await;
+                let _ = self.fetcher.call_within(refresh, FETCH_LIMIT).await;
             }
         }
         // Where nothing runs now, the actor is down, and nothing will.

@@ -12,14 +12,14 @@ const CAP: usize = 262_144;
 
 /// A key set and for how long it may be kept, if it says.
 #[derive(Debug)]
-pub(crate) struct Fetched {
+pub(crate) struct FetchedKeySet {
     pub(crate) keys: Jwks,
     pub(crate) max_age: Option<Duration>,
 }
 
 /// Why a fetch brought no key set.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
+pub(crate) enum KeySetFetchError {
     /// No whole answer.
     #[error(transparent)]
     Fetch(#[from] FetchError),
@@ -38,22 +38,22 @@ pub(crate) enum Failure {
 }
 
 /// Who fetches.
-pub(crate) trait Source: Send + Sync {
-    fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<Fetched, Failure>>;
+pub(crate) trait KeySetSource: Send + Sync {
+    fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>>;
 }
 
 /// Fetching over HTTP.
-pub(crate) struct Http(pub(crate) OutboundClient);
+pub(crate) struct HttpKeySetSource(pub(crate) OutboundClient);
 
-impl Source for Http {
-    fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<Fetched, Failure>> {
+impl KeySetSource for HttpKeySetSource {
+    fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>> {
         let (client, url) = (self.0.clone(), url.clone());
         Box::pin(async move {
             let answer = client.get(&url, CAP).await?;
             if !answer.status.is_success() {
-                return Err(Failure::Status(answer.status));
+                return Err(KeySetFetchError::Status(answer.status));
             }
-            Ok(Fetched { keys: Jwks::parse(&answer.body)?, max_age: max_age(&answer.headers) })
+            Ok(FetchedKeySet { keys: Jwks::parse(&answer.body)?, max_age: max_age(&answer.headers) })
         })
     }
 }

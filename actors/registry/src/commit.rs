@@ -25,7 +25,7 @@ pub(crate) struct Changes {
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
     pub(crate) workers: Option<Arc<[Worker]>>,
     /// The declared secrets, where they were read anew.
-    pub(crate) declared: Option<Arc<svc_engine::Secrets>>,
+    pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
     /// A worker that leaves; its actors are withdrawn after the swap.
     pub(crate) left: Option<usize>,
     /// Workers whose threads were found to have ended.

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use slog::Logger;
-use svc_engine::{Engine, Intake, Material};
+use svc_engine::{CompileSecrets, Engine, SecretUses};
 use svc_model::Channel;
-use svc_secrets::{Fingerprint, Keyring, Readings, Reference, ResolveError, Resolver as _, Secret};
+use svc_secrets::{Keyring, Readings, Reference, ResolveError, Resolver as _, Secret, SecretFingerprint};
 
 /// What was read for a load.
 pub(crate) struct Secrets {
     pub(crate) readings: Readings,
-    pub(crate) declared: Arc<svc_engine::Secrets>,
+    pub(crate) declared: Arc<svc_engine::DeclaredSecrets>,
 }
 
 impl Secrets {
     /// Reads references, each once, with the declared secrets as they serve.
     pub(crate) async fn read(keyring: &Keyring, engine: &Engine, wanted: BTreeSet<Reference>) -> Self {
-        Self { readings: keyring.read(wanted).await, declared: engine.declared() }
+        Self { readings: keyring.read(wanted).await, declared: engine.declared_secrets() }
     }
 
     /// As [`read`](Self::read), with the declared secrets read anew. One that has no value now keeps the one it has:
@@ -30,7 +30,7 @@ impl Secrets {
         log: &Logger,
     ) -> Self {
         let (readings, own) = keyring.read_with_declared(wanted).await;
-        let before = engine.declared();
+        let before = engine.declared_secrets();
         let declared = keyring.named(&own).filter_map(|(name, value)| {
             let value = match value {
                 Ok(secret) => Value::from(secret.expose()),
@@ -47,12 +47,12 @@ impl Secrets {
     }
 
     /// What a workflow is compiled with.
-    pub(crate) fn material(&self) -> Material<'_> {
-        Material { references: &self.readings, declared: &self.declared }
+    pub(crate) fn material(&self) -> CompileSecrets<'_> {
+        CompileSecrets { references: &self.readings, declared: &self.declared }
     }
 
     /// Notes what something is built with.
-    pub(crate) fn taken(&self, intake: Intake) -> Taken {
+    pub(crate) fn taken(&self, intake: SecretUses) -> Taken {
         let fingerprint = self.fingerprint(&intake);
         let unread = intake.references.iter().find(|reference| {
             matches!(self.readings.resolve(reference), Err(ResolveError::Unreadable { .. }))
@@ -65,25 +65,25 @@ impl Secrets {
         self.fingerprint(&taken.intake) == taken.fingerprint
     }
 
-    fn fingerprint(&self, intake: &Intake) -> Fingerprint {
+    fn fingerprint(&self, intake: &SecretUses) -> SecretFingerprint {
         let references = intake.references.iter().map(|reference| self.readings.resolve(reference));
         let declared = self.declared.values().filter(|_| intake.declared);
-        Fingerprint::of(references.chain(declared.map(|value| Ok(Secret::new(value.to_string())))))
+        SecretFingerprint::of(references.chain(declared.map(|value| Ok(Secret::new(value.to_string())))))
     }
 }
 
 /// What something was built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Taken {
-    pub(crate) intake: Intake,
-    fingerprint: Fingerprint,
+    pub(crate) intake: SecretUses,
+    fingerprint: SecretFingerprint,
     /// A reference that the secret store had no value for: time may heal that.
     pub(crate) unread: Option<String>,
 }
 
 /// The references a channel takes.
-pub(crate) fn intake(row: &Channel) -> Intake {
-    let mut intake = Intake::default();
+pub(crate) fn intake(row: &Channel) -> SecretUses {
+    let mut intake = SecretUses::default();
     svc_secrets::collect(&row.content.config["auth"], &mut intake.references);
     intake
 }

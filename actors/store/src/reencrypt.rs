@@ -5,7 +5,7 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::Kind;
+use svc_model::EntityKind;
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
 use crate::config::StoreConfig;
@@ -105,7 +105,7 @@ async fn replace(conn: &mut Conn, id: &str, kept: &str, sealed: &str) -> Result<
     let entry = AuditEntry {
         principal: PRINCIPAL.to_owned(),
         action: ACTION.to_owned(),
-        resource_type: Kind::Connector.name().to_owned(),
+        resource_type: EntityKind::Connector.name().to_owned(),
         resource_id: id.to_owned(),
         details: None,
     };

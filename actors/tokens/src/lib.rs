@@ -20,7 +20,7 @@
 mod error;
 mod fetcher;
 mod metrics;
-mod order;
+mod request;
 mod response;
 mod rotation;
 mod slot;
@@ -29,7 +29,7 @@ mod tokens;
 
 pub use error::TokenError;
 pub use metrics::TokenMetrics;
-pub use order::secrets;
+pub use request::secrets;
 pub use slot::TokenSource;
 pub use state::AccessToken;
-pub use tokens::{Settings, StartError, Tokens};
+pub use tokens::{Settings, Tokens, TokensStartError};

@@ -7,14 +7,14 @@ use prometheus_client::registry::Registry;
 
 /// What became of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum RequestOutcome {
     Ok,
     Rejected,
     /// There was no usable answer, or the request could not be made.
     TransportError,
 }
 
-impl Outcome {
+impl RequestOutcome {
     const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -46,7 +46,7 @@ impl TokenMetrics {
         );
     }
 
-    pub(crate) fn requested(&self, connector: &str, outcome: Outcome) {
+    pub(crate) fn requested(&self, connector: &str, outcome: RequestOutcome) {
         let labels = Labels { connector: connector.to_owned(), outcome: outcome.name() };
         self.requests.get_or_create(&labels).inc();
     }

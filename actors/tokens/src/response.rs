@@ -16,7 +16,7 @@ const LONGEST_CODE: usize = 64;
 
 /// What was granted. Holds secrets.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Granted {
+pub(crate) struct GrantedToken {
     pub(crate) access_token: String,
     pub(crate) lifetime: Duration,
     /// The next one, where there is a new one.
@@ -28,7 +28,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Why nothing was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum TokenRefusal {
     /// The endpoint said no: the reason, and what it said beside it, for the log alone.
     Rejected { reason: String, description: Option<String> },
     /// It said nothing that can be used.
@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
 }
 
 /// Reads an answer. `rotates`: whether it may bring a refresh token.
-pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<Granted, Refusal> {
+pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<GrantedToken, TokenRefusal> {
     let number = status.as_u16();
     let body = body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body);
     let document: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -49,20 +49,20 @@ pub(crate) fn read(status: StatusCode, body: &[u8], rotates: bool) -> Result<Gra
         };
         let reason = format!("the token endpoint refused with status {number}{shown}{remedy}");
         let description = document["error_description"].as_str().map(str::to_owned);
-        return Err(Refusal::Rejected { reason, description });
+        return Err(TokenRefusal::Rejected { reason, description });
     }
     if status.is_redirection() {
         let reason = format!("the token endpoint redirects (status {number}), which is not followed");
-        return Err(Refusal::Rejected { reason, description: None });
+        return Err(TokenRefusal::Rejected { reason, description: None });
     }
     if !status.is_success() {
-        return Err(Refusal::Unusable(format!("the token endpoint answered with status {number}")));
+        return Err(TokenRefusal::Unusable(format!("the token endpoint answered with status {number}")));
     }
     granted(&document, code, rotates)
 }
 
-fn granted(document: &Value, code: Option<&str>, rotates: bool) -> Result<Granted, Refusal> {
-    let unusable = |what: &str| Refusal::Unusable(format!("the answer of the token endpoint {what}"));
+fn granted(document: &Value, code: Option<&str>, rotates: bool) -> Result<GrantedToken, TokenRefusal> {
+    let unusable = |what: &str| TokenRefusal::Unusable(format!("the answer of the token endpoint {what}"));
     let access_token = document["access_token"].as_str().unwrap_or_default();
     if access_token.is_empty() {
         let shown = code.map(|code| format!(", but the error {code}")).unwrap_or_default();
@@ -78,10 +78,10 @@ fn granted(document: &Value, code: Option<&str>, rotates: bool) -> Result<Grante
     };
     if !bearer {
         let reason = "the token endpoint gave a token of another type than Bearer".to_owned();
-        return Err(Refusal::Rejected { reason, description: None });
+        return Err(TokenRefusal::Rejected { reason, description: None });
     }
     let refresh_token = document["refresh_token"].as_str().filter(|token| rotates && !token.is_empty());
-    Ok(Granted {
+    Ok(GrantedToken {
         access_token: access_token.to_owned(),
         lifetime: lifetime(&document["expires_in"]),
         refresh_token: refresh_token.map(str::to_owned),
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(status: u16, body: Value) -> Result<Granted, Refusal> {
+    fn answer(status: u16, body: Value) -> Result<GrantedToken, TokenRefusal> {
         read(StatusCode::from_u16(status).unwrap(), body.to_string().as_bytes(), true)
     }
 
@@ -148,7 +148,7 @@ mod tests {
         }
         for kind in [json!("mac"), json!("N_A"), json!(1)] {
             let refused = answer(200, json!({"access_token": "t", "token_type": kind})).err();
-            assert!(matches!(refused, Some(Refusal::Rejected { .. })), "{kind}");
+            assert!(matches!(refused, Some(TokenRefusal::Rejected { .. })), "{kind}");
         }
     }
 
@@ -167,12 +167,12 @@ mod tests {
             (400, json!({"error": "swordfish is wrong"}), "status 400"),
             (302, json!({}), "redirects (status 302)"),
         ] {
-            let Err(Refusal::Rejected { reason, .. }) = answer(status, body.clone()) else {
+            let Err(TokenRefusal::Rejected { reason, .. }) = answer(status, body.clone()) else {
                 panic!("{status} {body}")
             };
             assert!(reason.contains(part) && !reason.contains("swordfish"), "{reason}");
         }
-        let Err(Refusal::Rejected { reason, description }) =
+        let Err(TokenRefusal::Rejected { reason, description }) =
             answer(400, json!({"error": "invalid_grant", "error_description": "used"}))
         else {
             panic!("not refused")
@@ -196,7 +196,10 @@ mod tests {
             (200, json!({"access_token": 1})),
             (200, json!({"access_token": "a\nb"})),
         ] {
-            assert!(matches!(answer(status, body.clone()), Err(Refusal::Unusable(_))), "{status} {body}");
+            assert!(
+                matches!(answer(status, body.clone()), Err(TokenRefusal::Unusable(_))),
+                "{status} {body}"
+            );
         }
     }
 

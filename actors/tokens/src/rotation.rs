@@ -13,9 +13,9 @@ use svc_store::{Before, Kept, Look, TokenState};
 use tokio::time::{Instant, sleep};
 
 use crate::error::TokenError;
-use crate::fetcher::{Desk, REQUEST_LIMIT};
-use crate::slot::Slot;
-use crate::state::{AccessToken, Held};
+use crate::fetcher::{REQUEST_LIMIT, TokenContext};
+use crate::slot::TokenSlot;
+use crate::state::{AccessToken, ExpiringToken};
 
 /// How long the turn to refresh lasts.
 const LEASE: Duration = Duration::from_secs(30);
@@ -70,7 +70,7 @@ impl Rotation {
 }
 
 /// What it is the turn of this process for.
-struct Taken {
+struct RefreshTurn {
     /// Id of the connector.
     connector: String,
     holder: String,
@@ -78,27 +78,27 @@ struct Taken {
     stored: Option<TokenState>,
 }
 
-enum Found {
+enum StoredOrTurn {
     /// Tokens that are fresh.
     Tokens(TokenState),
     /// None, and the turn to obtain them.
-    Turn(Taken),
+    Turn(RefreshTurn),
 }
 
 /// Takes fresh tokens from the database, or refreshes them.
 pub(crate) async fn refresh(
-    desk: &Desk,
-    slot: &Slot,
+    desk: &TokenContext,
+    slot: &TokenSlot,
     seed: &str,
     rotation: &mut Rotation,
-) -> Result<Held, TokenError> {
+) -> Result<ExpiringToken, TokenError> {
     let taken = match find(desk, slot, rotation).await? {
-        Found::Turn(taken) => taken,
-        Found::Tokens(stored) => {
+        StoredOrTurn::Turn(taken) => taken,
+        StoredOrTurn::Tokens(stored) => {
             let ends = Instant::now() + stored.lifetime;
             rotation.held = Some(stored.refresh_token);
             rotation.unsaved = None;
-            return Ok(Held { token: Arc::new(AccessToken::new(stored.access_token)), ends });
+            return Ok(ExpiringToken { token: Arc::new(AccessToken::new(stored.access_token)), ends });
         }
     };
     if taken.since.elapsed() + REQUEST_LIMIT + STORING > LEASE {
@@ -139,11 +139,15 @@ pub(crate) async fn refresh(
             "connector" => &*slot.connector, "reason" => why);
         (desk.errors)("oauth_state_persist");
     }
-    Ok(Held { token, ends })
+    Ok(ExpiringToken { token, ends })
 }
 
 /// Looks until there are fresh tokens, or it is the turn of this process.
-async fn find(desk: &Desk, slot: &Slot, rotation: &Rotation) -> Result<Found, TokenError> {
+async fn find(
+    desk: &TokenContext,
+    slot: &TokenSlot,
+    rotation: &Rotation,
+) -> Result<StoredOrTurn, TokenError> {
     let holder = format!("{}:{}", desk.holder, new_ordered_id());
     let mut first: Option<Option<String>> = None;
     for _ in 0..=LOOKS {
@@ -176,7 +180,7 @@ async fn find(desk: &Desk, slot: &Slot, rotation: &Rotation) -> Result<Found, To
                 if turn {
                     release(desk, slot, &holder).await;
                 }
-                return Ok(Found::Tokens(stored));
+                return Ok(StoredOrTurn::Tokens(stored));
             }
             stored => stored,
         };
@@ -185,7 +189,7 @@ async fn find(desk: &Desk, slot: &Slot, rotation: &Rotation) -> Result<Found, To
                 warn!(desk.log, "a refresh was begun and never ended, its refresh token may be lost";
                     "connector" => &*slot.connector);
             }
-            return Ok(Found::Turn(Taken { connector, holder, since, stored }));
+            return Ok(StoredOrTurn::Turn(RefreshTurn { connector, holder, since, stored }));
         }
         first.get_or_insert(shown);
     }
@@ -193,7 +197,7 @@ async fn find(desk: &Desk, slot: &Slot, rotation: &Rotation) -> Result<Found, To
 }
 
 /// Whether stored tokens are as good as new ones: fresh, or obtained while this process waited.
-fn serves(slot: &Slot, rotation: &Rotation, stored: &TokenState, is_news: bool) -> bool {
+fn serves(slot: &TokenSlot, rotation: &Rotation, stored: &TokenState, is_news: bool) -> bool {
     let lives = stored.lifetime > slot.margin() || (is_news && !stored.lifetime.is_zero());
     let superseded = rotation
         .unsaved
@@ -202,7 +206,7 @@ fn serves(slot: &Slot, rotation: &Rotation, stored: &TokenState, is_news: bool) 
     lives && !superseded && slot.state().admits(&stored.access_token)
 }
 
-async fn look(desk: &Desk, slot: &Slot, holder: &str) -> Result<Look, TokenError> {
+async fn look(desk: &TokenContext, slot: &TokenSlot, holder: &str) -> Result<Look, TokenError> {
     let fingerprint = &slot.terms.oauth.fingerprint;
     desk.states.begin(&slot.connector, fingerprint, holder, LEASE).await.map_err(|why| {
         warn!(desk.log, "the stored tokens of a connector cannot be looked at";
@@ -211,7 +215,7 @@ async fn look(desk: &Desk, slot: &Slot, holder: &str) -> Result<Look, TokenError
     })
 }
 
-async fn release(desk: &Desk, slot: &Slot, holder: &str) {
+async fn release(desk: &TokenContext, slot: &TokenSlot, holder: &str) {
     if let Err(why) = desk.states.release(holder).await {
         warn!(desk.log, "the turn to refresh a token could not be given back, it ends by itself";
             "connector" => &*slot.connector, "reason" => %why);
@@ -222,7 +226,7 @@ async fn release(desk: &Desk, slot: &Slot, holder: &str) {
 ///
 /// # Errors
 /// Why it is still not.
-async fn save(desk: &Desk, slot: &Slot, rotation: &mut Rotation) -> Result<(), String> {
+async fn save(desk: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) -> Result<(), String> {
     let Some(Unsaved { connector, holder, before, state, ends }) = rotation.unsaved.clone() else {
         return Ok(());
     };
@@ -247,7 +251,7 @@ async fn save(desk: &Desk, slot: &Slot, rotation: &mut Rotation) -> Result<(), S
 }
 
 /// Goes on trying to store what could not be stored, until it is, or something else has taken its place.
-pub(crate) async fn save_later(desk: &Desk, slot: &Slot) {
+pub(crate) async fn save_later(desk: &TokenContext, slot: &TokenSlot) {
     for _ in 0..ATTEMPTS {
         sleep(BETWEEN_ATTEMPTS).await;
         let mut rotation = slot.flight.lock().await;

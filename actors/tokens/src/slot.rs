@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use actix_supervision::Address;
 use arc_swap::ArcSwap;
-use svc_model::config::connector::{Grant, OAuth2};
+use svc_model::config::connector::{OAuth2, OAuth2Grant};
 use svc_outbound::Url;
 use tokio::sync::Mutex as Turn;
 use tokio::time::Instant;
@@ -15,17 +15,17 @@ use tokio::time::Instant;
 use crate::error::TokenError;
 use crate::fetcher::{Fetch, Fetcher};
 use crate::rotation::Rotation;
-use crate::state::{AccessToken, Held, Outcome, State};
+use crate::state::{AccessToken, ExpiringToken, State, TokenResult};
 
 /// The slots in use, by the name of their connector. Each takes itself out when its last user leaves.
 #[derive(Default)]
-pub(crate) struct Directory {
-    slots: Mutex<HashMap<Arc<str>, Weak<Slot>>>,
+pub(crate) struct TokenDirectory {
+    slots: Mutex<HashMap<Arc<str>, Weak<TokenSlot>>>,
 }
 
 /// What tokens are obtained with.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub(crate) struct TokenTerms {
     pub(crate) oauth: OAuth2,
     pub(crate) url: Url,
     /// Whether the token endpoint may have a private address.
@@ -34,20 +34,20 @@ pub(crate) struct Terms {
 
 /// The tokens of one connector under one set of terms: read by everybody, changed by the actor, but for a token that the
 /// API refused.
-pub(crate) struct Slot {
+pub(crate) struct TokenSlot {
     pub(crate) connector: Arc<str>,
-    pub(crate) terms: Terms,
+    pub(crate) terms: TokenTerms,
     state: ArcSwap<State>,
     /// One caller at a time asks the actor, so that those of one connector never fill its mailbox.
     turn: Turn<()>,
     /// Held by the fetch that runs, with what only fetches know.
     pub(crate) flight: Turn<Rotation>,
-    directory: Arc<Directory>,
+    directory: Arc<TokenDirectory>,
 }
 
-impl Directory {
+impl TokenDirectory {
     /// The slot of a connector, shared with all who came with the same terms.
-    pub(crate) fn slot(self: &Arc<Self>, connector: &str, terms: Terms) -> Arc<Slot> {
+    pub(crate) fn slot(self: &Arc<Self>, connector: &str, terms: TokenTerms) -> Arc<TokenSlot> {
         // Declared before the lock, so dropped after it: a slot takes the lock when it goes.
         let known;
         let mut slots = self.lock();
@@ -56,7 +56,7 @@ impl Directory {
             return Arc::clone(slot);
         }
         let connector: Arc<str> = connector.into();
-        let slot = Arc::new(Slot {
+        let slot = Arc::new(TokenSlot {
             connector: Arc::clone(&connector),
             terms,
             state: ArcSwap::default(),
@@ -73,12 +73,12 @@ impl Directory {
         self.lock().remove(connector);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<Slot>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<TokenSlot>>> {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Slot {
+impl TokenSlot {
     pub(crate) fn margin(&self) -> Duration {
         Duration::from_secs(self.terms.oauth.refresh_margin_secs)
     }
@@ -86,7 +86,7 @@ impl Slot {
     /// The first refresh token, where the grant has one.
     pub(crate) fn seed(&self) -> Option<&str> {
         match &self.terms.oauth.grant {
-            Grant::RefreshToken { seed } => Some(seed.expose()),
+            OAuth2Grant::RefreshToken { seed } => Some(seed.expose()),
             _ => None,
         }
     }
@@ -96,19 +96,19 @@ impl Slot {
     }
 
     /// What is known for somebody who waited since so many fetches had ended.
-    pub(crate) fn settled(&self, seen: u64) -> Option<Outcome> {
+    pub(crate) fn settled(&self, seen: u64) -> Option<TokenResult> {
         self.state.load().settled(Instant::now(), self.margin(), seen)
     }
 
     /// Ends a fetch.
-    pub(crate) fn land(&self, outcome: Result<Held, TokenError>) -> Outcome {
+    pub(crate) fn land(&self, outcome: Result<ExpiringToken, TokenError>) -> TokenResult {
         let now = Instant::now();
         self.state.rcu(|state| state.landed(now, outcome.clone()));
         outcome.map(|held| held.token)
     }
 }
 
-impl Drop for Slot {
+impl Drop for TokenSlot {
     fn drop(&mut self) {
         let mut slots = self.directory.lock();
         // Another may have taken the place since.
@@ -121,7 +121,7 @@ impl Drop for Slot {
 /// Where the tokens of one connector come from. Cheap to clone.
 #[derive(Clone)]
 pub struct TokenSource {
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) slot: Arc<TokenSlot>,
     pub(crate) fetcher: Address<Fetcher>,
 }
 

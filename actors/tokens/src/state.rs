@@ -33,11 +33,11 @@ impl fmt::Debug for AccessToken {
 }
 
 /// What asking for a token came to.
-pub(crate) type Outcome = Result<Arc<AccessToken>, TokenError>;
+pub(crate) type TokenResult = Result<Arc<AccessToken>, TokenError>;
 
 /// A token, and when its life is over.
 #[derive(Clone, Debug)]
-pub(crate) struct Held {
+pub(crate) struct ExpiringToken {
     pub(crate) token: Arc<AccessToken>,
     pub(crate) ends: Instant,
 }
@@ -45,7 +45,7 @@ pub(crate) struct Held {
 /// What is known at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
-    held: Option<Held>,
+    held: Option<ExpiringToken>,
     /// The last token that the API refused.
     dropped: Option<Arc<AccessToken>>,
     /// A refusal, and until when it stands.
@@ -53,7 +53,7 @@ pub(crate) struct State {
     /// Fetches that have ended.
     landings: u64,
     /// What the last of them came to.
-    last: Option<Outcome>,
+    last: Option<TokenResult>,
 }
 
 impl State {
@@ -63,7 +63,7 @@ impl State {
     }
 
     /// What needs no fetch: a token with more than `margin` of its life left, or a refusal that still stands.
-    pub(crate) fn known(&self, now: Instant, margin: Duration) -> Option<Outcome> {
+    pub(crate) fn known(&self, now: Instant, margin: Duration) -> Option<TokenResult> {
         let fresh = self.held.as_ref().filter(|held| now + margin < held.ends);
         let refused = self.refused.as_ref().filter(|(_, until)| now < *until);
         fresh.map(|held| Ok(Arc::clone(&held.token))).or_else(|| refused.map(|(error, _)| Err(error.clone())))
@@ -71,7 +71,7 @@ impl State {
 
     /// As [`known`](Self::known), for somebody who waited since so many fetches had ended: what the last one came to is
     /// theirs, however long it lasts, unless the API has refused the token since.
-    pub(crate) fn settled(&self, now: Instant, margin: Duration, seen: u64) -> Option<Outcome> {
+    pub(crate) fn settled(&self, now: Instant, margin: Duration, seen: u64) -> Option<TokenResult> {
         self.known(now, margin).or_else(|| {
             let last = self.last.clone().filter(|_| self.landings > seen)?;
             let dropped = last.as_ref().is_ok_and(|token| self.dropped.as_ref() == Some(token));
@@ -80,7 +80,7 @@ impl State {
     }
 
     /// A fetch has ended.
-    pub(crate) fn landed(&self, now: Instant, outcome: Result<Held, TokenError>) -> Self {
+    pub(crate) fn landed(&self, now: Instant, outcome: Result<ExpiringToken, TokenError>) -> Self {
         let last = outcome.as_ref().map(|held| Arc::clone(&held.token)).map_err(Clone::clone);
         let refused = match &outcome {
             Err(error) if error.is_final() => Some((error.clone(), now + REFUSAL)),
@@ -113,11 +113,11 @@ mod tests {
 
     const MARGIN: Duration = Duration::from_secs(60);
 
-    fn held(text: &str, now: Instant, seconds: u64) -> Held {
-        Held { token: Arc::new(AccessToken::new(text)), ends: now + Duration::from_secs(seconds) }
+    fn held(text: &str, now: Instant, seconds: u64) -> ExpiringToken {
+        ExpiringToken { token: Arc::new(AccessToken::new(text)), ends: now + Duration::from_secs(seconds) }
     }
 
-    fn text(outcome: Option<Outcome>) -> Option<String> {
+    fn text(outcome: Option<TokenResult>) -> Option<String> {
         outcome.map(|outcome| outcome.unwrap().expose().to_owned())
     }
 

@@ -10,9 +10,9 @@ use svc_model::config::connector::OAuth2;
 use svc_outbound::{ClientOptions, Outbound, SetupError, Url};
 use svc_store::Store;
 
-use crate::fetcher::{Desk, Fetcher, REQUEST_LIMIT};
+use crate::fetcher::{Fetcher, REQUEST_LIMIT, TokenContext};
 use crate::metrics::TokenMetrics;
-use crate::slot::{Directory, Terms, TokenSource};
+use crate::slot::{TokenDirectory, TokenSource, TokenTerms};
 
 /// Fetches that can be asked for at one time: a few for each connector.
 const MAILBOX: usize = 16_384;
@@ -42,7 +42,7 @@ impl fmt::Debug for Settings {
 
 /// Why there are no tokens.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum TokensStartError {
     /// A client cannot be set up.
     #[error(transparent)]
     Client(#[from] SetupError),
@@ -54,7 +54,7 @@ pub enum StartError {
 /// The tokens of all connectors. Cheap to clone; survives restarts of its actor.
 #[derive(Clone)]
 pub struct Tokens {
-    directory: Arc<Directory>,
+    directory: Arc<TokenDirectory>,
     fetcher: Address<Fetcher>,
 }
 
@@ -76,12 +76,12 @@ impl Tokens {
         settings: Settings,
         metrics: TokenMetrics,
         log: Logger,
-    ) -> Result<Self, StartError> {
+    ) -> Result<Self, TokensStartError> {
         let Settings { store, needs, outbound, holder, errors } = settings;
         let client = |allow_private| outbound.client(ClientOptions { allow_private, timeout: REQUEST_LIMIT });
         let (public, private) = (client(false)?, client(true)?);
         let states = store.token_states();
-        let desk = Arc::new(Desk { states, public, private, holder, metrics, errors, log });
+        let desk = Arc::new(TokenContext { states, public, private, holder, metrics, errors, log });
         let spec = ChildSpec::new().mailbox(MAILBOX).drain_deadline(DRAIN).needs([needs]);
         let factory = move |_| {
             let fetcher = Fetcher::new(Arc::clone(&desk));
@@ -94,7 +94,7 @@ impl Tokens {
     /// The source of a connector's tokens. `url` is its token endpoint, which may have a private address where `allow_private`.
     /// Asks nobody.
     pub fn source(&self, connector: &str, oauth: &OAuth2, url: &Url, allow_private: bool) -> TokenSource {
-        let terms = Terms { oauth: oauth.clone(), url: url.clone(), allow_private };
+        let terms = TokenTerms { oauth: oauth.clone(), url: url.clone(), allow_private };
         TokenSource { slot: self.directory.slot(connector, terms), fetcher: self.fetcher.clone() }
     }
 

@@ -7,10 +7,10 @@ use subtle::{Choice, ConstantTimeEq};
 use svc_model::config::auth::{ApiKeyAuth, is_header_value};
 use svc_secrets::Resolver;
 
-use crate::authenticator::{Fingerprint, Presented};
-use crate::material::{self, MaterialError};
-use crate::reason::Reason;
+use crate::authenticator::{CredentialFingerprint, PresentedRequest};
+use crate::reason::RefusalReason;
 use crate::scheme::credential;
+use crate::secret_field::{self, SecretFieldError};
 
 /// The accepted keys of a channel. Of a key only its hash is kept.
 pub(crate) struct ApiKeys {
@@ -21,14 +21,14 @@ pub(crate) struct ApiKeys {
 }
 
 impl ApiKeys {
-    pub(crate) fn build(config: &ApiKeyAuth, resolver: &dyn Resolver) -> Result<Self, MaterialError> {
+    pub(crate) fn build(config: &ApiKeyAuth, resolver: &dyn Resolver) -> Result<Self, SecretFieldError> {
         let mut digests = Vec::with_capacity(config.keys.len());
         for (index, key) in config.keys.iter().enumerate() {
             let field = format!("auth.keys[{index}]");
-            let key = material::resolve(&field, key, resolver)?;
+            let key = secret_field::resolve(&field, key, resolver)?;
             // Nobody could ever present it: a line end that came with a file, or the wrong text.
             if !is_header_value(key.expose()) {
-                return Err(MaterialError::NoHeaderValue { field });
+                return Err(SecretFieldError::NoHeaderValue { field });
             }
             digests.push(digest(key.expose().as_bytes()));
         }
@@ -36,12 +36,19 @@ impl ApiKeys {
     }
 
     /// Returns the key that was accepted.
-    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<Fingerprint, Reason> {
+    pub(crate) fn verify(
+        &self,
+        request: PresentedRequest<'_>,
+    ) -> Result<CredentialFingerprint, RefusalReason> {
         // A value that is not ASCII is no header text (RFC 9110, section 5.5) and counts as absent.
         let value = request.header(&self.header).filter(|value| !value.is_empty() && value.is_ascii());
-        let value = value.ok_or(Reason::Missing)?;
-        let key = credential(value, self.scheme.as_deref()).ok_or(Reason::Malformed)?;
-        if self.accepts(digest(key)) { Ok(Fingerprint::of(key)) } else { Err(Reason::UnknownKey) }
+        let value = value.ok_or(RefusalReason::Missing)?;
+        let key = credential(value, self.scheme.as_deref()).ok_or(RefusalReason::Malformed)?;
+        if self.accepts(digest(key)) {
+            Ok(CredentialFingerprint::of(key))
+        } else {
+            Err(RefusalReason::UnknownKey)
+        }
     }
 
     /// Compares with every key, whether one was found already or not.

@@ -11,11 +11,11 @@ use crate::api_key::ApiKeys;
 use crate::hmac::Signatures;
 use crate::jwt::JwtVerifier;
 use crate::key_sets::KeySets;
-use crate::reason::Reason;
+use crate::reason::RefusalReason;
 
 /// What a request presents.
 #[derive(Clone, Copy, Debug)]
-pub struct Presented<'r> {
+pub struct PresentedRequest<'r> {
     /// Header names in lower case with their raw values; the values of one name in the order received.
     pub headers: &'r [(String, Vec<u8>)],
     /// The body as received.
@@ -24,7 +24,7 @@ pub struct Presented<'r> {
     pub now: i64,
 }
 
-impl<'r> Presented<'r> {
+impl<'r> PresentedRequest<'r> {
     /// The first value of a header, by its name in lower case. Repetitions say nothing: whoever could append one must not
     /// be able to change what was verified.
     pub fn header(&self, name: &str) -> Option<&'r [u8]> {
@@ -34,9 +34,9 @@ impl<'r> Presented<'r> {
 
 /// Tells the keys and shared secrets of a channel apart: a SHA-256 of one. Its `Debug` shows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u8; 32]);
+pub struct CredentialFingerprint([u8; 32]);
 
-impl Fingerprint {
+impl CredentialFingerprint {
     pub(crate) fn of(secret: &[u8]) -> Self {
         Self(Sha256::digest(secret).into())
     }
@@ -47,7 +47,7 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Debug for Fingerprint {
+impl fmt::Debug for CredentialFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Fingerprint")
     }
@@ -59,11 +59,11 @@ pub struct Identity {
     /// The verified claims of a token; `None` where no token was asked for or none was needed.
     pub claims: Option<Map<String, Value>>,
     /// The key or shared secret that was accepted; `None` for a token.
-    pub credential: Option<Fingerprint>,
+    pub credential: Option<CredentialFingerprint>,
 }
 
 impl Identity {
-    fn of_credential(credential: Fingerprint) -> Self {
+    fn of_credential(credential: CredentialFingerprint) -> Self {
         Self { claims: None, credential: Some(credential) }
     }
 }
@@ -106,7 +106,7 @@ impl Authenticator {
     ///
     /// # Errors
     /// Why the caller is refused; for metrics and traces.
-    pub async fn authenticate(&self, request: Presented<'_>) -> Result<Identity, Reason> {
+    pub async fn authenticate(&self, request: PresentedRequest<'_>) -> Result<Identity, RefusalReason> {
         match &self.mode {
             Mode::ApiKey(keys) => keys.verify(request).map(Identity::of_credential),
             Mode::Hmac(signatures) => signatures.verify(request).map(Identity::of_credential),

@@ -2,7 +2,7 @@
 //!
 //! An [`Authenticator`] is the `auth` block of a channel made ready: references resolved, keys checked and hashed. It
 //! verifies what a request [presents](Presented) over the bytes as received and says who called, or why not. Every
-//! comparison with a secret takes the same time whatever is wrong. The [`Reason`] of a refusal is for metrics and traces;
+//! comparison with a secret takes the same time whatever is wrong. The [`RefusalReason`] of a refusal is for metrics and traces;
 //! what the caller is told is one text for all, but for a token that has expired.
 //!
 //! The [`jwt`] module also serves workflows: it verifies the tokens they are handed and signs those they make.
@@ -15,10 +15,10 @@ mod authenticator;
 mod hmac;
 pub mod jwt;
 mod key_sets;
-mod material;
 mod reason;
 mod scheme;
+mod secret_field;
 
-pub use authenticator::{Authenticator, Fingerprint, Identity, Presented};
+pub use authenticator::{Authenticator, CredentialFingerprint, Identity, PresentedRequest};
 pub use key_sets::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS};
-pub use reason::Reason;
+pub use reason::RefusalReason;

@@ -2,11 +2,11 @@
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Why a credential was refused. Never shown to a caller, but for [`Reason::Expired`] of a token.
+        /// Why a credential was refused. Never shown to a caller, but for [`RefusalReason::Expired`] of a token.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum Reason { $($(#[$doc])* $variant,)* }
+        pub enum RefusalReason { $($(#[$doc])* $variant,)* }
 
-        impl Reason {
+        impl RefusalReason {
             /// Every reason.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 

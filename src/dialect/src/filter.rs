@@ -5,22 +5,22 @@ use std::sync::Arc;
 use serde_json::Value;
 use svc_model::FieldCode;
 
-use crate::operand::{Argument, Operand, Source, is_var};
-use crate::predicate::{Comparison, Place, Quantifier};
-use crate::reader::{Reader, join, single};
-use crate::schema::{Column, Relation, Scope, Use};
+use crate::operand::{Argument, Operand, OperandSource, is_var};
+use crate::predicate::{Comparison, Quantifier, TextPosition};
+use crate::reader::{DocumentReader, join, single};
+use crate::schema::{ColumnUse, SchemaColumn, SchemaRelation, SchemaScope};
 
 /// A node of a filter.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Filter {
-    And(Vec<Filter>),
-    Or(Vec<Filter>),
-    Not(Box<Filter>),
-    Compare(Column, Comparison, Operand),
-    In(Column, Items),
-    Text(Column, Place, Operand),
-    Missing(Vec<Column>),
-    Related(Arc<Relation>, Quantifier, Box<Filter>),
+pub(crate) enum FilterDocument {
+    And(Vec<FilterDocument>),
+    Or(Vec<FilterDocument>),
+    Not(Box<FilterDocument>),
+    Compare(SchemaColumn, Comparison, Operand),
+    In(SchemaColumn, Items),
+    Text(SchemaColumn, TextPosition, Operand),
+    Missing(Vec<SchemaColumn>),
+    Related(Arc<SchemaRelation>, Quantifier, Box<FilterDocument>),
 }
 
 /// The values of a list.
@@ -31,21 +31,26 @@ pub(crate) enum Items {
     Open(Operand),
 }
 
-impl Reader {
+impl DocumentReader {
     /// The filter of a document; an empty object matches all.
-    pub(crate) fn filter(&mut self, value: Option<&Value>, at: &str, scope: &Scope<'_>) -> Option<Filter> {
+    pub(crate) fn filter(
+        &mut self,
+        value: Option<&Value>,
+        at: &str,
+        scope: &SchemaScope<'_>,
+    ) -> Option<FilterDocument> {
         match value {
-            None | Some(Value::Null) => Some(Filter::And(Vec::new())),
-            Some(Value::Object(members)) if members.is_empty() => Some(Filter::And(Vec::new())),
+            None | Some(Value::Null) => Some(FilterDocument::And(Vec::new())),
+            Some(Value::Object(members)) if members.is_empty() => Some(FilterDocument::And(Vec::new())),
             Some(node) => self.node(node, at, scope),
         }
     }
 
-    fn node(&mut self, node: &Value, at: &str, scope: &Scope<'_>) -> Option<Filter> {
+    fn node(&mut self, node: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<FilterDocument> {
         match node {
             // What holds always, or never, as an empty conjunction or disjunction does.
-            Value::Bool(true) => return Some(Filter::And(Vec::new())),
-            Value::Bool(false) => return Some(Filter::Or(Vec::new())),
+            Value::Bool(true) => return Some(FilterDocument::And(Vec::new())),
+            Value::Bool(false) => return Some(FilterDocument::Or(Vec::new())),
             Value::Object(_) => {}
             _ => {
                 self.mismatch(at, "object", node);
@@ -58,8 +63,8 @@ impl Reader {
         };
         let at = join(at, operator);
         match operator {
-            "and" => self.nodes(argument, &at, scope).map(Filter::And),
-            "or" => self.nodes(argument, &at, scope).map(Filter::Or),
+            "and" => self.nodes(argument, &at, scope).map(FilterDocument::And),
+            "or" => self.nodes(argument, &at, scope).map(FilterDocument::Or),
             "!" => self.negation(argument, &at, scope),
             "==" | "===" => self.comparison(argument, Comparison::Equal, &at, scope),
             "!=" | "!==" => self.comparison(argument, Comparison::NotEqual, &at, scope),
@@ -68,8 +73,8 @@ impl Reader {
             ">" => self.comparison(argument, Comparison::Greater, &at, scope),
             ">=" => self.comparison(argument, Comparison::GreaterOrEqual, &at, scope),
             "in" => self.membership(argument, &at, scope),
-            "starts_with" => self.affix(argument, Place::Start, &at, scope),
-            "ends_with" => self.affix(argument, Place::End, &at, scope),
+            "starts_with" => self.affix(argument, TextPosition::Start, &at, scope),
+            "ends_with" => self.affix(argument, TextPosition::End, &at, scope),
             "missing" => self.missing(argument, &at, scope),
             "some" => self.related(argument, Quantifier::Some, &at, scope),
             "none" => self.related(argument, Quantifier::None, &at, scope),
@@ -87,7 +92,7 @@ impl Reader {
         }
     }
 
-    fn nodes(&mut self, nodes: &Value, at: &str, scope: &Scope<'_>) -> Option<Vec<Filter>> {
+    fn nodes(&mut self, nodes: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<Vec<FilterDocument>> {
         let nodes = self.items(nodes, at)?;
         let read: Vec<_> = nodes
             .iter()
@@ -97,7 +102,7 @@ impl Reader {
         (read.len() == nodes.len()).then_some(read)
     }
 
-    fn negation(&mut self, argument: &Value, at: &str, scope: &Scope<'_>) -> Option<Filter> {
+    fn negation(&mut self, argument: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<FilterDocument> {
         let node = match argument.as_array().map(Vec::as_slice) {
             Some([node]) => self.node(node, &format!("{at}[0]"), scope),
             Some(_) => {
@@ -106,7 +111,7 @@ impl Reader {
             }
             None => self.node(argument, at, scope),
         };
-        node.map(|node| Filter::Not(Box::new(node)))
+        node.map(|node| FilterDocument::Not(Box::new(node)))
     }
 
     /// So many arguments, each with its place.
@@ -131,8 +136,8 @@ impl Reader {
         argument: &Value,
         comparison: Comparison,
         at: &str,
-        scope: &Scope<'_>,
-    ) -> Option<Filter> {
+        scope: &SchemaScope<'_>,
+    ) -> Option<FilterDocument> {
         let between = matches!(comparison, Comparison::Less | Comparison::LessOrEqual);
         if between && argument.as_array().is_some_and(|items| items.len() == 3) {
             let [low, field, high] = self.arguments(argument, at)?;
@@ -142,18 +147,23 @@ impl Reader {
             };
             let column = self.column(name, &field.1, scope)?;
             let (low, high) = (self.operand(low.0, &low.1), self.operand(high.0, &high.1));
-            let above = Filter::Compare(column.clone(), comparison.flipped(), low?);
-            return Some(Filter::And(vec![above, Filter::Compare(column, comparison, high?)]));
+            let above = FilterDocument::Compare(column.clone(), comparison.flipped(), low?);
+            return Some(FilterDocument::And(vec![
+                above,
+                FilterDocument::Compare(column, comparison, high?),
+            ]));
         }
         let [left, right] = self.arguments(argument, at)?;
         let (first, second) = (self.argument(left.0, &left.1), self.argument(right.0, &right.1));
         match (first?, second?) {
             (Argument::Field(name), Argument::Value(value)) => {
-                Some(Filter::Compare(self.column(name, &left.1, scope)?, comparison, value))
+                Some(FilterDocument::Compare(self.column(name, &left.1, scope)?, comparison, value))
             }
-            (Argument::Value(value), Argument::Field(name)) => {
-                Some(Filter::Compare(self.column(name, &right.1, scope)?, comparison.flipped(), value))
-            }
+            (Argument::Value(value), Argument::Field(name)) => Some(FilterDocument::Compare(
+                self.column(name, &right.1, scope)?,
+                comparison.flipped(),
+                value,
+            )),
             (Argument::Field(_), Argument::Field(_)) => {
                 self.invalid(at, "two columns cannot be compared with each other");
                 None
@@ -169,7 +179,7 @@ impl Reader {
         }
     }
 
-    fn membership(&mut self, argument: &Value, at: &str, scope: &Scope<'_>) -> Option<Filter> {
+    fn membership(&mut self, argument: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<FilterDocument> {
         let [left, right] = self.arguments(argument, at)?;
         let (first, second) = (self.argument(left.0, &left.1), self.argument(right.0, &right.1));
         match (first?, second?) {
@@ -180,18 +190,18 @@ impl Reader {
                     .filter_map(|(n, item)| self.operand(item, &format!("{}[{n}]", right.1)))
                     .collect();
                 let column = self.column(name, &left.1, scope)?;
-                (operands.len() == items.len()).then(|| Filter::In(column, Items::Written(operands)))
+                (operands.len() == items.len()).then(|| FilterDocument::In(column, Items::Written(operands)))
             }
             (Argument::Field(name), Argument::Value(list)) => {
-                if matches!(list.source, Source::Literal(_)) {
+                if matches!(list.source, OperandSource::Literal(_)) {
                     self.mismatch(&right.1, "array", right.0);
                     return None;
                 }
-                Some(Filter::In(self.column(name, &left.1, scope)?, Items::Open(list)))
+                Some(FilterDocument::In(self.column(name, &left.1, scope)?, Items::Open(list)))
             }
             (Argument::Value(text), Argument::Field(name)) => {
                 let column = self.column(name, &right.1, scope)?;
-                self.is_text(&text).map(|()| Filter::Text(column, Place::Anywhere, text))
+                self.is_text(&text).map(|()| FilterDocument::Text(column, TextPosition::Anywhere, text))
             }
             _ => {
                 self.invalid(at, "this takes a field and a list, or a text and a field");
@@ -200,7 +210,13 @@ impl Reader {
         }
     }
 
-    fn affix(&mut self, argument: &Value, place: Place, at: &str, scope: &Scope<'_>) -> Option<Filter> {
+    fn affix(
+        &mut self,
+        argument: &Value,
+        place: TextPosition,
+        at: &str,
+        scope: &SchemaScope<'_>,
+    ) -> Option<FilterDocument> {
         let [left, right] = self.arguments(argument, at)?;
         let (first, second) = (self.argument(left.0, &left.1), self.argument(right.0, &right.1));
         let (Argument::Field(name), Argument::Value(text)) = (first?, second?) else {
@@ -208,18 +224,18 @@ impl Reader {
             return None;
         };
         let column = self.column(name, &left.1, scope)?;
-        self.is_text(&text).map(|()| Filter::Text(column, place, text))
+        self.is_text(&text).map(|()| FilterDocument::Text(column, place, text))
     }
 
     /// Refuses a written value that is no text.
     fn is_text(&mut self, operand: &Operand) -> Option<()> {
         match &operand.source {
-            Source::Literal(value) => self.text(value, &operand.at).map(drop),
-            Source::Param(_) | Source::Folded(_) => Some(()),
+            OperandSource::Literal(value) => self.text(value, &operand.at).map(drop),
+            OperandSource::Param(_) | OperandSource::Folded(_) => Some(()),
         }
     }
 
-    fn missing(&mut self, argument: &Value, at: &str, scope: &Scope<'_>) -> Option<Filter> {
+    fn missing(&mut self, argument: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<FilterDocument> {
         let names = self.items(argument, at)?;
         let columns: Vec<_> = names
             .iter()
@@ -230,7 +246,7 @@ impl Reader {
                 self.column(name, &at, scope)
             })
             .collect();
-        (columns.len() == names.len()).then_some(Filter::Missing(columns))
+        (columns.len() == names.len()).then_some(FilterDocument::Missing(columns))
     }
 
     fn related(
@@ -238,8 +254,8 @@ impl Reader {
         argument: &Value,
         quantifier: Quantifier,
         at: &str,
-        scope: &Scope<'_>,
-    ) -> Option<Filter> {
+        scope: &SchemaScope<'_>,
+    ) -> Option<FilterDocument> {
         let [(field, field_at), (filter, filter_at)] = self.arguments(argument, at)?;
         let Some(Argument::Field(name)) = self.argument(field, &field_at) else {
             self.invalid(&field_at, "this takes {\"field\": relation} and a filter");
@@ -247,10 +263,10 @@ impl Reader {
         };
         let (relation, target) = scope.relation(name, &field_at, self)?;
         let filter = self.node(filter, &filter_at, &target)?;
-        Some(Filter::Related(relation, quantifier, Box::new(filter)))
+        Some(FilterDocument::Related(relation, quantifier, Box::new(filter)))
     }
 
-    pub(crate) fn column(&mut self, name: &str, at: &str, scope: &Scope<'_>) -> Option<Column> {
-        self.accept(at, scope.column(name, Use::Query))
+    pub(crate) fn column(&mut self, name: &str, at: &str, scope: &SchemaScope<'_>) -> Option<SchemaColumn> {
+        self.accept(at, scope.column(name, ColumnUse::Query))
     }
 }

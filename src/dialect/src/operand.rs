@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 use svc_model::FieldCode;
 
 use crate::constant::Constant;
-use crate::reader::{Reader, join, single};
-use crate::refusal::Refusal;
+use crate::reader::{DocumentReader, join, single};
+use crate::refusal::DialectRefusal;
 
 /// What the values of a document are taken from.
 #[derive(Clone, Copy, Debug)]
 pub struct Bindings<'b> {
     /// The named parameters.
     pub params: &'b Map<String, Value>,
-    /// The document's open values ([`Query::folded`](crate::Query::folded), [`Write::folded`](crate::Write::folded)), each
+    /// The document's open values ([`QueryDocument::folded`](crate::Query::folded), [`WriteDocument::folded`](crate::Write::folded)), each
     /// as the message made it.
     pub folded: &'b [Value],
 }
@@ -24,11 +24,11 @@ pub struct Bindings<'b> {
 pub(crate) struct Operand {
     /// Where it stands.
     pub(crate) at: Arc<str>,
-    pub(crate) source: Source,
+    pub(crate) source: OperandSource,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Source {
+pub(crate) enum OperandSource {
     Literal(Value),
     /// The parameter of this name.
     Param(String),
@@ -46,56 +46,60 @@ pub(crate) enum Argument<'v> {
 
 impl Operand {
     pub(crate) fn literal(at: &str, value: &Value) -> Self {
-        Self { at: at.into(), source: Source::Literal(value.clone()) }
+        Self { at: at.into(), source: OperandSource::Literal(value.clone()) }
     }
 
     /// Its value now. What it holds is never read as a part of the document.
     ///
     /// # Errors
     /// The value is not given, or a text in it holds U+0000, which some databases refuse and others cut texts at.
-    pub(crate) fn value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, Refusal> {
+    pub(crate) fn value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, DialectRefusal> {
         let value = self.bound(with)?;
         if holds_nul(value) {
-            return Err(Refusal::at(&self.at, "a text holds U+0000, which not every database can hold"));
+            return Err(DialectRefusal::at(
+                &self.at,
+                "a text holds U+0000, which not every database can hold",
+            ));
         }
         Ok(value)
     }
 
-    fn bound<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, Refusal> {
+    fn bound<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, DialectRefusal> {
         match &self.source {
-            Source::Literal(value) => Ok(value),
-            Source::Param(name) => {
-                let missing = || Refusal::at(&self.at, format!("params has no \"{name}\""));
+            OperandSource::Literal(value) => Ok(value),
+            OperandSource::Param(name) => {
+                let missing = || DialectRefusal::at(&self.at, format!("params has no \"{name}\""));
                 with.params.get(name).ok_or_else(missing)
             }
-            Source::Folded(number) => {
-                with.folded.get(*number).ok_or_else(|| Refusal::at(&self.at, "the value was not folded"))
-            }
+            OperandSource::Folded(number) => with
+                .folded
+                .get(*number)
+                .ok_or_else(|| DialectRefusal::at(&self.at, "the value was not folded")),
         }
     }
 
     /// As one value; `None` for null.
-    pub(crate) fn constant(&self, with: &Bindings<'_>) -> Result<Option<Constant>, Refusal> {
-        Constant::of(self.value(with)?).map_err(|why| Refusal::at(&self.at, why))
+    pub(crate) fn constant(&self, with: &Bindings<'_>) -> Result<Option<Constant>, DialectRefusal> {
+        Constant::of(self.value(with)?).map_err(|why| DialectRefusal::at(&self.at, why))
     }
 
-    pub(crate) fn text(&self, with: &Bindings<'_>) -> Result<String, Refusal> {
+    pub(crate) fn text(&self, with: &Bindings<'_>) -> Result<String, DialectRefusal> {
         match self.value(with)? {
             Value::String(text) => Ok(text.clone()),
-            _ => Err(Refusal::at(&self.at, "this must be a text")),
+            _ => Err(DialectRefusal::at(&self.at, "this must be a text")),
         }
     }
 
     /// As a whole number from `least` to `most`.
-    pub(crate) fn whole(&self, with: &Bindings<'_>, least: u64, most: u64) -> Result<u64, Refusal> {
+    pub(crate) fn whole(&self, with: &Bindings<'_>, least: u64, most: u64) -> Result<u64, DialectRefusal> {
         let number = self.value(with)?.as_u64().filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| {
-            Refusal::at(&self.at, format!("this must be a whole number from {least} to {most}"))
+            DialectRefusal::at(&self.at, format!("this must be a whole number from {least} to {most}"))
         })
     }
 }
 
-impl Reader {
+impl DocumentReader {
     /// What an argument of an operator is.
     pub(crate) fn argument<'v>(&mut self, value: &'v Value, at: &str) -> Option<Argument<'v>> {
         match value {
@@ -123,13 +127,13 @@ impl Reader {
     fn open(&mut self, value: &Value, at: &str) -> Option<Operand> {
         let source = match single(value) {
             Some(("param", name)) => self.param(name, at)?,
-            Some(("var", _)) if is_var(value) => Source::Folded(self.fold(value)),
+            Some(("var", _)) if is_var(value) => OperandSource::Folded(self.fold(value)),
             Some(("var", path)) => {
                 self.mismatch(&join(at, "var"), "string", path);
                 return None;
             }
-            Some(("$oid" | "$date", Value::String(_))) => Source::Literal(value.clone()),
-            Some(("$oid" | "$date", inner)) if is_var(inner) => Source::Folded(self.fold(value)),
+            Some(("$oid" | "$date", Value::String(_))) => OperandSource::Literal(value.clone()),
+            Some(("$oid" | "$date", inner)) if is_var(inner) => OperandSource::Folded(self.fold(value)),
             Some((name @ ("$oid" | "$date"), inner)) => {
                 self.mismatch(&join(at, name), "string", inner);
                 return None;
@@ -147,10 +151,10 @@ impl Reader {
         Some(Operand { at: at.into(), source })
     }
 
-    fn param(&mut self, name: &Value, at: &str) -> Option<Source> {
+    fn param(&mut self, name: &Value, at: &str) -> Option<OperandSource> {
         let name = self.text(name, &join(at, "param"))?.to_owned();
         self.params.push((at.to_owned(), name.clone()));
-        Some(Source::Param(name))
+        Some(OperandSource::Param(name))
     }
 
     /// A value that is stored: anything but a column of another row.
@@ -161,8 +165,8 @@ impl Reader {
                 self.invalid(at, "a column cannot be given another column's value");
                 return None;
             }
-            _ if holds_var(value) => Source::Folded(self.fold(value)),
-            _ => Source::Literal(value.clone()),
+            _ if holds_var(value) => OperandSource::Folded(self.fold(value)),
+            _ => OperandSource::Literal(value.clone()),
         };
         Some(Operand { at: at.into(), source })
     }

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::constant::Constant;
-use crate::filter::{Filter, Items};
+use crate::filter::{FilterDocument, Items};
 use crate::operand::Bindings;
-use crate::refusal::Refusal;
-use crate::schema::{Column, Relation};
+use crate::refusal::DialectRefusal;
+use crate::schema::{SchemaColumn, SchemaRelation};
 
 /// How a column is compared with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Comparison {
 
 /// Where in a text another stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum TextPosition {
     /// At its start.
     Start,
     /// At its end.
@@ -104,18 +104,18 @@ pub enum Predicate {
     /// Any of at least two.
     Or(Vec<Predicate>),
     /// A column compared with a value.
-    Compare(Column, Comparison, Constant),
+    Compare(SchemaColumn, Comparison, Constant),
     /// The column is null, or is not when negated.
     Null {
         /// The column.
-        column: Column,
+        column: SchemaColumn,
         /// Whether it must not be null.
         negated: bool,
     },
     /// The column is one of at least one value, or none of them when negated.
     OneOf {
         /// The column.
-        column: Column,
+        column: SchemaColumn,
         /// The values.
         values: Vec<Constant>,
         /// Whether it must be none of them.
@@ -124,9 +124,9 @@ pub enum Predicate {
     /// A text stands in the column, or does not when negated.
     Text {
         /// The column.
-        column: Column,
+        column: SchemaColumn,
         /// Where the text stands.
-        place: Place,
+        place: TextPosition,
         /// The text, never empty.
         text: String,
         /// Whether it must not stand there.
@@ -135,7 +135,7 @@ pub enum Predicate {
     /// Rows that a relation leads to.
     Related {
         /// The relation.
-        relation: Arc<Relation>,
+        relation: Arc<SchemaRelation>,
         /// How many of them.
         quantifier: Quantifier,
         /// What they are chosen by.
@@ -192,15 +192,20 @@ impl Predicate {
         }
     }
 
-    fn null(column: &Column, negated: bool) -> Self {
+    fn null(column: &SchemaColumn, negated: bool) -> Self {
         Self::Null { column: column.clone(), negated }
     }
 
-    fn one_of(column: &Column, values: &[Value], at: &str, negated: bool) -> Result<Self, Refusal> {
+    fn one_of(
+        column: &SchemaColumn,
+        values: &[Value],
+        at: &str,
+        negated: bool,
+    ) -> Result<Self, DialectRefusal> {
         let mut constants = Vec::with_capacity(values.len());
         let mut nulls = false;
         for value in values {
-            match Constant::of(value).map_err(|why| Refusal::at(at, why))? {
+            match Constant::of(value).map_err(|why| DialectRefusal::at(at, why))? {
                 Some(constant) => constants.push(constant),
                 None => nulls = true,
             }
@@ -211,7 +216,7 @@ impl Predicate {
         Ok(if negated { Self::and(parts) } else { Self::or(parts) })
     }
 
-    fn text(column: &Column, place: Place, text: String, negated: bool) -> Self {
+    fn text(column: &SchemaColumn, place: TextPosition, text: String, negated: bool) -> Self {
         match (text.is_empty(), negated) {
             // Every text holds the empty one.
             (true, false) => Self::null(column, true),
@@ -220,7 +225,7 @@ impl Predicate {
         }
     }
 
-    fn related(relation: &Arc<Relation>, quantifier: Quantifier, predicate: Self) -> Self {
+    fn related(relation: &Arc<SchemaRelation>, quantifier: Quantifier, predicate: Self) -> Self {
         let quantifier = match (quantifier, &predicate) {
             (Quantifier::Some | Quantifier::All, Self::False) => return Self::False,
             (Quantifier::None | Quantifier::NotAll, Self::False) => return Self::True,
@@ -243,9 +248,9 @@ fn exhaustive(parts: &[Predicate]) -> bool {
         && parts.iter().filter_map(|part| null(part, true)).any(|column| absent.contains(&column))
 }
 
-impl Filter {
+impl FilterDocument {
     /// The filter with its values, or its negation.
-    pub(crate) fn bind(&self, with: &Bindings<'_>, negated: bool) -> Result<Predicate, Refusal> {
+    pub(crate) fn bind(&self, with: &Bindings<'_>, negated: bool) -> Result<Predicate, DialectRefusal> {
         Ok(match self {
             Self::And(nodes) | Self::Or(nodes) => {
                 let bound: Result<Vec<_>, _> = nodes.iter().map(|node| node.bind(with, negated)).collect();
@@ -270,7 +275,7 @@ impl Filter {
             }
             Self::In(column, Items::Open(list)) => match list.value(with)? {
                 Value::Array(values) => Predicate::one_of(column, values, &list.at, negated)?,
-                _ => return Err(Refusal::at(&list.at, "this must be a list")),
+                _ => return Err(DialectRefusal::at(&list.at, "this must be a list")),
             },
             Self::Text(column, place, text) => Predicate::text(column, *place, text.text(with)?, negated),
             Self::Missing(columns) => {

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError};
 
-use crate::extent::Extent;
-use crate::filter::Filter;
-use crate::operand::{Bindings, Operand, Source};
+use crate::extent::DocumentExtent;
+use crate::filter::FilterDocument;
+use crate::operand::{Bindings, Operand, OperandSource};
 use crate::predicate::Predicate;
-use crate::reader::{Found, Reader, join, single};
-use crate::refusal::Refusal;
-use crate::schema::{Column, Entity, Relation, Schema, Scope};
+use crate::reader::{DocumentFindings, DocumentReader, join, single};
+use crate::refusal::DialectRefusal;
+use crate::schema::{Schema, SchemaColumn, SchemaEntity, SchemaRelation, SchemaScope};
 
 const QUERY: [&str; 7] = ["source", "filter", "fields", "sort", "limit", "skip", "include"];
 const INCLUDE: [&str; 3] = ["fields", "sort", "limit"];
 
 /// Bounds of a read, set by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bounds {
+pub struct QueryBounds {
     /// Rows when a document sets no limit.
     pub default_limit: u64,
     /// Most rows of a result.
@@ -29,40 +29,40 @@ pub struct Bounds {
 
 /// What a result shows of its rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fields {
+pub enum Projection {
     /// Whatever there is.
     All,
     /// These columns, each once.
-    Only(Vec<Column>),
+    Only(Vec<SchemaColumn>),
 }
 
 /// One column of an order. Nulls are smaller than anything else.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sort {
+pub struct SortKey {
     /// The column.
-    pub column: Column,
+    pub column: SchemaColumn,
     /// Whether the largest comes first.
     pub descending: bool,
 }
 
 /// A document that reads, with its values open.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Query {
-    source: Entity,
-    filter: Filter,
-    fields: Fields,
-    sort: Vec<Sort>,
+pub struct QueryDocument {
+    source: SchemaEntity,
+    filter: FilterDocument,
+    fields: Projection,
+    sort: Vec<SortKey>,
     limit: Option<Operand>,
     skip: Option<Operand>,
     include: Vec<Include>,
-    found: Found,
+    found: DocumentFindings,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 struct Include {
-    relation: Arc<Relation>,
-    fields: Fields,
-    sort: Vec<Sort>,
+    relation: Arc<SchemaRelation>,
+    fields: Projection,
+    sort: Vec<SortKey>,
     limit: Option<Operand>,
 }
 
@@ -70,13 +70,13 @@ struct Include {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
     /// What is read.
-    pub source: Entity,
+    pub source: SchemaEntity,
     /// Which rows.
     pub predicate: Predicate,
     /// What of them.
-    pub fields: Fields,
+    pub fields: Projection,
     /// In which order.
-    pub sort: Vec<Sort>,
+    pub sort: Vec<SortKey>,
     /// How many at most; at least 1.
     pub limit: u64,
     /// How many to pass over.
@@ -89,22 +89,22 @@ pub struct Select {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Included {
     /// The relation, whose name the rows come under.
-    pub relation: Arc<Relation>,
+    pub relation: Arc<SchemaRelation>,
     /// What of them.
-    pub fields: Fields,
+    pub fields: Projection,
     /// In which order.
-    pub sort: Vec<Sort>,
+    pub sort: Vec<SortKey>,
     /// How many at most for each row; at least 1.
     pub limit: u64,
 }
 
-impl Query {
+impl QueryDocument {
     /// Reads the `query` and the `schema` of an input that stands at `at`.
     ///
     /// # Errors
     /// Everything that is wrong, each at its place.
     pub fn read(query: &Value, schema: Option<&Value>, at: &str) -> Result<Self, Vec<FieldError>> {
-        let mut reader = Reader::default();
+        let mut reader = DocumentReader::default();
         let schema = Schema::read(schema, &join(at, "schema"), &mut reader);
         let read = reader.query(query, &join(at, "query"), &schema);
         let (query, found) = reader.finish(read, schema.maps_all())?;
@@ -117,7 +117,7 @@ impl Query {
     }
 
     /// What it reaches.
-    pub fn extent(&self) -> &Extent {
+    pub fn extent(&self) -> &DocumentExtent {
         &self.found.extent
     }
 
@@ -130,7 +130,7 @@ impl Query {
     ///
     /// # Errors
     /// A value that does not fit, or passes a bound.
-    pub fn bind(&self, with: &Bindings<'_>, bounds: Bounds) -> Result<Select, Refusal> {
+    pub fn bind(&self, with: &Bindings<'_>, bounds: QueryBounds) -> Result<Select, DialectRefusal> {
         let limit = |limit: &Option<Operand>| match limit {
             Some(limit) => limit.whole(with, 1, bounds.max_limit),
             None => Ok(bounds.default_limit),
@@ -150,13 +150,13 @@ impl Query {
             sort: self.sort.clone(),
             limit: limit(&self.limit)?,
             skip: self.skip.as_ref().map_or(Ok(0), |skip| skip.whole(with, 0, bounds.max_skip))?,
-            include: include.collect::<Result<_, Refusal>>()?,
+            include: include.collect::<Result<_, DialectRefusal>>()?,
         })
     }
 }
 
-impl Reader {
-    fn query(&mut self, query: &Value, at: &str, schema: &Schema) -> Option<Query> {
+impl DocumentReader {
+    fn query(&mut self, query: &Value, at: &str, schema: &Schema) -> Option<QueryDocument> {
         let members = self.object(query, at, &QUERY)?;
         let Some(source) = members.get("source") else {
             self.problem(&join(at, "source"), FieldCode::MissingRequired, "a query names its source");
@@ -171,7 +171,7 @@ impl Reader {
         let skip = members.get("skip").map(|skip| self.whole(skip, 0, &join(at, "skip")));
         let include = self.includes(members.get("include"), &join(at, "include"), &scope);
         self.hidden(fields.as_ref(), include.as_deref(), &join(at, "include"));
-        Some(Query {
+        Some(QueryDocument {
             source: scope.entity.clone(),
             filter: filter?,
             fields: fields?,
@@ -179,20 +179,25 @@ impl Reader {
             limit: limit.flatten(),
             skip: skip.flatten(),
             include: include?,
-            found: Found::default(),
+            found: DocumentFindings::default(),
         })
     }
 
-    pub(crate) fn fields(&mut self, fields: Option<&Value>, at: &str, scope: &Scope<'_>) -> Option<Fields> {
+    pub(crate) fn fields(
+        &mut self,
+        fields: Option<&Value>,
+        at: &str,
+        scope: &SchemaScope<'_>,
+    ) -> Option<Projection> {
         let names = match fields {
             None | Some(Value::Null) => &[][..],
             Some(fields) => self.items(fields, at)?,
         };
         if names.is_empty() {
             let all = self.accept(at, scope.all_columns())?;
-            return Some(all.map_or(Fields::All, Fields::Only));
+            return Some(all.map_or(Projection::All, Projection::Only));
         }
-        let mut columns: Vec<Column> = Vec::new();
+        let mut columns: Vec<SchemaColumn> = Vec::new();
         let mut wrong = false;
         for (n, name) in names.iter().enumerate() {
             let at = format!("{at}[{n}]");
@@ -202,10 +207,10 @@ impl Reader {
                 None => wrong = true,
             }
         }
-        (!wrong).then_some(Fields::Only(columns))
+        (!wrong).then_some(Projection::Only(columns))
     }
 
-    fn sort(&mut self, sort: Option<&Value>, at: &str, scope: &Scope<'_>) -> Option<Vec<Sort>> {
+    fn sort(&mut self, sort: Option<&Value>, at: &str, scope: &SchemaScope<'_>) -> Option<Vec<SortKey>> {
         let keys = match sort {
             None | Some(Value::Null) => &[][..],
             Some(sort) => self.items(sort, at)?,
@@ -220,7 +225,7 @@ impl Reader {
             let at = join(&at, name);
             let descending = self.choice(Some(direction), &at, &[("asc", false), ("desc", true)]);
             if let (Some(column), Some(descending)) = (self.column(name, &at, scope), descending) {
-                read.push(Sort { column, descending });
+                read.push(SortKey { column, descending });
             }
         }
         (read.len() == keys.len()).then_some(read)
@@ -229,7 +234,7 @@ impl Reader {
     /// A whole number of at least `least`, written or open.
     fn whole(&mut self, value: &Value, least: u64, at: &str) -> Option<Operand> {
         let operand = self.operand(value, at)?;
-        if let Source::Literal(number) = &operand.source {
+        if let OperandSource::Literal(number) = &operand.source {
             if !number.is_number() {
                 self.mismatch(at, "integer", number);
                 return None;
@@ -242,7 +247,12 @@ impl Reader {
         Some(operand)
     }
 
-    fn includes(&mut self, include: Option<&Value>, at: &str, scope: &Scope<'_>) -> Option<Vec<Include>> {
+    fn includes(
+        &mut self,
+        include: Option<&Value>,
+        at: &str,
+        scope: &SchemaScope<'_>,
+    ) -> Option<Vec<Include>> {
         let relations = match include {
             None | Some(Value::Null) => return Some(Vec::new()),
             Some(include) => self.members(include, at)?,
@@ -255,8 +265,8 @@ impl Reader {
     }
 
     /// Related rows come under the name of their relation, where a column of that name would be lost.
-    fn hidden(&mut self, fields: Option<&Fields>, include: Option<&[Include]>, at: &str) {
-        let Some(Fields::Only(columns)) = fields else { return };
+    fn hidden(&mut self, fields: Option<&Projection>, include: Option<&[Include]>, at: &str) {
+        let Some(Projection::Only(columns)) = fields else { return };
         for include in include.into_iter().flatten() {
             let name = &include.relation.name;
             if columns.iter().any(|column| column.name == *name) {
@@ -266,7 +276,7 @@ impl Reader {
         }
     }
 
-    fn include(&mut self, name: &str, include: &Value, at: &str, scope: &Scope<'_>) -> Option<Include> {
+    fn include(&mut self, name: &str, include: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<Include> {
         let members = self.object(include, at, &INCLUDE)?;
         let (relation, target) = scope.relation(name, at, self)?;
         if relation.through.is_some() {

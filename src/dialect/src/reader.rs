@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError, unknown_key};
 
-use crate::extent::Extent;
+use crate::extent::DocumentExtent;
 use crate::name;
 
 /// What reading a document finds on the way.
 #[derive(Default)]
-pub(crate) struct Reader {
+pub(crate) struct DocumentReader {
     /// What is wrong.
     pub(crate) errors: Vec<FieldError>,
     /// The authored values in which `{"var": path}` is still to be folded.
@@ -21,7 +21,7 @@ pub(crate) struct Reader {
     pub(crate) params: Vec<(String, String)>,
 }
 
-impl Reader {
+impl DocumentReader {
     pub(crate) fn problem(&mut self, at: &str, code: FieldCode, message: impl Into<String>) {
         self.errors.push(FieldError::new(at, code, message));
     }
@@ -106,11 +106,15 @@ impl Reader {
     }
 
     /// What was read, if nothing is wrong with it, and what was found beside it.
-    pub(crate) fn finish<T>(self, read: Option<T>, mapped: bool) -> Result<(T, Found), Vec<FieldError>> {
+    pub(crate) fn finish<T>(
+        self,
+        read: Option<T>,
+        mapped: bool,
+    ) -> Result<(T, DocumentFindings), Vec<FieldError>> {
         match read {
             Some(read) if self.errors.is_empty() => {
-                let extent = Extent { mapped, entities: self.entities };
-                Ok((read, Found { folded: self.folded, params: self.params, extent }))
+                let extent = DocumentExtent { mapped, entities: self.entities };
+                Ok((read, DocumentFindings { folded: self.folded, params: self.params, extent }))
             }
             _ => Err(self.errors),
         }
@@ -119,13 +123,13 @@ impl Reader {
 
 /// What reading found beside the document itself.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Found {
+pub(crate) struct DocumentFindings {
     pub(crate) folded: Vec<Value>,
-    pub(crate) extent: Extent,
+    pub(crate) extent: DocumentExtent,
     params: Vec<(String, String)>,
 }
 
-impl Found {
+impl DocumentFindings {
     /// Where the document names parameters that are not among these.
     pub(crate) fn missing(&self, params: &Map<String, Value>) -> Vec<FieldError> {
         let missing = self.params.iter().filter(|(_, name)| !params.contains_key(name));

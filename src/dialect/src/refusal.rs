@@ -2,7 +2,7 @@
 
 /// A refusal at run time; what was wrong with the document itself was said when it was read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum DialectRefusal {
     /// A value that does not fit, a bound that is passed, or something this database cannot do.
     #[error("{0}")]
     Invalid(String),
@@ -11,7 +11,7 @@ pub enum Refusal {
     Denied(String),
 }
 
-impl Refusal {
+impl DialectRefusal {
     /// A value at a place of the document.
     pub fn at(place: &str, why: impl std::fmt::Display) -> Self {
         Self::Invalid(format!("{place}: {why}"))

@@ -11,8 +11,8 @@ use std::path::Path;
 use datalogic_rs::DataValue;
 use datalogic_rs::bumpalo::Bump;
 use serde_json::{Map, Value, json};
-use svc_engine::{Engine, Flow, Material, Message, RunOptions};
-use svc_model::{Status, Timestamp, Workflow, parse_new_workflow};
+use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions};
+use svc_model::{LifecycleStatus, Timestamp, Workflow, parse_new_workflow};
 use svc_secrets::Readings;
 use tokio::time::Instant;
 
@@ -132,12 +132,12 @@ fn run(document: &Value, payload: &Value, runs: u32) -> Outcome<f64> {
         workflow_id: id.unwrap_or_default(),
         version: 1,
         content,
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: now,
         updated_at: now,
     };
-    let material = Material { references: &Readings::default(), declared: &engine.declared() };
+    let material = CompileSecrets { references: &Readings::default(), declared: &engine.declared_secrets() };
     let flow = Flow::single(engine.compile(&workflow, material)?);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let messages: Vec<_> = (0..runs).map(|_| Message::new(payload.clone(), Map::new())).collect();

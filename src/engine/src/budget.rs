@@ -31,14 +31,14 @@ thread_local! {
 
 /// Why a run may not go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Exhausted {
+pub(crate) enum BudgetExhausted {
     #[error("the deadline of the run passed")]
     Deadline,
     #[error("the run used more processor time than engine.cpu_budget_ms ({}) allows", .0.as_millis())]
     Processor(Duration),
 }
 
-impl Exhausted {
+impl BudgetExhausted {
     pub(crate) fn into_error(self) -> TaskError {
         TaskError { is_deadline: true, ..TaskError::new(ErrorCode::Timeout, self.to_string()) }
     }
@@ -55,7 +55,7 @@ struct Turn {
     /// The length of the turn when the processor clock was first read, and what it showed.
     precise: Option<(Duration, Duration)>,
     /// The reason for which work inside the run was cut short.
-    cut: Option<Exhausted>,
+    cut: Option<BudgetExhausted>,
 }
 
 impl Turn {
@@ -84,9 +84,9 @@ impl Turn {
         self.deadline.map_or(calm, |deadline| calm.min(deadline))
     }
 
-    fn check(&mut self, now: Instant) -> Result<(), Exhausted> {
+    fn check(&mut self, now: Instant) -> Result<(), BudgetExhausted> {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
-            return Err(Exhausted::Deadline);
+            return Err(BudgetExhausted::Deadline);
         }
         // Processor time never outruns the clock on the wall.
         if self.before + now.saturating_duration_since(self.started) <= self.limit {
@@ -95,7 +95,7 @@ impl Turn {
             }
             return Ok(());
         }
-        if self.used(now) > self.limit { Err(Exhausted::Processor(self.limit)) } else { Ok(()) }
+        if self.used(now) > self.limit { Err(BudgetExhausted::Processor(self.limit)) } else { Ok(()) }
     }
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Meter {
     limit: Duration,
     deadline: Option<Instant>,
     before: Duration,
-    cut: Option<Exhausted>,
+    cut: Option<BudgetExhausted>,
 }
 
 impl Meter {
@@ -164,7 +164,7 @@ fn is_calm(now: Instant) -> bool {
 ///
 /// # Errors
 /// Its deadline passed, or it used up its processor time.
-pub(crate) fn check(now: Instant) -> Result<(), Exhausted> {
+pub(crate) fn check(now: Instant) -> Result<(), BudgetExhausted> {
     if is_calm(now) {
         return Ok(());
     }
@@ -176,7 +176,7 @@ pub(crate) fn check(now: Instant) -> Result<(), Exhausted> {
 }
 
 /// As [`check`], for work that stops in the middle when there is nothing left; `None` outside a run.
-pub(crate) fn check_within(now: Instant) -> Option<Result<(), Exhausted>> {
+pub(crate) fn check_within(now: Instant) -> Option<Result<(), BudgetExhausted>> {
     if is_calm(now) {
         return Some(Ok(()));
     }
@@ -189,6 +189,6 @@ pub(crate) fn check_within(now: Instant) -> Option<Result<(), Exhausted>> {
 }
 
 /// The reason for which work inside the run that is polled now was cut short.
-pub(crate) fn cut() -> Option<Exhausted> {
+pub(crate) fn cut() -> Option<BudgetExhausted> {
     TURN.get()?.cut
 }

@@ -7,14 +7,14 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 use svc_model::{FieldError, WorkflowContent};
 
-use crate::builtin::{self, Builtin, Compiler};
+use crate::builtin::{self, Builtin, InputCompiler};
 use crate::checks;
 use crate::engine::Engine;
 use crate::error::CompileError;
 use crate::expression::Condition;
-use crate::function::{CompileCx, Function, Material};
+use crate::function::{CompileCx, CompileSecrets, Function};
 use crate::path::{self, Path};
-use crate::program::{Action, CompiledWorkflow, Loop, Span, Step};
+use crate::program::{CompiledStep, CompiledWorkflow, Loop, Span, StepAction};
 use crate::reads::Reads;
 use crate::stubs::Stubs;
 
@@ -24,7 +24,7 @@ pub(crate) const MAX_GROUP_DEPTH: usize = 8;
 /// Compiles one version of a workflow.
 pub(crate) fn compile(
     engine: &Engine,
-    material: Material<'_>,
+    material: CompileSecrets<'_>,
     stubs: Option<&Stubs>,
     id: &str,
     version: i64,
@@ -66,11 +66,11 @@ pub(crate) fn compile(
 
 struct Assembly<'e> {
     engine: &'e Engine,
-    material: Material<'e>,
+    material: CompileSecrets<'e>,
     stubs: Option<&'e Stubs>,
     workflow: &'e str,
     ids: HashSet<String>,
-    steps: Vec<Step>,
+    steps: Vec<CompiledStep>,
     spans: Vec<Span>,
     reads: Reads,
 }
@@ -166,7 +166,7 @@ impl Assembly<'_> {
         };
         let condition = self.condition(element.get("condition"), &format!("{at}.condition"))?;
         let action = self.action(&id, name, authored_input(function), &format!("{at}.function.input"))?;
-        let step = Step {
+        let step = CompiledStep {
             position: self.steps.len(),
             id: id.into(),
             function: name.into(),
@@ -180,11 +180,11 @@ impl Assembly<'_> {
         Ok(())
     }
 
-    fn action(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<Action, CompileError> {
+    fn action(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<StepAction, CompileError> {
         let evaluator = &self.engine.evaluator;
         if builtin::NAMES.contains(&name) {
             let mut errors = Vec::new();
-            let compiler = Compiler {
+            let compiler = InputCompiler {
                 evaluator,
                 check_secrets: true,
                 reads: RefCell::default(),
@@ -192,7 +192,7 @@ impl Assembly<'_> {
             };
             let built = Builtin::compile(name, input, at, &compiler, &mut errors);
             self.reads.merge(compiler.reads.into_inner());
-            return built.map(Action::Builtin).ok_or_else(|| self.problems(&errors));
+            return built.map(StepAction::Builtin).ok_or_else(|| self.problems(&errors));
         }
         let stub = self.stubs.and_then(|stubs| stubs.function(name));
         let stub: Option<Arc<dyn Function>> = stub.map(|stub| Arc::new(stub) as _);
@@ -211,7 +211,7 @@ impl Assembly<'_> {
             return Err(self.problems(&errors));
         }
         let task = function.compile(input, &CompileCx { evaluator, material: self.material });
-        task.map(Action::Task).map_err(|message| self.invalid(at, message))
+        task.map(StepAction::Task).map_err(|message| self.invalid(at, message))
     }
 
     fn looping(&self, block: &Value) -> Result<Loop, CompileError> {

@@ -14,15 +14,15 @@ use crate::budget;
 use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls};
 use crate::compile;
 use crate::error::CompileError;
-use crate::expression::{Evaluator, Expression, SecretUse};
-use crate::function::{Function, Material};
-use crate::operators::Secrets;
+use crate::expression::{Evaluator, Expression, SecretPolicy};
+use crate::function::{CompileSecrets, Function};
+use crate::operators::DeclaredSecrets;
 use crate::program::CompiledWorkflow;
 use crate::stubs::Stubs;
 
 /// Bounds of what a workflow may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct EngineLimits {
     /// The largest `loop.max`; 0 = no bound.
     pub max_loop_iterations: i64,
     /// Bytes all that tasks write to one message may take: those of its text, and 32 for every value and key.
@@ -31,7 +31,7 @@ pub struct Limits {
     pub cpu_budget: Duration,
 }
 
-impl Default for Limits {
+impl Default for EngineLimits {
     fn default() -> Self {
         Self { max_loop_iterations: 10_000, max_message_bytes: 64 << 20, cpu_budget: budget::DEFAULT }
     }
@@ -42,14 +42,14 @@ pub struct Engine {
     pub(crate) evaluator: Evaluator,
     pub(crate) functions: HashMap<String, Arc<dyn Function>>,
     pub(crate) vars: Option<Value>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: EngineLimits,
     pub(crate) logger: Logger,
     pub(crate) version: String,
-    pub(crate) clock: Clock,
+    pub(crate) clock: EngineClock,
 }
 
 /// Where a run takes its wall-clock time from.
-pub(crate) type Clock = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
+pub(crate) type EngineClock = Arc<dyn Fn() -> DateTime<Utc> + Send + Sync>;
 
 impl Engine {
     /// An engine with the built-in functions only; more are added by the builder.
@@ -57,7 +57,7 @@ impl Engine {
         EngineBuilder::default()
     }
 
-    /// Compiles one version of a workflow with the secrets it [takes](crate::intake).
+    /// Compiles one version of a workflow with the secrets it [takes](crate::secret_uses).
     ///
     /// # Errors
     /// Why its channels cannot serve: two tasks of one id, a function without a handler, anything malformed, a
@@ -65,7 +65,7 @@ impl Engine {
     pub fn compile(
         &self,
         workflow: &Workflow,
-        material: Material<'_>,
+        material: CompileSecrets<'_>,
     ) -> Result<CompiledWorkflow, CompileError> {
         let (id, content) = (&workflow.workflow_id, &workflow.content);
         compile::compile(self, material, None, id, workflow.version, content)
@@ -78,7 +78,7 @@ impl Engine {
     pub fn compile_stubbed(
         &self,
         workflow: &Workflow,
-        material: Material<'_>,
+        material: CompileSecrets<'_>,
         stubs: &Stubs,
     ) -> Result<CompiledWorkflow, CompileError> {
         let (id, content) = (&workflow.workflow_id, &workflow.content);
@@ -86,13 +86,13 @@ impl Engine {
     }
 
     /// The declared secrets that expressions read now.
-    pub fn declared(&self) -> Arc<Secrets> {
+    pub fn declared_secrets(&self) -> Arc<DeclaredSecrets> {
         self.evaluator.secrets()
     }
 
     /// Lets expressions read these values from now on. The names must be those the engine was built with: they were
     /// checked when workflows were compiled.
-    pub fn declare(&self, secrets: Arc<Secrets>) {
+    pub fn replace_secrets(&self, secrets: Arc<DeclaredSecrets>) {
         self.evaluator.declare(secrets);
     }
 
@@ -105,7 +105,7 @@ impl Engine {
         if holds_reference(source) {
             return Err("a secret reference is not resolved here".to_owned());
         }
-        self.evaluator.compile(source, SecretUse::Refused("a channel"))
+        self.evaluator.compile(source, SecretPolicy::Refused("a channel"))
     }
 
     /// Whether an expression is an object that calls no operator. It would be taken for a template, whatever its author
@@ -136,7 +136,7 @@ impl Engine {
     /// Lists the problems that the author of a stored workflow would be refused for today, though it runs: keys, operators and
     /// roots of paths that do not exist.
     pub fn misspellings(&self, content: &WorkflowContent) -> Vec<FieldError> {
-        Misspellings::of(&self.evaluator, content).errors
+        Misspellings::find(&self.evaluator, content).errors
     }
 
     /// Evaluates an expression over named roots.
@@ -168,10 +168,10 @@ pub struct EngineBuilder {
     functions: HashMap<String, Arc<dyn Function>>,
     vars: Option<Value>,
     secrets: BTreeMap<String, Value>,
-    limits: Limits,
+    limits: EngineLimits,
     logger: Option<Logger>,
     version: Option<String>,
-    clock: Option<Clock>,
+    clock: Option<EngineClock>,
 }
 
 impl EngineBuilder {
@@ -198,7 +198,7 @@ impl EngineBuilder {
 
     /// Bounds of what a workflow may ask for.
     #[must_use]
-    pub fn limits(mut self, limits: Limits) -> Self {
+    pub fn limits(mut self, limits: EngineLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -227,7 +227,7 @@ impl EngineBuilder {
     /// The engine.
     pub fn build(self) -> Engine {
         Engine {
-            evaluator: Evaluator::new(Secrets::from_iter(self.secrets), &self.limits),
+            evaluator: Evaluator::new(DeclaredSecrets::from_iter(self.secrets), &self.limits),
             functions: self.functions,
             vars: self.vars,
             limits: self.limits,

@@ -7,8 +7,8 @@ use serde::Serialize;
 use serde_json::Value;
 use svc_model::ServiceError;
 
-use crate::concealed::Concealed;
 use crate::error_code::{ErrorCode, FailureKind, Healing};
+use crate::redaction::Redaction;
 
 /// Why a workflow cannot be used. Its channels are quarantined with this text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -118,12 +118,12 @@ impl TaskError {
     }
 
     /// Masks what its texts may not show.
-    pub fn conceal(&mut self, concealed: &Concealed) {
+    pub fn redact(&mut self, redaction: &Redaction) {
         for text in [Some(&mut self.message), self.detail.as_mut()].into_iter().flatten() {
-            *text = concealed.mask_text(std::mem::take(text));
+            *text = redaction.mask_text(std::mem::take(text));
         }
         if let Some(body) = &mut self.body {
-            concealed.mask(body);
+            redaction.mask(body);
         }
     }
 
@@ -154,14 +154,14 @@ impl TaskError {
 
 /// The error that ended a run.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failure {
+pub struct RunFailure {
     /// What the run answers.
     pub kind: FailureKind,
     /// The error of the task that stopped it.
     pub error: TaskError,
 }
 
-impl Failure {
+impl RunFailure {
     pub(crate) fn new(error: TaskError) -> Self {
         let kind = match error.code.failure() {
             // One call took too long, not the run.

@@ -19,12 +19,12 @@ use datalogic_rs::bumpalo::Bump;
 use datalogic_rs::{DataValue, Logic};
 use serde_json::{Map, Value};
 
-use crate::concealed::Concealed;
-use crate::engine::Limits;
+use crate::engine::EngineLimits;
 use crate::extent;
-use crate::operators::{self, Declared, Secrets};
+use crate::operators::{self, DeclaredSecrets, SharedSecrets};
 use crate::path::Path;
-use crate::reads::{Part, Reads};
+use crate::reads::{ReadExtent, Reads};
+use crate::redaction::Redaction;
 use crate::scope::{self, Arena};
 
 /// Containers inside containers that an authored expression may have.
@@ -41,7 +41,7 @@ const ACCESSORS: [&str; 5] = ["var", "val", "missing", "missing_some", "exists"]
 
 /// Whether the place an expression stands in may read secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SecretUse {
+pub enum SecretPolicy {
     /// The result is used and forgotten.
     Allowed,
     /// The result is recorded or leaves the workflow; the word names the place.
@@ -101,7 +101,7 @@ pub(crate) enum Condition {
 /// The JSONLogic engine with the service's operators.
 pub(crate) struct Evaluator {
     engine: datalogic_rs::Engine,
-    secrets: Declared,
+    secrets: SharedSecrets,
     /// Bytes a value may take.
     max_bytes: usize,
     /// Time an evaluation may take that belongs to no run.
@@ -109,8 +109,8 @@ pub(crate) struct Evaluator {
 }
 
 impl Evaluator {
-    pub(crate) fn new(secrets: Secrets, limits: &Limits) -> Self {
-        let secrets: Declared = Arc::new(ArcSwap::from_pointee(secrets));
+    pub(crate) fn new(secrets: DeclaredSecrets, limits: &EngineLimits) -> Self {
+        let secrets: SharedSecrets = Arc::new(ArcSwap::from_pointee(secrets));
         let max_bytes = limits.max_message_bytes;
         let engine = operators::engine(&secrets, max_bytes);
         Self { engine, secrets, max_bytes, alone: limits.cpu_budget }
@@ -120,11 +120,11 @@ impl Evaluator {
     ///
     /// # Errors
     /// A text for the author: what is malformed, or which secret is refused and why.
-    pub(crate) fn compile(&self, source: &Value, secrets: SecretUse) -> Result<Expression, String> {
+    pub(crate) fn compile(&self, source: &Value, secrets: SecretPolicy) -> Result<Expression, String> {
         within_bounds(source)?;
         let survey = Survey::of(source);
         for name in &survey.secrets {
-            if let SecretUse::Refused(place) = secrets {
+            if let SecretPolicy::Refused(place) = secrets {
                 return Err(format!("a secret cannot be read in {place}: the result would be recorded"));
             }
             match name {
@@ -162,7 +162,7 @@ impl Evaluator {
         match source {
             Value::Bool(true) => Ok(Condition::Always),
             Value::Bool(false) => Ok(Condition::Never),
-            source => self.compile(source, SecretUse::Allowed).map(Condition::When),
+            source => self.compile(source, SecretPolicy::Allowed).map(Condition::When),
         }
     }
 
@@ -216,7 +216,7 @@ impl Evaluator {
         let mut pairs = datalogic_rs::bumpalo::collections::Vec::with_capacity_in(roots.len(), bump);
         for (name, value) in roots {
             match expression.reads.root(name) {
-                Some(Part::Nothing) => {}
+                Some(ReadExtent::Nothing) => {}
                 Some(part) => pairs.push((*name, scope::copied(bump, part, value))),
                 None => pairs.push((*name, DataValue::from_serde_value_in(value, bump))),
             }
@@ -226,29 +226,29 @@ impl Evaluator {
     }
 
     /// The declared secrets that serve now.
-    pub(crate) fn secrets(&self) -> Arc<Secrets> {
+    pub(crate) fn secrets(&self) -> Arc<DeclaredSecrets> {
         self.secrets.load_full()
     }
 
-    pub(crate) fn declare(&self, secrets: Arc<Secrets>) {
+    pub(crate) fn declare(&self, secrets: Arc<DeclaredSecrets>) {
         self.secrets.store(secrets);
     }
 
-    /// `concealed` and the values of the secrets an expression reads.
-    pub(crate) fn concealed_by(&self, expression: &Expression, concealed: &Concealed) -> Concealed {
+    /// `redaction` and the values of the secrets an expression reads.
+    pub(crate) fn with_secrets_of(&self, expression: &Expression, redaction: &Redaction) -> Redaction {
         let secrets = self.secrets.load();
-        concealed.with(expression.secrets.iter().filter_map(|name| secrets.get(name)))
+        redaction.with(expression.secrets.iter().filter_map(|name| secrets.get(name)))
     }
 
     /// Those and what of the result of the expression is made of the secrets it reads.
-    pub(crate) fn concealed_in(
+    pub(crate) fn with_derived_from(
         &self,
         expression: &Expression,
         result: &Value,
-        concealed: &Concealed,
-    ) -> Concealed {
+        redaction: &Redaction,
+    ) -> Redaction {
         let parts = expression.derived.iter().map(|place| result.pointer(place).unwrap_or(result));
-        self.concealed_by(expression, concealed).with_derived(parts)
+        self.with_secrets_of(expression, redaction).with_derived(parts)
     }
 
     /// Adds where the result of an expression is made of secrets: below the templates, where an operator is called.
@@ -310,7 +310,7 @@ impl<'s> Survey<'s> {
         let mut survey = Self::default();
         survey.walk(source);
         if survey.whole && !survey.reads.payload.is_nothing() {
-            survey.reads.payload = Part::Whole;
+            survey.reads.payload = ReadExtent::Whole;
         }
         survey
     }

@@ -14,21 +14,21 @@ use svc_model::FieldError;
 use svc_secrets::Resolver;
 use tokio::time::Instant;
 
-use crate::concealed::Concealed;
-use crate::engine::Clock;
+use crate::engine::EngineClock;
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::expression::{Evaluator, Expression, SecretUse};
+use crate::expression::{Evaluator, Expression, SecretPolicy};
 use crate::message::Message;
-use crate::operators::Secrets;
+use crate::operators::DeclaredSecrets;
 use crate::path::Path;
-use crate::scope::{Roots, Scope};
+use crate::redaction::Redaction;
+use crate::run_state::RunState;
+use crate::scope::{EvaluationScope, WrittenRoots};
 use crate::template::Template;
-use crate::work::Work;
 
 /// What a task that did not fail answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum TaskOutcome {
     /// Done: 200.
     Success,
     /// A bulk write that was applied in part: 207.
@@ -55,28 +55,28 @@ pub trait Function: Send + Sync {
     ///
     /// # Errors
     /// A text for the author; the workflow is then not usable.
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String>;
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String>;
 }
 
 /// A function bound to its input: one task of a workflow.
-pub trait Task: Send + Sync {
+pub trait CompiledTask: Send + Sync {
     /// Runs the task for one message. Dropping the future cancels it.
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>>;
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>>;
 }
 
 /// What a function may use while its task is compiled.
 pub struct CompileCx<'e> {
     pub(crate) evaluator: &'e Evaluator,
-    pub(crate) material: Material<'e>,
+    pub(crate) material: CompileSecrets<'e>,
 }
 
 /// The secrets a workflow is compiled with.
 #[derive(Clone, Copy)]
-pub struct Material<'m> {
+pub struct CompileSecrets<'m> {
     /// What the references in its secret fields stand for.
     pub references: &'m dyn Resolver,
     /// What the declared names stand for.
-    pub declared: &'m Secrets,
+    pub declared: &'m DeclaredSecrets,
 }
 
 impl CompileCx<'_> {
@@ -85,7 +85,7 @@ impl CompileCx<'_> {
     /// # Errors
     /// A text for the author.
     pub fn expression(&self, source: &Value) -> Result<Expression, String> {
-        self.evaluator.compile(source, SecretUse::Allowed)
+        self.evaluator.compile(source, SecretPolicy::Allowed)
     }
 
     /// Prepares an input in which `{"var": path}` nodes are folded.
@@ -94,7 +94,7 @@ impl CompileCx<'_> {
     }
 
     /// The secrets, for the inputs that take a reference or `{"secret": name}`.
-    pub fn material(&self) -> Material<'_> {
+    pub fn material(&self) -> CompileSecrets<'_> {
         self.material
     }
 }
@@ -102,15 +102,15 @@ impl CompileCx<'_> {
 /// What a task may use while it runs.
 pub struct TaskCx<'x> {
     pub(crate) evaluator: &'x Evaluator,
-    pub(crate) work: &'x mut Work,
-    pub(crate) scope: Scope<'x>,
+    pub(crate) work: &'x mut RunState,
+    pub(crate) scope: EvaluationScope<'x>,
     pub(crate) logger: &'x Logger,
     pub(crate) task_id: &'x str,
     /// The roots this task has written.
-    pub(crate) written: Roots,
+    pub(crate) written: WrittenRoots,
     pub(crate) deadline: Option<Instant>,
     pub(crate) chain: &'x Arc<[Arc<str>]>,
-    pub(crate) clock: &'x Clock,
+    pub(crate) clock: &'x EngineClock,
 }
 
 impl TaskCx<'_> {
@@ -151,26 +151,26 @@ impl TaskCx<'_> {
     }
 
     /// What this run was told in confidence; whom it hands its payload to is told so too.
-    pub fn concealed(&self) -> &Concealed {
-        &self.work.concealed
+    pub fn redaction(&self) -> &Redaction {
+        &self.work.redaction
     }
 
-    /// Evaluates an expression whose result is handed on, and adds to `concealed` the secrets it reads and what of
+    /// Evaluates an expression whose result is handed on, and adds to `redaction` the secrets it reads and what of
     /// the result is made of them.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).
-    pub fn confide(
+    pub fn evaluate_tainted(
         &mut self,
         expression: &Expression,
-        concealed: &mut Concealed,
+        redaction: &mut Redaction,
     ) -> Result<Value, TaskError> {
         // A reload may replace a secret meanwhile: what was read is the value before or the one after.
-        *concealed = self.evaluator.concealed_by(expression, concealed);
+        *redaction = self.evaluator.with_secrets_of(expression, redaction);
         let value = self.evaluate(expression);
-        *concealed = match &value {
-            Ok(value) => self.evaluator.concealed_in(expression, value, concealed),
-            Err(_) => self.evaluator.concealed_by(expression, concealed),
+        *redaction = match &value {
+            Ok(value) => self.evaluator.with_derived_from(expression, value, redaction),
+            Err(_) => self.evaluator.with_secrets_of(expression, redaction),
         };
         value
     }
@@ -181,7 +181,7 @@ impl TaskCx<'_> {
     /// `LOGIC_ERROR` with the reason.
     pub fn evaluate(&mut self, expression: &Expression) -> Result<Value, TaskError> {
         // A scope of its own: what functions read is not known when their workflow is compiled.
-        let mut scope = Scope::new(self.scope.bump(), expression.reads());
+        let mut scope = EvaluationScope::new(self.scope.bump(), expression.reads());
         if let Some(path) = expression.copies() {
             return Ok(self.work.get(&mut scope, path));
         }

@@ -6,22 +6,22 @@
 use serde_json::Value;
 use svc_model::FieldError;
 
-use crate::catalogue::{Entry, Field, Kind};
+use crate::catalogue::{FunctionEntry, InputField, InputKind};
 use crate::error::TaskError;
 use crate::function::TaskCx;
 use crate::template::Template;
 
 /// The resolvable inputs of one task. Inputs that take secrets are left to their function.
 #[derive(Debug)]
-pub struct Inputs(Vec<(&'static Field, Template)>);
+pub struct Inputs(Vec<(&'static InputField, Template)>);
 
 impl Inputs {
     /// Prepares the inputs that the table of a function resolves. One of any kind that is written as null counts as absent.
-    pub fn new(entry: &Entry, input: &Value) -> Self {
+    pub fn new(entry: &FunctionEntry, input: &Value) -> Self {
         let resolvable = entry.fields.iter().filter(|field| field.resolvable && field.secret_at.is_empty());
         let given = resolvable.filter_map(|field| {
             let value = input.get(field.name).or_else(|| input.get(field.alias?))?;
-            (field.kind != Kind::Any || !value.is_null()).then(|| (field, Template::compile(value)))
+            (field.kind != InputKind::Any || !value.is_null()).then(|| (field, Template::compile(value)))
         });
         Self(given.collect())
     }

@@ -7,7 +7,7 @@ use svc_model::WorkflowVersion;
 
 use crate::builtin::Builtin;
 use crate::expression::Condition;
-use crate::function::Task;
+use crate::function::CompiledTask;
 use crate::path::Path;
 use crate::reads::Reads;
 
@@ -20,7 +20,7 @@ pub struct CompiledWorkflow {
     /// Of what its author wrote.
     pub(crate) content_hash: Box<str>,
     pub(crate) condition: Condition,
-    pub(crate) steps: Box<[Step]>,
+    pub(crate) steps: Box<[CompiledStep]>,
     /// What its conditions and built-in functions read together.
     pub(crate) reads: Reads,
     /// Sorted by start; an outer group stands before those inside it.
@@ -71,7 +71,7 @@ impl fmt::Debug for CompiledWorkflow {
 }
 
 /// One task.
-pub(crate) struct Step {
+pub(crate) struct CompiledStep {
     /// Its place among the tasks of the workflow.
     pub(crate) position: usize,
     pub(crate) id: Arc<str>,
@@ -79,15 +79,15 @@ pub(crate) struct Step {
     /// The connector its input names.
     pub(crate) connector: Option<Arc<str>>,
     pub(crate) condition: Condition,
-    pub(crate) action: Action,
+    pub(crate) action: StepAction,
     pub(crate) continue_on_error: bool,
     pub(crate) terminal: bool,
 }
 
 /// What a task does.
-pub(crate) enum Action {
+pub(crate) enum StepAction {
     Builtin(Builtin),
-    Task(Box<dyn Task>),
+    Task(Box<dyn CompiledTask>),
 }
 
 /// One group: the tasks from `start` to before `end`.

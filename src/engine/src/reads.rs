@@ -12,15 +12,15 @@ const MAX_MEMBERS: usize = 256;
 /// The parts of a message that are read; roots of other names are always visible.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Reads {
-    pub(crate) data: Part,
-    pub(crate) metadata: Part,
-    pub(crate) temp_data: Part,
-    pub(crate) payload: Part,
+    pub(crate) data: ReadExtent,
+    pub(crate) metadata: ReadExtent,
+    pub(crate) temp_data: ReadExtent,
+    pub(crate) payload: ReadExtent,
 }
 
 /// How much of a value is read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum ReadExtent {
     #[default]
     Nothing,
     Some(Members),
@@ -42,13 +42,18 @@ pub(crate) struct Member {
     pub(crate) key: Box<str>,
     /// Which element it is where the container is an array.
     pub(crate) index: Option<usize>,
-    pub(crate) part: Part,
+    pub(crate) part: ReadExtent,
 }
 
 impl Reads {
     /// Everything.
     pub(crate) fn all() -> Self {
-        Self { data: Part::Whole, metadata: Part::Whole, temp_data: Part::Whole, payload: Part::Whole }
+        Self {
+            data: ReadExtent::Whole,
+            metadata: ReadExtent::Whole,
+            temp_data: ReadExtent::Whole,
+            payload: ReadExtent::Whole,
+        }
     }
 
     /// Marks what stands at a dotted path.
@@ -57,7 +62,7 @@ impl Reads {
         if let Some(part) = keys.next().and_then(|root| self.root_mut(root)) {
             // A forced key is not read by the rules of a plain path.
             let keys: Vec<_> = keys.take_while(|key| !key.starts_with('#')).take(MAX_SEGMENTS).collect();
-            part.mark(&keys, Part::Whole);
+            part.mark(&keys, ReadExtent::Whole);
         }
     }
 
@@ -68,7 +73,10 @@ impl Reads {
             return self.mark(path);
         }
         if let Some(part) = keys.next().and_then(|root| self.root_mut(root)) {
-            part.mark(&keys.collect::<Vec<_>>(), Part::Some(Members { list: Vec::new(), length: true }));
+            part.mark(
+                &keys.collect::<Vec<_>>(),
+                ReadExtent::Some(Members { list: Vec::new(), length: true }),
+            );
         }
     }
 
@@ -80,7 +88,7 @@ impl Reads {
         self.payload.merge(other.payload);
     }
 
-    fn root_mut(&mut self, name: &str) -> Option<&mut Part> {
+    fn root_mut(&mut self, name: &str) -> Option<&mut ReadExtent> {
         match name {
             "data" => Some(&mut self.data),
             "metadata" => Some(&mut self.metadata),
@@ -91,7 +99,7 @@ impl Reads {
     }
 
     /// What is read of a root; `None` for one of another name, which is always visible.
-    pub(crate) fn root(&self, name: &str) -> Option<&Part> {
+    pub(crate) fn root(&self, name: &str) -> Option<&ReadExtent> {
         match name {
             "data" => Some(&self.data),
             "metadata" => Some(&self.metadata),
@@ -102,7 +110,7 @@ impl Reads {
     }
 }
 
-impl Part {
+impl ReadExtent {
     /// Marks what is read at a path below this value.
     fn mark(&mut self, path: &[&str], leaf: Self) {
         match path.split_first() {
@@ -211,7 +219,7 @@ fn by_length(one: &str, other: &str) -> Ordering {
 mod tests {
     use super::*;
 
-    fn data(paths: &[&str]) -> Part {
+    fn data(paths: &[&str]) -> ReadExtent {
         let mut reads = Reads::default();
         paths.iter().for_each(|path| reads.mark(path));
         reads.data
@@ -222,25 +230,25 @@ mod tests {
         let read = data(&["data.long.b", "data.long.c", "data.7"]);
         let seen = |path: &[&str]| path.iter().fold(read.clone(), |part, key| part.member(key).clone());
         for path in [&["long", "b"][..], &["long", "c"], &["7"], &["7", "deeper"]] {
-            assert_eq!(seen(path), Part::Whole, "{path:?}");
+            assert_eq!(seen(path), ReadExtent::Whole, "{path:?}");
         }
         for path in [&["none"][..], &["long", "a"], &["none", "b"]] {
-            assert_eq!(seen(path), Part::Nothing, "{path:?}");
+            assert_eq!(seen(path), ReadExtent::Nothing, "{path:?}");
         }
-        assert_eq!([read.element(7), read.element(0)], [&Part::Whole, &Part::Nothing]);
+        assert_eq!([read.element(7), read.element(0)], [&ReadExtent::Whole, &ReadExtent::Nothing]);
         assert_eq!([read.reach(3), read.reach(100)], [3, 8]);
     }
 
     #[test]
     fn the_whole_takes_what_is_read_of_it() {
         for paths in [["data.a", "data"], ["data", "data.a"], ["data.#a", "data.b"]] {
-            assert_eq!(data(&paths), Part::Whole, "{paths:?}");
+            assert_eq!(data(&paths), ReadExtent::Whole, "{paths:?}");
         }
     }
 
     #[test]
     fn two_names_of_one_element_read_the_whole() {
-        assert_eq!(data(&["data.0.a", "data.00.b"]), Part::Whole);
+        assert_eq!(data(&["data.0.a", "data.00.b"]), ReadExtent::Whole);
     }
 
     #[test]
@@ -248,7 +256,7 @@ mod tests {
         let deep = format!("data{}", ".a".repeat(100_000));
         assert_eq!(format!("{:?}", data(&[&deep])).matches("Some(Members").count(), MAX_SEGMENTS);
         let many: Vec<_> = (0..=MAX_MEMBERS).map(|n| format!("data.k{n}")).collect();
-        assert_eq!(data(&many.iter().map(String::as_str).collect::<Vec<_>>()), Part::Whole);
+        assert_eq!(data(&many.iter().map(String::as_str).collect::<Vec<_>>()), ReadExtent::Whole);
     }
 
     #[test]
@@ -261,9 +269,9 @@ mod tests {
         };
         for other in [None, Some("data.3")] {
             let part = part("data", other);
-            assert_eq!((part.reach(9), part.element(0)), (9, &Part::Nothing));
+            assert_eq!((part.reach(9), part.element(0)), (9, &ReadExtent::Nothing));
         }
-        assert_eq!(part("data", Some("data")), Part::Whole);
-        assert_eq!(part("data.#x", None), Part::Whole);
+        assert_eq!(part("data", Some("data")), ReadExtent::Whole);
+        assert_eq!(part("data.#x", None), ReadExtent::Whole);
     }
 }

@@ -19,19 +19,19 @@ use tokio::time::Instant;
 
 use crate::budget::Meter;
 use crate::builtin;
-use crate::concealed::Concealed;
 use crate::engine::Engine;
-use crate::error::{Failure, TaskError};
+use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
+use crate::evaluation_budget::{self, EvaluationBudget, timed_out};
 use crate::expression::Condition;
-use crate::function::{Outcome, TaskCx};
+use crate::function::{TaskCx, TaskOutcome};
 use crate::message::Message;
-use crate::pace::{self, Pace, timed_out};
-use crate::program::{Action, CompiledWorkflow, Flow, Step};
+use crate::program::{CompiledStep, CompiledWorkflow, Flow, StepAction};
 use crate::reads::Reads;
-use crate::scope::{Arena, Roots, Scope};
-use crate::trace::{AuditEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
-use crate::work::Work;
+use crate::redaction::Redaction;
+use crate::run_state::RunState;
+use crate::scope::{Arena, EvaluationScope, WrittenRoots};
+use crate::trace::{AuditTrailEntry, ExecutionTrace, StepResult, TaskTiming, Timings, TraceOptions, Tracer};
 
 /// Tasks one run executes at most: each leaves its records in memory.
 const MAX_TASKS: usize = 1_000_000;
@@ -53,7 +53,7 @@ pub struct RunOptions {
     /// Empty for a run outside a channel.
     pub chain: Arc<[Arc<str>]>,
     /// What the run was told in confidence.
-    pub concealed: Concealed,
+    pub redaction: Redaction,
 }
 
 /// What a run made of a message.
@@ -64,11 +64,11 @@ pub struct RunOutcome {
     /// Whether a workflow admitted the message.
     pub matched: bool,
     /// One entry per task that recorded something.
-    pub audit_trail: Vec<AuditEntry>,
+    pub audit_trail: Vec<AuditTrailEntry>,
     /// Errors in the order they happened.
     pub errors: Vec<TaskError>,
     /// The error that ended the run, if it did not end normally.
-    pub failure: Option<Failure>,
+    pub failure: Option<RunFailure>,
     /// The execution trace, if it was asked for.
     pub trace: Option<ExecutionTrace>,
     /// How long everything took.
@@ -85,7 +85,7 @@ impl Engine {
             (None, [_]) => 0,
             (None, _) => svc_model::rollout::bucket(&message.id.to_string()),
         };
-        let deadline = pace::deadline(options.deadline, options.until);
+        let deadline = evaluation_budget::deadline(options.deadline, options.until);
         let mut run = Run::new(self, message, options, deadline);
         let mut meter = Meter::new(self.limits.cpu_budget, deadline);
         let picked = flow.pick(bucket);
@@ -107,18 +107,18 @@ enum End {
     /// A terminal task or a filter stopped the workflow, normally.
     Stopped,
     /// A task failed.
-    Failed(Box<Failure>),
+    Failed(Box<RunFailure>),
     /// The deadline of the run passed: nothing tolerates that.
-    Expired(Box<Failure>),
+    Expired(Box<RunFailure>),
 }
 
 struct Run<'e> {
     engine: &'e Engine,
     workflow_id: Option<Arc<str>>,
     now: DateTime<Utc>,
-    pace: Pace,
-    work: Work,
-    audit_trail: Vec<AuditEntry>,
+    pace: EvaluationBudget,
+    work: RunState,
+    audit_trail: Vec<AuditTrailEntry>,
     timings: Timings,
     matched: bool,
     loop_counter: Option<i64>,
@@ -134,7 +134,7 @@ impl<'e> Run<'e> {
         if let Some(vars) = &engine.vars {
             metadata.insert("vars".into(), vars.clone());
         }
-        let work = Work {
+        let work = RunState {
             message,
             changes: (options.capture_changes || options.trace.is_some()).then(Vec::new),
             errors: Vec::new(),
@@ -144,13 +144,13 @@ impl<'e> Run<'e> {
             bytes: 0,
             max_bytes: engine.limits.max_message_bytes,
             change_bytes: options.trace.unwrap_or_default().snapshot_bytes,
-            concealed: options.concealed,
+            redaction: options.redaction,
         };
         Self {
             engine,
             workflow_id: None,
             now,
-            pace: Pace::start(deadline),
+            pace: EvaluationBudget::start(deadline),
             work,
             audit_trail: Vec::new(),
             timings: Timings::default(),
@@ -161,7 +161,7 @@ impl<'e> Run<'e> {
     }
 
     /// Runs one workflow, sweep by sweep if it loops. Returns what ended the run, if it failed.
-    async fn workflow(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>) -> Option<Failure> {
+    async fn workflow(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>) -> Option<RunFailure> {
         let started = Instant::now();
         self.workflow_id = Some(Arc::clone(id));
         let mut arena = Arena::lease();
@@ -203,7 +203,7 @@ impl<'e> Run<'e> {
 
     /// Evaluates the workflow's condition; in a loop, before every sweep.
     fn admits(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &Arena) -> bool {
-        let mut scope = Scope::new(arena.bump(), &workflow.reads);
+        let mut scope = EvaluationScope::new(arena.bump(), &workflow.reads);
         if self.passes(&workflow.condition, &mut scope, "") {
             self.matched = true;
             return true;
@@ -218,7 +218,7 @@ impl<'e> Run<'e> {
     async fn sweep(&mut self, workflow: &CompiledWorkflow, id: &Arc<str>, arena: &mut Arena) -> End {
         let mut cursor = Cursor::default();
         loop {
-            let mut scope = Scope::new(arena.bump(), &workflow.reads);
+            let mut scope = EvaluationScope::new(arena.bump(), &workflow.reads);
             while !scope.is_full() {
                 if self.timings.tasks.len() >= MAX_TASKS {
                     let text = format!("the run executed {MAX_TASKS} tasks, which is all it may");
@@ -246,8 +246,8 @@ impl<'e> Run<'e> {
         cursor: &mut Cursor,
         workflow: &'w CompiledWorkflow,
         id: &Arc<str>,
-        scope: &mut Scope<'w>,
-    ) -> Result<Option<&'w Step>, End> {
+        scope: &mut EvaluationScope<'w>,
+    ) -> Result<Option<&'w CompiledStep>, End> {
         loop {
             while let Some(span) = cursor.open.last().and_then(|&open| workflow.spans.get(open)) {
                 if span.end > cursor.at {
@@ -285,7 +285,7 @@ impl<'e> Run<'e> {
     }
 
     /// Only exactly `true` passes; an expression that fails reads as false.
-    fn passes<'w>(&mut self, condition: &'w Condition, scope: &mut Scope<'w>, task: &str) -> bool {
+    fn passes<'w>(&mut self, condition: &'w Condition, scope: &mut EvaluationScope<'w>, task: &str) -> bool {
         let expression = match condition {
             Condition::Always => return true,
             Condition::Never => return false,
@@ -296,7 +296,7 @@ impl<'e> Run<'e> {
             Ok(DataValue::Bool(passes)) => *passes,
             Ok(_) => false,
             Err(reason) => {
-                let reason = if self.work.concealed.is_empty() { reason } else { MASK.to_owned() };
+                let reason = if self.work.redaction.is_empty() { reason } else { MASK.to_owned() };
                 slog::warn!(
                     self.engine.logger, "condition failed";
                     "workflow" => self.workflow_id.as_deref(), "task" => task, "reason" => reason
@@ -307,7 +307,12 @@ impl<'e> Run<'e> {
     }
 
     /// Runs one task and settles its outcome. `Some` ends the pass.
-    async fn step<'w>(&mut self, step: &'w Step, id: &Arc<str>, scope: &mut Scope<'w>) -> Option<End> {
+    async fn step<'w>(
+        &mut self,
+        step: &'w CompiledStep,
+        id: &Arc<str>,
+        scope: &mut EvaluationScope<'w>,
+    ) -> Option<End> {
         let started = Instant::now();
         let started_at = self.work.tracer.is_some().then(|| (self.engine.clock)());
         let first_error = self.work.errors.len();
@@ -315,8 +320,8 @@ impl<'e> Run<'e> {
         let outcome = match self.pace.check_at(started) {
             Err(error) => Err(error),
             Ok(()) => match &step.action {
-                Action::Builtin(builtin) => {
-                    let mut cx = builtin::Cx {
+                StepAction::Builtin(builtin) => {
+                    let mut cx = builtin::BuiltinCx {
                         evaluator: &self.engine.evaluator,
                         logger: &self.engine.logger,
                         workflow: id,
@@ -327,7 +332,7 @@ impl<'e> Run<'e> {
                     };
                     builtin.run(&mut cx).await
                 }
-                Action::Task(task) => {
+                StepAction::Task(task) => {
                     self.work.stamp_progress(scope);
                     let mut cx = TaskCx {
                         evaluator: &self.engine.evaluator,
@@ -335,7 +340,7 @@ impl<'e> Run<'e> {
                         scope: *scope,
                         logger: &self.engine.logger,
                         task_id: &step.id,
-                        written: Roots::default(),
+                        written: WrittenRoots::default(),
                         deadline,
                         chain: &self.chain,
                         clock: &self.engine.clock,
@@ -359,7 +364,7 @@ impl<'e> Run<'e> {
             connector: step.connector.clone(),
             duration,
         });
-        let ran = !matches!(outcome, Ok(Outcome::Skip));
+        let ran = !matches!(outcome, Ok(TaskOutcome::Skip));
         let end = self.settle(step, id, outcome, first_error, scope);
         let result = match &end {
             _ if !ran => StepResult::Skipped,
@@ -370,9 +375,9 @@ impl<'e> Run<'e> {
         end.or_else(|| (ran && step.terminal).then_some(End::Stopped))
     }
 
-    fn finish(mut self, failure: Option<Failure>) -> RunOutcome {
+    fn finish(mut self, failure: Option<RunFailure>) -> RunOutcome {
         let arena = Arena::lease();
-        self.work.stamp_progress(&mut Scope::new(arena.bump(), &Reads::default()));
+        self.work.stamp_progress(&mut EvaluationScope::new(arena.bump(), &Reads::default()));
         RunOutcome {
             message: self.work.message,
             matched: self.matched,

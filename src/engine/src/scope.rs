@@ -68,13 +68,13 @@ impl Drop for Arena {
 
 /// Roots of a message that tasks write.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Roots {
+pub(crate) struct WrittenRoots {
     data: bool,
     metadata: bool,
     temp_data: bool,
 }
 
-impl Roots {
+impl WrittenRoots {
     pub(crate) fn mark(&mut self, root: &Root) {
         match root {
             Root::Data => self.data = true,
@@ -87,7 +87,7 @@ impl Roots {
 
 /// Arena copies of the message's roots. Cheap to copy; `None` = not read since it was last invalidated.
 #[derive(Clone, Copy)]
-pub(crate) struct Scope<'r> {
+pub(crate) struct EvaluationScope<'r> {
     bump: &'r Bump,
     /// What is copied: as much as all expressions together can read.
     reads: &'r Reads,
@@ -97,7 +97,7 @@ pub(crate) struct Scope<'r> {
     payload: Option<DataValue<'r>>,
 }
 
-impl<'r> Scope<'r> {
+impl<'r> EvaluationScope<'r> {
     /// A scope of expressions that read no more than `reads`.
     pub(crate) fn new(bump: &'r Bump, reads: &'r Reads) -> Self {
         Self { bump, reads, data: None, metadata: None, temp_data: None, payload: None }
@@ -113,7 +113,7 @@ impl<'r> Scope<'r> {
     }
 
     /// Forgets the copies of roots that were written behind the scope's back.
-    pub(crate) fn forget(&mut self, written: Roots) {
+    pub(crate) fn forget(&mut self, written: WrittenRoots) {
         for (slot, stale) in [
             (&mut self.data, written.data),
             (&mut self.metadata, written.metadata),

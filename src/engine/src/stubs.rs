@@ -7,11 +7,11 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_model::{FieldCode, FieldError, nearest};
 
-use crate::catalogue::{self, Entry, Field};
+use crate::catalogue::{self, FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::expression::{Expression, SecretUse};
-use crate::function::{CompileCx, Function, Outcome, Task, TaskCx};
+use crate::expression::{Expression, SecretPolicy};
+use crate::function::{CompileCx, CompiledTask, Function, TaskCx, TaskOutcome};
 use crate::path::Path;
 use crate::template::Template;
 
@@ -118,12 +118,12 @@ fn unknown(path: String, function: &str) -> FieldError {
 
 /// The stand-in of one function.
 pub(crate) struct StubFunction {
-    entry: &'static Entry,
+    entry: &'static FunctionEntry,
     stubs: Stubs,
 }
 
 impl Function for StubFunction {
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let name = self.entry.name;
         let target = if name == "channel_call" { "channel" } else { "connector" };
         let output = self.entry.field("output").and_then(|field| {
@@ -167,9 +167,9 @@ enum Source {
 impl Recorded {
     /// An expression, which its spelling tells, is recorded as the input that it makes, unless it reads a secret: then as it
     /// is written.
-    fn new(field: &Field, spelling: &'static str, value: &Value, cx: &CompileCx<'_>) -> Self {
+    fn new(field: &InputField, spelling: &'static str, value: &Value, cx: &CompileCx<'_>) -> Self {
         let is_logic = field.logic || spelling.ends_with("_logic");
-        if is_logic && let Ok(expression) = cx.evaluator.compile(value, SecretUse::Refused("a stub")) {
+        if is_logic && let Ok(expression) = cx.evaluator.compile(value, SecretPolicy::Refused("a stub")) {
             let name = field.name.strip_suffix("_logic").unwrap_or(field.name);
             return Self(name, Source::Evaluated(expression));
         }
@@ -198,8 +198,8 @@ struct StubTask {
     stubs: Stubs,
 }
 
-impl Task for StubTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for StubTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let mut input = Map::new();
             for recorded in &self.inputs {
@@ -213,7 +213,7 @@ impl Task for StubTask {
             if let Some(path) = &self.output {
                 cx.write(path, answer)?;
             }
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

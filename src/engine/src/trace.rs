@@ -19,7 +19,7 @@ const MIN_STEPS: usize = 1000;
 
 /// One write a task made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct AuditChange {
     /// Where.
     pub path: String,
     /// What stood there; null when nothing did.
@@ -30,7 +30,7 @@ pub struct Change {
 
 /// The record of one task that ran.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct AuditEntry {
+pub struct AuditTrailEntry {
     /// The workflow; `{id}:v{version}` while versions share the traffic.
     pub workflow_id: Arc<str>,
     /// The task.
@@ -40,7 +40,7 @@ pub struct AuditEntry {
     /// 200, 207, 299, 4xx or 5xx.
     pub status: u16,
     /// The writes of the task; empty while changes are not captured.
-    pub changes: Vec<Change>,
+    pub changes: Vec<AuditChange>,
     /// The counter of the sweep, in a loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_counter: Option<i64>,
@@ -120,7 +120,7 @@ pub struct TraceStep {
     pub duration_us: Option<u64>,
     /// The writes of the step.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changes: Vec<Change>,
+    pub changes: Vec<AuditChange>,
     /// The counter of the sweep, in a loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loop_counter: Option<i64>,

@@ -12,9 +12,9 @@ use tokio::sync::Semaphore;
 /// A run that is cancelled while it waits for its turn computes nothing. One that has its turn is computed to its end, which
 /// the bounds of what is computed keep near.
 #[derive(Clone)]
-pub(crate) struct Blocking(Arc<Semaphore>);
+pub(crate) struct BlockingPool(Arc<Semaphore>);
 
-impl Blocking {
+impl BlockingPool {
     pub(crate) fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, usize::from);
         Self(Arc::new(Semaphore::new(processors.div_ceil(2))))

@@ -11,7 +11,7 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 
 /// How bytes are written as text. Padding of base64 is optional when it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Encoding {
+pub(crate) enum ByteEncoding {
     /// The bytes of the text itself; only read.
     #[default]
     Utf8,
@@ -23,7 +23,7 @@ pub(crate) enum Encoding {
     Base64Url,
 }
 
-impl Encoding {
+impl ByteEncoding {
     /// The encoding of that name, `default` without one.
     pub(crate) fn named(name: Option<&str>, default: Self) -> Self {
         match name {

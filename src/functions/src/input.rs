@@ -1,12 +1,12 @@
 //! Reading an authored input that fits its table.
 
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{self, Entry};
+use svc_engine::catalogue::{self, FunctionEntry};
 use svc_engine::{Path, Template};
 use svc_model::FieldError;
 
 /// The table of a function.
-pub(crate) fn table(function: &str) -> Result<&'static Entry, String> {
+pub(crate) fn table(function: &str) -> Result<&'static FunctionEntry, String> {
     catalogue::find(function).ok_or_else(|| format!("the catalogue has no {function}"))
 }
 
@@ -26,12 +26,12 @@ pub(crate) fn fixed(input: &Map<String, Value>, field: &str) -> Option<Value> {
 }
 
 /// The problems of one authored input.
-pub(crate) struct Problems<'e> {
+pub(crate) struct InputProblems<'e> {
     pub(crate) at: &'e str,
     pub(crate) errors: &'e mut Vec<FieldError>,
 }
 
-impl Problems<'_> {
+impl InputProblems<'_> {
     /// Adds a wrong value at a field.
     pub(crate) fn invalid(&mut self, field: &str, why: impl Into<String>) {
         self.errors.push(FieldError::invalid(format!("{}.{field}", self.at), why));

@@ -1,18 +1,18 @@
 //! Secret fields: from what an author writes to what a task uses.
 
 use serde_json::Value;
-use svc_engine::{Material, Secrets, TaskError};
+use svc_engine::{CompileSecrets, DeclaredSecrets, TaskError};
 use svc_secrets::{ReferenceError, Secret, parse};
 
 /// A reference that had no value when the workflow was loaded.
 #[derive(Clone, Debug)]
-pub(crate) struct Unset {
+pub(crate) struct UnresolvedSecret {
     field: String,
     /// For operators: where the value was looked for.
     detail: String,
 }
 
-impl Unset {
+impl UnresolvedSecret {
     /// The error of a task that needed the value.
     pub(crate) fn error(&self) -> TaskError {
         let message = format!("{}: the secret it refers to has no value", self.field);
@@ -21,7 +21,7 @@ impl Unset {
 }
 
 /// What a task made of a secret, or why it has none.
-pub(crate) type Loaded<T> = Result<T, Unset>;
+pub(crate) type LoadedSecret<T> = Result<T, UnresolvedSecret>;
 
 /// Reads a secret field and makes of it what the task uses.
 ///
@@ -30,15 +30,15 @@ pub(crate) type Loaded<T> = Result<T, Unset>;
 pub(crate) fn load<T, E: ToString>(
     field: &str,
     source: &Value,
-    material: Material<'_>,
+    material: CompileSecrets<'_>,
     make: impl FnOnce(&str) -> Result<T, E>,
-) -> Result<Loaded<T>, String> {
+) -> Result<LoadedSecret<T>, String> {
     let refuse = |why: String| format!("{field}: {why}");
     let secret = match source {
         Value::String(text) => match parse(text) {
             Ok(None) => Secret::new(text.as_str()),
             Ok(Some(reference)) => {
-                let unset = |detail| Ok(Err(Unset { field: field.to_owned(), detail }));
+                let unset = |detail| Ok(Err(UnresolvedSecret { field: field.to_owned(), detail }));
                 match material.references.resolve(&reference) {
                     Ok(secret) if is_blank(&secret) => {
                         return unset(format!("{reference}: the value is blank"));
@@ -82,7 +82,7 @@ pub(crate) fn is_declared(source: &Value) -> bool {
     source.as_object().is_some_and(|node| node.len() == 1 && node.contains_key("secret"))
 }
 
-fn declared_secret(node: &Value, declared: &Secrets) -> Result<Secret, String> {
+fn declared_secret(node: &Value, declared: &DeclaredSecrets) -> Result<Secret, String> {
     let name = match node.get("secret").filter(|_| is_declared(node)) {
         Some(Value::String(name)) => name,
         Some(Value::Array(items)) if matches!(items.as_slice(), [Value::String(_)]) => {

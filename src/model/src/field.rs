@@ -147,14 +147,14 @@ impl From<FieldError> for Issue {
 
 /// The report of a validation or of a dry run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Validation {
+pub struct ValidationReport {
     /// What the real request would be refused for.
     pub errors: Vec<Issue>,
     /// What it would not be refused for.
     pub warnings: Vec<Issue>,
 }
 
-impl Validation {
+impl ValidationReport {
     /// True when nothing would be refused.
     pub fn valid(&self) -> bool {
         self.errors.is_empty()
@@ -166,7 +166,7 @@ impl Validation {
     }
 }
 
-impl From<ServiceError> for Validation {
+impl From<ServiceError> for ValidationReport {
     /// The report of a request that would be refused so.
     fn from(refused: ServiceError) -> Self {
         let mut errors: Vec<_> = refused.details().iter().cloned().map(Issue::from).collect();
@@ -177,7 +177,7 @@ impl From<ServiceError> for Validation {
     }
 }
 
-impl From<Vec<FieldError>> for Validation {
+impl From<Vec<FieldError>> for ValidationReport {
     fn from(errors: Vec<FieldError>) -> Self {
         Self { errors: errors.into_iter().map(Issue::from).collect(), warnings: Vec::new() }
     }
@@ -219,12 +219,12 @@ mod tests {
 
     #[test]
     fn a_report_is_valid_without_errors_whatever_its_warnings() {
-        let warned = Validation { errors: vec![], warnings: vec![Issue::root("careful")] };
+        let warned = ValidationReport { errors: vec![], warnings: vec![Issue::root("careful")] };
         assert_eq!(
             warned.to_json(),
             json!({"valid": true, "errors": [], "warnings": [{"field": "(root)", "message": "careful"}]})
         );
-        let refused = Validation::from(vec![FieldError::required("x")]);
+        let refused = ValidationReport::from(vec![FieldError::required("x")]);
         assert_eq!(
             (refused.valid(), refused.to_json()["errors"][0]["code"].as_str()),
             (false, Some("REQUIRED"))

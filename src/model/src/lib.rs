@@ -31,11 +31,11 @@ mod validate;
 pub use code::{Code, CodeEntry};
 pub use config::{ChannelConfig, SecretText};
 pub use entity::{
-    AuditRow, Channel, ChannelContent, ChannelType, Connector, ConnectorContent, ConnectorType, Kind,
-    NewAudit, Protocol, Status, Workflow, WorkflowContent, WorkflowVersion, key_principal,
+    AuditRow, Channel, ChannelContent, ChannelType, Connector, ConnectorContent, ConnectorType, EntityKind,
+    LifecycleStatus, NewAudit, Protocol, Workflow, WorkflowContent, WorkflowVersion, key_principal,
 };
 pub use error::ServiceError;
-pub use field::{FieldError, Issue, Validation};
+pub use field::{FieldError, Issue, ValidationReport};
 pub use field_code::FieldCode;
 pub use hash::{canonical_json, content_hash};
 pub use mask::{MASK, mask_channel_config};
@@ -46,7 +46,7 @@ pub use suggest::{distance, nearest};
 pub use time::Timestamp;
 pub use unreadable::{is_unreadable, unreadable};
 pub use validate::{
-    ChannelChecks, ConnectorChecks, MAX_LABEL, Place, WorkflowChecks, channel_warnings, check_import_item,
+    ChannelChecks, ConnectorChecks, KeyPlace, MAX_LABEL, WorkflowChecks, channel_warnings, check_import_item,
     is_annotation, next_fires, parse_channel_update, parse_connector_update, parse_new_channel,
     parse_new_connector, parse_new_workflow, parse_workflow_update, unknown_key, unknown_keys,
     validate_channel, validate_connector, validate_workflow, workflow_warnings,

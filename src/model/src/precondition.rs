@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::code::Code;
-use crate::entity::Kind;
+use crate::entity::EntityKind;
 use crate::error::ServiceError;
 
 /// The strong tag of one state of an entity, without its quotes.
@@ -71,7 +71,7 @@ impl Precondition {
     ///
     /// # Errors
     /// 412 when the state is another one, with its tag.
-    pub fn check(&self, kind: Kind, id: &str, current: &EntityTag) -> Result<(), ServiceError> {
+    pub fn check(&self, kind: EntityKind, id: &str, current: &EntityTag) -> Result<(), ServiceError> {
         match self {
             Self::OneOf(tags) if tags.iter().all(|tag| *tag != current.0) => {
                 let message = format!(
@@ -169,7 +169,7 @@ mod tests {
     fn only_the_current_tag_matches_and_a_weak_one_never_does() {
         let current = EntityTag::of_version(3, "sha256:ab");
         assert_eq!(current.to_string(), "\"3-sha256:ab\"");
-        let check = |lines: &[&str]| parse(lines).unwrap().check(Kind::Workflow, "w", &current);
+        let check = |lines: &[&str]| parse(lines).unwrap().check(EntityKind::Workflow, "w", &current);
         for fine in [&[][..], &["*"], &["\"3-sha256:ab\""], &["\"x\", \"3-sha256:ab\""]] {
             assert!(check(fine).is_ok(), "{fine:?}");
         }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
-    ChannelChecks, ChannelConfig, FieldError, Issue, Kind, MASK, RequestPath, RoutePattern, Status,
-    WorkflowChecks, WorkflowContent, canonical_json, check_import_item, content_hash, mask,
+    ChannelChecks, ChannelConfig, EntityKind, FieldError, Issue, LifecycleStatus, MASK, RequestPath,
+    RoutePattern, WorkflowChecks, WorkflowContent, canonical_json, check_import_item, content_hash, mask,
     mask_channel_config, parse_new_channel, parse_new_workflow, rollout, validate_channel, validate_workflow,
 };
 
@@ -128,7 +128,7 @@ proptest! {
         }
         prop_assert_eq!(validate_workflow(&body, &NoChecks).valid(), parse_new_workflow(&body, &NoChecks).is_ok());
         prop_assert_eq!(validate_channel(&body, &NoChecks).valid(), parse_new_channel(&body, &NoChecks).is_ok());
-        check_import_item(Kind::Workflow, &body);
+        check_import_item(EntityKind::Workflow, &body);
     }
 
     #[test]
@@ -204,12 +204,12 @@ proptest! {
     ) {
         let state = |version, status, rollout_percentage| VersionState { version, status, rollout_percentage };
         let rows = [
-            state(1, Status::Active, 100 - older),
-            state(2, Status::Active, older),
-            state(3, Status::Draft, 100),
+            state(1, LifecycleStatus::Active, 100 - older),
+            state(2, LifecycleStatus::Active, older),
+            state(3, LifecycleStatus::Draft, 100),
         ];
         let mut active: Vec<_> = lifecycle::activate_workflow("w", &rows, Rollout { percentage, replace_canary: true }).unwrap().changes;
-        active.retain(|change| change.status == Status::Active);
+        active.retain(|change| change.status == LifecycleStatus::Active);
         active.sort_unstable_by_key(|change| -change.version);
         prop_assert!(rollout::check(active.iter().map(|change| change.rollout_percentage)).is_ok());
         let shares = active.iter().map(|change| u8::try_from(change.rollout_percentage).unwrap());

@@ -1,7 +1,7 @@
 //! Secrets: how they are written, read and kept from being shown.
 //!
 //! - [`substitute()`]: `${VAR}` in a text, before it is parsed.
-//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`Source`], looked up through a [`Resolver`].
+//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`SecretSource`], looked up through a [`Resolver`].
 //! - [`AllowedVariables`]: which variables stored definitions may read.
 //! - [`Secret`]: a value that cannot be printed.
 //! - [`EnvelopeKeys`]: a text encrypted at rest.
@@ -25,7 +25,7 @@ pub use allow_list::{AllowedVariables, is_variable_pattern};
 pub use envelope::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE, is_sealed};
 pub use redact::redact;
 pub use reference::{Reference, ReferenceError, collect, is_reference, parse};
-pub use resolve::{Environment, ResolveError, Resolver};
+pub use resolve::{EnvironmentResolver, ResolveError, Resolver};
 pub use secret::Secret;
-pub use source::{Fingerprint, Keyring, Reading, Readings, Source};
+pub use source::{Keyring, PendingReadings, Readings, SecretFingerprint, SecretSource};
 pub use substitute::{PlaceholderError, SubstituteError, Substituted, Syntax, substitute};

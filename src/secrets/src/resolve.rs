@@ -53,9 +53,9 @@ pub trait Resolver {
 }
 
 /// Resolves `env://` from a lookup handed in by the caller; every other scheme is refused.
-pub struct Environment<F>(pub F);
+pub struct EnvironmentResolver<F>(pub F);
 
-impl<F: Fn(&str) -> Option<String>> Resolver for Environment<F> {
+impl<F: Fn(&str) -> Option<String>> Resolver for EnvironmentResolver<F> {
     fn resolve(&self, reference: &Reference) -> Result<Secret, ResolveError> {
         match reference {
             Reference::Env { var } => {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn what_has_no_value_is_named_with_the_cause() {
-        let environment = Environment(|name: &str| (name == "SET").then(|| "swordfish".to_owned()));
+        let environment = EnvironmentResolver(|name: &str| (name == "SET").then(|| "swordfish".to_owned()));
         let told = |text: &str| match crate::parse(text) {
             Ok(Some(reference)) => environment.resolve(&reference).map(|_| ()).unwrap_err().to_string(),
             other => ResolveError::from(other.unwrap_err()).to_string(),

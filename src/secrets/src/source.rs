@@ -7,19 +7,19 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use crate::{AllowedVariables, Environment, Reference, ResolveError, Resolver, Secret};
+use crate::{AllowedVariables, EnvironmentResolver, Reference, ResolveError, Resolver, Secret};
 
-/// What a [`Source`] is about to read.
-pub type Reading = Pin<Box<dyn Future<Output = Readings> + Send>>;
+/// What a [`SecretSource`] is about to read.
+pub type PendingReadings = Pin<Box<dyn Future<Output = Readings> + Send>>;
 
 /// Where the values of references come from.
-pub trait Source: Send + Sync {
+pub trait SecretSource: Send + Sync {
     /// Reads each reference, now: nothing is kept from one call to the next. What has no value says why.
-    fn read(&self, wanted: BTreeSet<Reference>) -> Reading;
+    fn read(&self, wanted: BTreeSet<Reference>) -> PendingReadings;
 }
 
-impl<F: Fn(&str) -> Option<String> + Send + Sync> Source for Environment<F> {
-    fn read(&self, wanted: BTreeSet<Reference>) -> Reading {
+impl<F: Fn(&str) -> Option<String> + Send + Sync> SecretSource for EnvironmentResolver<F> {
+    fn read(&self, wanted: BTreeSet<Reference>) -> PendingReadings {
         let read = wanted.into_iter().map(|reference| {
             let value = self.resolve(&reference);
             (reference, value)
@@ -53,9 +53,9 @@ impl Resolver for Readings {
 
 /// Tells whether values are those of another time, without keeping them. Held in memory only and not printable.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Fingerprint([u8; 32]);
+pub struct SecretFingerprint([u8; 32]);
 
-impl Fingerprint {
+impl SecretFingerprint {
     /// Of these values, in this order; of what has no value, the reason counts.
     pub fn of(values: impl IntoIterator<Item = Result<Secret, ResolveError>>) -> Self {
         let mut hash = Sha256::new();
@@ -72,7 +72,7 @@ impl Fingerprint {
     }
 }
 
-impl fmt::Debug for Fingerprint {
+impl fmt::Debug for SecretFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Fingerprint(******)")
     }
@@ -82,14 +82,14 @@ impl fmt::Debug for Fingerprint {
 /// definitions may read. Cheap to clone.
 #[derive(Clone)]
 pub struct Keyring {
-    source: Arc<dyn Source>,
+    source: Arc<dyn SecretSource>,
     declared: Arc<BTreeMap<String, Reference>>,
     allowed: AllowedVariables,
 }
 
 impl Keyring {
     /// `declared` are the names workflows use, each with the reference it stands for.
-    pub fn new(source: Arc<dyn Source>, declared: BTreeMap<String, Reference>) -> Self {
+    pub fn new(source: Arc<dyn SecretSource>, declared: BTreeMap<String, Reference>) -> Self {
         Self { source, declared: Arc::new(declared), allowed: AllowedVariables::all() }
     }
 
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn stored_definitions_read_allowed_variables_alone_and_settings_any() {
-        let source = Arc::new(Environment(|name: &str| Some(format!("value of {name}"))));
+        let source = Arc::new(EnvironmentResolver(|name: &str| Some(format!("value of {name}"))));
         let declared = BTreeMap::from([("own".to_owned(), env("OPERATOR"))]);
         let keyring =
             Keyring::new(source, declared).allowing(AllowedVariables::only(["PARTNER_*".to_owned()]));
@@ -218,12 +218,12 @@ mod tests {
 
     #[test]
     fn a_fingerprint_follows_every_value_and_its_place() {
-        let of = |values: &[&str]| Fingerprint::of(values.iter().map(|value| Ok(Secret::new(*value))));
+        let of = |values: &[&str]| SecretFingerprint::of(values.iter().map(|value| Ok(Secret::new(*value))));
         assert_eq!(of(&["a", "b"]), of(&["a", "b"]));
         for other in [&["b", "a"] as &[_], &["ab"], &["a", "b", ""], &["a"]] {
             assert_ne!(of(&["a", "b"]), of(other), "{other:?}");
         }
-        let why = |cause: &str| Fingerprint::of([Err(ResolveError::unreadable(&env("A"), cause))]);
+        let why = |cause: &str| SecretFingerprint::of([Err(ResolveError::unreadable(&env("A"), cause))]);
         assert_ne!(why("down"), why("sealed"));
         assert_ne!(why("down"), of(&["env://A: down"]));
         assert_eq!(format!("{:?}", of(&["a"])), "Fingerprint(******)");

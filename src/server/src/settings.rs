@@ -13,7 +13,7 @@ use svc_connectors::{
     QuerySettings, WriteSettings,
 };
 use svc_cron::Tell;
-use svc_engine::{Engine, EngineBuilder, Limits};
+use svc_engine::{Engine, EngineBuilder, EngineLimits};
 use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
@@ -334,7 +334,7 @@ pub(crate) async fn engine(
     Ok(Engine::builder()
         .vars(vars(config))
         .secrets(secrets)
-        .limits(Limits {
+        .limits(EngineLimits {
             max_loop_iterations,
             max_message_bytes: max_message_bytes(config),
             cpu_budget: Duration::from_millis(config.engine.cpu_budget_ms),
@@ -346,7 +346,7 @@ pub(crate) async fn engine(
 /// What the values of one message may take: parsed JSON is larger than its text, and tasks hold it more than once.
 fn max_message_bytes(config: &Config) -> usize {
     const SHARE: usize = 16;
-    Limits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))
+    EngineLimits::default().max_message_bytes.max(config.ingest.max_payload_size.saturating_mul(SHARE))
 }
 
 /// How far and how long channels may call one another.

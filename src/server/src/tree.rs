@@ -241,13 +241,13 @@ pub(crate) enum PlantError {
     Spawn(#[from] SpawnError),
     /// What fetches key sets could not be set up.
     #[error("key sets cannot be fetched: {0}")]
-    KeySets(#[from] svc_keysets::StartError),
+    KeySets(#[from] svc_keysets::KeySetStartError),
     /// This process could not be put on record.
     #[error(transparent)]
     Node(#[from] svc_nodes::RegisterError),
     /// What obtains tokens could not be set up.
     #[error("tokens cannot be obtained: {0}")]
-    Tokens(#[from] svc_tokens::StartError),
+    Tokens(#[from] svc_tokens::TokensStartError),
     /// What is stored could not be read.
     #[error(transparent)]
     Connectors(#[from] svc_connectors::ReloadError),

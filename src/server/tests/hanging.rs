@@ -7,7 +7,7 @@ use std::time::Duration;
 use actix::{Actor, Handler, Message};
 use actix_supervision::{ChildSpec, Context, Placement, StartError, Supervised};
 use serde_json::json;
-use svc_model::Status;
+use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
 use svc_store::{AuditEntry, ChannelGates, Mutation};
 use svc_testkit::http::Client;
@@ -36,7 +36,12 @@ async fn activate(running: &Running) {
     };
     let mutation = Mutation::new(audit);
     let gates = ChannelGates::default();
-    state.store.channels().set_status("orders", Status::Active, None, gates, mutation).await.unwrap();
+    state
+        .store
+        .channels()
+        .set_status("orders", LifecycleStatus::Active, None, gates, mutation)
+        .await
+        .unwrap();
     let report = state.reload(ReloadScope::channel("orders")).await.unwrap();
     assert_eq!((report.built, report.quarantined, report.retired), (1, 0, 0));
 }

@@ -1,6 +1,6 @@
 //! Where secret references are read: the environment, and a secret store over HTTP.
 //!
-//! [`SecretProvider`] is the [`Source`](svc_secrets::Source) of a process. `env://NAME` is looked up in the environment it was
+//! [`SecretProvider`] is the [`SecretSource`](svc_secrets::Source) of a process. `env://NAME` is looked up in the environment it was
 //! given. `vault://<path>#<field>` is a field of the document at `{VAULT_ADDR}/v1/<path>`, asked for with the token in
 //! `VAULT_TOKEN`; both versions of the key-value engine of HashiCorp Vault and OpenBao answer it. Without these two
 //! variables such references are refused as not usable here.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use svc_outbound::{ClientOptions, Outbound, OutboundClient, SetupError};
-use svc_secrets::{Reading, Readings, Reference, ResolveError, Resolver, Secret, Source};
+use svc_secrets::{PendingReadings, Readings, Reference, ResolveError, Resolver, Secret, SecretSource};
 use tokio::runtime::Handle;
 
 use crate::server::{Server, TIMEOUT};
@@ -41,9 +41,9 @@ impl SecretProvider {
     }
 }
 
-impl Source for SecretProvider {
-    fn read(&self, wanted: BTreeSet<Reference>) -> Reading {
-        let variables = svc_secrets::Environment(|name: &str| (self.environment)(name));
+impl SecretSource for SecretProvider {
+    fn read(&self, wanted: BTreeSet<Reference>) -> PendingReadings {
+        let variables = svc_secrets::EnvironmentResolver(|name: &str| (self.environment)(name));
         let mut readings = Readings::default();
         let mut documents = Documents::new();
         for reference in wanted {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_outbound::{Outbound, Trust};
-use svc_secrets::{Readings, Reference, Resolver as _, Source as _};
+use svc_secrets::{Readings, Reference, Resolver as _, SecretSource as _};
 use svc_testkit::tls::{Behaviour, HttpsServer};
 use svc_testkit::vault::{Health, SecretStore as Server};
 use svc_vault::SecretProvider;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use svc_engine::{Concealed, ErrorCode, Message, RunOptions, RunOutcome, TaskError};
+use svc_engine::{ErrorCode, Message, Redaction, RunOptions, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ pub(super) struct Call {
     /// The channels that led here, this one the last.
     pub(super) chain: Arc<[Arc<str>]>,
     /// What the payload was told in confidence.
-    pub(super) concealed: Concealed,
+    pub(super) redaction: Redaction,
     /// How long it may take,
     pub(super) limit: Duration,
     /// and when it must have ended in any case.
@@ -39,14 +39,14 @@ impl CompiledChannel {
     /// errors has failed, even where the called workflow tolerated them.
     pub(super) async fn answer(&self, call: Call) -> Result<Value, TaskError> {
         let mut tally = Tally::start(&self.meters);
-        let Call { payload, metadata, caller, chain, concealed, limit, until } = call;
+        let Call { payload, metadata, caller, chain, redaction, limit, until } = call;
         let admitted = self.admit_call(&caller, payload, metadata);
         let admitted = admitted.map_err(|refusal| refused(&self.name, &refusal))?;
         let options = RunOptions {
             deadline: Some(limit),
             until,
             chain,
-            concealed: concealed.clone(),
+            redaction: redaction.clone(),
             ..RunOptions::default()
         };
         let message = Message::new(admitted.payload, admitted.metadata);
@@ -61,7 +61,7 @@ impl CompiledChannel {
         tally.ending = Some(Ending::Ok);
         let mut data = std::mem::take(&mut outcome.message.data);
         Control::take(&mut data);
-        concealed.mask(&mut data);
+        redaction.mask(&mut data);
         Ok(data)
     }
 }

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, EngineBuilder, Function, Task};
+use svc_engine::{CompileCx, CompiledTask, EngineBuilder, Function};
 use svc_model::FieldError;
 
 pub use directory::{ChannelDirectory, DirectoryHandle, NotCallable};
@@ -73,7 +73,7 @@ impl Function for ChannelCall {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(CallTask::compile(input, cx, self.calls.clone(), self.limits)?))
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::{CompileCx, Concealed, ErrorCode, Expression, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{
+    CompileCx, CompiledTask, ErrorCode, Expression, Path, Redaction, TaskCx, TaskError, TaskOutcome,
+};
 
 use super::callee::Call;
 use super::{CallLimits, DirectoryHandle, NotCallable, timeout};
@@ -63,17 +65,17 @@ impl CallTask {
         })
     }
 
-    /// Adds to `concealed` what the called channel is told in confidence.
-    async fn call(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<(), TaskError> {
+    /// Adds to `redaction` what the called channel is told in confidence.
+    async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
         let name = match &self.target {
             Target::Named(name) => name.clone(),
-            Target::Computed(expression) => name_of(cx.confide(expression, concealed)?)?,
+            Target::Computed(expression) => name_of(cx.evaluate_tainted(expression, redaction)?)?,
         };
         check_chain(cx.chain(), &name, self.limits.max_depth)?;
         let payload = match &self.payload {
             Payload::Original => cx.message().payload.clone(),
             Payload::Literal(literal) => literal.clone(),
-            Payload::Computed(expression) => cx.confide(expression, concealed)?,
+            Payload::Computed(expression) => cx.evaluate_tainted(expression, redaction)?,
         };
         // Looked up last: what serves at the moment of the call.
         let callee = self.calls.find(&name).map_err(absent)?;
@@ -83,7 +85,7 @@ impl CallTask {
             metadata: inherited(&cx.message().metadata, &chain),
             caller: cx.chain().last().cloned().unwrap_or_default(),
             chain,
-            concealed: concealed.clone(),
+            redaction: redaction.clone(),
             limit: self.timeout.or(callee.timeout).unwrap_or(self.limits.default_timeout),
             until: cx.deadline(),
         };
@@ -92,16 +94,16 @@ impl CallTask {
     }
 }
 
-impl Task for CallTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for CallTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let mut concealed = cx.concealed().clone();
-            self.call(cx, &mut concealed).await.map_err(|mut error| {
+            let mut redaction = cx.redaction().clone();
+            self.call(cx, &mut redaction).await.map_err(|mut error| {
                 // The name of the channel may have been made of a secret.
-                error.conceal(&concealed);
+                error.redact(&redaction);
                 error
             })?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

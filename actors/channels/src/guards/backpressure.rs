@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_model::config::Backpressure;
+use svc_model::config::BackpressureConfig;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Leave to run; given back when dropped.
@@ -20,7 +20,7 @@ pub(crate) struct Permits {
 }
 
 impl Permits {
-    pub(super) fn build(block: Backpressure, previous: Option<&Self>) -> Self {
+    pub(super) fn build(block: BackpressureConfig, previous: Option<&Self>) -> Self {
         let limit = block.max_concurrent_per_node;
         if let Some(previous) = previous.filter(|previous| previous.limit == limit) {
             return previous.clone();

@@ -1,10 +1,10 @@
 //! Who is calling, and whether that one may.
 
 use serde_json::{Map, Value};
-use svc_auth::{Authenticator, Identity, Presented, Reason};
+use svc_auth::{Authenticator, Identity, PresentedRequest, RefusalReason};
 use svc_engine::Expression;
 use svc_model::config::AuthConfig;
-use svc_model::config::auth::TokenSource;
+use svc_model::config::auth::TokenLocation;
 use svc_model::{Code, ServiceError, Timestamp};
 use svc_secrets::Resolver;
 
@@ -44,8 +44,8 @@ impl Credentials {
             AuthConfig::Hmac(_) => (Credential::Signature, None, None),
             AuthConfig::Jwt(auth) => {
                 let header = match &auth.source {
-                    TokenSource::Header { header, .. } => Some(header),
-                    TokenSource::Cookie(_) => None,
+                    TokenLocation::Header { header, .. } => Some(header),
+                    TokenLocation::Cookie(_) => None,
                 };
                 (Credential::Token, header, auth.authorization_logic.as_ref())
             }
@@ -66,7 +66,7 @@ impl Credentials {
         tools: &ChannelServices,
     ) -> Result<Identity, ServiceError> {
         let now = Timestamp::now().naive().and_utc().timestamp();
-        let presented = Presented { headers: &request.headers, body: &request.raw, now };
+        let presented = PresentedRequest { headers: &request.headers, body: &request.raw, now };
         let identity = self.authenticator.authenticate(presented).await.map_err(|reason| {
             tools.metrics.credential_refused(self.kind, reason);
             self.log_refusal(channel, reason.name(), request, tools);
@@ -127,10 +127,10 @@ impl Credentials {
     }
 
     /// The same bytes for every cause, but that a token has expired: its holder is to fetch a new one.
-    fn refusal(&self, reason: Reason) -> ServiceError {
+    fn refusal(&self, reason: RefusalReason) -> ServiceError {
         let refusal = ServiceError::new(Code::Unauthorized, REFUSED);
         match (self.kind, reason) {
-            (Credential::Token, Reason::Expired) => {
+            (Credential::Token, RefusalReason::Expired) => {
                 refusal.with_challenge(r#"Bearer error="invalid_token", error_description="token expired""#)
             }
             (Credential::Token, _) => refusal.with_challenge(r#"Bearer error="invalid_token""#),

@@ -42,7 +42,7 @@ enum KeySource {
 }
 
 impl KeySource {
-    fn build(block: &config::Deduplication, tools: &ChannelServices) -> Result<Self, String> {
+    fn build(block: &config::DeduplicationConfig, tools: &ChannelServices) -> Result<Self, String> {
         match &block.key_logic {
             None => Ok(Self::Header(block.header.as_deref().unwrap_or_default().to_ascii_lowercase())),
             Some(logic) => {
@@ -71,7 +71,7 @@ pub(crate) enum Claim {
 impl Deduplication {
     pub(super) fn build(
         channel: &str,
-        block: &config::Deduplication,
+        block: &config::DeduplicationConfig,
         tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {

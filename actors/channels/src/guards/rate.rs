@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use svc_engine::Expression;
-use svc_model::config::{KEY_HEADERS, PrincipalRateLimit, RateLimit};
+use svc_model::config::{KEY_HEADERS, PrincipalRateLimitConfig, RateLimitConfig};
 use svc_model::{ServiceError, canonical_json};
 
 use super::expression;
@@ -54,7 +54,7 @@ impl Rate {
     /// The limit for anyone.
     pub(super) fn limit(
         channel: &str,
-        block: &RateLimit,
+        block: &RateLimitConfig,
         tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
@@ -72,7 +72,7 @@ impl Rate {
     /// The quota of a principal.
     pub(super) fn quota(
         channel: &str,
-        block: &PrincipalRateLimit,
+        block: &PrincipalRateLimitConfig,
         tools: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {

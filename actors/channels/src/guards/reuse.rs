@@ -25,7 +25,7 @@ pub(crate) struct Basis {
 /// Answers a request as an equal one was answered a short time ago.
 pub(crate) struct Reuse {
     keys: KeyMaker,
-    block: config::Cache,
+    block: config::ResponseCacheConfig,
     capacity: u64,
     shared: Shared,
     /// What keys in a shared cache begin with.
@@ -46,7 +46,7 @@ impl Reuse {
     /// `personal` names a setting of the channel by which its workflow may tell callers apart.
     pub(super) fn build(
         channel: &str,
-        block: &config::Cache,
+        block: &config::ResponseCacheConfig,
         personal: Option<&str>,
         basis: &Basis,
         tools: &ChannelServices,

@@ -4,7 +4,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
-use svc_auth::Reason;
+use svc_auth::RefusalReason;
 
 use super::ChannelLabels;
 
@@ -83,7 +83,7 @@ impl GuardMetrics {
         self.keys_unavailable.get_or_create(&labels(channel)).inc();
     }
 
-    pub(super) fn refused(&self, credential: Credential, reason: Reason) {
+    pub(super) fn refused(&self, credential: Credential, reason: RefusalReason) {
         let reason = reason.name();
         match credential {
             Credential::Token => self.tokens.get_or_create(&TokenLabels { reason }).inc(),

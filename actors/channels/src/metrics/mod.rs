@@ -9,7 +9,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use svc_auth::Reason;
+use svc_auth::RefusalReason;
 use svc_engine::Flow;
 
 use crate::series::{FlowMeters, Pool, RunLabels, TaskLabels, WorkflowLabels};
@@ -132,7 +132,7 @@ impl ChannelMetrics {
     }
 
     /// Counts a refused credential: the one place, with the log, that tells why.
-    pub(crate) fn credential_refused(&self, credential: Credential, reason: Reason) {
+    pub(crate) fn credential_refused(&self, credential: Credential, reason: RefusalReason) {
         self.guards.refused(credential, reason);
     }
 

@@ -19,14 +19,14 @@ use svc_channels::{
     DataRequest, Ingress, RateGroups, Settings, Submit, refusal,
 };
 use svc_engine::{
-    CompileCx, CompiledWorkflow, Engine, ErrorCode, Flow, Function, Material, Outcome, Task, TaskCx,
-    TaskError,
+    CompileCx, CompileSecrets, CompiledTask, CompiledWorkflow, Engine, ErrorCode, Flow, Function, TaskCx,
+    TaskError, TaskOutcome,
 };
 use svc_model::{
-    Channel, ChannelContent, ChannelType, Protocol, ServiceError, Status, Timestamp, Workflow,
+    Channel, ChannelContent, ChannelType, LifecycleStatus, Protocol, ServiceError, Timestamp, Workflow,
     WorkflowContent,
 };
-use svc_secrets::{Environment, Keyring};
+use svc_secrets::{EnvironmentResolver, Keyring};
 use tokio::sync::Semaphore;
 
 /// The environment of the tests.
@@ -39,18 +39,18 @@ struct Stub<F>(Arc<F>);
 
 impl<F> Function for Stub<F>
 where
-    F: Fn() -> LocalBoxFuture<'static, Result<Outcome, TaskError>> + Send + Sync + 'static,
+    F: Fn() -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> + Send + Sync + 'static,
 {
-    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(Stub(Arc::clone(&self.0))))
     }
 }
 
-impl<F> Task for Stub<F>
+impl<F> CompiledTask for Stub<F>
 where
-    F: Fn() -> LocalBoxFuture<'static, Result<Outcome, TaskError>> + Send + Sync + 'static,
+    F: Fn() -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> + Send + Sync + 'static,
 {
-    fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+    fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         (self.0)()
     }
 }
@@ -107,20 +107,22 @@ impl Kit {
     pub(crate) fn new(settings: Settings) -> Self {
         let hold = Hold::new();
         let held = hold.clone();
-        let stub = move || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> {
+        let stub = move || -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> {
             let hold = held.clone();
             Box::pin(async move {
                 hold.entered.fetch_add(1, Ordering::SeqCst);
                 hold.leave.acquire().await.unwrap().forget();
-                Ok(Outcome::Success)
+                Ok(TaskOutcome::Success)
             })
         };
-        let hang =
-            || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> { Box::pin(std::future::pending()) };
-        let fail = || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> {
+        let hang = || -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> {
+            Box::pin(std::future::pending())
+        };
+        let fail = || -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> {
             Box::pin(async { Err(TaskError::new(ErrorCode::Function, "the host db.internal refused")) })
         };
-        let crash = || -> LocalBoxFuture<'static, Result<Outcome, TaskError>> { panic!("a hostile payload") };
+        let crash =
+            || -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> { panic!("a hostile payload") };
         let calls = DirectoryHandle::default();
         let limits = CallLimits { max_depth: call::MAX_DEPTH, default_timeout: CALL_TIMEOUT };
         let engine = call::register(Engine::builder(), calls.clone(), limits)
@@ -134,7 +136,7 @@ impl Kit {
             engine: Arc::new(engine),
             settings: Arc::new(settings),
             metrics: ChannelMetrics::default(),
-            secrets: Keyring::new(Arc::new(Environment(variable)), BTreeMap::new()),
+            secrets: Keyring::new(Arc::new(EnvironmentResolver(variable)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             traces: None,
@@ -153,7 +155,10 @@ impl Kit {
 
     pub(crate) fn compile(&self, workflow: &Workflow) -> CompiledWorkflow {
         let engine = &self.tools.engine;
-        let material = Material { references: &Environment(variable), declared: &engine.declared() };
+        let material = CompileSecrets {
+            references: &EnvironmentResolver(variable),
+            declared: &engine.declared_secrets(),
+        };
         engine.compile(workflow, material).unwrap()
     }
 
@@ -163,7 +168,7 @@ impl Kit {
         flow: Flow,
         previous: Option<&CompiledChannel>,
     ) -> Result<CompiledChannel, String> {
-        CompiledChannel::build(row, flow, &self.tools, Some(&Environment(variable)), previous)
+        CompiledChannel::build(row, flow, &self.tools, Some(&EnvironmentResolver(variable)), previous)
     }
 
     /// A channel with that config over those tasks.
@@ -279,7 +284,7 @@ pub(crate) fn workflow(version: i64, tasks: &Value) -> Workflow {
             loop_: None,
             continue_on_error: false,
         },
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: now,
         updated_at: now,
@@ -310,7 +315,7 @@ pub(crate) fn named(name: &str, config: Value) -> Channel {
             priority: 0,
             tags: vec![],
         },
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         created_at: now,
         updated_at: now,
     }

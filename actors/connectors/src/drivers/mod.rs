@@ -19,7 +19,7 @@ use std::sync::Arc;
 use actix_supervision::{ChildSpec, Placement, SpawnError, Tree};
 use slog::Logger;
 use svc_model::ConnectorType;
-use svc_model::config::connector::{ConnectorConfig, Database};
+use svc_model::config::connector::{ConnectorConfig, DatabaseKind};
 
 use crate::handle::Settings;
 use crate::probe::Probe;
@@ -99,7 +99,7 @@ impl Ready {
                 EsSettings::new(&config).map(|settings| Self::Es(Arc::new(settings)))
             }
             ConnectorConfig::Db(config)
-                if Database::of(config.connection_string.expose()) == Some(Database::Mongo) =>
+                if DatabaseKind::of(config.connection_string.expose()) == Some(DatabaseKind::Mongo) =>
             {
                 MongoSettings::new(&config).map(|settings| Self::Mongo(Arc::new(settings)))
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::call::{ask, channel_of, gate, guarded};
@@ -22,7 +22,7 @@ pub(crate) struct CacheRead(pub(crate) Connectors);
 pub(crate) struct CacheWrite(pub(crate) Connectors);
 
 impl Function for CacheRead {
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("cache_read")?;
         Ok(Box::new(ReadTask {
             connectors: self.0.clone(),
@@ -41,7 +41,7 @@ impl Function for CacheWrite {
         }
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("cache_write")?;
         Ok(Box::new(WriteTask {
             connectors: self.0.clone(),
@@ -58,8 +58,8 @@ struct ReadTask {
     output: Path,
 }
 
-impl Task for ReadTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for ReadTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let key = key(self.inputs.fold(cx, "key"))?;
             let call = async {
@@ -72,7 +72,7 @@ impl Task for ReadTask {
             };
             let found = guarded(&self.connectors, &channel_of(cx), &self.connector, call).await?;
             cx.write(&self.output, found.map(value).unwrap_or_default())?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }
@@ -83,8 +83,8 @@ struct WriteTask {
     inputs: Inputs,
 }
 
-impl Task for WriteTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for WriteTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let key = key(self.inputs.fold(cx, "key"))?;
             let text = self.inputs.fold(cx, "value").to_string();
@@ -102,7 +102,7 @@ impl Task for WriteTask {
                 answer.map_err(|failure| failure.of(&self.connector))
             };
             guarded(&self.connectors, &channel_of(cx), &self.connector, call).await?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use actix::Message;
 use actix_supervision::{Address, CallErrorKind, ReadHandler};
 use svc_engine::{ErrorCode, TaskCx, TaskError};
-use svc_model::config::connector::Gates;
+use svc_model::config::connector::OperationSwitches;
 use tokio::time::Instant;
 
 use crate::breaker::Verdict;
@@ -70,7 +70,7 @@ pub(crate) fn kind<'l, K: Kind>(connector: &str, loaded: &'l Loaded) -> Result<&
 ///
 /// # Errors
 /// `connector_detail` naming the operation.
-pub(crate) fn gate(gates: &Gates, operation: &str, connector: &str) -> Result<(), TaskError> {
+pub(crate) fn gate(gates: &OperationSwitches, operation: &str, connector: &str) -> Result<(), TaskError> {
     if gates.allow(operation) {
         return Ok(());
     }

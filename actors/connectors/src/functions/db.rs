@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::QuerySettings;
@@ -32,7 +32,7 @@ impl Function for DbRead {
         check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         compile("db_read", input, &self.connectors, Operation::Read(self.bounds))
     }
 }
@@ -53,7 +53,7 @@ impl Function for DbWrite {
         check(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         compile("db_write", input, &self.connectors, Operation::Write)
     }
 }
@@ -75,7 +75,7 @@ fn compile(
     input: &Value,
     connectors: &Connectors,
     operation: Operation,
-) -> Result<Box<dyn Task>, String> {
+) -> Result<Box<dyn CompiledTask>, String> {
     let table = input::table(function)?;
     Ok(Box::new(DbTask {
         connectors: connectors.clone(),
@@ -124,15 +124,15 @@ impl DbTask {
     }
 }
 
-impl Task for DbTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for DbTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let params = self.params(cx)?;
             let channel = channel_of(cx);
             let call = self.outcome(&params);
             let value = guarded(&self.connectors, &channel, &self.connector, call).await?;
             cx.write(&self.output, value)?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_engine::{
-    CompileCx, Concealed, ErrorCode, Expression, Function, Outcome, Path, Task, TaskCx, TaskError,
+    CompileCx, CompiledTask, ErrorCode, Expression, Function, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
 use svc_model::FieldError;
 use svc_model::config::connector::check_header;
@@ -50,7 +50,7 @@ impl Function for HttpCall {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("http_call")?;
         let method = text(table, input, "method").unwrap_or("GET");
         let timeout = given(table, input, "timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
@@ -113,29 +113,29 @@ struct Asked {
     body: Option<RequestBody>,
 }
 
-impl Task for HttpCallTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for HttpCallTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let mut concealed = cx.concealed().clone();
-            self.call(cx, &mut concealed).await.map_err(|mut error| {
-                error.conceal(&concealed);
+            let mut redaction = cx.redaction().clone();
+            self.call(cx, &mut redaction).await.map_err(|mut error| {
+                error.redact(&redaction);
                 error
             })?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }
 
 impl HttpCallTask {
-    /// Adds to `concealed` what the API is told in confidence. An API may repeat what it was told: that is not written.
-    async fn call(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<(), TaskError> {
-        let asked = self.asked(cx, concealed)?;
+    /// Adds to `redaction` what the API is told in confidence. An API may repeat what it was told: that is not written.
+    async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
+        let asked = self.asked(cx, redaction)?;
         let channel = channel_of(cx);
-        let call = self.attempts(&asked, concealed, cx.remaining());
+        let call = self.attempts(&asked, redaction, cx.remaining());
         let result = guarded(&self.connectors, &channel, &self.connector, call).await?;
         if let (Some(path), Some(mut value)) = (&self.output, result) {
             if self.reads_secrets() {
-                concealed.mask(&mut value);
+                redaction.mask(&mut value);
             }
             cx.write(path, value)?;
         }
@@ -147,20 +147,24 @@ impl HttpCallTask {
             || self.headers_logic.as_ref().is_some_and(Expression::reads_secrets)
     }
 
-    fn asked(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<Asked, TaskError> {
+    fn asked(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<Asked, TaskError> {
         let path = match &self.path {
             None => String::new(),
             Some(Either::Literal(path)) => request::path("path", path.clone())?,
-            Some(Either::Logic(logic)) => request::path("path_logic", cx.confide(logic, concealed)?)?,
+            Some(Either::Logic(logic)) => {
+                request::path("path_logic", cx.evaluate_tainted(logic, redaction)?)?
+            }
         };
         let mut headers = self.headers.clone();
         if let Some(logic) = &self.headers_logic {
-            request::add_headers(&mut headers, &cx.confide(logic, concealed)?)?;
+            request::add_headers(&mut headers, &cx.evaluate_tainted(logic, redaction)?)?;
         }
         let body = match &self.body {
             None => None,
             Some(Either::Literal(body)) => Some(self.body_format.body(body)?),
-            Some(Either::Logic(logic)) => Some(self.body_format.body(&cx.confide(logic, concealed)?)?),
+            Some(Either::Logic(logic)) => {
+                Some(self.body_format.body(&cx.evaluate_tainted(logic, redaction)?)?)
+            }
         };
         Ok(Asked { path, headers, body })
     }
@@ -169,7 +173,7 @@ impl HttpCallTask {
     async fn attempts(
         &self,
         asked: &Asked,
-        concealed: &Concealed,
+        redaction: &Redaction,
         left: Option<Duration>,
     ) -> Result<Option<Value>, TaskError> {
         let started = Instant::now();
@@ -181,7 +185,7 @@ impl HttpCallTask {
             // The first attempt has its whole time, a later one what is left for the call.
             let left = plan.deadline.saturating_duration_since(Instant::now());
             let limit = if attempts == 0 { self.timeout } else { self.timeout.min(left) };
-            let mut error = match self.attempt(asked, concealed, limit).await {
+            let mut error = match self.attempt(asked, redaction, limit).await {
                 Ok(answer) => return self.read(&answer),
                 Err(error) => error,
             };
@@ -212,7 +216,7 @@ impl HttpCallTask {
     async fn attempt(
         &self,
         asked: &Asked,
-        concealed: &Concealed,
+        redaction: &Redaction,
         limit: Duration,
     ) -> Result<OutboundResponse, TaskError> {
         let request = |driver: &HttpDriver| {
@@ -226,7 +230,7 @@ impl HttpCallTask {
         }
         let driver: &HttpDriver = kind(&self.connector, &loaded)?;
         let token = answered.token.as_ref().map(|token| token.expose());
-        let hide = |text| concealed.mask_text(driver.settings.redact(text, token));
+        let hide = |text| redaction.mask_text(driver.settings.redact(text, token));
         Err(response::refused(&self.connector, hide, &answered.answer, self.captures_error_body))
     }
 

@@ -1,24 +1,24 @@
 //! Reading an authored input that fits its table.
 
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{self, Entry};
+use svc_engine::catalogue::{self, FunctionEntry};
 use svc_engine::{CompileCx, Expression, Path, Template};
 use svc_model::FieldError;
 
 /// The table of a function.
-pub(crate) fn table(function: &str) -> Result<&'static Entry, String> {
+pub(crate) fn table(function: &str) -> Result<&'static FunctionEntry, String> {
     catalogue::find(function).ok_or_else(|| format!("the catalogue has no {function}"))
 }
 
 /// An input under its name or its second spelling. Null counts as absent.
-pub(crate) fn given<'i>(table: &Entry, input: &'i Value, name: &str) -> Option<&'i Value> {
+pub(crate) fn given<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> Option<&'i Value> {
     let alias = table.field(name).and_then(|field| field.alias).filter(|alias| !alias.ends_with("_logic"));
     let value = input.get(name).or_else(|| input.get(alias?));
     value.filter(|value| !value.is_null())
 }
 
 /// An input that is a text.
-pub(crate) fn text<'i>(table: &Entry, input: &'i Value, name: &str) -> Option<&'i str> {
+pub(crate) fn text<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> Option<&'i str> {
     given(table, input, name).and_then(Value::as_str)
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn path(text: &str) -> Result<Path, String> {
 }
 
 /// Where the result of a function goes that has one always; without a path it becomes the whole of `data`.
-pub(crate) fn output(table: &Entry, input: &Value) -> Result<Path, String> {
+pub(crate) fn output(table: &FunctionEntry, input: &Value) -> Result<Path, String> {
     path(text(table, input, "output").unwrap_or("data"))
 }
 

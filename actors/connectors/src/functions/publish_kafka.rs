@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, Concealed, Expression, Function, Outcome, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::call::{ask, channel_of, gate, guarded};
@@ -22,7 +22,7 @@ impl Function for PublishKafka {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("publish_kafka")?;
         let logic = |name: &str, alias: &str| {
             let source = input.get(alias).or_else(|| input.get(name)).filter(|source| !source.is_null());
@@ -48,27 +48,27 @@ struct PublishTask {
     value: Option<Expression>,
 }
 
-impl Task for PublishTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for PublishTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
-            let mut concealed = cx.concealed().clone();
-            self.publish(cx, &mut concealed).await.map_err(|mut error| {
-                error.conceal(&concealed);
+            let mut redaction = cx.redaction().clone();
+            self.publish(cx, &mut redaction).await.map_err(|mut error| {
+                error.redact(&redaction);
                 error
             })?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }
 
 impl PublishTask {
-    async fn publish(&self, cx: &mut TaskCx<'_>, concealed: &mut Concealed) -> Result<(), TaskError> {
+    async fn publish(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
         let key = match &self.key {
-            Some(logic) => key(cx.confide(logic, concealed)?),
+            Some(logic) => key(cx.evaluate_tainted(logic, redaction)?),
             None => None,
         };
         let value = match &self.value {
-            Some(logic) => cx.confide(logic, concealed)?.to_string(),
+            Some(logic) => cx.evaluate_tainted(logic, redaction)?.to_string(),
             None => cx.message().data.to_string(),
         };
         let message = |driver: &KafkaDriver| {

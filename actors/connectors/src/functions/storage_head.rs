@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{
+    CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
+};
 use svc_model::FieldError;
 use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
 use svc_outbound::{OutboundResponse, StatusCode};
@@ -30,7 +32,7 @@ impl Function for StorageHead {
         check_fixed_key(input, at, errors);
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("storage_head")?;
         Ok(Box::new(StorageHeadTask {
             connectors: self.connectors.clone(),
@@ -62,14 +64,14 @@ struct StorageHeadTask {
     output: Path,
 }
 
-impl Task for StorageHeadTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for StorageHeadTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let key = key(&self.inputs, cx)?;
             let channel = channel_of(cx);
             let known = guarded(&self.connectors, &channel, &self.connector, self.known(&key)).await?;
             cx.write(&self.output, known)?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

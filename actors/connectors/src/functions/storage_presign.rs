@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::call::{gate, kind};
@@ -53,7 +53,7 @@ impl Function for StoragePresign {
         }
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("storage_presign")?;
         Ok(Box::new(StoragePresignTask {
             connectors: self.connectors.clone(),
@@ -108,8 +108,8 @@ struct StoragePresignTask {
     output: Path,
 }
 
-impl Task for StoragePresignTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for StoragePresignTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let grant = self.grant(cx)?;
             let loaded = self.connectors.find(&self.connector)?;
@@ -117,7 +117,7 @@ impl Task for StoragePresignTask {
             let operation = if self.put { "presign_put" } else { "presign_get" };
             gate(&settings.operations, operation, &self.connector)?;
             cx.write(&self.output, String::from(settings.sign(&grant)).into())?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

@@ -14,7 +14,8 @@ async fn loading(kind: &str, text: &str) -> Result<Prepared, LoadError> {
 
 async fn loading_allowed(kind: &str, text: &str, allowed: AllowedVariables) -> Result<Prepared, LoadError> {
     let lookup = |name: &str| variables().get(name).map(|value| (*value).to_owned());
-    let secrets = Keyring::new(Arc::new(svc_secrets::Environment(lookup)), BTreeMap::new()).allowing(allowed);
+    let secrets =
+        Keyring::new(Arc::new(svc_secrets::EnvironmentResolver(lookup)), BTreeMap::new()).allowing(allowed);
     let row = StoredConnector {
         id: "c".into(),
         name: "api".into(),

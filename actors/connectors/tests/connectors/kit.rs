@@ -12,11 +12,11 @@ use svc_connectors::{
     BreakerSettings, CallSettings, ConnectorMetrics, Connectors, KafkaCluster, MemoryCacheSettings, Probe,
     QuerySettings, Scope, Settings, WriteSettings,
 };
-use svc_engine::{Engine, Flow, Material, Message, RunOptions, RunOutcome, TaskError};
+use svc_engine::{CompileSecrets, Engine, Flow, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::WorkflowChecks as _;
-use svc_model::{ConnectorContent, Status, Timestamp, Workflow, WorkflowContent};
+use svc_model::{ConnectorContent, LifecycleStatus, Timestamp, Workflow, WorkflowContent};
 use svc_outbound::{Outbound, Trust};
-use svc_secrets::{Environment, Keyring, Reading, Readings, Reference, Source};
+use svc_secrets::{EnvironmentResolver, Keyring, PendingReadings, Readings, Reference, SecretSource};
 use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
 use svc_testkit::upstream::Upstream;
 use svc_tokens::{TokenMetrics, Tokens};
@@ -34,12 +34,12 @@ type Variables = Arc<Mutex<BTreeMap<String, String>>>;
 type Hold = Arc<Mutex<Option<oneshot::Receiver<()>>>>;
 
 struct Held<F> {
-    of: Environment<F>,
+    of: EnvironmentResolver<F>,
     next: Hold,
 }
 
-impl<F: Fn(&str) -> Option<String> + Send + Sync> Source for Held<F> {
-    fn read(&self, wanted: BTreeSet<Reference>) -> Reading {
+impl<F: Fn(&str) -> Option<String> + Send + Sync> SecretSource for Held<F> {
+    fn read(&self, wanted: BTreeSet<Reference>) -> PendingReadings {
         let (read, held) = (self.of.read(wanted), self.next.lock().unwrap().take());
         Box::pin(async move {
             if let Some(held) = held {
@@ -121,7 +121,7 @@ pub(crate) fn run_in(setup: Setup, test: impl AsyncFnOnce(&World)) {
             store: store.clone(),
             needs: "store".to_owned(),
             secrets: Keyring::new(
-                Arc::new(Held { of: Environment(lookup.clone()), next: Arc::clone(&hold) }),
+                Arc::new(Held { of: EnvironmentResolver(lookup.clone()), next: Arc::clone(&hold) }),
                 BTreeMap::new(),
             ),
             environment: Arc::new(lookup),
@@ -244,7 +244,8 @@ impl World {
     /// Runs one task of a function, by default with the connector `c`, over a payload.
     pub(crate) async fn task(&self, function: &str, input: Value, payload: Value) -> RunOutcome {
         let workflow = workflow(function, input);
-        let material = Material { references: &Readings::default(), declared: &self.engine.declared() };
+        let material =
+            CompileSecrets { references: &Readings::default(), declared: &self.engine.declared_secrets() };
         let flow = Flow::single(self.engine.compile(&workflow, material).unwrap());
         // What stands in the metadata chooses neither breaker nor label.
         let metadata = Map::from_iter([("channel".to_owned(), json!("forged"))]);
@@ -338,7 +339,7 @@ fn workflow(function: &str, mut input: Value) -> Workflow {
             loop_: None,
             continue_on_error: false,
         },
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: Timestamp::now(),
         updated_at: Timestamp::now(),

@@ -21,10 +21,10 @@ use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, RateGroups};
 use svc_cron::{Cron, CronMetrics, Parts, Settings, Tell};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
-use svc_model::{ChannelContent, ChannelType, Page, Protocol, Status, WorkflowContent};
+use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Page, Protocol, WorkflowContent};
 use svc_nodes::{NodeMetrics, Nodes};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, ReloadScope};
-use svc_secrets::{Environment, Keyring};
+use svc_secrets::{EnvironmentResolver, Keyring};
 use svc_store::{
     AuditEntry, ChannelGates, Mutation, OccurrenceFilter, OccurrenceRecord, Store, StoreConfig, WorkflowGates,
 };
@@ -174,7 +174,7 @@ impl World {
                 ..svc_channels::Settings::default()
             }),
             metrics: ChannelMetrics::default(),
-            secrets: Keyring::new(Arc::new(Environment(|_: &str| None)), BTreeMap::new()),
+            secrets: Keyring::new(Arc::new(EnvironmentResolver(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             traces: Some(traces),
@@ -309,10 +309,10 @@ impl Node {
         } else {
             channels.create(Some(id.into()), content, mutation()).await.unwrap();
         }
-        self.set_status(id, Status::Active).await;
+        self.set_status(id, LifecycleStatus::Active).await;
     }
 
-    pub(crate) async fn set_status(&self, id: &str, status: Status) {
+    pub(crate) async fn set_status(&self, id: &str, status: LifecycleStatus) {
         let gates = ChannelGates { cron_enabled: true, ..ChannelGates::default() };
         self.store.channels().set_status(id, status, None, gates, mutation()).await.unwrap();
     }
@@ -339,7 +339,7 @@ impl Node {
         };
         workflows.create(Some(id.into()), content, mutation()).await.unwrap();
         let gates = WorkflowGates::default();
-        workflows.set_status(id, Status::Active, None, gates, mutation()).await.unwrap();
+        workflows.set_status(id, LifecycleStatus::Active, None, gates, mutation()).await.unwrap();
     }
 
     /// Every occurrence of a channel, the first one due first.

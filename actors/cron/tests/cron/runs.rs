@@ -229,7 +229,7 @@ fn a_run_whose_channel_is_deleted_meanwhile_leaves_a_trace_that_ends() {
         let row = trigger(&node, "gone").await;
         until(async || world.witness.running() == 1).await;
         let id = node.store.ledger().get(&row.row.id).await.unwrap().unwrap().trace_id.unwrap();
-        node.set_status("gone", svc_model::Status::Archived).await;
+        node.set_status("gone", svc_model::LifecycleStatus::Archived).await;
         node.delete("gone").await;
         let trace = async || node.store.traces().get(&id).await.unwrap().unwrap();
         until(async || trace().await.row.status.as_str() == "failed").await;

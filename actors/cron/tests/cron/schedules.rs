@@ -1,7 +1,7 @@
 //! Instants become rows: which ones, when, and whatever happens to channels meanwhile.
 
 use serde_json::json;
-use svc_model::Status;
+use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
 
 use crate::kit::{every_second, rarely, run, seconds, until};
@@ -115,7 +115,7 @@ fn an_archived_channel_stands_still_and_begins_at_now_when_it_is_back() {
         let node = world.start().await;
         node.channel("tick", every_second(""), json!({})).await;
         node.come_to("tick", "completed", 1).await;
-        node.set_status("tick", Status::Archived).await;
+        node.set_status("tick", LifecycleStatus::Archived).await;
         node.registry.reload(ReloadScope::channel("tick")).await.unwrap();
         until(async || node.state_of("cron/schedules/tick").is_none()).await;
         assert_eq!(node.cron.as_ref().unwrap().health().scheduled_channels, 0);
@@ -202,7 +202,7 @@ fn a_channel_archived_or_deleted_elsewhere_comes_back_nowhere() {
             other.come_to(channel, "completed", 1).await;
         }
         for channel in ["archived", "deleted"] {
-            first.set_status(channel, Status::Archived).await;
+            first.set_status(channel, LifecycleStatus::Archived).await;
         }
         first.delete("deleted").await;
         // Nobody is told; each finds out by itself.

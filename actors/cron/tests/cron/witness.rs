@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
-use svc_engine::{CompileCx, ErrorCode, Function, Outcome, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, ErrorCode, Function, TaskCx, TaskError, TaskOutcome};
 use tokio::sync::Semaphore;
 
 /// What runs say, and how they are let go.
@@ -60,13 +60,13 @@ impl Drop for Present {
 pub(crate) struct Act(pub(crate) Witness);
 
 impl Function for Act {
-    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(Self(self.0.clone())))
     }
 }
 
-impl Task for Act {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for Act {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let witness = &self.0;
             let running = witness.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -79,7 +79,7 @@ impl Task for Act {
                 Some("panic") => panic!("it was told to panic"),
                 _ => {}
             }
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

@@ -126,7 +126,7 @@ impl Shared {
         let current = self.snapshot.load_full();
         let next = Arc::new(changes.apply(&current, index));
         if let Some(declared) = &changes.declared {
-            self.tools.engine.declare(Arc::clone(declared));
+            self.tools.engine.replace_secrets(Arc::clone(declared));
         }
         self.serve(Arc::clone(&next));
         // An actor may have been quarantined before the snapshot knew it.

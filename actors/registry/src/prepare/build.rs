@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use svc_engine::{CompileError, Intake};
+use svc_engine::{CompileError, SecretUses};
 use svc_model::{Channel, Workflow};
 
 use super::find::Found;
@@ -31,7 +31,7 @@ pub(super) struct Candidate {
     pub(super) hash: String,
     /// The load of equal content, if it compiled.
     pub(super) known: Option<LoadedVersion>,
-    pub(super) intake: Intake,
+    pub(super) intake: SecretUses,
 }
 
 impl Loader<'_> {
@@ -50,7 +50,7 @@ impl Loader<'_> {
             let known = known.cloned();
             let intake = match &known {
                 Some(known) => known.taken.intake.clone(),
-                None => svc_engine::intake(&row.content),
+                None => svc_engine::secret_uses(&row.content),
             };
             by_id.entry(row.workflow_id.clone()).or_default().push(Candidate { row, hash, known, intake });
         }
@@ -73,7 +73,7 @@ impl Loader<'_> {
             wanted.extend(candidate.intake.references.iter().cloned());
         }
         for row in suspects {
-            wanted.extend(svc_engine::intake(&row.content).references);
+            wanted.extend(svc_engine::secret_uses(&row.content).references);
         }
         for row in found.rows.values().filter(|row| full || self.reads_credentials(row)) {
             wanted.extend(secrets::intake(row).references);

@@ -27,7 +27,7 @@ pub(crate) struct Plan {
     /// Channels to change.
     pub(crate) channels: Vec<(Arc<str>, Planned)>,
     /// The declared secrets, where they were read anew.
-    pub(crate) declared: Option<Arc<svc_engine::Secrets>>,
+    pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
     /// Workflow versions compiled on the way.
     pub(crate) compiled: usize,
 }

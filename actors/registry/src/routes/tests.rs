@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use svc_model::{Channel, ChannelContent, ChannelType, Protocol, RoutePattern, Status, Timestamp};
+use svc_model::{Channel, ChannelContent, ChannelType, LifecycleStatus, Protocol, RoutePattern, Timestamp};
 
 use super::RouteTable;
 use crate::commit::entry;
@@ -28,7 +28,7 @@ fn route(id: usize, pattern: &str, methods: &[&str], priority: i64) -> Arc<Loade
             priority,
             tags: vec![],
         },
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         created_at: now,
         updated_at: now,
     };

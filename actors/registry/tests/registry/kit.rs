@@ -14,9 +14,9 @@ use svc_channels::{
     ChannelMetrics, ChannelResponse, ChannelServices, ComputeGate, DataRequest, Ingress, RateGroups, Settings,
 };
 use svc_engine::Engine;
-use svc_model::{ChannelContent, ChannelType, Protocol, ServiceError, Status, WorkflowContent};
+use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Protocol, ServiceError, WorkflowContent};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, RegistryParts, WorkerId};
-use svc_secrets::{Environment, Keyring};
+use svc_secrets::{EnvironmentResolver, Keyring};
 use svc_store::{AuditEntry, ChannelGates, Mutation, Store, StoreConfig, WorkflowGates};
 
 /// How long a test waits for a state before it fails.
@@ -81,7 +81,7 @@ impl World {
             engine: Arc::new(engine.build()),
             settings: Arc::new(Settings::default()),
             metrics: self.metrics.clone(),
-            secrets: Keyring::new(Arc::new(Environment(|_: &str| None)), BTreeMap::new()),
+            secrets: Keyring::new(Arc::new(EnvironmentResolver(|_: &str| None)), BTreeMap::new()),
             key_sets: Arc::new(NoKeySets),
             connectors: None,
             traces: None,
@@ -148,7 +148,7 @@ impl World {
         let gates = WorkflowGates::default();
         self.store
             .workflows()
-            .set_status(id, Status::Active, rollout.map(Into::into), gates, mutation())
+            .set_status(id, LifecycleStatus::Active, rollout.map(Into::into), gates, mutation())
             .await
             .unwrap();
     }
@@ -164,17 +164,25 @@ impl World {
             channels.create(Some(id.clone()), content, mutation()).await.unwrap();
         }
         let gates = ChannelGates { cron_enabled: true, ..ChannelGates::default() };
-        channels.set_status(&id, Status::Active, None, gates, mutation()).await.unwrap();
+        channels.set_status(&id, LifecycleStatus::Active, None, gates, mutation()).await.unwrap();
     }
 
     pub(crate) async fn archive_channel(&self, id: &str) {
         let gates = ChannelGates::default();
-        self.store.channels().set_status(id, Status::Archived, None, gates, mutation()).await.unwrap();
+        self.store
+            .channels()
+            .set_status(id, LifecycleStatus::Archived, None, gates, mutation())
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn archive_workflow(&self, id: &str) {
         let gates = WorkflowGates::default();
-        self.store.workflows().set_status(id, Status::Archived, None, gates, mutation()).await.unwrap();
+        self.store
+            .workflows()
+            .set_status(id, LifecycleStatus::Archived, None, gates, mutation())
+            .await
+            .unwrap();
     }
 }
 

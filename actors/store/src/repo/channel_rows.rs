@@ -6,8 +6,8 @@ use diesel_async::RunQueryDsl;
 use serde_json::Value;
 use svc_model::lifecycle::{self, Rollout, VersionState};
 use svc_model::{
-    Channel, ChannelContent, ChannelType, EntityTag, Kind, Page, Protocol, RoutePattern, ServiceError,
-    Status, Timestamp,
+    Channel, ChannelContent, ChannelType, EntityKind, EntityTag, LifecycleStatus, Page, Protocol,
+    RoutePattern, ServiceError, Timestamp,
 };
 
 use crate::conn::{Conn, on};
@@ -169,7 +169,7 @@ pub(super) async fn active_using(conn: &mut Conn, workflows: &[String]) -> Resul
 impl Versioned for Channel {
     type Content = ChannelContent;
     type Gates = ChannelGates;
-    const KIND: Kind = Kind::Channel;
+    const KIND: EntityKind = EntityKind::Channel;
     const REPOSITORY: &'static str = "channels";
 
     fn content(&self) -> &ChannelContent {
@@ -272,7 +272,7 @@ impl Versioned for Channel {
     async fn last_archived(conn: &mut Conn, id: &str, below: i64) -> Result<Option<i64>, StoreError> {
         let archived = channels::table
             .filter(channels::channel_id.eq(id))
-            .filter(channels::status.eq(Status::Archived.name()))
+            .filter(channels::status.eq(LifecycleStatus::Archived.name()))
             .filter(channels::version.lt(below))
             .order((channels::updated_at.desc(), channels::version.desc()))
             .select(channels::version);
@@ -285,7 +285,7 @@ impl Versioned for Channel {
         since: NaiveDateTime,
     ) -> Result<bool, StoreError> {
         let active = channels::table
-            .filter(channels::status.eq(Status::Active.name()))
+            .filter(channels::status.eq(LifecycleStatus::Active.name()))
             .filter(channels::updated_at.ge(since))
             .select(channels::version);
         let found = match id {
@@ -306,14 +306,14 @@ impl Versioned for Channel {
     ) -> Result<Vec<String>, StoreError> {
         let names = channels::table
             .filter(channels::channel_id.eq(id))
-            .filter(channels::status.eq(Status::Active.name()))
+            .filter(channels::status.eq(LifecycleStatus::Active.name()))
             .select(channels::name);
         let names = on!(conn, c => names.load::<String>(c).await)?;
         if names.is_empty() {
             return Ok(Vec::new());
         }
-        let mut users = workflows_naming(conn, references, Kind::Channel, &names).await?;
-        users.extend(channels_naming(conn, references, Kind::Channel, &names).await?);
+        let mut users = workflows_naming(conn, references, EntityKind::Channel, &names).await?;
+        users.extend(channels_naming(conn, references, EntityKind::Channel, &names).await?);
         Ok(users)
     }
 
@@ -382,22 +382,22 @@ impl Versioned for Channel {
     async fn plan(
         conn: &mut Conn,
         id: &str,
-        target: Status,
+        target: LifecycleStatus,
         _: Rollout,
         gates: &ChannelGates,
     ) -> Result<Plan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {
-            Status::Active => lifecycle::activate_channel(id, &states),
-            Status::Archived => lifecycle::archive(Self::KIND, id, &states),
-            Status::Draft => Err(ServiceError::validation("status must be active or archived")),
+            LifecycleStatus::Active => lifecycle::activate_channel(id, &states),
+            LifecycleStatus::Archived => lifecycle::archive(Self::KIND, id, &states),
+            LifecycleStatus::Draft => Err(ServiceError::validation("status must be active or archived")),
         };
         let transition = match change {
             Ok(transition) => transition,
             Err(error) => return Ok(Plan { transition: None, objections: vec![Objection::from(error)] }),
         };
         let mut objections = Vec::new();
-        if target == Status::Active
+        if target == LifecycleStatus::Active
             && let Some(draft) = Self::find(conn, id, Some(transition.answer)).await?
         {
             objections = gates::channel(conn, id, &draft.content, gates).await?;

@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::id::new_entity_id;
 use svc_model::{
-    Connector, ConnectorContent, FieldError, Kind, Page, Precondition, ServiceError, Timestamp,
+    Connector, ConnectorContent, EntityKind, FieldError, Page, Precondition, ServiceError, Timestamp,
     is_unreadable, unreadable,
 };
 use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE};
@@ -336,7 +336,7 @@ impl Connectors {
             Box::pin(async move {
                 let name = expected(conn, &id, &keys, &precondition).await?.content.name;
                 if let Some(references) = references {
-                    refuse_deletion(Kind::Connector, &id, &users(conn, &name, &*references).await?)?;
+                    refuse_deletion(EntityKind::Connector, &id, &users(conn, &name, &*references).await?)?;
                 }
                 on!(conn, c => diesel::delete(connectors::table.find(&id)).execute(c).await)?;
                 token_states::forget(conn, &name).await?;
@@ -356,7 +356,7 @@ async fn expected(
 ) -> Result<Connector, StoreError> {
     let connector = find(conn, id, keys).await?.ok_or_else(|| absent(id))?;
     if !precondition.is_none() {
-        precondition.check(Kind::Connector, id, &connector.entity_tag())?;
+        precondition.check(EntityKind::Connector, id, &connector.entity_tag())?;
     }
     Ok(connector)
 }
@@ -411,8 +411,8 @@ async fn name_is_free(conn: &mut Conn, id: &str, name: &str) -> Result<(), Store
 /// Lists the active definitions that name a connector.
 async fn users(conn: &mut Conn, name: &str, references: &dyn References) -> Result<Vec<String>, StoreError> {
     let names = [name.to_owned()];
-    let mut users = workflows_naming(conn, references, Kind::Connector, &names).await?;
-    users.extend(channels_naming(conn, references, Kind::Connector, &names).await?);
+    let mut users = workflows_naming(conn, references, EntityKind::Connector, &names).await?;
+    users.extend(channels_naming(conn, references, EntityKind::Connector, &names).await?);
     Ok(users)
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_model::config::connector::Database;
+use svc_model::config::connector::DatabaseKind;
 use svc_model::{ChannelContent, FieldCode, FieldError, Issue, Protocol, ServiceError};
 
 use crate::conn::{Conn, on};
@@ -147,8 +147,8 @@ fn sql_objection(need: &ConnectorNeed) -> Option<String> {
 
 /// Whether a stored config leads to MongoDB, if it says where it leads at all.
 fn is_mongodb(config: &str) -> Option<bool> {
-    Database::of(json::value(config)["connection_string"].as_str()?)
-        .map(|database| database == Database::Mongo)
+    DatabaseKind::of(json::value(config)["connection_string"].as_str()?)
+        .map(|database| database == DatabaseKind::Mongo)
 }
 
 pub(super) async fn channel(

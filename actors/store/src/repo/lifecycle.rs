@@ -1,7 +1,7 @@
 //! Changes of what serves: activation, archiving, the split of a rollout, rollback.
 
 use svc_model::lifecycle::{self, Rollout, Transition, VersionState};
-use svc_model::{Precondition, ServiceError, Status, Validation, Workflow};
+use svc_model::{LifecycleStatus, Precondition, ServiceError, ValidationReport, Workflow};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
@@ -34,7 +34,7 @@ impl<V: Versioned> Repository<V> {
     pub async fn set_status(
         &self,
         id: &str,
-        target: Status,
+        target: LifecycleStatus,
         rollout: Option<Rollout>,
         gates: V::Gates,
         mutation: Mutation,
@@ -66,7 +66,7 @@ impl<V: Versioned> Repository<V> {
     async fn admit(
         &self,
         id: &str,
-        target: Status,
+        target: LifecycleStatus,
         rollout: Rollout,
         gates: V::Gates,
         mutation: &Mutation,
@@ -96,11 +96,11 @@ impl<V: Versioned> Repository<V> {
     pub async fn check_status(
         &self,
         id: &str,
-        target: Status,
+        target: LifecycleStatus,
         rollout: Option<Rollout>,
         gates: V::Gates,
         precondition: Precondition,
-    ) -> Result<Validation, StoreError> {
+    ) -> Result<ValidationReport, StoreError> {
         let (id, rollout) = (key(id), rollout.unwrap_or_default());
         let plan = self.store.read(operation::<V>("check_status"), move |conn| {
             Box::pin(async move {
@@ -109,7 +109,7 @@ impl<V: Versioned> Repository<V> {
             })
         });
         let plan = plan.await?;
-        Ok(Validation {
+        Ok(ValidationReport {
             errors: plan.objections.into_iter().flat_map(Objection::into_issues).collect(),
             warnings: plan.transition.map(|transition| transition.warnings).unwrap_or_default(),
         })
@@ -158,7 +158,7 @@ impl<V: Versioned> Repository<V> {
                 }
                 V::check_content(conn, &id, chosen.content()).await?;
                 V::insert(conn, &id, latest + 1, chosen.content()).await?;
-                let plan = V::plan(conn, &id, Status::Active, Rollout::default(), &gates).await?;
+                let plan = V::plan(conn, &id, LifecycleStatus::Active, Rollout::default(), &gates).await?;
                 apply::<V>(conn, &id, plan.permitted()?).await
             })
         });
@@ -201,7 +201,8 @@ async fn find_source<V: Versioned>(
     to_version: Option<i64>,
 ) -> Result<RollbackSource<V>, StoreError> {
     let states = V::states(conn, id).await?;
-    let active = states.iter().filter(|state| state.status == Status::Active).map(|state| state.version);
+    let active =
+        states.iter().filter(|state| state.status == LifecycleStatus::Active).map(|state| state.version);
     let before = V::last_archived(conn, id, active.min().unwrap_or(i64::MAX)).await?;
     let version = lifecycle::rollback(V::KIND, id, &states, to_version, before)?;
     let entity = V::find(conn, id, Some(version)).await?;
@@ -231,7 +232,7 @@ async fn apply<V: Versioned>(
     id: &str,
     transition: Transition,
 ) -> Result<Written<V>, StoreError> {
-    let serves = transition.changes.iter().any(|state| state.status == Status::Active);
+    let serves = transition.changes.iter().any(|state| state.status == LifecycleStatus::Active);
     for state in transition.changes {
         V::set_state(conn, id, state).await?;
     }

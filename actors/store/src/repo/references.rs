@@ -1,6 +1,6 @@
 //! Definitions that name others, which keep them from being deleted or renamed.
 
-use svc_model::{Channel, ChannelContent, Kind, ServiceError, Workflow, WorkflowContent};
+use svc_model::{Channel, ChannelContent, EntityKind, ServiceError, Workflow, WorkflowContent};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
@@ -9,18 +9,18 @@ use crate::repo::versioned::Versioned;
 /// Reads off a definition which others it names.
 pub trait References: Send + Sync {
     /// Returns true where a task of the workflow names this connector or channel.
-    fn workflow_names(&self, workflow: &WorkflowContent, kind: Kind, name: &str) -> bool;
+    fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool;
     /// Returns true where the config of the channel names this connector or channel.
-    fn channel_names(&self, channel: &ChannelContent, kind: Kind, name: &str) -> bool;
+    fn channel_names(&self, channel: &ChannelContent, kind: EntityKind, name: &str) -> bool;
 }
 
 /// Definitions that name nothing.
 impl References for () {
-    fn workflow_names(&self, _: &WorkflowContent, _: Kind, _: &str) -> bool {
+    fn workflow_names(&self, _: &WorkflowContent, _: EntityKind, _: &str) -> bool {
         false
     }
 
-    fn channel_names(&self, _: &ChannelContent, _: Kind, _: &str) -> bool {
+    fn channel_names(&self, _: &ChannelContent, _: EntityKind, _: &str) -> bool {
         false
     }
 }
@@ -29,7 +29,7 @@ impl References for () {
 pub(super) async fn workflows_naming(
     conn: &mut Conn,
     references: &dyn References,
-    kind: Kind,
+    kind: EntityKind,
     names: &[String],
 ) -> Result<Vec<String>, StoreError> {
     let active = Workflow::active(conn, None).await?;
@@ -45,12 +45,13 @@ pub(super) async fn workflows_naming(
 pub(super) async fn channels_naming(
     conn: &mut Conn,
     references: &dyn References,
-    kind: Kind,
+    kind: EntityKind,
     names: &[String],
 ) -> Result<Vec<String>, StoreError> {
     let active = Channel::active(conn, None).await?;
     let names_it = |channel: &Channel| {
-        let others = names.iter().filter(|name| kind != Kind::Channel || **name != channel.content.name);
+        let others =
+            names.iter().filter(|name| kind != EntityKind::Channel || **name != channel.content.name);
         others.into_iter().any(|name| references.channel_names(&channel.content, kind, name))
     };
     let users = active.into_iter().filter(names_it);
@@ -66,7 +67,7 @@ pub(super) fn distinct(texts: impl Iterator<Item = String>) -> Vec<String> {
 }
 
 /// Refuses the deletion of what active definitions use, naming them and the way to delete it all the same.
-pub(super) fn refuse_deletion(kind: Kind, id: &str, users: &[String]) -> Result<(), StoreError> {
+pub(super) fn refuse_deletion(kind: EntityKind, id: &str, users: &[String]) -> Result<(), StoreError> {
     if users.is_empty() {
         return Ok(());
     }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use svc_model::id::new_entity_id;
-use svc_model::{Channel, Kind, Page, Precondition, ServiceError, Status, lifecycle};
+use svc_model::{Channel, EntityKind, LifecycleStatus, Page, Precondition, ServiceError, lifecycle};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
@@ -148,7 +148,7 @@ impl<V: Versioned> Repository<V> {
         mutate(&self.store, operation::<V>("update"), mutation, move |conn| {
             Box::pin(async move {
                 let draft = expected::<V>(conn, &id, &precondition).await?;
-                if draft.state().status != Status::Draft {
+                if draft.state().status != LifecycleStatus::Draft {
                     return Err(lifecycle::no_draft(V::KIND, &id).into());
                 }
                 let content = merge(draft.content()).map_err(ServiceError::invalid)?;
@@ -227,7 +227,7 @@ impl<V: Versioned> Repository<V> {
             Box::pin(async move {
                 let latest = expected::<V>(conn, &id, &precondition).await?;
                 let (kind, state) = (V::KIND, latest.state());
-                if state.status == Status::Draft {
+                if state.status == LifecycleStatus::Draft {
                     let message = format!("{kind} '{id}' has a draft, version {}", state.version);
                     return Err(ServiceError::conflict(message).into());
                 }
@@ -306,11 +306,11 @@ async fn import_one<V: Versioned>(
     }
     let state = latest.state();
     let same = latest.content() == content;
-    if same && state.status != Status::Archived {
+    if same && state.status != LifecycleStatus::Archived {
         return Ok(ImportAction::Unchanged);
     }
     V::check_content(conn, id, content).await?;
-    if state.status == Status::Draft {
+    if state.status == LifecycleStatus::Draft {
         V::replace(conn, id, state.version, content).await?;
         Ok(ImportAction::UpdatedDraft)
     } else {
@@ -343,10 +343,10 @@ pub(super) async fn written<V: Versioned>(
         .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }
 
-pub(super) fn absent(kind: Kind, id: &str) -> StoreError {
+pub(super) fn absent(kind: EntityKind, id: &str) -> StoreError {
     lifecycle::absent(kind, id).into()
 }
 
-fn taken(kind: Kind, id: &str) -> StoreError {
+fn taken(kind: EntityKind, id: &str) -> StoreError {
     ServiceError::conflict(format!("{kind} '{id}' exists already")).into()
 }

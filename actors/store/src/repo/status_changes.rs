@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use svc_model::{Kind, ServiceError};
+use svc_model::{EntityKind, ServiceError};
 use tokio::time::Instant;
 
 use crate::clock;
@@ -66,7 +66,7 @@ impl Drop for ChangeInProgress<'_> {
 
 impl StatusChanges {
     /// Records that a change begins.
-    pub(super) fn begin(&self, kind: Kind, id: &str) -> ChangeInProgress<'_> {
+    pub(super) fn begin(&self, kind: EntityKind, id: &str) -> ChangeInProgress<'_> {
         let (now, key) = (Instant::now(), (kind.name(), id.to_owned()));
         let mut all = self.lock();
         if all.len() >= SWEEP_ABOVE {
@@ -78,7 +78,7 @@ impl StatusChanges {
     }
 
     /// Tells whether this process may have changed, since then, the entity, or without an id any one of the kind.
-    fn may_have_committed_since(&self, kind: Kind, id: Option<&str>, instant: Instant) -> bool {
+    fn may_have_committed_since(&self, kind: EntityKind, id: Option<&str>, instant: Instant) -> bool {
         let all = self.lock();
         match id {
             Some(id) => all
@@ -143,16 +143,16 @@ mod tests {
     async fn change_counts_while_in_progress_and_for_requests_before_its_commit() {
         let (changes, received_at) = (StatusChanges::default(), Instant::now());
         let overtakes =
-            |id: Option<&str>, instant| changes.may_have_committed_since(Kind::Channel, id, instant);
+            |id: Option<&str>, instant| changes.may_have_committed_since(EntityKind::Channel, id, instant);
         assert!(!overtakes(Some("a"), received_at));
         tokio::time::advance(Duration::from_millis(1)).await;
-        let change = changes.begin(Kind::Channel, "a");
+        let change = changes.begin(EntityKind::Channel, "a");
         assert!(overtakes(Some("a"), Instant::now()), "it is in progress");
         change.commit();
-        drop(changes.begin(Kind::Channel, "b"));
+        drop(changes.begin(EntityKind::Channel, "b"));
         assert!(overtakes(Some("a"), received_at) && overtakes(None, received_at));
         assert!(!overtakes(Some("b"), received_at), "it was not committed");
-        assert!(!changes.may_have_committed_since(Kind::Workflow, None, received_at), "another kind");
+        assert!(!changes.may_have_committed_since(EntityKind::Workflow, None, received_at), "another kind");
         tokio::time::advance(Duration::from_millis(1)).await;
         assert!(!overtakes(Some("a"), Instant::now()), "the request came after it");
     }
@@ -161,10 +161,10 @@ mod tests {
     async fn old_changes_are_forgotten_when_there_are_many() {
         let changes = StatusChanges::default();
         for n in 0..SWEEP_ABOVE {
-            changes.begin(Kind::Workflow, &n.to_string()).commit();
+            changes.begin(EntityKind::Workflow, &n.to_string()).commit();
         }
         tokio::time::advance(RETENTION).await;
-        drop(changes.begin(Kind::Workflow, "next"));
+        drop(changes.begin(EntityKind::Workflow, "next"));
         assert_eq!(changes.lock().len(), 1);
     }
 }

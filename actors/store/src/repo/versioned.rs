@@ -4,7 +4,7 @@ use std::future::Future;
 
 use chrono::NaiveDateTime;
 use svc_model::lifecycle::{Rollout, Transition, VersionState};
-use svc_model::{EntityTag, FieldError, Kind, Page, Status};
+use svc_model::{EntityKind, EntityTag, FieldError, LifecycleStatus, Page};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
@@ -90,7 +90,7 @@ pub trait Versioned: Sized + Send + 'static {
     /// What its activation depends on.
     type Gates: Clone + Send + Sync + 'static;
     /// What it is.
-    const KIND: Kind;
+    const KIND: EntityKind;
     /// What its repository is called in metrics.
     const REPOSITORY: &'static str;
 
@@ -185,7 +185,7 @@ pub trait Versioned: Sized + Send + 'static {
     fn plan(
         conn: &mut Conn,
         id: &str,
-        target: Status,
+        target: LifecycleStatus,
         rollout: Rollout,
         gates: &Self::Gates,
     ) -> impl Future<Output = Result<Plan, StoreError>> + Send;

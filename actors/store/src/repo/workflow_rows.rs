@@ -4,7 +4,9 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
 use svc_model::lifecycle::{self, Rollout, VersionState};
-use svc_model::{EntityTag, Kind, Page, ServiceError, Status, Timestamp, Workflow, WorkflowContent};
+use svc_model::{
+    EntityKind, EntityTag, LifecycleStatus, Page, ServiceError, Timestamp, Workflow, WorkflowContent,
+};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
@@ -87,8 +89,8 @@ impl From<&WorkflowContent> for ContentRow {
 }
 
 /// A status that this program does not know does not serve.
-pub(super) fn status(name: &str) -> Status {
-    Status::parse(name).unwrap_or(Status::Archived)
+pub(super) fn status(name: &str) -> LifecycleStatus {
+    LifecycleStatus::parse(name).unwrap_or(LifecycleStatus::Archived)
 }
 
 macro_rules! filtered {
@@ -107,7 +109,7 @@ macro_rules! filtered {
 impl Versioned for Workflow {
     type Content = WorkflowContent;
     type Gates = WorkflowGates;
-    const KIND: Kind = Kind::Workflow;
+    const KIND: EntityKind = EntityKind::Workflow;
     const REPOSITORY: &'static str = "workflows";
 
     fn content(&self) -> &WorkflowContent {
@@ -216,7 +218,7 @@ impl Versioned for Workflow {
     async fn last_archived(conn: &mut Conn, id: &str, below: i64) -> Result<Option<i64>, StoreError> {
         let archived = workflows::table
             .filter(workflows::workflow_id.eq(id))
-            .filter(workflows::status.eq(Status::Archived.name()))
+            .filter(workflows::status.eq(LifecycleStatus::Archived.name()))
             .filter(workflows::version.lt(below))
             .order((
                 workflows::updated_at.desc(),
@@ -233,7 +235,7 @@ impl Versioned for Workflow {
         since: NaiveDateTime,
     ) -> Result<bool, StoreError> {
         let active = workflows::table
-            .filter(workflows::status.eq(Status::Active.name()))
+            .filter(workflows::status.eq(LifecycleStatus::Active.name()))
             .filter(workflows::updated_at.ge(since))
             .select(workflows::version);
         let found = match id {
@@ -296,19 +298,19 @@ impl Versioned for Workflow {
     async fn plan(
         conn: &mut Conn,
         id: &str,
-        target: Status,
+        target: LifecycleStatus,
         rollout: Rollout,
         gates: &WorkflowGates,
     ) -> Result<Plan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {
-            Status::Active => lifecycle::activate_workflow(id, &states, rollout),
-            Status::Archived => lifecycle::archive(Self::KIND, id, &states),
-            Status::Draft => Err(ServiceError::validation("status must be active or archived")),
+            LifecycleStatus::Active => lifecycle::activate_workflow(id, &states, rollout),
+            LifecycleStatus::Archived => lifecycle::archive(Self::KIND, id, &states),
+            LifecycleStatus::Draft => Err(ServiceError::validation("status must be active or archived")),
         };
-        let has_draft = states.iter().any(|state| state.status == Status::Draft);
+        let has_draft = states.iter().any(|state| state.status == LifecycleStatus::Draft);
         let mut objections = match target {
-            Status::Active if has_draft => gates::workflow(conn, gates).await?,
+            LifecycleStatus::Active if has_draft => gates::workflow(conn, gates).await?,
             _ => Vec::new(),
         };
         let transition = match change {

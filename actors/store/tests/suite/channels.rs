@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use svc_model::{Page, Precondition, Protocol, Status};
+use svc_model::{LifecycleStatus, Page, Precondition, Protocol};
 use svc_store::{ChannelGates, Filter, Mutation, Store};
 
 use super::database::Database;
@@ -13,7 +13,11 @@ use super::{Names, any, channel, gates, refusal, workflow};
 async fn with_workflow(db: &Database) -> Store {
     let store = db.store().await;
     store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
-    store.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    store
+        .workflows()
+        .set_status("w", LifecycleStatus::Active, None, Default::default(), any())
+        .await
+        .unwrap();
     store
 }
 
@@ -24,7 +28,7 @@ pub(crate) async fn a_channel_is_stored_whole(db: Database) {
     content.transport_config = json!({ "schedule": "0 0 * * *" });
     content.topic = Some("t".into());
     let created = channels.create(Some("c".into()), content.clone(), any()).await.unwrap();
-    assert_eq!((created.version, created.status), (1, Status::Draft));
+    assert_eq!((created.version, created.status), (1, LifecycleStatus::Draft));
     assert_eq!(created.content, content);
     assert_eq!(channels.latest("c").await.unwrap(), Some(created));
     let cleared = channels
@@ -50,17 +54,17 @@ pub(crate) async fn a_name_belongs_to_one_channel(db: Database) {
         Ok(svc_model::ChannelContent { name: "orders".into(), ..stored.clone() })
     };
     assert_eq!(refusal(channels.update("b", Box::new(rename), any()).await).status(), 409);
-    channels.set_status("a", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("a", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
     channels.new_version("a", any()).await.unwrap();
     let give_up = |stored: &svc_model::ChannelContent| {
         Ok(svc_model::ChannelContent { name: "renamed".into(), ..stored.clone() })
     };
     channels.update("a", Box::new(give_up), any()).await.unwrap();
     channels.update("b", Box::new(rename), any()).await.expect("the latest version of 'a' has another name");
-    let refused = refusal(channels.set_status("b", Status::Active, None, gates(), any()).await);
+    let refused = refusal(channels.set_status("b", LifecycleStatus::Active, None, gates(), any()).await);
     assert_eq!(refused.status(), 409, "the active version of 'a' still holds the name");
-    channels.set_status("a", Status::Active, None, gates(), any()).await.unwrap();
-    channels.set_status("b", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("a", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("b", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
 }
 
 pub(crate) async fn a_route_belongs_to_one_active_channel(db: Database) {
@@ -70,7 +74,7 @@ pub(crate) async fn a_route_belongs_to_one_active_channel(db: Database) {
         content.priority = priority;
         content.methods = Some(vec![method.into()]);
         channels.create(Some(id.into()), content, any()).await.unwrap();
-        channels.set_status(id, Status::Active, None, gates(), any()).await
+        channels.set_status(id, LifecycleStatus::Active, None, gates(), any()).await
     };
     add("a", "/orders/{id}", 0, "POST").await.unwrap();
     let refused = refusal(add("b", "/orders/{number}", 0, "POST").await);
@@ -81,11 +85,14 @@ pub(crate) async fn a_route_belongs_to_one_active_channel(db: Database) {
     add("e", "/orders/new", 0, "POST").await.expect("another shape does not collide");
     channels.new_version("a", any()).await.unwrap();
     channels
-        .set_status("a", Status::Active, None, gates(), any())
+        .set_status("a", LifecycleStatus::Active, None, gates(), any())
         .await
         .expect("a channel is no rival of itself");
-    channels.set_status("a", Status::Archived, None, gates(), any()).await.unwrap();
-    channels.set_status("b", Status::Active, None, gates(), any()).await.expect("the route is free again");
+    channels.set_status("a", LifecycleStatus::Archived, None, gates(), any()).await.unwrap();
+    channels
+        .set_status("b", LifecycleStatus::Active, None, gates(), any())
+        .await
+        .expect("the route is free again");
 }
 
 pub(crate) async fn a_channel_needs_an_active_workflow(db: Database) {
@@ -94,11 +101,11 @@ pub(crate) async fn a_channel_needs_an_active_workflow(db: Database) {
         let mut content = channel(id, None);
         content.workflow_id = workflow_id.map(Into::into);
         channels.create(Some(id.into()), content, any()).await.unwrap();
-        let refused = refusal(channels.set_status(id, Status::Active, None, gates(), any()).await);
+        let refused = refusal(channels.set_status(id, LifecycleStatus::Active, None, gates(), any()).await);
         assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "workflow_id"));
     }
     assert_eq!(
-        refusal(channels.set_status("gone", Status::Active, None, gates(), any()).await).status(),
+        refusal(channels.set_status("gone", LifecycleStatus::Active, None, gates(), any()).await).status(),
         404
     );
     let using = channels.active_using(&["w".into()]).await.unwrap();
@@ -114,11 +121,12 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: Database) {
         cron_enabled: false,
         platform_route: Some(Arc::new(|pattern| (pattern == "/health").then(|| "/health".into()))),
     };
-    let report = channels.check_status("c", Status::Active, None, gates, Precondition::None).await.unwrap();
+    let report =
+        channels.check_status("c", LifecycleStatus::Active, None, gates, Precondition::None).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(fields, ["route_pattern", "workflow_id"]);
     let report = channels
-        .check_status("gone", Status::Active, None, super::gates(), Precondition::None)
+        .check_status("gone", LifecycleStatus::Active, None, super::gates(), Precondition::None)
         .await
         .unwrap();
     assert_eq!((report.valid(), report.errors.len()), (false, 1));
@@ -126,17 +134,18 @@ pub(crate) async fn a_dry_run_lists_every_objection(db: Database) {
     cron.protocol = Protocol::Cron;
     channels.create(Some("n".into()), cron, any()).await.unwrap();
     assert_eq!(
-        refusal(channels.set_status("n", Status::Active, None, super::gates(), any()).await).status(),
+        refusal(channels.set_status("n", LifecycleStatus::Active, None, super::gates(), any()).await)
+            .status(),
         400
     );
     let on = ChannelGates { cron_enabled: true, platform_route: None };
-    channels.set_status("n", Status::Active, None, on, any()).await.unwrap();
+    channels.set_status("n", LifecycleStatus::Active, None, on, any()).await.unwrap();
 }
 
 pub(crate) async fn a_deleted_channel_is_gone(db: Database) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("c".into()), channel("orders", None), any()).await.unwrap();
-    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
     assert_eq!(channels.active_using(&["w".into()]).await.unwrap().len(), 1);
     db.execute(
         "INSERT INTO cron_schedule_state (channel_id, channel_version, config_hash, next_fire_at)
@@ -170,7 +179,7 @@ pub(crate) async fn lists_know_type_and_protocol(db: Database) {
 pub(crate) async fn a_foreign_row_spoils_no_other(db: Database) {
     let channels = with_workflow(&db).await.channels();
     channels.create(Some("good".into()), channel("good", None), any()).await.unwrap();
-    channels.set_status("good", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("good", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
     db.execute(
         "INSERT INTO channels (channel_id, version, name, channel_type, protocol, status, workflow_id, config_json)
          VALUES ('ftp', 1, 'ftp', 'sync', 'ftp', 'active', 'w', '{\"timeout_ms\": 5}'),
@@ -210,7 +219,7 @@ pub(crate) async fn what_active_definitions_name_is_deleted_only_by_force(db: Da
     // A draft needs nothing.
     let dry = || Mutation { dry_run: true, ..any() };
     workflows.delete_unused("w", nobody(), dry()).await.unwrap();
-    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
     let refused = refusal(workflows.delete_unused("w", nobody(), any()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("channel 'orders'; "), "{}", refused.message());

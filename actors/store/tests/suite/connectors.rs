@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use svc_model::{ConnectorContent, Page, Status};
+use svc_model::{ConnectorContent, LifecycleStatus, Page};
 use svc_secrets::{EnvelopeError, EnvelopeKeys};
 use svc_store::{
     AuditFilter, Filter, ImportAction, Mutation, OnConflict, References, WorkflowGates, reencrypt,
@@ -72,7 +72,7 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: Datab
     assert_eq!(refusal(connectors.update("1", rename("two"), nobody(), any()).await).status(), 409);
     let workflows = store.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
-    workflows.set_status("w", Status::Active, None, WorkflowGates::default(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, WorkflowGates::default(), any()).await.unwrap();
     let everybody: Arc<dyn References> = Arc::new(Names("one"));
     let refused = refusal(connectors.update("1", rename("x"), Arc::clone(&everybody), any()).await);
     assert_eq!(refused.status(), 409);

@@ -22,7 +22,7 @@ pub(crate) use ledger::{
     runs as ledger_runs,
 };
 use serde_json::{Value, json};
-use svc_model::{ChannelContent, ChannelType, Kind, Protocol, ServiceError, WorkflowContent};
+use svc_model::{ChannelContent, ChannelType, EntityKind, Protocol, ServiceError, WorkflowContent};
 use svc_store::{AuditEntry, ChannelGates, Mutation, References, StoreError};
 
 pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
@@ -40,11 +40,11 @@ pub(crate) fn mutation(resource_type: &str, action: &str) -> Mutation {
 pub(crate) struct Names(pub(crate) &'static str);
 
 impl References for Names {
-    fn workflow_names(&self, _: &WorkflowContent, _: Kind, name: &str) -> bool {
+    fn workflow_names(&self, _: &WorkflowContent, _: EntityKind, name: &str) -> bool {
         name == self.0
     }
 
-    fn channel_names(&self, _: &ChannelContent, _: Kind, name: &str) -> bool {
+    fn channel_names(&self, _: &ChannelContent, _: EntityKind, name: &str) -> bool {
         name == self.0
     }
 }

@@ -1,6 +1,6 @@
 //! The record and the epoch of a mutation.
 
-use svc_model::{Page, Precondition, Status, Timestamp};
+use svc_model::{LifecycleStatus, Page, Precondition, Timestamp};
 use svc_store::{AuditFilter, Filter, Mutation};
 
 use super::database::Database;
@@ -14,7 +14,10 @@ pub(crate) async fn every_mutation_leaves_its_record(db: Database) {
     let created = workflows.create(None, workflow("one"), act("create")).await.unwrap();
     let id = created.workflow_id.as_str();
     workflows.update(id, Box::new(|stored| Ok(stored.clone())), act("update")).await.unwrap();
-    workflows.set_status(id, Status::Active, None, Default::default(), act("status_active")).await.unwrap();
+    workflows
+        .set_status(id, LifecycleStatus::Active, None, Default::default(), act("status_active"))
+        .await
+        .unwrap();
     workflows.set_rollout(id, 100, act("update_rollout")).await.unwrap();
     workflows.new_version(id, act("create_version")).await.unwrap();
     workflows.delete(id, act("delete")).await.unwrap();
@@ -44,7 +47,7 @@ pub(crate) async fn the_epoch_counts_what_serves(db: Database) {
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
     assert_eq!(store.epoch().current().await.unwrap(), 0);
     let served = Mutation { epoch: true, ..any() };
-    workflows.set_status("w", Status::Active, None, Default::default(), served).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, Default::default(), served).await.unwrap();
     assert_eq!(store.epoch().current().await.unwrap(), 1);
     store.epoch().bump(mutation("engine", "reload").audit).await.unwrap();
     assert_eq!(store.epoch().current().await.unwrap(), 2);
@@ -92,13 +95,13 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: Database) {
         refusal(workflows.update(NUL, Box::new(|stored| Ok(stored.clone())), any()).await),
         refusal(workflows.new_version(NUL, any()).await),
         refusal(workflows.delete(NUL, any()).await),
-        refusal(workflows.set_status(NUL, Status::Active, None, gates(), any()).await),
+        refusal(workflows.set_status(NUL, LifecycleStatus::Active, None, gates(), any()).await),
     ] {
         assert_eq!(refused.status(), 404, "{refused}");
     }
     assert!(
         !workflows
-            .check_status(NUL, Status::Active, None, gates(), Precondition::None)
+            .check_status(NUL, LifecycleStatus::Active, None, gates(), Precondition::None)
             .await
             .unwrap()
             .valid()

@@ -1,7 +1,7 @@
 //! Many at once.
 
 use futures_util::future::join_all;
-use svc_model::Status;
+use svc_model::LifecycleStatus;
 use svc_store::Backend;
 
 use super::database::Database;
@@ -12,15 +12,15 @@ pub(crate) async fn one_of_many_activations_of_a_draft_wins(db: Database) {
     for round in 0..5 {
         let id = format!("w{round}");
         workflows.create(Some(id.clone()), workflow(&id), any()).await.unwrap();
-        let tries =
-            (0..8).map(|_| workflows.set_status(&id, Status::Active, None, Default::default(), any()));
+        let tries = (0..8)
+            .map(|_| workflows.set_status(&id, LifecycleStatus::Active, None, Default::default(), any()));
         let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
         assert_eq!(won.len(), 1);
         // Also one that was too late even to see the draft: all were requested before any was answered.
         for error in lost.into_iter().map(refusal) {
             assert_eq!(error.status(), 409, "{error}");
         }
-        let later = workflows.set_status(&id, Status::Active, None, Default::default(), any()).await;
+        let later = workflows.set_status(&id, LifecycleStatus::Active, None, Default::default(), any()).await;
         assert_eq!(refusal(later).status(), 404, "there is no draft any more");
         assert_eq!(workflows.active_of(&[id]).await.unwrap().len(), 1);
     }
@@ -30,10 +30,10 @@ pub(crate) async fn one_of_many_rollbacks_wins(db: Database) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("w"), any()).await.unwrap();
     for _ in 0..2 {
-        workflows.set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+        workflows.set_status("w", LifecycleStatus::Active, None, Default::default(), any()).await.unwrap();
         workflows.new_version("w", any()).await.unwrap();
     }
-    workflows.set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, Default::default(), any()).await.unwrap();
     let sources = join_all((0..8).map(|_| workflows.rollback_source("w", None))).await;
     let tries =
         sources.into_iter().map(|source| workflows.rollback("w", source.unwrap(), Default::default(), any()));
@@ -51,12 +51,14 @@ pub(crate) async fn activation_on_another_node_is_a_conflict(db: Database) {
     let (here, there) = (db.store().await, db.store().await);
     here.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
     let received = any();
-    here.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
-    let late = there.workflows().set_status("w", Status::Active, None, Default::default(), received).await;
+    here.workflows().set_status("w", LifecycleStatus::Active, None, Default::default(), any()).await.unwrap();
+    let late =
+        there.workflows().set_status("w", LifecycleStatus::Active, None, Default::default(), received).await;
     // Of a SQLite file there is one process, so that two stores of it are no two nodes.
     let expected = if here.backend() == Backend::Postgres { 409 } else { 404 };
     assert_eq!(refusal(late).status(), expected);
-    let later = there.workflows().set_status("w", Status::Active, None, Default::default(), any()).await;
+    let later =
+        there.workflows().set_status("w", LifecycleStatus::Active, None, Default::default(), any()).await;
     assert_eq!(refusal(later).status(), 404);
 }
 
@@ -73,7 +75,7 @@ pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
     let here = db.store().await;
     let there = if here.backend() == Backend::Postgres { db.store().await } else { here.clone() };
     here.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
-    here.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    here.workflows().set_status("w", LifecycleStatus::Active, None, Default::default(), any()).await.unwrap();
     for n in 0..8 {
         let content = channel(&format!("c{n}"), Some("/orders/{id}"));
         here.channels().create(Some(format!("c{n}")), content, any()).await.unwrap();
@@ -82,7 +84,7 @@ pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
     let ids: Vec<_> = (0..8).map(|n| format!("c{n}")).collect();
     let tries = ids.iter().enumerate().map(|(n, id)| {
         let node = if n % 2 == 0 { &here } else { &there };
-        node.set_status(id, Status::Active, None, gates(), any())
+        node.set_status(id, LifecycleStatus::Active, None, gates(), any())
     });
     let (won, lost): (Vec<_>, Vec<_>) = join_all(tries).await.into_iter().partition(Result::is_ok);
     assert_eq!(won.len(), 1);
@@ -91,7 +93,7 @@ pub(crate) async fn one_of_many_channels_wins_a_route(db: Database) {
     }
     assert_eq!(here.active().await.unwrap().len(), 1);
     let loser = if here.active().await.unwrap()[0].channel_id == "c0" { "c1" } else { "c0" };
-    let later = here.set_status(loser, Status::Active, None, gates(), any()).await;
+    let later = here.set_status(loser, LifecycleStatus::Active, None, gates(), any()).await;
     assert_eq!(refusal(later).status(), 400, "the route is taken");
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use svc_model::lifecycle::Rollout;
-use svc_model::{FieldCode, Page, Precondition, ServiceError, Status, Timestamp};
+use svc_model::{FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp};
 use svc_store::{ConnectorNeed, Filter, ImportAction, Mutation, OnConflict, WorkflowGates};
 
 use super::database::Database;
@@ -21,7 +21,10 @@ pub(crate) async fn a_workflow_is_stored_whole(db: Database) {
     content.priority = -7;
     let before = Timestamp::now();
     let created = workflows.create(Some("w".into()), content.clone(), any()).await.unwrap();
-    assert_eq!((created.version, created.status, created.rollout_percentage), (1, Status::Draft, 100));
+    assert_eq!(
+        (created.version, created.status, created.rollout_percentage),
+        (1, LifecycleStatus::Draft, 100)
+    );
     assert_eq!(created.content, content);
     assert_eq!(created.content.content_hash(), content.content_hash());
     let late = (created.created_at.naive() - before.naive()).num_milliseconds();
@@ -60,7 +63,7 @@ pub(crate) async fn a_draft_is_edited_and_nothing_else(db: Database) {
     let problem = svc_model::FieldError::required("name");
     let refused = refusal(workflows.update("w", Box::new(move |_| Err(vec![problem])), any()).await);
     assert_eq!((refused.status(), refused.details().len()), (400, 1));
-    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
     let refused = refusal(workflows.update("w", Box::new(|stored| Ok(stored.clone())), any()).await);
     assert_eq!(refused.status(), 404);
     assert_eq!(
@@ -73,15 +76,18 @@ pub(crate) async fn versions_follow_one_another(db: Database) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     assert_eq!(refusal(workflows.new_version("w", any()).await).status(), 409);
-    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
     let second = workflows.new_version("w", any()).await.unwrap();
-    assert_eq!((second.version, second.status, second.rollout_percentage), (2, Status::Draft, 100));
+    assert_eq!((second.version, second.status, second.rollout_percentage), (2, LifecycleStatus::Draft, 100));
     let (page, total) = workflows.versions("w", Page { limit: 1, offset: 1 }).await.unwrap();
     assert_eq!((page.len(), page[0].version, total), (1, 1, 2));
-    let archived = workflows.set_status("w", Status::Archived, None, open(), any()).await.unwrap();
-    assert_eq!((archived.version, archived.status), (1, Status::Archived));
+    let archived = workflows.set_status("w", LifecycleStatus::Archived, None, open(), any()).await.unwrap();
+    assert_eq!((archived.version, archived.status), (1, LifecycleStatus::Archived));
     assert!(archived.updated_at >= archived.created_at);
-    assert_eq!(refusal(workflows.set_status("w", Status::Archived, None, open(), any()).await).status(), 404);
+    assert_eq!(
+        refusal(workflows.set_status("w", LifecycleStatus::Archived, None, open(), any()).await).status(),
+        404
+    );
     workflows.delete("w", any()).await.unwrap();
     assert_eq!(refusal(workflows.versions("w", Page::default()).await).status(), 404);
     assert_eq!(refusal(workflows.delete("w", any()).await).status(), 404);
@@ -92,14 +98,14 @@ pub(crate) async fn second_canary_is_refused_unless_it_replaces_the_first(db: Da
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     for share in [None, Some(20.into())] {
-        workflows.set_status("w", Status::Active, share, open(), any()).await.unwrap();
+        workflows.set_status("w", LifecycleStatus::Active, share, open(), any()).await.unwrap();
         workflows.new_version("w", any()).await.unwrap();
     }
     let shares = async || {
         let active = workflows.active_of(&["w".into()]).await.unwrap();
         active.iter().map(|w| (w.version, w.rollout_percentage)).collect::<Vec<_>>()
     };
-    let activate = |rollout| workflows.set_status("w", Status::Active, Some(rollout), open(), any());
+    let activate = |rollout| workflows.set_status("w", LifecycleStatus::Active, Some(rollout), open(), any());
     let refused = refusal(activate(30.into()).await);
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("2 at 20 percent and 1 at 80"), "{}", refused.message());
@@ -127,7 +133,7 @@ pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: Databa
             };
             workflows.update("w", Box::new(rename), any()).await.unwrap();
         }
-        workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+        workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
     }
     let back = async |to_version| {
         let source = workflows.rollback_source("w", to_version).await?;
@@ -138,7 +144,7 @@ pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: Databa
         active.iter().map(|w| (w.version, w.content.name.clone())).collect::<Vec<_>>()
     };
     let restored = back(None).await.unwrap();
-    assert_eq!((restored.version, restored.status), (4, Status::Active));
+    assert_eq!((restored.version, restored.status), (4, LifecycleStatus::Active));
     assert_eq!(serving().await, [(4, "two".to_owned())]);
     back(None).await.unwrap();
     assert_eq!(serving().await, [(5, "three".to_owned())], "the one before is the one rolled back from");
@@ -149,13 +155,13 @@ pub(crate) async fn rollback_makes_a_version_of_the_one_active_before(db: Databa
     // A canary that was ended is newer than what serves, and was never the one before it.
     workflows.new_version("w", any()).await.unwrap();
     assert_eq!(refusal(back(None).await).status(), 409, "there is a draft");
-    workflows.set_status("w", Status::Active, Some(10.into()), open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, Some(10.into()), open(), any()).await.unwrap();
     assert_eq!(refusal(back(None).await).status(), 409, "two versions are active");
     workflows.set_rollout("w", 0, any()).await.unwrap();
     back(None).await.unwrap();
     assert_eq!(serving().await, [(8, "three".to_owned())]);
     let copy = workflows.copy_version("w", Some(2), any()).await.unwrap();
-    assert_eq!((copy.version, copy.status, copy.content.name.as_str()), (9, Status::Draft, "two"));
+    assert_eq!((copy.version, copy.status, copy.content.name.as_str()), (9, LifecycleStatus::Draft, "two"));
     assert_eq!(refusal(back(None).await).status(), 409);
     assert_eq!(refusal(workflows.copy_version("w", Some(1), any()).await).status(), 409);
     assert_eq!(refusal(workflows.rollback_source("x", None).await).status(), 404);
@@ -170,7 +176,7 @@ pub(crate) async fn change_based_on_another_state_is_refused(db: Database) {
     let keep = || Box::new(|stored: &svc_model::WorkflowContent| Ok(stored.clone()));
     assert_eq!(refusal(workflows.update("w", keep(), stale()).await).status(), 412);
     assert_eq!(refusal(workflows.delete("w", stale()).await).status(), 412);
-    let activate = |mutation| workflows.set_status("w", Status::Active, None, open(), mutation);
+    let activate = |mutation| workflows.set_status("w", LifecycleStatus::Active, None, open(), mutation);
     assert_eq!(refusal(activate(stale()).await).status(), 412);
     assert_eq!(refusal(workflows.update("x", keep(), stale()).await).status(), 404, "it does not exist");
     let current = || expecting(first.entity_tag().to_string());
@@ -185,10 +191,10 @@ pub(crate) async fn a_rollout_moves_the_split(db: Database) {
     let workflows = db.store().await.workflows();
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
-    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
     assert_eq!(refusal(workflows.set_rollout("w", 50, any()).await).status(), 400);
     workflows.new_version("w", any()).await.unwrap();
-    workflows.set_status("w", Status::Active, Some(10.into()), open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, Some(10.into()), open(), any()).await.unwrap();
     let newer = workflows.set_rollout("w", 60, any()).await.unwrap();
     assert_eq!((newer.version, newer.rollout_percentage), (2, 60));
     let active = workflows.active().await.unwrap();
@@ -224,15 +230,17 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     let wrong =
         gates(vec![need("api", "http"), need("gone", "http"), need("mongo", "db"), need("api", "db")]);
-    let report =
-        workflows.check_status("w", Status::Active, None, wrong.clone(), Precondition::None).await.unwrap();
+    let report = workflows
+        .check_status("w", LifecycleStatus::Active, None, wrong.clone(), Precondition::None)
+        .await
+        .unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(fields, ["tasks.gone", "tasks.mongo", "tasks.api"]);
-    let refused = refusal(workflows.set_status("w", Status::Active, None, wrong, any()).await);
+    let refused = refusal(workflows.set_status("w", LifecycleStatus::Active, None, wrong, any()).await);
     assert_eq!((refused.status(), refused.details()[0].path.as_str()), (400, "tasks.gone"));
     let named = ConnectorNeed { names_database: true, ..need("mongo", "db") };
     let open = workflows
-        .check_status("w", Status::Active, None, gates(vec![named.clone()]), Precondition::None)
+        .check_status("w", LifecycleStatus::Active, None, gates(vec![named.clone()]), Precondition::None)
         .await
         .unwrap();
     assert_eq!(open.errors, []);
@@ -243,7 +251,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     let loaded = ConnectorNeed { is_mongodb: Some(false), ..documents("open") };
     let objected = ConnectorNeed { objection: Some("no topic".into()), ..need("api", "http") };
     let report = workflows
-        .check_status("w", Status::Active, None, gates(vec![objected]), Precondition::None)
+        .check_status("w", LifecycleStatus::Active, None, gates(vec![objected]), Precondition::None)
         .await
         .unwrap();
     assert_eq!(
@@ -251,7 +259,8 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
         ("tasks.api", "no topic")
     );
     let wrong = gates(vec![speaks_sql, hidden, documents("sql"), documents("open"), loaded]);
-    let report = workflows.check_status("w", Status::Active, None, wrong, Precondition::None).await.unwrap();
+    let report =
+        workflows.check_status("w", LifecycleStatus::Active, None, wrong, Precondition::None).await.unwrap();
     let fields: Vec<_> = report.errors.iter().map(|issue| issue.field.as_str()).collect();
     assert_eq!(
         fields,
@@ -259,7 +268,7 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
         "of the open one once: where it is loaded"
     );
     let right = gates(vec![need("api", "http")]);
-    workflows.set_status("w", Status::Active, None, right, any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, right, any()).await.unwrap();
     let (connectors, total) = store.connectors().list(Filter::default(), Page::default()).await.unwrap();
     assert_eq!((connectors[0].content.name.as_str(), connectors.len(), total), ("api", 4, 4));
     assert_eq!(store.connectors().get("2").await.unwrap().unwrap().content.connector_type, "db");
@@ -273,7 +282,7 @@ pub(crate) async fn lists_filter_sort_and_page(db: Database) {
         content.tags = vec![tag.into()];
         workflows.create(Some(id.into()), content, any()).await.unwrap();
     }
-    workflows.set_status("2", Status::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("2", LifecycleStatus::Active, None, open(), any()).await.unwrap();
     let ids = async |filter: Filter, page| {
         let (rows, total) = workflows.list(filter, page).await.unwrap();
         (rows.into_iter().map(|w| w.workflow_id).collect::<Vec<_>>(), total)
@@ -310,11 +319,11 @@ pub(crate) async fn an_import_follows_its_conflict_rule(db: Database) {
     assert_eq!(import("two", OnConflict::Skip).await.unwrap(), Skipped);
     assert_eq!(import("one", OnConflict::NewVersion).await.unwrap(), Unchanged);
     assert_eq!(import("two", OnConflict::NewVersion).await.unwrap(), UpdatedDraft);
-    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
     assert_eq!(import("two", OnConflict::NewVersion).await.unwrap(), Unchanged);
     assert_eq!(import("three", OnConflict::NewVersion).await.unwrap(), NewVersion);
-    workflows.set_status("w", Status::Active, None, open(), any()).await.unwrap();
-    workflows.set_status("w", Status::Archived, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Active, None, open(), any()).await.unwrap();
+    workflows.set_status("w", LifecycleStatus::Archived, None, open(), any()).await.unwrap();
     assert_eq!(import("three", OnConflict::NewVersion).await.unwrap(), NewVersion);
     assert_eq!(workflows.latest("w").await.unwrap().unwrap().version, 3);
     let keyless = workflows.import_item(None, workflow("four"), OnConflict::Skip, any()).await.unwrap();
@@ -332,17 +341,17 @@ pub(crate) async fn a_dry_run_leaves_nothing(db: Database) {
     let (_, records) = store.audit().list(svc_store::AuditFilter::default(), Page::default()).await.unwrap();
     assert_eq!((records, store.epoch().current().await.unwrap()), (0, 0));
     let report = workflows
-        .check_status("w", Status::Active, Some(40.into()), open(), Precondition::None)
+        .check_status("w", LifecycleStatus::Active, Some(40.into()), open(), Precondition::None)
         .await
         .unwrap();
     assert_eq!((report.valid(), report.errors[0].code), (false, Some(FieldCode::NotFound)));
     workflows.create(Some("w".into()), workflow("one"), any()).await.unwrap();
     let report = workflows
-        .check_status("w", Status::Active, Some(40.into()), open(), Precondition::None)
+        .check_status("w", LifecycleStatus::Active, Some(40.into()), open(), Precondition::None)
         .await
         .unwrap();
     assert_eq!((report.valid(), report.warnings.len()), (true, 1), "nobody serves the other 60 percent");
-    assert_eq!(workflows.latest("w").await.unwrap().unwrap().status, Status::Draft);
+    assert_eq!(workflows.latest("w").await.unwrap().unwrap().status, LifecycleStatus::Draft);
     let refused: ServiceError = refusal(workflows.create(Some("w".into()), workflow("x"), dry()).await);
     assert_eq!(refused.status(), 409, "a dry run meets the same gates");
 }
@@ -354,7 +363,7 @@ pub(crate) async fn only_what_is_active_is_loaded(db: Database) {
         workflows.create(Some(id.clone()), workflow(id), any()).await.unwrap();
     }
     for id in &ids[..20] {
-        workflows.set_status(id, Status::Active, None, open(), any()).await.unwrap();
+        workflows.set_status(id, LifecycleStatus::Active, None, open(), any()).await.unwrap();
     }
     let names = |rows: Vec<svc_model::Workflow>| rows.into_iter().map(|w| w.workflow_id).collect::<Vec<_>>();
     assert_eq!(names(workflows.active().await.unwrap()), ids[..20]);

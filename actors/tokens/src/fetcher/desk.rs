@@ -9,10 +9,10 @@ use svc_secrets::redact;
 use svc_store::TokenStates;
 
 use crate::error::TokenError;
-use crate::metrics::{Outcome, TokenMetrics};
-use crate::order::{Order, secrets};
-use crate::response::{self, Granted, Refusal};
-use crate::slot::Slot;
+use crate::metrics::{RequestOutcome, TokenMetrics};
+use crate::request::{TokenRequest, secrets};
+use crate::response::{self, GrantedToken, TokenRefusal};
+use crate::slot::TokenSlot;
 
 /// How long a token endpoint may take.
 pub(crate) const REQUEST_LIMIT: Duration = Duration::from_secs(10);
@@ -22,7 +22,7 @@ const CAP: usize = 64 * 1024;
 const SHOWN: usize = 256;
 
 /// What fetches are made with.
-pub(crate) struct Desk {
+pub(crate) struct TokenContext {
     pub(crate) states: TokenStates,
     /// For token endpoints at public addresses alone.
     pub(crate) public: OutboundClient,
@@ -36,21 +36,21 @@ pub(crate) struct Desk {
     pub(crate) log: Logger,
 }
 
-impl Desk {
+impl TokenContext {
     /// Asks the token endpoint once.
     pub(crate) async fn obtain(
         &self,
-        slot: &Slot,
+        slot: &TokenSlot,
         refresh_token: Option<&str>,
-    ) -> Result<Granted, TokenError> {
+    ) -> Result<GrantedToken, TokenError> {
         let terms = &slot.terms;
-        let Order { headers, form } = Order::new(&terms.oauth, refresh_token);
+        let TokenRequest { headers, form } = TokenRequest::new(&terms.oauth, refresh_token);
         let client = if terms.allow_private { &self.private } else { &self.public };
         let connector = &slot.connector;
         let answer = match client.post_form(&terms.url, headers, form, CAP).await {
             Ok(answer) => answer,
             Err(why) => {
-                self.metrics.requested(connector, Outcome::TransportError);
+                self.metrics.requested(connector, RequestOutcome::TransportError);
                 warn!(self.log, "a token endpoint cannot be asked"; "connector" => &**connector, "reason" => %why);
                 return Err(match why {
                     FetchError::Address(why @ AddressError::Unresolved { .. }) => {
@@ -63,13 +63,13 @@ impl Desk {
         };
         match response::read(answer.status, &answer.body, slot.seed().is_some()) {
             Ok(granted) => {
-                self.metrics.requested(connector, Outcome::Ok);
+                self.metrics.requested(connector, RequestOutcome::Ok);
                 info!(self.log, "a token was obtained"; "connector" => &**connector,
                     "seconds" => granted.lifetime.as_secs());
                 Ok(granted)
             }
-            Err(Refusal::Rejected { reason, description }) => {
-                self.metrics.requested(connector, Outcome::Rejected);
+            Err(TokenRefusal::Rejected { reason, description }) => {
+                self.metrics.requested(connector, RequestOutcome::Rejected);
                 let sent = secrets(&terms.oauth, refresh_token);
                 // An endpoint may repeat what it was sent.
                 let hide = |text: String| redact(text, sent.iter().map(String::as_str));
@@ -79,8 +79,8 @@ impl Desk {
                     "description" => description);
                 Err(TokenError::rejected(connector, reason))
             }
-            Err(Refusal::Unusable(reason)) => {
-                self.metrics.requested(connector, Outcome::TransportError);
+            Err(TokenRefusal::Unusable(reason)) => {
+                self.metrics.requested(connector, RequestOutcome::TransportError);
                 warn!(self.log, "a token endpoint gave no token"; "connector" => &**connector, "reason" => &reason);
                 Err(TokenError::unavailable(connector, reason))
             }

@@ -16,20 +16,20 @@ use tokio::time::Instant;
 
 use crate::error::TokenError;
 use crate::rotation;
-use crate::slot::Slot;
-use crate::state::{AccessToken, Held, Outcome};
+use crate::slot::TokenSlot;
+use crate::state::{AccessToken, ExpiringToken, TokenResult};
 
-pub(crate) use desk::{Desk, REQUEST_LIMIT};
+pub(crate) use desk::{REQUEST_LIMIT, TokenContext};
 pub(crate) use msg::{Fetch, Save};
 
 /// The actor.
 pub(crate) struct Fetcher {
-    desk: Arc<Desk>,
+    desk: Arc<TokenContext>,
     own: Option<Address<Self>>,
 }
 
 impl Fetcher {
-    pub(crate) fn new(desk: Arc<Desk>) -> Self {
+    pub(crate) fn new(desk: Arc<TokenContext>) -> Self {
         Self { desk, own: None }
     }
 }
@@ -45,7 +45,7 @@ impl Actor for Fetcher {
 impl Supervised for Fetcher {}
 
 impl ReadHandler<Fetch> for Fetcher {
-    fn read(&self, Fetch { slot, seen }: Fetch) -> ReadReply<Outcome> {
+    fn read(&self, Fetch { slot, seen }: Fetch) -> ReadReply<TokenResult> {
         let (desk, own) = (Arc::clone(&self.desk), self.own.clone());
         ReadReply::detached(async move {
             let mut rotation = slot.flight.lock().await;
@@ -79,8 +79,8 @@ impl Handler<Save> for Fetcher {
 }
 
 /// A token that no other comes from.
-async fn obtain(desk: &Desk, slot: &Slot) -> Result<Held, TokenError> {
+async fn obtain(desk: &TokenContext, slot: &TokenSlot) -> Result<ExpiringToken, TokenError> {
     let granted = desk.obtain(slot, None).await?;
     let ends = Instant::now() + granted.lifetime;
-    Ok(Held { token: Arc::new(AccessToken::new(granted.access_token)), ends })
+    Ok(ExpiringToken { token: Arc::new(AccessToken::new(granted.access_token)), ends })
 }

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use actix::Message;
 
-use crate::slot::Slot;
-use crate::state::Outcome;
+use crate::slot::TokenSlot;
+use crate::state::TokenResult;
 
 /// Obtain a token, unless a fetch has ended since there were `seen` of them.
 #[derive(Message)]
-#[rtype(result = "Outcome")]
+#[rtype(result = "TokenResult")]
 pub(crate) struct Fetch {
-    pub(crate) slot: Arc<Slot>,
+    pub(crate) slot: Arc<TokenSlot>,
     pub(crate) seen: u64,
 }
 
 /// Go on trying to store tokens that could not be stored.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub(crate) struct Save(pub(crate) Arc<Slot>);
+pub(crate) struct Save(pub(crate) Arc<TokenSlot>);

@@ -25,14 +25,14 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What a test plays with.
-pub(crate) struct World {
+pub(crate) struct TokenFixture {
     io: Arc<Runtime>,
     arbiter: Arbiter,
     directory: tempfile::TempDir,
 }
 
 /// One process, as far as tokens are concerned.
-pub(crate) struct Node {
+pub(crate) struct TokenNode {
     /// Kept for as long as its actors are to run.
     _tree: Tree,
     pub(crate) tokens: Tokens,
@@ -42,13 +42,13 @@ pub(crate) struct Node {
 }
 
 /// Runs a test over an empty database with the connector `c`.
-pub(crate) fn run(test: impl AsyncFnOnce(&World)) {
+pub(crate) fn run(test: impl AsyncFnOnce(&TokenFixture)) {
     let io = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let io = Arc::new(io);
     actix_rt::System::new().block_on(async {
         let shared = Arc::clone(&io);
         let arbiter = Arbiter::try_with_tokio_rt(move || Ok(shared)).unwrap();
-        let world = World { io, arbiter, directory: tempfile::tempdir().unwrap() };
+        let world = TokenFixture { io, arbiter, directory: tempfile::tempdir().unwrap() };
         let store = world.node().await.store;
         store.connectors().create(Some("c".into()), content("c"), mutation()).await.unwrap();
         tokio::time::timeout(PATIENCE, test(&world)).await.unwrap();
@@ -80,9 +80,9 @@ pub(crate) fn mutation() -> Mutation {
     Mutation::new(audit)
 }
 
-impl World {
+impl TokenFixture {
     /// A further process on the database.
-    pub(crate) async fn node(&self) -> Node {
+    pub(crate) async fn node(&self) -> TokenNode {
         let log = Logger::root(Discard, o!());
         let url = format!("sqlite:{}", self.database().display());
         let config = StoreConfig { url, max_connections: 4, min_connections: 1, ..StoreConfig::default() };
@@ -105,7 +105,7 @@ impl World {
         obtained.register(&mut metrics);
         let at = Placement::On(self.arbiter.handle());
         let tokens = Tokens::supervise(&tree, "tokens", at, settings, obtained, log).await.unwrap();
-        Node { _tree: tree, tokens, store, errors, metrics }
+        TokenNode { _tree: tree, tokens, store, errors, metrics }
     }
 
     pub(crate) fn database(&self) -> PathBuf {
@@ -113,7 +113,7 @@ impl World {
     }
 }
 
-impl Node {
+impl TokenNode {
     /// The source of the connector `c`.
     pub(crate) fn source(&self, oauth: &OAuth2) -> TokenSource {
         let url: Url = oauth.token_url.parse().unwrap();

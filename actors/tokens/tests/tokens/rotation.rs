@@ -8,7 +8,7 @@ use svc_model::ConnectorContent;
 use svc_testkit::upstream::Upstream;
 use svc_tokens::TokenSource;
 
-use crate::kit::{Node, Provider, content, granting, mutation, oauth, rotating, row, run};
+use crate::kit::{Provider, TokenNode, content, granting, mutation, oauth, rotating, row, run};
 
 /// How many callers of a node.
 const CALLERS: usize = 100;
@@ -153,7 +153,7 @@ fn many_callers_of_two_nodes_use_no_refresh_token_twice() {
         // Never fresh: every wait is a refresh.
         let (provider, upstream) = Provider::start(30);
         let block = rotating(&upstream, 60);
-        let nodes: Vec<Node> = join_all((0..2).map(|_| world.node())).await;
+        let nodes: Vec<TokenNode> = join_all((0..2).map(|_| world.node())).await;
         let sources: Vec<_> = nodes.iter().map(|node| node.source(&block)).collect();
         let callers = sources.iter().flat_map(|source| (0..CALLERS).map(move |_| want(source)));
         let had: usize = join_all(callers).await.into_iter().sum();

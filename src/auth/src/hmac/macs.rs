@@ -9,7 +9,7 @@ use subtle::{Choice, ConditionallySelectable, ConstantTimeEq};
 use svc_model::config::auth::HmacAlgorithm;
 use svc_secrets::Secret;
 
-use crate::material::MaterialError;
+use crate::secret_field::SecretFieldError;
 
 /// One keyed state for each secret: a request clones it instead of hashing the key again.
 pub(super) enum Macs {
@@ -23,7 +23,7 @@ impl Macs {
     pub(super) fn build(
         algorithm: HmacAlgorithm,
         secrets: &[(String, Secret)],
-    ) -> Result<Self, MaterialError> {
+    ) -> Result<Self, SecretFieldError> {
         Ok(match algorithm {
             HmacAlgorithm::Sha1 => Self::Sha1(keyed(secrets)?),
             HmacAlgorithm::Sha256 => Self::Sha256(keyed(secrets)?),
@@ -55,10 +55,10 @@ impl fmt::Debug for Macs {
     }
 }
 
-fn keyed<M: KeyInit>(secrets: &[(String, Secret)]) -> Result<Vec<M>, MaterialError> {
+fn keyed<M: KeyInit>(secrets: &[(String, Secret)]) -> Result<Vec<M>, SecretFieldError> {
     let keyed = |(field, secret): &(String, Secret)| {
         M::new_from_slice(secret.expose().as_bytes())
-            .map_err(|_| MaterialError::Unusable { field: field.clone() })
+            .map_err(|_| SecretFieldError::Unusable { field: field.clone() })
     };
     secrets.iter().map(keyed).collect()
 }

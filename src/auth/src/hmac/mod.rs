@@ -10,12 +10,12 @@ mod signature;
 mod window;
 
 use svc_model::config::auth::{HmacAuth, ReplayWindow, SignatureEncoding, SignatureForm};
-use svc_model::config::{HeaderField, Part, SigningTemplate};
+use svc_model::config::{HeaderField, SigningTemplate, TemplatePart};
 use svc_secrets::Resolver;
 
-use crate::authenticator::{Fingerprint, Presented};
-use crate::material::{self, MaterialError};
-use crate::reason::Reason;
+use crate::authenticator::{CredentialFingerprint, PresentedRequest};
+use crate::reason::RefusalReason;
+use crate::secret_field::{self, SecretFieldError};
 use macs::Macs;
 
 /// The signatures a channel accepts.
@@ -26,20 +26,20 @@ pub(crate) struct Signatures {
     form: SignatureForm,
     encoding: Option<SignatureEncoding>,
     window: Option<ReplayWindow>,
-    message: Vec<Part>,
+    message: Vec<TemplatePart>,
     macs: Macs,
     /// Of the secrets, in the order of the codes.
-    secrets: Vec<Fingerprint>,
+    secrets: Vec<CredentialFingerprint>,
 }
 
 impl Signatures {
-    pub(crate) fn build(config: &HmacAuth, resolver: &dyn Resolver) -> Result<Self, MaterialError> {
+    pub(crate) fn build(config: &HmacAuth, resolver: &dyn Resolver) -> Result<Self, SecretFieldError> {
         let single = config.secret.iter().map(|secret| ("auth.secret".to_owned(), secret));
         let listed = config.secrets.iter().enumerate();
         let listed = listed.map(|(index, secret)| (format!("auth.secrets[{index}]"), secret));
         let mut secrets = Vec::with_capacity(config.secrets.len() + 1);
         for (field, text) in single.chain(listed) {
-            let secret = material::resolve(&field, text, resolver)?;
+            let secret = secret_field::resolve(&field, text, resolver)?;
             secrets.push((field, secret));
         }
         Ok(Self {
@@ -52,44 +52,50 @@ impl Signatures {
             }),
             message: parts(&config.message),
             macs: Macs::build(config.algorithm, &secrets)?,
-            secrets: secrets.iter().map(|(_, secret)| Fingerprint::of(secret.expose().as_bytes())).collect(),
+            secrets: secrets
+                .iter()
+                .map(|(_, secret)| CredentialFingerprint::of(secret.expose().as_bytes()))
+                .collect(),
         })
     }
 
     /// Returns the secret that the request was signed with.
-    pub(crate) fn verify(&self, request: Presented<'_>) -> Result<Fingerprint, Reason> {
-        let value = request.header(&self.header).ok_or(Reason::Missing)?;
-        let texts = signature::extract(&self.form, value).ok_or(Reason::Malformed)?;
+    pub(crate) fn verify(
+        &self,
+        request: PresentedRequest<'_>,
+    ) -> Result<CredentialFingerprint, RefusalReason> {
+        let value = request.header(&self.header).ok_or(RefusalReason::Missing)?;
+        let texts = signature::extract(&self.form, value).ok_or(RefusalReason::Malformed)?;
         if let Some(window) = &self.window {
-            let stamp = field(request, &window.timestamp).ok_or(Reason::StaleTimestamp)?;
+            let stamp = field(request, &window.timestamp).ok_or(RefusalReason::StaleTimestamp)?;
             if !window::holds(window.tolerance_secs, request.now, stamp) {
-                return Err(Reason::StaleTimestamp);
+                return Err(RefusalReason::StaleTimestamp);
             }
         }
-        let message = self.message(request).ok_or(Reason::MissingSignedHeader)?;
+        let message = self.message(request).ok_or(RefusalReason::MissingSignedHeader)?;
         // What cannot be decoded is no signature; the others still count.
         let presented: Vec<_> =
             texts.into_iter().filter_map(|text| signature::decode(self.encoding, text)).collect();
         if presented.is_empty() {
-            return Err(Reason::Malformed);
+            return Err(RefusalReason::Malformed);
         }
         let matched = self.macs.find_match(&message, &presented).and_then(|index| self.secrets.get(index));
-        matched.copied().ok_or(Reason::BadSignature)
+        matched.copied().ok_or(RefusalReason::BadSignature)
     }
 
     /// The signed text, in pieces; `None` when a header of it is not there.
-    fn message<'r>(&'r self, request: Presented<'r>) -> Option<Vec<&'r [u8]>> {
-        let piece = |part: &'r Part| match part {
-            Part::Text(text) => Some(text.as_bytes()),
-            Part::Body => Some(request.body),
-            Part::Header(header) => field(request, header),
+    fn message<'r>(&'r self, request: PresentedRequest<'r>) -> Option<Vec<&'r [u8]>> {
+        let piece = |part: &'r TemplatePart| match part {
+            TemplatePart::Text(text) => Some(text.as_bytes()),
+            TemplatePart::Body => Some(request.body),
+            TemplatePart::Header(header) => field(request, header),
         };
         self.message.iter().map(piece).collect()
     }
 }
 
 /// The value of a header, or of the first pair of that key in it.
-fn field<'r>(request: Presented<'r>, field: &HeaderField) -> Option<&'r [u8]> {
+fn field<'r>(request: PresentedRequest<'r>, field: &HeaderField) -> Option<&'r [u8]> {
     let value = request.header(&field.name)?;
     match &field.key {
         None => Some(value),
@@ -97,9 +103,9 @@ fn field<'r>(request: Presented<'r>, field: &HeaderField) -> Option<&'r [u8]> {
     }
 }
 
-fn parts(template: &SigningTemplate) -> Vec<Part> {
-    let part = |part: &Part| match part {
-        Part::Header(field) => Part::Header(lower(field)),
+fn parts(template: &SigningTemplate) -> Vec<TemplatePart> {
+    let part = |part: &TemplatePart| match part {
+        TemplatePart::Header(field) => TemplatePart::Header(lower(field)),
         other => other.clone(),
     };
     template.parts().iter().map(part).collect()

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 use svc_model::config::auth::JwtAuth;
 
-use crate::reason::Reason;
+use crate::reason::RefusalReason;
 
 /// What the claims of a token must say, checked in a fixed order: `exp`, `nbf`, `iss`, `aud`.
 ///
@@ -34,30 +34,30 @@ impl ClaimRules {
     }
 
     /// Checks the claims at an instant, in seconds of the Unix time.
-    pub(super) fn check(&self, claims: &Map<String, Value>, now: i64) -> Result<(), Reason> {
+    pub(super) fn check(&self, claims: &Map<String, Value>, now: i64) -> Result<(), RefusalReason> {
         let (now, leeway) = (now as f64, self.leeway_secs as f64);
         match instant(claims, "exp")? {
-            None if self.require_exp => return Err(Reason::MissingClaim),
-            Some(exp) if now >= exp + leeway => return Err(Reason::Expired),
+            None if self.require_exp => return Err(RefusalReason::MissingClaim),
+            Some(exp) if now >= exp + leeway => return Err(RefusalReason::Expired),
             _ => {}
         }
         if instant(claims, "nbf")?.is_some_and(|nbf| now < nbf - leeway) {
-            return Err(Reason::NotYetValid);
+            return Err(RefusalReason::NotYetValid);
         }
         self.issuer(claims)?;
         self.audience(claims)
     }
 
-    fn issuer(&self, claims: &Map<String, Value>) -> Result<(), Reason> {
+    fn issuer(&self, claims: &Map<String, Value>) -> Result<(), RefusalReason> {
         if self.issuers.is_empty() {
             return Ok(());
         }
-        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(Reason::MissingClaim)?;
-        if contains(&self.issuers, issuer) { Ok(()) } else { Err(Reason::IssuerMismatch) }
+        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(RefusalReason::MissingClaim)?;
+        if contains(&self.issuers, issuer) { Ok(()) } else { Err(RefusalReason::IssuerMismatch) }
     }
 
     /// One value in common is enough.
-    fn audience(&self, claims: &Map<String, Value>) -> Result<(), Reason> {
+    fn audience(&self, claims: &Map<String, Value>) -> Result<(), RefusalReason> {
         if self.audiences.is_empty() {
             return Ok(());
         }
@@ -65,12 +65,12 @@ impl ClaimRules {
             Some(Value::String(audience)) => contains(&self.audiences, audience),
             Some(Value::Array(audiences)) => {
                 let audiences: Option<Vec<&str>> = audiences.iter().map(Value::as_str).collect();
-                let audiences = audiences.ok_or(Reason::MissingClaim)?;
+                let audiences = audiences.ok_or(RefusalReason::MissingClaim)?;
                 audiences.into_iter().any(|audience| contains(&self.audiences, audience))
             }
-            _ => return Err(Reason::MissingClaim),
+            _ => return Err(RefusalReason::MissingClaim),
         };
-        if accepted { Ok(()) } else { Err(Reason::AudienceMismatch) }
+        if accepted { Ok(()) } else { Err(RefusalReason::AudienceMismatch) }
     }
 }
 
@@ -86,12 +86,12 @@ impl fmt::Debug for ClaimRules {
 }
 
 /// A NumericDate. One of another type is not taken for an absent one: that would lift the limit.
-fn instant(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, Reason> {
+fn instant(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, RefusalReason> {
     match claims.get(name) {
         None => Ok(None),
         // Exact to the second up to 2^53; beyond, every instant is equally far away.
-        Some(Value::Number(seconds)) => seconds.as_f64().map(Some).ok_or(Reason::MissingClaim),
-        Some(_) => Err(Reason::MissingClaim),
+        Some(Value::Number(seconds)) => seconds.as_f64().map(Some).ok_or(RefusalReason::MissingClaim),
+        Some(_) => Err(RefusalReason::MissingClaim),
     }
 }
 

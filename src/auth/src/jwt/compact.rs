@@ -8,10 +8,10 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::{Map, Value};
 use svc_model::config::auth::JwtAlgorithm;
 
-use crate::reason::Reason;
+use crate::reason::RefusalReason;
 
 /// A token taken apart. Nothing of it is trusted yet.
-pub(super) struct Token<'t> {
+pub(super) struct CompactToken<'t> {
     /// The algorithm it names.
     pub(super) algorithm: JwtAlgorithm,
     /// The id of the key that is said to have signed it.
@@ -24,38 +24,38 @@ pub(super) struct Token<'t> {
     pub(super) signature: Vec<u8>,
 }
 
-impl<'t> Token<'t> {
+impl<'t> CompactToken<'t> {
     /// Takes a token apart: three parts, each base64url without padding, and a header this service understands fully.
     /// The header comes first, and its algorithm before the rest is looked at.
     ///
     /// Members of the header that bring keys along (`jwk`, `jku`, `x5c`, `x5u`) are never looked at.
-    pub(super) fn parse(token: &'t [u8], allowed: &[JwtAlgorithm]) -> Result<Self, Reason> {
-        let decode = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).map_err(|_| Reason::Malformed);
+    pub(super) fn parse(token: &'t [u8], allowed: &[JwtAlgorithm]) -> Result<Self, RefusalReason> {
+        let decode = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).map_err(|_| RefusalReason::Malformed);
         let mut parts = token.splitn(2, |byte| *byte == b'.');
         let (head, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
 
-        let mut header = unique_object(&decode(head)?).ok_or(Reason::Malformed)?;
+        let mut header = unique_object(&decode(head)?).ok_or(RefusalReason::Malformed)?;
         // Both change what is signed or how it is to be read, and must not be ignored by who does not support them.
         if header.contains_key("crit") || header.contains_key("b64") {
-            return Err(Reason::Malformed);
+            return Err(RefusalReason::Malformed);
         }
         let mut text = |name: &str| match header.remove(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(_) => Err(Reason::Malformed),
+            Some(_) => Err(RefusalReason::Malformed),
         };
-        let (algorithm, kid) = (text("alg")?.ok_or(Reason::Malformed)?, text("kid")?);
+        let (algorithm, kid) = (text("alg")?.ok_or(RefusalReason::Malformed)?, text("kid")?);
         for informative in ["typ", "cty"] {
             text(informative)?;
         }
 
         let algorithm = JwtAlgorithm::parse(&algorithm)
             .filter(|algorithm| allowed.contains(algorithm))
-            .ok_or(Reason::AlgRejected)?;
+            .ok_or(RefusalReason::AlgRejected)?;
 
         let mut parts = rest.split(|byte| *byte == b'.');
         let (Some(payload), Some(signature), None) = (parts.next(), parts.next(), parts.next()) else {
-            return Err(Reason::Malformed);
+            return Err(RefusalReason::Malformed);
         };
         let signed = &token[..head.len() + 1 + payload.len()];
         let (payload, signature) = (decode(payload)?, decode(signature)?);

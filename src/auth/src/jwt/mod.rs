@@ -19,11 +19,11 @@ use serde_json::{Map, Value};
 use svc_model::config::auth::{JwtAuth, JwtKey};
 use svc_secrets::{Resolver, is_reference};
 
-use crate::authenticator::{Identity, Presented};
+use crate::authenticator::{Identity, PresentedRequest};
 use crate::key_sets::KeySets;
-use crate::material;
-use crate::reason::Reason;
-use source::Source;
+use crate::reason::RefusalReason;
+use crate::secret_field;
+use source::TokenLocator;
 
 pub use claims::ClaimRules;
 pub(crate) use jwk::Jwk;
@@ -33,7 +33,7 @@ pub use verifier::{NamedKey, TokenVerifier};
 
 /// The `jwt` mode of a channel, ready to verify. Shared by all threads.
 pub struct JwtVerifier {
-    source: Source,
+    source: TokenLocator,
     required: bool,
     tokens: TokenVerifier,
     rules: ClaimRules,
@@ -51,7 +51,7 @@ impl JwtVerifier {
         let key_set = config.jwks_url.as_deref().map(|url| key_sets.at(url)).transpose();
         let key_set = key_set.map_err(|why| format!("auth: auth.jwks_url: {why}"))?;
         Ok(Self {
-            source: Source::new(&config.source),
+            source: TokenLocator::new(&config.source),
             required: config.required,
             tokens: TokenVerifier::new(config.algorithms.clone(), keys, key_set)
                 .max_bytes(usize::try_from(config.max_token_bytes).unwrap_or(usize::MAX)),
@@ -64,13 +64,13 @@ impl JwtVerifier {
     ///
     /// # Errors
     /// Why the caller is refused.
-    pub async fn verify(&self, request: Presented<'_>) -> Result<Identity, Reason> {
+    pub async fn verify(&self, request: PresentedRequest<'_>) -> Result<Identity, RefusalReason> {
         match self.source.token(request)? {
             Some(token) => {
                 let claims = self.claims(token, request.now).await?;
                 Ok(Identity { claims: Some(claims), ..Identity::default() })
             }
-            None if self.required => Err(Reason::Missing),
+            None if self.required => Err(RefusalReason::Missing),
             None => Ok(Identity::default()),
         }
     }
@@ -79,7 +79,7 @@ impl JwtVerifier {
     ///
     /// # Errors
     /// Why the token is refused.
-    pub async fn claims(&self, token: &[u8], now: i64) -> Result<Map<String, Value>, Reason> {
+    pub async fn claims(&self, token: &[u8], now: i64) -> Result<Map<String, Value>, RefusalReason> {
         self.tokens.claims(token, &self.rules, now).await
     }
 
@@ -106,7 +106,7 @@ fn field(index: usize) -> String {
 
 fn static_key(index: usize, config: &JwtKey, resolver: &dyn Resolver) -> Result<NamedKey, String> {
     let field = field(index);
-    let text = material::resolve(&field, &config.key, resolver).map_err(|error| error.to_string())?;
+    let text = secret_field::resolve(&field, &config.key, resolver).map_err(|error| error.to_string())?;
     let key = VerifyingKey::from_text(config.algorithm, config.encoding, text.expose());
     let key = key.map_err(|error| format!("auth: {field}: {error}"))?;
     Ok(NamedKey { kid: config.kid.clone(), key })

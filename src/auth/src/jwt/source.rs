@@ -1,35 +1,35 @@
 //! Where a request carries its token.
 
-use svc_model::config::auth::TokenSource;
+use svc_model::config::auth::TokenLocation;
 
 use super::cookie::cookie;
-use crate::authenticator::Presented;
-use crate::reason::Reason;
+use crate::authenticator::PresentedRequest;
+use crate::reason::RefusalReason;
 use crate::scheme::credential;
 
 /// Where to look.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum TokenLocator {
     /// A header, its name in lower case, with the scheme in front of the token if there is one.
     Header { name: String, scheme: Option<String> },
     /// A cookie.
     Cookie(String),
 }
 
-impl Source {
-    pub(super) fn new(config: &TokenSource) -> Self {
+impl TokenLocator {
+    pub(super) fn new(config: &TokenLocation) -> Self {
         match config {
-            TokenSource::Header { header, scheme } => {
+            TokenLocation::Header { header, scheme } => {
                 Self::Header { name: header.to_ascii_lowercase(), scheme: scheme.clone() }
             }
-            TokenSource::Cookie(name) => Self::Cookie(name.clone()),
+            TokenLocation::Cookie(name) => Self::Cookie(name.clone()),
         }
     }
 
     /// The token, `None` when the request has none.
     ///
     /// A header or cookie that is there but carries something else is an error: whoever sends a credential wants it checked.
-    pub(super) fn token<'r>(&self, request: Presented<'r>) -> Result<Option<&'r [u8]>, Reason> {
+    pub(super) fn token<'r>(&self, request: PresentedRequest<'r>) -> Result<Option<&'r [u8]>, RefusalReason> {
         match self {
             Self::Cookie(name) => Ok(cookie(request.headers, name)),
             Self::Header { name, scheme } => {
@@ -37,8 +37,8 @@ impl Source {
                 let scheme = scheme.as_deref();
                 match credential(value, scheme) {
                     Some(token) => Ok(Some(token)),
-                    None if is_alone(value, scheme) => Err(Reason::Missing),
-                    None => Err(Reason::Malformed),
+                    None if is_alone(value, scheme) => Err(RefusalReason::Missing),
+                    None => Err(RefusalReason::Malformed),
                 }
             }
         }

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use svc_model::config::auth::JwtAlgorithm;
 
 use super::claims::ClaimRules;
-use super::compact::{Token, unique_object};
+use super::compact::{CompactToken, unique_object};
 use super::key::VerifyingKey;
 use crate::key_sets::KeySet;
-use crate::reason::Reason;
+use crate::reason::RefusalReason;
 
 /// Longest token where nothing else is said, in bytes.
 const MAX_BYTES: usize = 8192;
@@ -53,22 +53,22 @@ impl TokenVerifier {
         token: &[u8],
         rules: &ClaimRules,
         now: i64,
-    ) -> Result<Map<String, Value>, Reason> {
+    ) -> Result<Map<String, Value>, RefusalReason> {
         if token.is_empty() {
-            return Err(Reason::Missing);
+            return Err(RefusalReason::Missing);
         }
         if token.len() > self.max_bytes {
-            return Err(Reason::Oversized);
+            return Err(RefusalReason::Oversized);
         }
-        let token = Token::parse(token, &self.algorithms)?;
+        let token = CompactToken::parse(token, &self.algorithms)?;
         self.check_signature(&token).await?;
-        let claims = unique_object(&token.payload).ok_or(Reason::Malformed)?;
+        let claims = unique_object(&token.payload).ok_or(RefusalReason::Malformed)?;
         rules.check(&claims, now)?;
         Ok(claims)
     }
 
     /// Tries static keys, then the key set. A key that did not sign leaves the word to the next.
-    async fn check_signature(&self, token: &Token<'_>) -> Result<(), Reason> {
+    async fn check_signature(&self, token: &CompactToken<'_>) -> Result<(), RefusalReason> {
         let own = tried(self.own_keys(token), token);
         if own == Some(true) {
             return Ok(());
@@ -80,13 +80,13 @@ impl TokenVerifier {
         };
         match (own, published) {
             (_, Some(true)) => Ok(()),
-            (None, None) => Err(Reason::UnknownKid),
-            _ => Err(Reason::BadSignature),
+            (None, None) => Err(RefusalReason::UnknownKid),
+            _ => Err(RefusalReason::BadSignature),
         }
     }
 
     /// Static keys of the token's algorithm: those of its key id, then those without one.
-    fn own_keys<'k>(&'k self, token: &'k Token<'_>) -> impl Iterator<Item = &'k VerifyingKey> {
+    fn own_keys<'k>(&'k self, token: &'k CompactToken<'_>) -> impl Iterator<Item = &'k VerifyingKey> {
         let of_algorithm = || self.keys.iter().filter(|entry| entry.key.algorithm() == token.algorithm);
         let named = of_algorithm().filter(|entry| entry.kid.is_some() && entry.kid == token.kid);
         named.chain(of_algorithm().filter(|entry| entry.kid.is_none())).map(|entry| &entry.key)
@@ -103,10 +103,10 @@ impl fmt::Debug for TokenVerifier {
 }
 
 /// Tries the keys of a key set; an id it does not have is asked for once more.
-async fn published(set: &dyn KeySet, token: &Token<'_>) -> Result<Option<bool>, Reason> {
+async fn published(set: &dyn KeySet, token: &CompactToken<'_>) -> Result<Option<bool>, RefusalReason> {
     let mut keys = match set.fresh() {
         Some(keys) => keys,
-        None => set.obtain().await.ok_or(Reason::KeysUnavailable)?,
+        None => set.obtain().await.ok_or(RefusalReason::KeysUnavailable)?,
     };
     let kid = token.kid.as_deref();
     if kid.is_some_and(|kid| !keys.has(kid))
@@ -118,7 +118,7 @@ async fn published(set: &dyn KeySet, token: &Token<'_>) -> Result<Option<bool>, 
 }
 
 /// Whether one of the keys signed the token; `None` when there is none.
-fn tried<'k>(keys: impl Iterator<Item = &'k VerifyingKey>, token: &Token<'_>) -> Option<bool> {
+fn tried<'k>(keys: impl Iterator<Item = &'k VerifyingKey>, token: &CompactToken<'_>) -> Option<bool> {
     let mut outcome = None;
     for key in keys {
         if key.verify(token.signed, &token.signature) {

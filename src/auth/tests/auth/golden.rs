@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use svc_auth::Reason;
+use svc_auth::RefusalReason;
 
-use crate::support::{Golden, Request, authenticator, merged, verdict};
+use crate::support::{Golden, SignedRequest, authenticator, merged, verdict};
 
 /// Every vector with its file's name and block, and the request it is.
-fn each(mut visit: impl FnMut(&str, &Golden, &str, &Request)) {
+fn each(mut visit: impl FnMut(&str, &Golden, &str, &SignedRequest)) {
     for (name, golden) in Golden::all() {
         for vector in &golden.vectors {
             visit(&name, &golden, &vector.secret, &vector.request());
@@ -58,7 +58,7 @@ fn every_secret_of_a_rotation_is_accepted_and_no_other() {
         let mut auth = merged(&golden.auth("another"), &json!({"secrets": ["a third", secret]}));
         assert!(verdict(&authenticator(&auth), request).is_ok(), "{name}");
         auth["secrets"] = json!(["a third", format!("{secret} ")]);
-        assert_eq!(verdict(&authenticator(&auth), request), Err(Reason::BadSignature), "{name}");
+        assert_eq!(verdict(&authenticator(&auth), request), Err(RefusalReason::BadSignature), "{name}");
     });
 }
 
@@ -74,8 +74,12 @@ fn another_blank_in_the_body_is_refused() {
             changed.push([&body[..at], &body[at + 1..]].concat());
         }
         for body in changed {
-            let request = Request { body, ..request.clone() };
-            assert_eq!(verdict(&authenticator, &request), Err(Reason::BadSignature), "{name}: {request:?}");
+            let request = SignedRequest { body, ..request.clone() };
+            assert_eq!(
+                verdict(&authenticator, &request),
+                Err(RefusalReason::BadSignature),
+                "{name}: {request:?}"
+            );
         }
     });
 }
@@ -97,7 +101,11 @@ fn a_flipped_bit_of_the_signature_is_refused() {
             let text = if is_hex { hex::encode(flipped) } else { STANDARD.encode(flipped) };
             let mut request = request.clone();
             *request.header_mut(header) = [before, text.as_bytes()].concat();
-            assert_eq!(verdict(&authenticator, &request), Err(Reason::BadSignature), "{name}: bit {bit}");
+            assert_eq!(
+                verdict(&authenticator, &request),
+                Err(RefusalReason::BadSignature),
+                "{name}: bit {bit}"
+            );
         }
     });
 }
@@ -116,12 +124,12 @@ fn headers_of_another_request_are_refused() {
                 let mut swapped = request.clone();
                 *swapped.header_mut(header) = value.clone();
                 if swapped != request {
-                    assert_eq!(verdict(&authenticator, &swapped), Err(Reason::BadSignature), "{name}");
+                    assert_eq!(verdict(&authenticator, &swapped), Err(RefusalReason::BadSignature), "{name}");
                 }
             }
             let renamed =
                 request.clone().without(signature).with("x-other", request.header(signature).unwrap());
-            assert_eq!(verdict(&authenticator, &renamed), Err(Reason::Missing), "{name}");
+            assert_eq!(verdict(&authenticator, &renamed), Err(RefusalReason::Missing), "{name}");
         }
     }
 }
@@ -131,9 +139,9 @@ fn a_signature_is_stale_a_second_after_its_window() {
     each(|name, golden, secret, request| {
         let authenticator = authenticator(&golden.auth(secret));
         for seconds in [-601, 601, i64::MIN / 2, i64::MAX / 2] {
-            let moved = Request { now: request.now + seconds, ..request.clone() };
+            let moved = SignedRequest { now: request.now + seconds, ..request.clone() };
             let found = verdict(&authenticator, &moved).err();
-            assert_eq!(found, golden.has_window().then_some(Reason::StaleTimestamp), "{name}");
+            assert_eq!(found, golden.has_window().then_some(RefusalReason::StaleTimestamp), "{name}");
         }
     });
 }

@@ -8,11 +8,11 @@
 //!
 //! Headers that take no part, and second values of those that do, mean nothing.
 
-use crate::support::Request;
+use crate::support::SignedRequest;
 
 /// How an ingress reads a request.
 #[derive(Clone, Debug)]
-pub(crate) enum Scheme {
+pub(crate) enum SignatureScheme {
     Credential { header: &'static str, scheme: Option<&'static str> },
     Signature(Signature),
 }
@@ -42,9 +42,9 @@ pub(crate) enum Piece {
     Body,
 }
 
-impl Scheme {
+impl SignatureScheme {
     /// Whether a mutation means the same as the valid request it was made of.
-    pub(crate) fn same(&self, valid: &Request, mutated: &Request) -> bool {
+    pub(crate) fn same(&self, valid: &SignedRequest, mutated: &SignedRequest) -> bool {
         match self {
             Self::Credential { header, scheme } => {
                 let key = |request| credential(request, header, *scheme);
@@ -55,7 +55,7 @@ impl Scheme {
     }
 }
 
-fn credential<'r>(request: &'r Request, header: &str, scheme: Option<&str>) -> Option<&'r str> {
+fn credential<'r>(request: &'r SignedRequest, header: &str, scheme: Option<&str>) -> Option<&'r str> {
     let value = std::str::from_utf8(request.header(header)?).ok().filter(|value| value.is_ascii())?;
     let Some(scheme) = scheme else { return Some(value) };
     let (named, key) = value.split_once(' ')?;
@@ -63,7 +63,7 @@ fn credential<'r>(request: &'r Request, header: &str, scheme: Option<&str>) -> O
 }
 
 impl Signature {
-    fn same(&self, valid: &Request, mutated: &Request) -> bool {
+    fn same(&self, valid: &SignedRequest, mutated: &SignedRequest) -> bool {
         let signature = self.presented(valid).remove(0);
         self.text(mutated).is_some()
             && self.text(mutated) == self.text(valid)
@@ -81,7 +81,7 @@ impl Signature {
         signature[..bare(signature)] == other[..bare(other)] && other.len() <= padded
     }
 
-    fn presented(&self, request: &Request) -> Vec<Vec<u8>> {
+    fn presented(&self, request: &SignedRequest) -> Vec<Vec<u8>> {
         let value = request.header(self.header).unwrap_or_default();
         match self.form {
             Form::Prefix(prefix) => {
@@ -91,12 +91,12 @@ impl Signature {
         }
     }
 
-    fn text(&self, request: &Request) -> Option<Vec<u8>> {
+    fn text(&self, request: &SignedRequest) -> Option<Vec<u8>> {
         let pieces: Option<Vec<_>> = self.text.iter().map(|piece| read(piece, request)).collect();
         pieces.map(|pieces| pieces.concat())
     }
 
-    fn is_fresh(&self, request: &Request) -> bool {
+    fn is_fresh(&self, request: &SignedRequest) -> bool {
         let Some(stamp) = &self.stamp else { return true };
         let value = read(stamp, request).and_then(|value| String::from_utf8(value).ok());
         let instant = value.and_then(|value| value.trim().parse::<i128>().ok());
@@ -105,7 +105,7 @@ impl Signature {
     }
 }
 
-fn read(piece: &Piece, request: &Request) -> Option<Vec<u8>> {
+fn read(piece: &Piece, request: &SignedRequest) -> Option<Vec<u8>> {
     match piece {
         Piece::Text(text) => Some(text.as_bytes().to_vec()),
         Piece::Body => Some(request.body.clone()),

@@ -11,15 +11,15 @@ use sha1::Sha1;
 use sha2::{Sha256, Sha512};
 use svc_auth::Authenticator;
 
-use crate::meaning::{Form, Piece, Scheme, Signature};
-use crate::support::{Golden, Request, authenticator, fuzz_count, verdict};
+use crate::meaning::{Form, Piece, Signature, SignatureScheme};
+use crate::support::{Golden, SignedRequest, authenticator, fuzz_count, verdict};
 
 /// A valid request, who takes it, and what it means.
 struct Valid {
     name: String,
-    request: Request,
+    request: SignedRequest,
     authenticator: Authenticator,
-    scheme: Scheme,
+    scheme: SignatureScheme,
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn every_request_that_is_mutated_is_valid() {
 fn valid() -> Vec<Valid> {
     let mut found = Vec::new();
     for (name, golden) in Golden::all() {
-        let scheme = Scheme::Signature(signature(golden.config["preset"].as_str()));
+        let scheme = SignatureScheme::Signature(signature(golden.config["preset"].as_str()));
         for (number, vector) in golden.vectors.iter().enumerate() {
             let request = vector.request();
             if request.body.len() < 1000 {
@@ -78,7 +78,7 @@ fn valid() -> Vec<Valid> {
 }
 
 impl Valid {
-    fn new(name: String, auth: &Value, request: Request, scheme: Scheme) -> Self {
+    fn new(name: String, auth: &Value, request: SignedRequest, scheme: SignatureScheme) -> Self {
         Self { name, request, authenticator: authenticator(auth), scheme }
     }
 }
@@ -142,14 +142,15 @@ fn own() -> Vec<Valid> {
         Valid::new(
             "sha512, detected hex, the eighth secret".into(),
             &json!({"mode": "hmac", "algorithm": "sha512", "secrets": secrets}),
-            Request::new(body).with("x-signature", hex::encode(code::<Hmac<Sha512>>("secret 7", body))),
-            Scheme::Signature(plain(true)),
+            SignedRequest::new(body).with("x-signature", hex::encode(code::<Hmac<Sha512>>("secret 7", body))),
+            SignatureScheme::Signature(plain(true)),
         ),
         Valid::new(
             "sha1, detected base64".into(),
             &json!({"mode": "hmac", "algorithm": "sha1", "secret": "s"}),
-            Request::new(body).with("x-signature", STANDARD_NO_PAD.encode(code::<Hmac<Sha1>>("s", body))),
-            Scheme::Signature(plain(false)),
+            SignedRequest::new(body)
+                .with("x-signature", STANDARD_NO_PAD.encode(code::<Hmac<Sha1>>("s", body))),
+            SignatureScheme::Signature(plain(false)),
         ),
         Valid::new(
             "a packed base64url header".into(),
@@ -158,24 +159,24 @@ fn own() -> Vec<Valid> {
                 "encoding": "base64url", "message": "{header:X-Id}|{body}|{body}",
                 "timestamp": "X-Packed:at", "tolerance_secs": 300
             }),
-            Request::new(body)
+            SignedRequest::new(body)
                 .with("x-id", "id-1")
                 .with("x-packed", format!("at=1700000000, sig={coded},sig=AAAA, other=1")),
-            Scheme::Signature(packed),
+            SignatureScheme::Signature(packed),
         ),
         Valid::new(
             "a bearer key".into(),
             &json!({"mode": "api_key", "keys": ["k-1", "k-2-0123456789abcdef", "k-3"]}),
-            Request::new(body)
+            SignedRequest::new(body)
                 .with("authorization", "Bearer k-2-0123456789abcdef")
                 .with("x-unrelated", "text/plain"),
-            Scheme::Credential { header: "authorization", scheme: Some("Bearer") },
+            SignatureScheme::Credential { header: "authorization", scheme: Some("Bearer") },
         ),
         Valid::new(
             "a key alone".into(),
             &json!({"mode": "api_key", "keys": ["k-2-0123456789abcdef"], "header": "X-Api-Key"}),
-            Request::new(body).with("x-api-key", "k-2-0123456789abcdef"),
-            Scheme::Credential { header: "x-api-key", scheme: None },
+            SignedRequest::new(body).with("x-api-key", "k-2-0123456789abcdef"),
+            SignatureScheme::Credential { header: "x-api-key", scheme: None },
         ),
         Valid::new(
             "a token".into(),
@@ -183,8 +184,8 @@ fn own() -> Vec<Valid> {
                 "mode": "jwt", "algorithms": ["HS256", "HS512"],
                 "jwt_keys": [{"algorithm": "HS256", "key": "k".repeat(32)}, {"algorithm": "HS512", "key": "k".repeat(64)}]
             }),
-            Request::new(body).with("authorization", format!("Bearer {}", token())),
-            Scheme::Credential { header: "authorization", scheme: Some("Bearer") },
+            SignedRequest::new(body).with("authorization", format!("Bearer {}", token())),
+            SignatureScheme::Credential { header: "authorization", scheme: Some("Bearer") },
         ),
     ]
 }
@@ -220,7 +221,7 @@ impl Random {
 }
 
 /// Changes one thing, and says what.
-fn mutate(random: &mut Random, request: &mut Request, other: &Request) -> &'static str {
+fn mutate(random: &mut Random, request: &mut SignedRequest, other: &SignedRequest) -> &'static str {
     let header = random.below(request.headers.len());
     let blank = random.pick(b" \t\n\r");
     match random.below(18) {
@@ -326,7 +327,7 @@ fn edit(random: &mut Random, bytes: &mut Vec<u8>, put: Option<u8>, told: &'stati
 }
 
 /// Writes another instant where one stands: a header that is a number, or the first number of a packed one.
-fn stamp(random: &mut Random, request: &mut Request) {
+fn stamp(random: &mut Random, request: &mut SignedRequest) {
     let farther = ["1700000001", "1699999999", "+1700000000", "01700000000", " 1700000000", "1700000000 "];
     let farther =
         [&farther[..], &["-1700000000", "1700000000.0", "9223372036854775807", "-9223372036854775808"]]

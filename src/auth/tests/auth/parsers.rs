@@ -2,9 +2,9 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use svc_model::config::{HeaderField, Part, SigningTemplate};
+use svc_model::config::{HeaderField, SigningTemplate, TemplatePart};
 
-use crate::support::{Request, authenticator, verdict};
+use crate::support::{SignedRequest, authenticator, verdict};
 
 /// Bytes of no form, or of nearly the right one.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -45,7 +45,7 @@ proptest! {
         now in prop_oneof![any::<i64>(), Just(i64::MIN), Just(i64::MAX)],
     ) {
         let headers = HEADERS.iter().map(|name| (*name).to_owned()).zip(values).collect();
-        let request = Request { headers, body, now };
+        let request = SignedRequest { headers, body, now };
         for auth in blocks() {
             prop_assert!(verdict(&authenticator(&auth), &request).is_err(), "{auth}");
         }
@@ -55,13 +55,13 @@ proptest! {
     fn a_template_is_read_back_whole_or_refused(text in "[a{}:hedrboy \u{17e}-]{0,40}|\\PC{0,40}") {
         let Ok(template) = SigningTemplate::parse(&text) else { return Ok(()) };
         let written: String = template.parts().iter().map(|part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Body => "{body}".to_owned(),
-            Part::Header(HeaderField { name, key: None }) => format!("{{header:{name}}}"),
-            Part::Header(HeaderField { name, key: Some(key) }) => format!("{{header:{name}:{key}}}"),
+            TemplatePart::Text(text) => text.clone(),
+            TemplatePart::Body => "{body}".to_owned(),
+            TemplatePart::Header(HeaderField { name, key: None }) => format!("{{header:{name}}}"),
+            TemplatePart::Header(HeaderField { name, key: Some(key) }) => format!("{{header:{name}:{key}}}"),
         }).collect();
         prop_assert_eq!(written, text);
-        prop_assert!(template.parts().contains(&Part::Body));
+        prop_assert!(template.parts().contains(&TemplatePart::Body));
     }
 
     #[test]

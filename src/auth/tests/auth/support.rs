@@ -6,19 +6,19 @@ use std::path::Path;
 use futures_util::FutureExt;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use svc_auth::{Authenticator, Identity, KeySet, KeySets, Presented, Reason};
+use svc_auth::{Authenticator, Identity, KeySet, KeySets, PresentedRequest, RefusalReason};
 use svc_model::ChannelConfig;
-use svc_secrets::Environment;
+use svc_secrets::EnvironmentResolver;
 
 /// A request that owns what it presents.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Request {
+pub(crate) struct SignedRequest {
     pub(crate) headers: Vec<(String, Vec<u8>)>,
     pub(crate) body: Vec<u8>,
     pub(crate) now: i64,
 }
 
-impl Request {
+impl SignedRequest {
     pub(crate) fn new(body: impl Into<Vec<u8>>) -> Self {
         Self { headers: Vec::new(), body: body.into(), now: 1_700_000_000 }
     }
@@ -55,7 +55,7 @@ impl KeySets for NoKeySets {
 /// `ACCENT` are what no header can carry.
 pub(crate) fn build(auth: &Value) -> Result<Authenticator, String> {
     let config = ChannelConfig::parse(&json!({"auth": auth})).unwrap().auth.unwrap();
-    let environment = Environment(|name: &str| match name {
+    let environment = EnvironmentResolver(|name: &str| match name {
         "SET" => Some("value".to_owned()),
         "EMPTY" => Some(String::new()),
         "BLANK" => Some(" \n".to_owned()),
@@ -71,8 +71,11 @@ pub(crate) fn authenticator(auth: &Value) -> Authenticator {
 }
 
 /// The verdict on a request, which must be there at once: without key sets there is nothing to wait for.
-pub(crate) fn verdict(authenticator: &Authenticator, request: &Request) -> Result<Identity, Reason> {
-    let presented = Presented { headers: &request.headers, body: &request.body, now: request.now };
+pub(crate) fn verdict(
+    authenticator: &Authenticator,
+    request: &SignedRequest,
+) -> Result<Identity, RefusalReason> {
+    let presented = PresentedRequest { headers: &request.headers, body: &request.body, now: request.now };
     authenticator.authenticate(presented).now_or_never().unwrap()
 }
 
@@ -157,13 +160,13 @@ impl Golden {
 }
 
 impl Vector {
-    pub(crate) fn request(&self) -> Request {
+    pub(crate) fn request(&self) -> SignedRequest {
         let body = match &self.body {
             Body::Text(text) => text.clone().into_bytes(),
             Body::Hex(digits) => hex::decode(digits).unwrap(),
             Body::Repeat(text, times) => text.repeat(*times).into_bytes(),
         };
         let headers = self.headers.iter().map(|(name, value)| (name.clone(), value.clone().into_bytes()));
-        Request { headers: headers.collect(), body, now: self.now }
+        SignedRequest { headers: headers.collect(), body, now: self.now }
     }
 }

@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 
 use crate::constant::Constant;
-use crate::predicate::{Comparison, Place, Predicate, Quantifier};
-use crate::refusal::Refusal;
-use crate::schema::{InElastic, Relation};
+use crate::predicate::{Comparison, Predicate, Quantifier, TextPosition};
+use crate::refusal::DialectRefusal;
+use crate::schema::{InElastic, SchemaRelation};
 
 /// The query of a predicate.
 ///
 /// # Errors
 /// What Elasticsearch cannot ask.
-pub fn filter(predicate: &Predicate) -> Result<Value, Refusal> {
+pub fn filter(predicate: &Predicate) -> Result<Value, DialectRefusal> {
     below("", predicate)
 }
 
 /// As [`filter`], for members under a prefix that ends with its dot.
-fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
+fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
     let path = |name: &str| format!("{prefix}{name}");
     Ok(match predicate {
         Predicate::True => json!({"match_all": {}}),
@@ -46,9 +46,11 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
         Predicate::Text { column, place, text, negated } => {
             let field = path(&column.physical);
             let query = match place {
-                Place::Start => json!({"prefix": {field.clone(): {"value": text}}}),
-                Place::End => json!({"wildcard": {field.clone(): {"value": format!("*{}", escaped(text))}}}),
-                Place::Anywhere => {
+                TextPosition::Start => json!({"prefix": {field.clone(): {"value": text}}}),
+                TextPosition::End => {
+                    json!({"wildcard": {field.clone(): {"value": format!("*{}", escaped(text))}}})
+                }
+                TextPosition::Anywhere => {
                     json!({"wildcard": {field.clone(): {"value": format!("*{}*", escaped(text))}}})
                 }
             };
@@ -59,7 +61,10 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
                 Quantifier::Some => false,
                 Quantifier::None => true,
                 Quantifier::All | Quantifier::NotAll => {
-                    return Err(Refusal::at("filter", "Elasticsearch does not know all, use some and none"));
+                    return Err(DialectRefusal::at(
+                        "filter",
+                        "Elasticsearch does not know all, use some and none",
+                    ));
                 }
             };
             unless(negated, related(prefix, relation, predicate)?)
@@ -67,7 +72,7 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
     })
 }
 
-fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, Refusal> {
+fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, DialectRefusal> {
     parts.iter().map(|part| below(prefix, part)).collect()
 }
 
@@ -84,13 +89,13 @@ fn unless(negated: bool, query: Value) -> Value {
     if negated { not(query) } else { query }
 }
 
-fn value(constant: &Constant) -> Result<Value, Refusal> {
+fn value(constant: &Constant) -> Result<Value, DialectRefusal> {
     match constant {
         Constant::Bool(flag) => Ok(json!(flag)),
         Constant::Number(number) => Ok(json!(number)),
         Constant::Text(text) => Ok(json!(text)),
         Constant::Oid(_) | Constant::Date(_) => {
-            Err(Refusal::at("filter", "values of the types $oid and $date are MongoDB's; use a text"))
+            Err(DialectRefusal::at("filter", "values of the types $oid and $date are MongoDB's; use a text"))
         }
     }
 }
@@ -107,7 +112,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-fn related(prefix: &str, relation: &Relation, predicate: &Predicate) -> Result<Value, Refusal> {
+fn related(prefix: &str, relation: &SchemaRelation, predicate: &Predicate) -> Result<Value, DialectRefusal> {
     match relation.elastic {
         Some(InElastic::Nested) => {
             let path = format!("{prefix}{}", relation.name);
@@ -122,7 +127,7 @@ fn related(prefix: &str, relation: &Relation, predicate: &Predicate) -> Result<V
                 "Elasticsearch looks through a relation only where it is declared nested or child; \"{}\" is not",
                 relation.name
             );
-            Err(Refusal::at("filter", why))
+            Err(DialectRefusal::at("filter", why))
         }
     }
 }

@@ -8,10 +8,10 @@ mod filter;
 use serde_json::{Map, Value, json};
 
 use crate::constant::Constant;
-use crate::query::{Fields, Select};
-use crate::refusal::Refusal;
-use crate::schema::{Column, Entity};
-use crate::write::{Action, Change, Conflict};
+use crate::query::{Projection, Select};
+use crate::refusal::DialectRefusal;
+use crate::schema::{SchemaColumn, SchemaEntity};
+use crate::write::{Conflict, ConflictAction, WriteChange};
 
 pub use filter::filter;
 
@@ -26,7 +26,7 @@ const SET: &str = "for (entry in params.set.entrySet()) { ctx._source[entry.getK
 
 /// A request.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct EsCall {
     /// The method.
     pub method: &'static str,
     /// The segments of the path below the cluster's URL, not encoded yet.
@@ -34,14 +34,14 @@ pub struct Call {
     /// The query.
     pub query: &'static str,
     /// The body.
-    pub body: Body,
+    pub body: EsBody,
     /// What the answer is about.
-    pub expects: Expects,
+    pub expects: EsExpectation,
 }
 
 /// A body.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Body {
+pub enum EsBody {
     /// One JSON document.
     Json(Value),
     /// One in each line.
@@ -50,7 +50,7 @@ pub enum Body {
 
 /// What an answer is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Expects {
+pub enum EsExpectation {
     /// Hits.
     Hits,
     /// What became of each document.
@@ -73,13 +73,13 @@ pub enum Expects {
 ///
 /// # Errors
 /// What Elasticsearch cannot do.
-pub fn search(select: &Select) -> Result<Call, Refusal> {
+pub fn search(select: &Select) -> Result<EsCall, DialectRefusal> {
     if !select.include.is_empty() {
-        return Err(Refusal::at("query.include", "Elasticsearch has no related rows to bring along"));
+        return Err(DialectRefusal::at("query.include", "Elasticsearch has no related rows to bring along"));
     }
     if select.skip.saturating_add(select.limit) > WINDOW {
         let why = format!("skip and limit together reach at most {WINDOW} rows on Elasticsearch");
-        return Err(Refusal::at("query.skip", why));
+        return Err(DialectRefusal::at("query.skip", why));
     }
     let mut body = json!({
         "query": {"bool": {"filter": [filter(&select.predicate)?]}},
@@ -88,21 +88,21 @@ pub fn search(select: &Select) -> Result<Call, Refusal> {
         "track_total_hits": false,
     });
     if !select.sort.is_empty() {
-        let order = |sort: &crate::query::Sort| {
+        let order = |sort: &crate::query::SortKey| {
             let (order, missing) = if sort.descending { ("desc", "_last") } else { ("asc", "_first") };
             json!({&*sort.column.physical: {"order": order, "missing": missing}})
         };
         body["sort"] = select.sort.iter().map(order).collect();
     }
-    if let Fields::Only(columns) = &select.fields {
+    if let Projection::Only(columns) = &select.fields {
         let names = columns.iter().map(|column| &*column.physical).filter(|name| *name != ID);
         body["_source"] = names.collect();
     }
-    call("POST", &select.source, &["_search"], "", Body::Json(body), Expects::Hits)
+    call("POST", &select.source, &["_search"], "", EsBody::Json(body), EsExpectation::Hits)
 }
 
 /// A hit as a row: its members under the names the query used, what is missing as null.
-pub fn row(fields: &Fields, hit: Value) -> Value {
+pub fn row(fields: &Projection, hit: Value) -> Value {
     let Value::Object(mut hit) = hit else { return Value::Null };
     let id = hit.shift_remove(ID).unwrap_or_default();
     let mut members = match hit.shift_remove("_source") {
@@ -110,12 +110,12 @@ pub fn row(fields: &Fields, hit: Value) -> Value {
         _ => Map::new(),
     };
     match fields {
-        Fields::All => {
+        Projection::All => {
             members.insert(ID.to_owned(), id);
             Value::Object(members)
         }
-        Fields::Only(columns) => {
-            let named = |column: &Column| {
+        Projection::Only(columns) => {
+            let named = |column: &SchemaColumn| {
                 let value = if &*column.physical == ID {
                     id.clone()
                 } else {
@@ -132,14 +132,14 @@ pub fn row(fields: &Fields, hit: Value) -> Value {
 ///
 /// # Errors
 /// What Elasticsearch cannot do.
-pub fn request(change: &Change) -> Result<Call, Refusal> {
+pub fn request(change: &WriteChange) -> Result<EsCall, DialectRefusal> {
     match change {
-        Change::Insert { returning: Some(_), .. }
-        | Change::Update { returning: Some(_), .. }
-        | Change::Delete { returning: Some(_), .. } => {
-            Err(Refusal::at("write.returning", "Elasticsearch does not answer what it wrote"))
+        WriteChange::Insert { returning: Some(_), .. }
+        | WriteChange::Update { returning: Some(_), .. }
+        | WriteChange::Delete { returning: Some(_), .. } => {
+            Err(DialectRefusal::at("write.returning", "Elasticsearch does not answer what it wrote"))
         }
-        Change::Insert { target, columns, rows, conflict: None, .. } => {
+        WriteChange::Insert { target, columns, rows, conflict: None, .. } => {
             let mut lines = Vec::with_capacity(rows.len() * 2);
             for row in rows {
                 let (id, source) = document(columns, row)?;
@@ -151,82 +151,106 @@ pub fn request(change: &Change) -> Result<Call, Refusal> {
                 target,
                 &["_bulk"],
                 "refresh=wait_for",
-                Body::Lines(lines),
-                Expects::Items { sent: rows.len() },
+                EsBody::Lines(lines),
+                EsExpectation::Items { sent: rows.len() },
             )
         }
-        Change::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
+        WriteChange::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
             let [row] = rows.as_slice() else {
-                return Err(Refusal::at("write.values", "Elasticsearch upserts one row at a time"));
+                return Err(DialectRefusal::at("write.values", "Elasticsearch upserts one row at a time"));
             };
             upsert(target, columns, row, conflict)
         }
-        Change::Update { target, set, predicate, .. } => {
+        WriteChange::Update { target, set, predicate, .. } => {
             let body = json!({
                 "query": filter(predicate)?,
                 "script": {"lang": "painless", "source": SET, "params": {"set": assigned(set)?}},
             });
-            call("POST", target, &["_update_by_query"], "refresh=true", Body::Json(body), Expects::Updated)
+            call(
+                "POST",
+                target,
+                &["_update_by_query"],
+                "refresh=true",
+                EsBody::Json(body),
+                EsExpectation::Updated,
+            )
         }
-        Change::Delete { target, predicate, .. } => {
+        WriteChange::Delete { target, predicate, .. } => {
             let body = json!({"query": filter(predicate)?});
-            call("POST", target, &["_delete_by_query"], "refresh=true", Body::Json(body), Expects::Deleted)
+            call(
+                "POST",
+                target,
+                &["_delete_by_query"],
+                "refresh=true",
+                EsBody::Json(body),
+                EsExpectation::Deleted,
+            )
         }
     }
 }
 
-fn upsert(target: &Entity, columns: &[Column], row: &[Value], conflict: &Conflict) -> Result<Call, Refusal> {
+fn upsert(
+    target: &SchemaEntity,
+    columns: &[SchemaColumn],
+    row: &[Value],
+    conflict: &Conflict,
+) -> Result<EsCall, DialectRefusal> {
     if !matches!(conflict.target.as_slice(), [column] if &*column.physical == ID) {
         let why = "Elasticsearch tells documents apart by \"_id\" alone";
-        return Err(Refusal::at("write.on_conflict.target", why));
+        return Err(DialectRefusal::at("write.on_conflict.target", why));
     }
     let (id, source) = document(columns, row)?;
-    let id = id.ok_or_else(|| Refusal::at("write.values", "an upsert needs the \"_id\" of its row"))?;
+    let id =
+        id.ok_or_else(|| DialectRefusal::at("write.values", "an upsert needs the \"_id\" of its row"))?;
     let body = match &conflict.action {
-        Action::Nothing => {
-            let keeps = Expects::One { keeps: true };
+        ConflictAction::Nothing => {
+            let keeps = EsExpectation::One { keeps: true };
             let query = "op_type=create&refresh=wait_for";
-            return call("PUT", target, &["_doc", &id], query, Body::Json(Value::Object(source)), keeps);
+            return call("PUT", target, &["_doc", &id], query, EsBody::Json(Value::Object(source)), keeps);
         }
-        Action::Take(_) => json!({"doc": source, "doc_as_upsert": true}),
-        Action::Set(set) => json!({"doc": assigned(set)?, "upsert": source}),
+        ConflictAction::Take(_) => json!({"doc": source, "doc_as_upsert": true}),
+        ConflictAction::Set(set) => json!({"doc": assigned(set)?, "upsert": source}),
     };
-    let one = Expects::One { keeps: false };
-    call("POST", target, &["_update", &id], "refresh=wait_for", Body::Json(body), one)
+    let one = EsExpectation::One { keeps: false };
+    call("POST", target, &["_update", &id], "refresh=wait_for", EsBody::Json(body), one)
 }
 
-fn assigned(set: &[(Column, Value)]) -> Result<Map<String, Value>, Refusal> {
+fn assigned(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, DialectRefusal> {
     if set.iter().any(|(column, _)| &*column.physical == ID) {
-        return Err(Refusal::at("write.set", "the \"_id\" of a document does not change"));
+        return Err(DialectRefusal::at("write.set", "the \"_id\" of a document does not change"));
     }
     set.iter().map(|(column, value)| Ok((column.physical.to_string(), plain("write.set", value)?))).collect()
 }
 
 /// A value as it is stored.
-fn plain(at: &'static str, value: &Value) -> Result<Value, Refusal> {
+fn plain(at: &'static str, value: &Value) -> Result<Value, DialectRefusal> {
     match Constant::of(value) {
         Ok(Some(constant)) if constant.is_typed() => {
-            Err(Refusal::at(at, "values of the types $oid and $date are MongoDB's; use a text"))
+            Err(DialectRefusal::at(at, "values of the types $oid and $date are MongoDB's; use a text"))
         }
         _ => Ok(value.clone()),
     }
 }
 
 /// The id of a row, if it has one, and the rest of it.
-fn document(columns: &[Column], row: &[Value]) -> Result<(Option<String>, Map<String, Value>), Refusal> {
-    let named =
-        |(column, value): (&Column, &Value)| Ok((column.physical.to_string(), plain("write.values", value)?));
-    let mut members = columns.iter().zip(row).map(named).collect::<Result<Map<_, _>, Refusal>>()?;
+fn document(
+    columns: &[SchemaColumn],
+    row: &[Value],
+) -> Result<(Option<String>, Map<String, Value>), DialectRefusal> {
+    let named = |(column, value): (&SchemaColumn, &Value)| {
+        Ok((column.physical.to_string(), plain("write.values", value)?))
+    };
+    let mut members = columns.iter().zip(row).map(named).collect::<Result<Map<_, _>, DialectRefusal>>()?;
     let id = match members.shift_remove(ID) {
         None => None,
         Some(Value::String(text)) => Some(text),
         Some(Value::Number(number)) => Some(number.to_string()),
-        Some(_) => return Err(Refusal::at("write.values", "an \"_id\" is a text or a number")),
+        Some(_) => return Err(DialectRefusal::at("write.values", "an \"_id\" is a text or a number")),
     };
     match &id {
         // As segments of a path these two would mean another.
         Some(id) if id.is_empty() || id == "." || id == ".." || id.len() > LONGEST_ID => {
-            Err(Refusal::at("write.values", "this \"_id\" cannot be used"))
+            Err(DialectRefusal::at("write.values", "this \"_id\" cannot be used"))
         }
         _ => Ok((id, members)),
     }
@@ -234,12 +258,12 @@ fn document(columns: &[Column], row: &[Value]) -> Result<(Option<String>, Map<St
 
 fn call(
     method: &'static str,
-    index: &Entity,
+    index: &SchemaEntity,
     below: &[&str],
     query: &'static str,
-    body: Body,
-    expects: Expects,
-) -> Result<Call, Refusal> {
+    body: EsBody,
+    expects: EsExpectation,
+) -> Result<EsCall, DialectRefusal> {
     let name = &*index.physical;
     // A pattern or a list would name several, and what begins with an underscore is no index.
     let special = |letter: char| letter.is_control() || "\\/*?\"<>|,#: ".contains(letter);
@@ -249,10 +273,10 @@ fn call(
         || name.starts_with(['-', '_', '+'])
         || name.contains(special)
     {
-        return Err(Refusal::Invalid(format!("\"{name}\" is no name of an index of Elasticsearch")));
+        return Err(DialectRefusal::Invalid(format!("\"{name}\" is no name of an index of Elasticsearch")));
     }
     let path = std::iter::once(name).chain(below.iter().copied()).map(str::to_owned).collect();
-    Ok(Call { method, path, query, body, expects })
+    Ok(EsCall { method, path, query, body, expects })
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 use super::*;
-use crate::{Bindings, Bounds, Limits, Query, Write};
+use crate::{Bindings, QueryBounds, QueryDocument, WriteDocument, WriteLimits};
 
-const BOUNDS: Bounds = Bounds { default_limit: 100, max_limit: 1000, max_skip: 10_000 };
-const LIMITS: Limits = Limits { max_rows: 1000, allow_unfiltered: true };
+const BOUNDS: QueryBounds = QueryBounds { default_limit: 100, max_limit: 1000, max_skip: 10_000 };
+const LIMITS: WriteLimits = WriteLimits { max_rows: 1000, allow_unfiltered: true };
 
 fn schema() -> Value {
     json!({"unmapped": "identity", "entities": {
@@ -20,24 +20,24 @@ fn schema() -> Value {
 }
 
 fn select(query: Value) -> Result<Select, String> {
-    let read = Query::read(&query, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
+    let read = QueryDocument::read(&query, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
     read.bind(&Bindings { params: &Map::new(), folded: &[] }, BOUNDS).map_err(|refusal| refusal.to_string())
 }
 
-fn searched(query: Value) -> Result<Call, String> {
+fn searched(query: Value) -> Result<EsCall, String> {
     search(&select(query)?).map_err(|refusal| refusal.to_string())
 }
 
 fn filtered(filter: Value) -> Result<Value, String> {
     let call = searched(json!({"source": "client", "filter": filter}))?;
     match call.body {
-        Body::Json(body) => Ok(body["query"]["bool"]["filter"][0].clone()),
-        Body::Lines(_) => Err("lines".to_owned()),
+        EsBody::Json(body) => Ok(body["query"]["bool"]["filter"][0].clone()),
+        EsBody::Lines(_) => Err("lines".to_owned()),
     }
 }
 
-fn written(write: Value) -> Result<Call, String> {
-    let read = Write::read(&write, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
+fn written(write: Value) -> Result<EsCall, String> {
+    let read = WriteDocument::read(&write, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
     let bound = read.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS);
     bound.and_then(|change| request(&change)).map_err(|refusal| refusal.to_string())
 }
@@ -96,14 +96,14 @@ fn a_search_pages_orders_and_names_as_it_was_asked() {
         "sort": [{"town": {"order": "desc", "missing": "_last"}}, {"name": {"order": "asc", "missing": "_first"}}],
         "_source": ["town", "name"],
     });
-    assert_eq!(call.body, Body::Json(due));
+    assert_eq!(call.body, EsBody::Json(due));
     let hit = json!({"_id": "7", "_source": {"town": "Ulm", "x": 1}});
     assert_eq!(
         row(&select(query).unwrap().fields, hit.clone()),
         json!({"id": "7", "city": "Ulm", "name": null})
     );
-    assert_eq!(row(&Fields::All, hit), json!({"town": "Ulm", "x": 1, "_id": "7"}));
-    assert_eq!(row(&Fields::All, json!([1])), Value::Null, "what is no hit is no row");
+    assert_eq!(row(&Projection::All, hit), json!({"town": "Ulm", "x": 1, "_id": "7"}));
+    assert_eq!(row(&Projection::All, json!([1])), Value::Null, "what is no hit is no row");
 }
 
 #[test]
@@ -152,7 +152,7 @@ fn rows_are_inserted_in_bulk() {
         json!({"create": {"_id": "x"}}),
         json!({"total": {"$where": 1}}),
     ];
-    assert_eq!((call.body, call.expects), (Body::Lines(lines.to_vec()), Expects::Items { sent: 2 }));
+    assert_eq!((call.body, call.expects), (EsBody::Lines(lines.to_vec()), EsExpectation::Items { sent: 2 }));
 }
 
 #[test]
@@ -166,10 +166,10 @@ fn changes_go_by_query_and_values_are_parameters() {
         "query": {"term": {"total": {"value": 1}}},
         "script": {"lang": "painless", "source": SET, "params": {"set": {"town": hostile}}},
     });
-    assert_eq!((call.body, call.expects), (Body::Json(due), Expects::Updated));
+    assert_eq!((call.body, call.expects), (EsBody::Json(due), EsExpectation::Updated));
     let call = written(json!({"op": "delete", "target": "order", "filter": filter})).unwrap();
     assert_eq!((call.path.join("/").as_str(), call.query), ("order/_delete_by_query", "refresh=true"));
-    assert_eq!(call.body, Body::Json(json!({"query": {"term": {"total": {"value": 1}}}})));
+    assert_eq!(call.body, EsBody::Json(json!({"query": {"term": {"total": {"value": 1}}}})));
 }
 
 #[test]
@@ -186,10 +186,10 @@ fn an_upsert_is_of_one_document() {
         ("POST", &["clients", "_update", "a/b"].map(str::to_owned)[..])
     );
     let source = json!({"name": "n", "town": "c"});
-    assert_eq!(call.body, Body::Json(json!({"doc": source, "doc_as_upsert": true})));
+    assert_eq!(call.body, EsBody::Json(json!({"doc": source, "doc_as_upsert": true})));
     let call = upsert(json!({"set": {"city": "d"}}));
-    assert_eq!(call.body, Body::Json(json!({"doc": {"town": "d"}, "upsert": source})));
+    assert_eq!(call.body, EsBody::Json(json!({"doc": {"town": "d"}, "upsert": source})));
     let call = upsert(json!({"on_conflict": {"target": ["id"], "action": "nothing"}}));
     assert_eq!((call.method, call.query), ("PUT", "op_type=create&refresh=wait_for"));
-    assert_eq!((call.body, call.expects), (Body::Json(source), Expects::One { keeps: true }));
+    assert_eq!((call.body, call.expects), (EsBody::Json(source), EsExpectation::One { keeps: true }));
 }

@@ -3,20 +3,20 @@
 use serde_json::{Value, json};
 
 use crate::constant::Constant;
-use crate::predicate::{Comparison, Place, Predicate, Quantifier};
-use crate::refusal::Refusal;
-use crate::schema::{InMongo, Kind, Relation};
+use crate::predicate::{Comparison, Predicate, Quantifier, TextPosition};
+use crate::refusal::DialectRefusal;
+use crate::schema::{ColumnKind, InMongo, SchemaRelation};
 
 /// The query document of a predicate.
 ///
 /// # Errors
 /// What MongoDB cannot ask.
-pub fn filter(predicate: &Predicate) -> Result<Value, Refusal> {
+pub fn filter(predicate: &Predicate) -> Result<Value, DialectRefusal> {
     below("", predicate)
 }
 
 /// As [`filter`], for members under a prefix that ends with its dot.
-fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
+fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
     let named = |name: &str, condition: Value| json!({format!("{prefix}{name}"): condition});
     Ok(match predicate {
         Predicate::True => json!({}),
@@ -45,7 +45,7 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, Refusal> {
     })
 }
 
-fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, Refusal> {
+fn each(prefix: &str, parts: &[Predicate]) -> Result<Vec<Value>, DialectRefusal> {
     parts.iter().map(|part| below(prefix, part)).collect()
 }
 
@@ -71,9 +71,9 @@ fn value(constant: &Constant) -> Value {
 }
 
 /// A regular expression that finds a text and nothing else.
-fn pattern(place: Place, text: &str) -> String {
+fn pattern(place: TextPosition, text: &str) -> String {
     let mut pattern = String::new();
-    if place == Place::Start {
+    if place == TextPosition::Start {
         pattern.push('^');
     }
     for letter in text.chars() {
@@ -83,7 +83,7 @@ fn pattern(place: Place, text: &str) -> String {
             _ => pattern.push(letter),
         }
     }
-    if place == Place::End {
+    if place == TextPosition::End {
         // The dollar sign would let a line feed follow.
         pattern.push_str("(?![\\s\\S])");
     }
@@ -92,19 +92,19 @@ fn pattern(place: Place, text: &str) -> String {
 
 fn related(
     prefix: &str,
-    relation: &Relation,
+    relation: &SchemaRelation,
     quantifier: Quantifier,
     predicate: &Predicate,
-) -> Result<Value, Refusal> {
+) -> Result<Value, DialectRefusal> {
     if relation.mongo != Some(InMongo::Embedded) {
         let why = format!(
             "MongoDB looks through a relation only where its documents are embedded; \"{}\" is not declared so",
             relation.name
         );
-        return Err(Refusal::at("filter", why));
+        return Err(DialectRefusal::at("filter", why));
     }
     let name = format!("{prefix}{}", relation.name);
-    if relation.kind == Kind::HasOne {
+    if relation.kind == ColumnKind::HasOne {
         let one = below(&format!("{name}."), predicate)?;
         let there = json!({"$and": [{name: {"$ne": null}}, one]});
         return Ok(match quantifier {
@@ -117,7 +117,7 @@ fn related(
         Predicate::True => any.clone(),
         predicate => json!({name.clone(): {"$elemMatch": filter(predicate)?}}),
     };
-    let all = || -> Result<Value, Refusal> {
+    let all = || -> Result<Value, DialectRefusal> {
         let other = json!({name.clone(): {"$elemMatch": {"$nor": [filter(predicate)?]}}});
         Ok(json!({"$and": [any, {"$nor": [other]}]}))
     };

@@ -7,16 +7,16 @@ mod filter;
 
 use serde_json::{Map, Value, json};
 
-use crate::query::{Fields, Select};
-use crate::refusal::Refusal;
-use crate::schema::Column;
-use crate::write::{Action, Change, Conflict};
+use crate::query::{Projection, Select};
+use crate::refusal::DialectRefusal;
+use crate::schema::SchemaColumn;
+use crate::write::{Conflict, ConflictAction, WriteChange};
 
 pub use filter::filter;
 
 /// A find.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Find {
+pub struct MongoFind {
     /// Where.
     pub collection: String,
     /// Which documents.
@@ -33,7 +33,7 @@ pub struct Find {
 
 /// A write.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Statement {
+pub enum MongoStatement {
     /// Adds documents.
     Insert {
         /// Where.
@@ -65,14 +65,14 @@ pub enum Statement {
 ///
 /// # Errors
 /// What MongoDB cannot do.
-pub fn find(select: &Select) -> Result<Find, Refusal> {
+pub fn find(select: &Select) -> Result<MongoFind, DialectRefusal> {
     if !select.include.is_empty() {
-        return Err(Refusal::at("query.include", "MongoDB has no related rows to bring along"));
+        return Err(DialectRefusal::at("query.include", "MongoDB has no related rows to bring along"));
     }
-    let order = |sort: &crate::query::Sort| {
+    let order = |sort: &crate::query::SortKey| {
         (sort.column.physical.to_string(), json!(if sort.descending { -1 } else { 1 }))
     };
-    Ok(Find {
+    Ok(MongoFind {
         collection: select.source.physical.to_string(),
         filter: filter(&select.predicate)?,
         projection: projection(&select.fields),
@@ -83,10 +83,10 @@ pub fn find(select: &Select) -> Result<Find, Refusal> {
 }
 
 /// A document as a row: its members under the names the query used, what is missing as null.
-pub fn row(fields: &Fields, document: Value) -> Value {
+pub fn row(fields: &Projection, document: Value) -> Value {
     match (fields, document) {
-        (Fields::Only(columns), Value::Object(mut members)) => {
-            let named = |column: &Column| {
+        (Projection::Only(columns), Value::Object(mut members)) => {
+            let named = |column: &SchemaColumn| {
                 let value = members.remove(&*column.physical).unwrap_or_default();
                 (column.name.to_string(), value)
             };
@@ -100,37 +100,37 @@ pub fn row(fields: &Fields, document: Value) -> Value {
 ///
 /// # Errors
 /// What MongoDB cannot do.
-pub fn statement(change: &Change) -> Result<Statement, Refusal> {
+pub fn statement(change: &WriteChange) -> Result<MongoStatement, DialectRefusal> {
     match change {
-        Change::Insert { returning: Some(_), .. }
-        | Change::Update { returning: Some(_), .. }
-        | Change::Delete { returning: Some(_), .. } => {
-            Err(Refusal::at("write.returning", "MongoDB does not answer what it wrote"))
+        WriteChange::Insert { returning: Some(_), .. }
+        | WriteChange::Update { returning: Some(_), .. }
+        | WriteChange::Delete { returning: Some(_), .. } => {
+            Err(DialectRefusal::at("write.returning", "MongoDB does not answer what it wrote"))
         }
-        Change::Insert { target, columns, rows, conflict: None, .. } => Ok(Statement::Insert {
+        WriteChange::Insert { target, columns, rows, conflict: None, .. } => Ok(MongoStatement::Insert {
             collection: target.physical.to_string(),
             documents: rows.iter().map(|row| Value::Object(document(columns, row))).collect(),
         }),
-        Change::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
+        WriteChange::Insert { target, columns, rows, conflict: Some(conflict), .. } => {
             let [row] = rows.as_slice() else {
-                return Err(Refusal::at("write.values", "MongoDB upserts one row at a time"));
+                return Err(DialectRefusal::at("write.values", "MongoDB upserts one row at a time"));
             };
             upsert(target.physical.to_string(), document(columns, row), conflict)
         }
-        Change::Update { target, set, predicate, .. } => Ok(Statement::Update {
+        WriteChange::Update { target, set, predicate, .. } => Ok(MongoStatement::Update {
             collection: target.physical.to_string(),
             filter: filter(predicate)?,
             update: json!({"$set": assigned(set)}),
             upsert: false,
         }),
-        Change::Delete { target, predicate, .. } => {
-            Ok(Statement::Delete { collection: target.physical.to_string(), filter: filter(predicate)? })
+        WriteChange::Delete { target, predicate, .. } => {
+            Ok(MongoStatement::Delete { collection: target.physical.to_string(), filter: filter(predicate)? })
         }
     }
 }
 
-fn projection(fields: &Fields) -> Option<Value> {
-    let Fields::Only(columns) = fields else { return None };
+fn projection(fields: &Projection) -> Option<Value> {
+    let Projection::Only(columns) = fields else { return None };
     let mut shown: Map<_, _> = columns.iter().map(|column| (column.physical.to_string(), json!(1))).collect();
     if !shown.contains_key("_id") {
         shown.insert("_id".to_owned(), json!(0));
@@ -138,11 +138,11 @@ fn projection(fields: &Fields) -> Option<Value> {
     Some(Value::Object(shown))
 }
 
-fn document(columns: &[Column], row: &[Value]) -> Map<String, Value> {
+fn document(columns: &[SchemaColumn], row: &[Value]) -> Map<String, Value> {
     columns.iter().zip(row).map(|(column, value)| (column.physical.to_string(), value.clone())).collect()
 }
 
-fn assigned(set: &[(Column, Value)]) -> Map<String, Value> {
+fn assigned(set: &[(SchemaColumn, Value)]) -> Map<String, Value> {
     set.iter().map(|(column, value)| (column.physical.to_string(), value.clone())).collect()
 }
 
@@ -152,22 +152,22 @@ fn upsert(
     collection: String,
     mut row: Map<String, Value>,
     conflict: &Conflict,
-) -> Result<Statement, Refusal> {
+) -> Result<MongoStatement, DialectRefusal> {
     let mut filter = Map::new();
     for column in &conflict.target {
         let Some(value) = row.shift_remove(&*column.physical) else {
             let why = format!("\"{}\" tells rows apart and has no value", column.name);
-            return Err(Refusal::at("write.on_conflict.target", why));
+            return Err(DialectRefusal::at("write.on_conflict.target", why));
         };
         filter.insert(column.physical.to_string(), json!({"$eq": value}));
     }
     let set = match &conflict.action {
-        Action::Nothing => Map::new(),
-        Action::Take(columns) => {
+        ConflictAction::Nothing => Map::new(),
+        ConflictAction::Take(columns) => {
             let taken = columns.iter().filter_map(|column| row.shift_remove_entry(&*column.physical));
             taken.collect()
         }
-        Action::Set(set) => assigned(set),
+        ConflictAction::Set(set) => assigned(set),
     };
     row.retain(|name, _| !set.contains_key(name));
     let mut update = Map::new();
@@ -181,7 +181,7 @@ fn upsert(
         let same = filter.iter().map(|(name, value)| (name.clone(), value["$eq"].clone())).collect();
         update.insert("$setOnInsert".to_owned(), Value::Object(same));
     }
-    Ok(Statement::Update {
+    Ok(MongoStatement::Update {
         collection,
         filter: Value::Object(filter),
         update: Value::Object(update),

@@ -1,8 +1,8 @@
 use super::*;
-use crate::{Bindings, Bounds, Limits, Query, Write};
+use crate::{Bindings, QueryBounds, QueryDocument, WriteDocument, WriteLimits};
 
-const BOUNDS: Bounds = Bounds { default_limit: 100, max_limit: 1000, max_skip: 10_000 };
-const LIMITS: Limits = Limits { max_rows: 1000, allow_unfiltered: true };
+const BOUNDS: QueryBounds = QueryBounds { default_limit: 100, max_limit: 1000, max_skip: 10_000 };
+const LIMITS: WriteLimits = WriteLimits { max_rows: 1000, allow_unfiltered: true };
 
 fn schema() -> Value {
     json!({"unmapped": "identity", "entities": {
@@ -23,7 +23,7 @@ fn schema() -> Value {
 
 fn select(query: Value) -> Result<Select, String> {
     let params = Map::from_iter([("p".to_owned(), json!("$where"))]);
-    let read = Query::read(&query, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
+    let read = QueryDocument::read(&query, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
     read.bind(&Bindings { params: &params, folded: &[] }, BOUNDS).map_err(|refusal| refusal.to_string())
 }
 
@@ -32,8 +32,8 @@ fn filtered(filter: Value) -> Result<Value, String> {
     find(&select).map(|find| find.filter).map_err(|refusal| refusal.to_string())
 }
 
-fn written(write: Value) -> Result<Statement, String> {
-    let read = Write::read(&write, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
+fn written(write: Value) -> Result<MongoStatement, String> {
+    let read = WriteDocument::read(&write, Some(&schema()), "in").map_err(|errors| format!("{errors:?}"))?;
     let bound = read.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS);
     bound.and_then(|change| statement(&change)).map_err(|refusal| refusal.to_string())
 }
@@ -118,7 +118,7 @@ fn a_read_projects_orders_and_names_as_it_was_asked() {
     assert_eq!(find.projection, Some(json!({"name": 1, "town": 1, "_id": 0})));
     assert_eq!(find.sort.to_string(), r#"{"town":-1,"_id":1}"#);
     assert_eq!(row(&select.fields, json!({"town": "Ulm"})), json!({"name": null, "city": "Ulm"}));
-    assert_eq!(row(&Fields::All, json!({"_id": 1})), json!({"_id": 1}));
+    assert_eq!(row(&Projection::All, json!({"_id": 1})), json!({"_id": 1}));
 }
 
 #[test]
@@ -140,15 +140,18 @@ fn writes_are_of_many_documents_and_upserts_of_one() {
     let rows = json!([{"total": 1, "state": {"$oid": "x"}}, {"total": 2, "state": null}]);
     let insert = written(json!({"op": "insert", "target": "order", "values": rows})).unwrap();
     let documents = rows.as_array().unwrap().clone();
-    assert_eq!(insert, Statement::Insert { collection: orders.clone(), documents });
+    assert_eq!(insert, MongoStatement::Insert { collection: orders.clone(), documents });
     let filter = json!({"==": [{"field": "total"}, 1]});
     let due = json!({"total": {"$eq": 1}});
     let update = written(json!({"op": "update", "target": "order", "set": {"state": "x"}, "filter": filter}));
     let set = json!({"$set": {"state": "x"}});
     let (collection, filter_) = (orders.clone(), due.clone());
-    assert_eq!(update, Ok(Statement::Update { collection, filter: filter_, update: set, upsert: false }));
+    assert_eq!(
+        update,
+        Ok(MongoStatement::Update { collection, filter: filter_, update: set, upsert: false })
+    );
     let delete = written(json!({"op": "delete", "target": "order", "filter": filter}));
-    assert_eq!(delete, Ok(Statement::Delete { collection: orders, filter: due }));
+    assert_eq!(delete, Ok(MongoStatement::Delete { collection: orders, filter: due }));
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn an_upsert_sets_always_what_may_change_and_the_rest_in_a_new_document() {
             "on_conflict": {"target": ["id"]}});
         write.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         match written(write).unwrap() {
-            Statement::Update { filter, update, upsert: true, .. } => (filter, update),
+            MongoStatement::Update { filter, update, upsert: true, .. } => (filter, update),
             other => panic!("{other:?}"),
         }
     };

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::name;
-use crate::reader::Reader;
+use crate::reader::DocumentReader;
 
 /// An entity: a table, an index or a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entity {
+pub struct SchemaEntity {
     /// What documents call it.
     pub name: Arc<str>,
     /// What the database calls it.
@@ -19,7 +19,7 @@ pub struct Entity {
 
 /// A column or a member of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Column {
+pub struct SchemaColumn {
     /// What documents and results call it.
     pub name: Arc<str>,
     /// What the database calls it.
@@ -30,7 +30,7 @@ pub struct Column {
 
 /// How many rows a relation leads to, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ColumnKind {
     /// One row at most.
     HasOne,
     /// Any number of rows.
@@ -70,17 +70,17 @@ pub enum InElastic {
 
 /// A declared way from one entity to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Relation {
+pub struct SchemaRelation {
     /// What documents call it.
     pub name: Arc<str>,
     /// Where it leads.
-    pub target: Entity,
+    pub target: SchemaEntity,
     /// How many rows it leads to.
-    pub kind: Kind,
+    pub kind: ColumnKind,
     /// The column it starts from.
-    pub local: Column,
+    pub local: SchemaColumn,
     /// The column of the target it leads to.
-    pub foreign: Column,
+    pub foreign: SchemaColumn,
     /// The table of pairs, if there is one.
     pub through: Option<Through>,
     /// Where MongoDB keeps the related documents, if the schema says so.
@@ -100,14 +100,14 @@ pub(crate) struct Schema {
 
 #[derive(Debug)]
 struct Declared {
-    entity: Entity,
+    entity: SchemaEntity,
     columns: Vec<DeclaredColumn>,
     relations: BTreeMap<String, DeclaredRelation>,
 }
 
 #[derive(Debug)]
 struct DeclaredColumn {
-    column: Column,
+    column: SchemaColumn,
     queryable: bool,
     writable: bool,
 }
@@ -116,7 +116,7 @@ struct DeclaredColumn {
 struct DeclaredRelation {
     name: Arc<str>,
     to: String,
-    kind: Kind,
+    kind: ColumnKind,
     local: String,
     foreign: String,
     through: Option<Through>,
@@ -126,7 +126,7 @@ struct DeclaredRelation {
 
 /// What a column is named for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Use {
+pub(crate) enum ColumnUse {
     /// To be read or compared.
     Query,
     /// To be given a value.
@@ -137,10 +137,10 @@ pub(crate) enum Use {
 
 /// One entity, where names are looked up.
 #[derive(Clone)]
-pub(crate) struct Scope<'s> {
+pub(crate) struct SchemaScope<'s> {
     schema: &'s Schema,
     declared: Option<&'s Declared>,
-    pub(crate) entity: Entity,
+    pub(crate) entity: SchemaEntity,
 }
 
 impl Schema {
@@ -149,37 +149,44 @@ impl Schema {
         self.given && !self.identity
     }
 
-    fn find(&self, name: &str) -> Result<Scope<'_>, String> {
+    fn find(&self, name: &str) -> Result<SchemaScope<'_>, String> {
         let declared = self.entities.get(name);
         let entity = match declared {
             Some(declared) => declared.entity.clone(),
-            None if self.identity => Entity { name: name.into(), physical: name.into() },
+            None if self.identity => SchemaEntity { name: name.into(), physical: name.into() },
             None => return Err(format!("the schema declares no entity \"{name}\"")),
         };
-        Ok(Scope { schema: self, declared, entity })
+        Ok(SchemaScope { schema: self, declared, entity })
     }
 
     /// An entity that the document reaches.
-    pub(crate) fn entity(&self, name: &str, at: &str, reader: &mut Reader) -> Option<Scope<'_>> {
+    pub(crate) fn entity(
+        &self,
+        name: &str,
+        at: &str,
+        reader: &mut DocumentReader,
+    ) -> Option<SchemaScope<'_>> {
         let scope = reader.accept(at, self.find(name))?;
         reader.reach(&scope.entity.physical);
         Some(scope)
     }
 }
 
-impl<'s> Scope<'s> {
+impl<'s> SchemaScope<'s> {
     fn declared_column(&self, name: &str) -> Option<&'s DeclaredColumn> {
         self.declared?.columns.iter().find(|one| *one.column.name == *name)
     }
 
     /// A column of the entity.
-    pub(crate) fn column(&self, name: &str, wanted: Use) -> Result<Column, String> {
+    pub(crate) fn column(&self, name: &str, wanted: ColumnUse) -> Result<SchemaColumn, String> {
         name::check(name)?;
         match (self.declared_column(name), wanted) {
-            (Some(one), Use::Query) if !one.queryable => {
+            (Some(one), ColumnUse::Query) if !one.queryable => {
                 Err(format!("the column \"{name}\" is not queryable"))
             }
-            (Some(one), Use::Write) if !one.writable => Err(format!("the column \"{name}\" is not writable")),
+            (Some(one), ColumnUse::Write) if !one.writable => {
+                Err(format!("the column \"{name}\" is not writable"))
+            }
             (Some(one), _) => Ok(one.column.clone()),
             (None, _) if self.schema.identity => Ok(Self::plain(name)),
             (None, _) => Err(format!("the schema declares no column \"{name}\" of \"{}\"", self.entity.name)),
@@ -187,16 +194,16 @@ impl<'s> Scope<'s> {
     }
 
     /// A column that relations are joined by, which need not be declared.
-    fn key(&self, name: &str) -> Column {
+    fn key(&self, name: &str) -> SchemaColumn {
         self.declared_column(name).map_or_else(|| Self::plain(name), |one| one.column.clone())
     }
 
-    fn plain(name: &str) -> Column {
-        Column { name: name.into(), physical: name.into(), kind: None }
+    fn plain(name: &str) -> SchemaColumn {
+        SchemaColumn { name: name.into(), physical: name.into(), kind: None }
     }
 
     /// The columns of a result that names none; `None` for all there are.
-    pub(crate) fn all_columns(&self) -> Result<Option<Vec<Column>>, String> {
+    pub(crate) fn all_columns(&self) -> Result<Option<Vec<SchemaColumn>>, String> {
         let declared = self.declared.map_or(&[][..], |declared| &declared.columns);
         if declared.is_empty() && self.schema.identity {
             return Ok(None);
@@ -210,7 +217,7 @@ impl<'s> Scope<'s> {
     }
 
     /// The columns the schema lets be written; none when it declares none.
-    pub(crate) fn writable(&self) -> Vec<Column> {
+    pub(crate) fn writable(&self) -> Vec<SchemaColumn> {
         let declared = self.declared.map_or(&[][..], |declared| &declared.columns);
         declared.iter().filter(|one| one.writable).map(|one| one.column.clone()).collect()
     }
@@ -220,8 +227,8 @@ impl<'s> Scope<'s> {
         &self,
         name: &str,
         at: &str,
-        reader: &mut Reader,
-    ) -> Option<(Arc<Relation>, Scope<'s>)> {
+        reader: &mut DocumentReader,
+    ) -> Option<(Arc<SchemaRelation>, SchemaScope<'s>)> {
         let declared = self.declared.and_then(|declared| declared.relations.get(name));
         let known = declared
             .ok_or_else(|| format!("the schema declares no relation \"{name}\" of \"{}\"", self.entity.name));
@@ -230,7 +237,7 @@ impl<'s> Scope<'s> {
         if let Some(through) = &declared.through {
             reader.reach(&through.table);
         }
-        let relation = Relation {
+        let relation = SchemaRelation {
             name: Arc::clone(&declared.name),
             target: target.entity.clone(),
             kind: declared.kind,

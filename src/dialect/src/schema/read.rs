@@ -6,23 +6,25 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use svc_model::FieldError;
 
-use super::{Declared, DeclaredColumn, DeclaredRelation, Entity, InElastic, InMongo, Kind, Schema, Through};
+use super::{
+    ColumnKind, Declared, DeclaredColumn, DeclaredRelation, InElastic, InMongo, Schema, SchemaEntity, Through,
+};
 use crate::name;
-use crate::reader::{Reader, join};
-use crate::schema::Column;
+use crate::reader::{DocumentReader, join};
+use crate::schema::SchemaColumn;
 
 const RELATION: [&str; 7] = ["to", "kind", "local", "foreign", "through", "mongo", "es"];
-const KINDS: [(&str, Kind); 5] = [
-    ("has_one", Kind::HasOne),
-    ("has_many", Kind::HasMany),
-    ("many_to_many", Kind::ManyToMany),
-    ("one", Kind::HasOne),
-    ("many", Kind::HasMany),
+const KINDS: [(&str, ColumnKind); 5] = [
+    ("has_one", ColumnKind::HasOne),
+    ("has_many", ColumnKind::HasMany),
+    ("many_to_many", ColumnKind::ManyToMany),
+    ("one", ColumnKind::HasOne),
+    ("many", ColumnKind::HasMany),
 ];
 
 impl Schema {
     /// Reads a schema; without one every name stands for itself.
-    pub(crate) fn read(schema: Option<&Value>, at: &str, reader: &mut Reader) -> Self {
+    pub(crate) fn read(schema: Option<&Value>, at: &str, reader: &mut DocumentReader) -> Self {
         let mut read = Self { entities: BTreeMap::new(), identity: true, given: false };
         let Some(schema) = schema.filter(|schema| !schema.is_null()) else { return read };
         let unmapped = [("reject", false), ("identity", true)];
@@ -53,11 +55,11 @@ impl Schema {
     }
 }
 
-impl Reader {
+impl DocumentReader {
     fn declared(&mut self, name: &str, entity: &Value, at: &str) -> Option<Declared> {
         let members = self.object(entity, at, &["physical", "columns", "relations"])?;
         let physical = self.optional_name(members, "physical", at).unwrap_or(name);
-        let entity = Entity { name: name.into(), physical: physical.into() };
+        let entity = SchemaEntity { name: name.into(), physical: physical.into() };
         let mut declared = Declared { entity, columns: Vec::new(), relations: BTreeMap::new() };
         for (name, column, at) in self.named(members, "columns", at) {
             declared.columns.extend(self.declared_column(name, column, &at));
@@ -96,7 +98,7 @@ impl Reader {
         let physical = self.optional_name(members, "name", at).unwrap_or(name);
         let kind = members.get("type").and_then(|kind| self.text(kind, &join(at, "type")));
         Some(DeclaredColumn {
-            column: Column { name: name.into(), physical: physical.into(), kind: kind.map(Arc::from) },
+            column: SchemaColumn { name: name.into(), physical: physical.into(), kind: kind.map(Arc::from) },
             queryable: self.flag(members.get("queryable"), &join(at, "queryable"), true),
             writable: self.flag(members.get("writable"), &join(at, "writable"), true),
         })
@@ -109,8 +111,9 @@ impl Reader {
         let foreign = self.required_name(members, "foreign", at);
         let through = members.get("through").and_then(|through| self.through(through, &join(at, "through")));
         let kind = self.choice(members.get("kind"), &join(at, "kind"), &KINDS);
-        let kind = kind.unwrap_or(if through.is_some() { Kind::ManyToMany } else { Kind::HasMany });
-        if kind == Kind::ManyToMany && !members.contains_key("through") {
+        let kind =
+            kind.unwrap_or(if through.is_some() { ColumnKind::ManyToMany } else { ColumnKind::HasMany });
+        if kind == ColumnKind::ManyToMany && !members.contains_key("through") {
             self.errors.push(FieldError::required(join(at, "through")));
         }
         let mongo = [("embedded", InMongo::Embedded), ("referenced", InMongo::Referenced)];

@@ -2,33 +2,33 @@
 
 use serde_json::Value;
 
-use super::writer::Writer;
-use super::{Flavour, Statement};
-use crate::query::Fields;
-use crate::refusal::Refusal;
-use crate::schema::{Column, Entity};
-use crate::write::{Action, Change, Conflict};
+use super::writer::SqlWriter;
+use super::{SqlFlavour, SqlStatement};
+use crate::query::Projection;
+use crate::refusal::DialectRefusal;
+use crate::schema::{SchemaColumn, SchemaEntity};
+use crate::write::{Conflict, ConflictAction, WriteChange};
 
 /// The statements of a write, to be run in one transaction; more than one only where the rows of an insert have more
 /// values than one statement may have.
 ///
 /// # Errors
 /// A value that SQL does not take, or an answer that the database cannot give.
-pub fn change(change: &Change, flavour: Flavour) -> Result<Vec<Statement>, Refusal> {
+pub fn change(change: &WriteChange, flavour: SqlFlavour) -> Result<Vec<SqlStatement>, DialectRefusal> {
     match change {
-        Change::Insert { target, columns, rows, conflict, returning } => {
+        WriteChange::Insert { target, columns, rows, conflict, returning } => {
             check_returning(returning.as_ref(), flavour)?;
             let set = match conflict.as_ref().map(|conflict| &conflict.action) {
-                Some(Action::Set(set)) => set.len(),
+                Some(ConflictAction::Set(set)) => set.len(),
                 _ => 0,
             };
             let at_once = ((flavour.max_params().saturating_sub(set)) / columns.len().max(1)).max(1);
             let chunks = rows.chunks(at_once);
             chunks.map(|rows| insert(target, columns, rows, conflict.as_ref(), returning, flavour)).collect()
         }
-        Change::Update { target, set, predicate, returning } => {
+        WriteChange::Update { target, set, predicate, returning } => {
             check_returning(returning.as_ref(), flavour)?;
-            let mut writer = Writer::of_change(flavour, &target.physical);
+            let mut writer = SqlWriter::of_change(flavour, &target.physical);
             let table = writer.table();
             writer.push("UPDATE ").name(&target.physical).push(" AS ").push(&table).push(" SET ");
             writer.assignments(set)?;
@@ -36,12 +36,12 @@ pub fn change(change: &Change, flavour: Flavour) -> Result<Vec<Statement>, Refus
             writer.returning(returning.as_ref())?;
             Ok(vec![writer.finish()?])
         }
-        Change::Delete { target, predicate, returning } => {
+        WriteChange::Delete { target, predicate, returning } => {
             check_returning(returning.as_ref(), flavour)?;
-            let mut writer = Writer::of_change(flavour, &target.physical);
+            let mut writer = SqlWriter::of_change(flavour, &target.physical);
             let table = writer.table();
             writer.push("DELETE ");
-            if flavour == Flavour::MySql {
+            if flavour == SqlFlavour::MySql {
                 writer.push(&table).push(" ");
             }
             writer.push("FROM ").name(&target.physical).push(" AS ").push(&table);
@@ -52,28 +52,28 @@ pub fn change(change: &Change, flavour: Flavour) -> Result<Vec<Statement>, Refus
     }
 }
 
-fn check_returning(returning: Option<&Fields>, flavour: Flavour) -> Result<(), Refusal> {
-    if returning.is_some() && flavour == Flavour::MySql {
-        return Err(Refusal::at("write.returning", "MySQL returns no rows of a write"));
+fn check_returning(returning: Option<&Projection>, flavour: SqlFlavour) -> Result<(), DialectRefusal> {
+    if returning.is_some() && flavour == SqlFlavour::MySql {
+        return Err(DialectRefusal::at("write.returning", "MySQL returns no rows of a write"));
     }
     Ok(())
 }
 
 fn insert(
-    target: &Entity,
-    columns: &[Column],
+    target: &SchemaEntity,
+    columns: &[SchemaColumn],
     rows: &[Vec<Value>],
     conflict: Option<&Conflict>,
-    returning: &Option<Fields>,
-    flavour: Flavour,
-) -> Result<Statement, Refusal> {
-    let mut writer = Writer::new(flavour);
+    returning: &Option<Projection>,
+    flavour: SqlFlavour,
+) -> Result<SqlStatement, DialectRefusal> {
+    let mut writer = SqlWriter::new(flavour);
     writer.push("INSERT INTO ").name(&target.physical).push(" (");
     writer.names(columns)?;
     writer.push(") VALUES ");
     writer.list(", ", rows, |writer, row| {
         writer.push("(");
-        writer.list(", ", row, Writer::stored)?;
+        writer.list(", ", row, SqlWriter::stored)?;
         writer.push(")");
         Ok(())
     })?;
@@ -84,60 +84,62 @@ fn insert(
     writer.finish()
 }
 
-impl Writer {
-    fn names(&mut self, columns: &[Column]) -> Result<(), Refusal> {
+impl SqlWriter {
+    fn names(&mut self, columns: &[SchemaColumn]) -> Result<(), DialectRefusal> {
         self.list(", ", columns, |writer, column| {
             writer.name(&column.physical);
             Ok(())
         })
     }
 
-    fn assignments(&mut self, set: &[(Column, Value)]) -> Result<(), Refusal> {
+    fn assignments(&mut self, set: &[(SchemaColumn, Value)]) -> Result<(), DialectRefusal> {
         self.list(", ", set, |writer, (column, value)| {
             writer.name(&column.physical).push(" = ");
             writer.stored(value)
         })
     }
 
-    fn conflict(&mut self, Conflict { target, action }: &Conflict) -> Result<(), Refusal> {
-        if self.flavour == Flavour::MySql {
+    fn conflict(&mut self, Conflict { target, action }: &Conflict) -> Result<(), DialectRefusal> {
+        if self.flavour == SqlFlavour::MySql {
             self.push(" ON DUPLICATE KEY UPDATE ");
         } else {
             self.push(" ON CONFLICT (");
             self.names(target)?;
             self.push(") DO ");
         }
-        let same = |writer: &mut Self, column: &Column| {
+        let same = |writer: &mut Self, column: &SchemaColumn| {
             writer.name(&column.physical).push(" = ").name(&column.physical);
             Ok(())
         };
         match (self.flavour, action) {
             // Any other way to do nothing hides other errors as well.
-            (Flavour::MySql, Action::Nothing) => self.list(", ", target.first(), same),
-            (Flavour::MySql, Action::Take(columns)) if columns.is_empty() => {
+            (SqlFlavour::MySql, ConflictAction::Nothing) => self.list(", ", target.first(), same),
+            (SqlFlavour::MySql, ConflictAction::Take(columns)) if columns.is_empty() => {
                 self.list(", ", target.first(), same)
             }
-            (Flavour::MySql, Action::Take(columns)) => self.list(", ", columns, |writer, column| {
-                writer.name(&column.physical).push(" = VALUES(").name(&column.physical).push(")");
-                Ok(())
-            }),
-            (Flavour::MySql, Action::Set(set)) => self.assignments(set),
-            (_, Action::Nothing) => {
+            (SqlFlavour::MySql, ConflictAction::Take(columns)) => {
+                self.list(", ", columns, |writer, column| {
+                    writer.name(&column.physical).push(" = VALUES(").name(&column.physical).push(")");
+                    Ok(())
+                })
+            }
+            (SqlFlavour::MySql, ConflictAction::Set(set)) => self.assignments(set),
+            (_, ConflictAction::Nothing) => {
                 self.push("NOTHING");
                 Ok(())
             }
-            (_, Action::Take(columns)) if columns.is_empty() => {
+            (_, ConflictAction::Take(columns)) if columns.is_empty() => {
                 self.push("NOTHING");
                 Ok(())
             }
-            (_, Action::Take(columns)) => {
+            (_, ConflictAction::Take(columns)) => {
                 self.push("UPDATE SET ");
                 self.list(", ", columns, |writer, column| {
                     writer.name(&column.physical).push(" = excluded.").name(&column.physical);
                     Ok(())
                 })
             }
-            (_, Action::Set(set)) => {
+            (_, ConflictAction::Set(set)) => {
                 self.push("UPDATE SET ");
                 self.assignments(set)
             }
@@ -145,15 +147,15 @@ impl Writer {
     }
 
     /// Only bare names stand here: where tables have short names, each database wants another one.
-    fn returning(&mut self, returning: Option<&Fields>) -> Result<(), Refusal> {
+    fn returning(&mut self, returning: Option<&Projection>) -> Result<(), DialectRefusal> {
         let Some(fields) = returning else { return Ok(()) };
         self.push(" RETURNING ");
         match fields {
-            Fields::All => {
+            Projection::All => {
                 self.push("*");
                 Ok(())
             }
-            Fields::Only(columns) => self.list(", ", columns, |writer, column| {
+            Projection::Only(columns) => self.list(", ", columns, |writer, column| {
                 writer.name(&column.physical).push(" AS ").name(&column.name);
                 Ok(())
             }),

@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use super::join::joined;
 use super::select::{key_column, unused};
-use super::writer::Writer;
-use super::{Flavour, Statement};
+use super::writer::SqlWriter;
+use super::{SqlFlavour, SqlStatement};
 use crate::query::Select;
-use crate::refusal::Refusal;
+use crate::refusal::DialectRefusal;
 
 /// Columns of a statement for related rows that no result shows.
 const KEY: &str = "svc_key";
@@ -25,12 +25,12 @@ const LOCAL: &str = "svc_local";
 ///
 /// # Errors
 /// A value that SQL does not take, or a relation that is not there.
-pub fn include(select: &Select, nth: usize, flavour: Flavour) -> Result<Statement, Refusal> {
-    let missing = || Refusal::at("query.include", "there is no such relation");
+pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlStatement, DialectRefusal> {
+    let missing = || DialectRefusal::at("query.include", "there is no such relation");
     let included = select.include.get(nth).ok_or_else(missing)?;
     let relation = &included.relation;
     let (key, rank) = (unused(&included.fields, KEY), unused(&included.fields, RANK));
-    let mut writer = Writer::new(flavour);
+    let mut writer = SqlWriter::new(flavour);
     let (ranked, related, keys) = (writer.table(), writer.table(), writer.table());
     let (chosen, table) = (writer.table(), writer.table());
     writer.push("SELECT * FROM (SELECT ");

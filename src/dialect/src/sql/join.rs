@@ -1,15 +1,15 @@
 //! Which rows a relation brings together.
 
-use super::Flavour;
+use super::SqlFlavour;
 use super::mysql::{DECIMAL, EXACT, is_number, is_typed};
 
 /// A condition: two columns, as they stand in a statement, hold the same key. Texts are compared as in filters, whatever the
 /// collations of the columns. What the columns' own collations say goes first: an index of either may answer it.
-pub(super) fn joined(flavour: Flavour, left: &str, right: &str) -> String {
+pub(super) fn joined(flavour: SqlFlavour, left: &str, right: &str) -> String {
     match flavour {
-        Flavour::Postgres => format!("{left} = {right}"),
-        Flavour::Sqlite => format!("({left} = {right} AND {left} = {right} COLLATE BINARY)"),
-        Flavour::MySql => {
+        SqlFlavour::Postgres => format!("{left} = {right}"),
+        SqlFlavour::Sqlite => format!("({left} = {right} AND {left} = {right} COLLATE BINARY)"),
+        SqlFlavour::MySql => {
             let (left_typed, right_typed) = (is_typed(left), is_typed(right));
             // Where only one is a text.
             let (left_text, right_text) = (text_and_typed(left, right), text_and_typed(right, left));

@@ -19,7 +19,7 @@ pub use select::select;
 
 /// A way of writing SQL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Flavour {
+pub enum SqlFlavour {
     /// PostgreSQL.
     Postgres,
     /// MySQL and MariaDB.
@@ -28,7 +28,7 @@ pub enum Flavour {
     Sqlite,
 }
 
-impl Flavour {
+impl SqlFlavour {
     /// The most parameters of one statement.
     const fn max_params(self) -> usize {
         match self {
@@ -40,7 +40,7 @@ impl Flavour {
 
 /// One statement and its parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Statement {
+pub struct SqlStatement {
     /// The text, with a placeholder for each parameter.
     pub sql: String,
     /// The parameters, in the order of their placeholders.

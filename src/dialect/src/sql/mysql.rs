@@ -6,11 +6,11 @@
 
 use svc_model::Timestamp;
 
-use super::writer::{Writer, check_text, typed};
+use super::writer::{SqlWriter, check_text, typed};
 use crate::constant::Constant;
 use crate::predicate::Comparison;
-use crate::refusal::Refusal;
-use crate::schema::Column;
+use crate::refusal::DialectRefusal;
+use crate::schema::SchemaColumn;
 
 /// Compares character by character, case, accents and blanks at the end included. MySQL and MariaDB call that collation
 /// differently; each reads its own comment.
@@ -58,7 +58,7 @@ struct Literal {
 }
 
 impl Literal {
-    fn of(constant: &Constant) -> Result<Self, Refusal> {
+    fn of(constant: &Constant) -> Result<Self, DialectRefusal> {
         let text = match constant {
             Constant::Text(text) => {
                 check_text(text)?;
@@ -99,14 +99,14 @@ fn instant(text: &str) -> Option<String> {
     Some(utc.naive().format("%Y-%m-%dT%H:%M:%S%.f").to_string())
 }
 
-impl Writer {
+impl SqlWriter {
     pub(super) fn mysql_comparison(
         &mut self,
         table: &str,
-        column: &Column,
+        column: &SchemaColumn,
         comparison: Comparison,
         value: &Constant,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DialectRefusal> {
         let test = match comparison {
             Comparison::Equal => Test::In,
             Comparison::NotEqual => Test::NotIn,
@@ -121,16 +121,16 @@ impl Writer {
     pub(super) fn mysql_one_of(
         &mut self,
         table: &str,
-        column: &Column,
+        column: &SchemaColumn,
         values: &[Constant],
         negated: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DialectRefusal> {
         let literals: Result<Vec<_>, _> = values.iter().map(Literal::of).collect();
         let test = if negated { Test::NotIn } else { Test::In };
         self.by_type(&self.reference(table, &column.physical), test, &literals?)
     }
 
-    fn by_type(&mut self, column: &str, test: Test, literals: &[Literal]) -> Result<(), Refusal> {
+    fn by_type(&mut self, column: &str, test: Test, literals: &[Literal]) -> Result<(), DialectRefusal> {
         let instants = literals.iter().any(|literal| literal.instant.is_some());
         self.push("(");
         self.candidates(column, test, literals, instants)?;
@@ -166,7 +166,7 @@ impl Writer {
         test: Test,
         literals: &[Literal],
         instants: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DialectRefusal> {
         match test {
             Test::NotIn => return Ok(()),
             Test::In if instants => {
@@ -207,7 +207,7 @@ impl Writer {
         test: Test,
         values: impl IntoIterator<Item = T>,
         write: impl Fn(&mut Self, T),
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DialectRefusal> {
         let (sign, end) = match test {
             Test::In => (" IN (", ")"),
             Test::NotIn => (" NOT IN (", ")"),

@@ -1,16 +1,16 @@
 //! Conditions.
 
 use super::join::joined;
-use super::writer::Writer;
-use super::{Flavour, mysql};
+use super::writer::SqlWriter;
+use super::{SqlFlavour, mysql};
 use crate::constant::Constant;
-use crate::predicate::{Comparison, Place, Predicate, Quantifier};
-use crate::refusal::Refusal;
-use crate::schema::{Column, Relation};
+use crate::predicate::{Comparison, Predicate, Quantifier, TextPosition};
+use crate::refusal::DialectRefusal;
+use crate::schema::{SchemaColumn, SchemaRelation};
 
-impl Writer {
+impl SqlWriter {
     /// ` WHERE …`, where there is something to ask.
-    pub(super) fn filtered(&mut self, table: &str, predicate: &Predicate) -> Result<(), Refusal> {
+    pub(super) fn filtered(&mut self, table: &str, predicate: &Predicate) -> Result<(), DialectRefusal> {
         if *predicate == Predicate::True {
             return Ok(());
         }
@@ -18,7 +18,7 @@ impl Writer {
         self.predicate(table, predicate)
     }
 
-    fn predicate(&mut self, table: &str, predicate: &Predicate) -> Result<(), Refusal> {
+    fn predicate(&mut self, table: &str, predicate: &Predicate) -> Result<(), DialectRefusal> {
         match predicate {
             Predicate::True => {
                 self.push("1 = 1");
@@ -46,7 +46,7 @@ impl Writer {
     }
 
     /// Joined in halves: some databases bound how deep a condition may nest, and read a chain as nested.
-    fn chain(&mut self, table: &str, between: &str, parts: &[Predicate]) -> Result<(), Refusal> {
+    fn chain(&mut self, table: &str, between: &str, parts: &[Predicate]) -> Result<(), DialectRefusal> {
         if let [only] = parts {
             return self.predicate(table, only);
         }
@@ -62,11 +62,11 @@ impl Writer {
     fn comparison(
         &mut self,
         table: &str,
-        column: &Column,
+        column: &SchemaColumn,
         comparison: Comparison,
         value: &Constant,
-    ) -> Result<(), Refusal> {
-        if self.flavour == Flavour::MySql {
+    ) -> Result<(), DialectRefusal> {
+        if self.flavour == SqlFlavour::MySql {
             return self.mysql_comparison(table, column, comparison, value);
         }
         let sign = match comparison {
@@ -84,15 +84,15 @@ impl Writer {
     fn one_of(
         &mut self,
         table: &str,
-        column: &Column,
+        column: &SchemaColumn,
         values: &[Constant],
         negated: bool,
-    ) -> Result<(), Refusal> {
-        if self.flavour == Flavour::MySql {
+    ) -> Result<(), DialectRefusal> {
+        if self.flavour == SqlFlavour::MySql {
             return self.mysql_one_of(table, column, values, negated);
         }
         self.column(table, column);
-        if self.flavour == Flavour::Sqlite {
+        if self.flavour == SqlFlavour::Sqlite {
             // The left side alone decides how a list is compared.
             self.push(" COLLATE BINARY");
         }
@@ -105,28 +105,28 @@ impl Writer {
     fn text(
         &mut self,
         table: &str,
-        column: &Column,
-        place: Place,
+        column: &SchemaColumn,
+        place: TextPosition,
         text: &str,
         negated: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DialectRefusal> {
         let not = if negated { " NOT" } else { "" };
         match self.flavour {
             // Its LIKE knows no case.
-            Flavour::Sqlite => {
+            SqlFlavour::Sqlite => {
                 self.column(table, column).push(not).push(" GLOB ");
                 self.pattern(pattern(place, text, '*', |at| match at {
                     '*' | '?' | '[' => Some(('[', Some(']'))),
                     _ => None,
                 }))
             }
-            Flavour::Postgres => {
+            SqlFlavour::Postgres => {
                 self.push("CAST(").column(table, column).push(" AS text)").push(not).push(" LIKE ");
                 self.pattern(like(place, text))?;
                 self.push(" ESCAPE '!'");
                 Ok(())
             }
-            Flavour::MySql => {
+            SqlFlavour::MySql => {
                 self.column(table, column).push(not).push(" LIKE (");
                 self.pattern(like(place, text))?;
                 self.push(") ESCAPE '!'");
@@ -138,10 +138,10 @@ impl Writer {
     fn related(
         &mut self,
         table: &str,
-        relation: &Relation,
+        relation: &SchemaRelation,
         quantifier: Quantifier,
         predicate: &Predicate,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DialectRefusal> {
         match quantifier {
             Quantifier::Some => self.exists(table, relation, predicate, true),
             Quantifier::None => {
@@ -171,10 +171,10 @@ impl Writer {
     fn exists(
         &mut self,
         outer: &str,
-        relation: &Relation,
+        relation: &SchemaRelation,
         predicate: &Predicate,
         holds: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), DialectRefusal> {
         let inner = self.table();
         self.push("EXISTS (SELECT 1 FROM ");
         let flavour = self.flavour;
@@ -197,7 +197,7 @@ impl Writer {
                 self.push(" WHERE ").push(&joined(flavour, &from, &local));
             }
         }
-        if self.flavour == Flavour::MySql {
+        if self.flavour == SqlFlavour::MySql {
             self.push(mysql::NO_CACHE);
         }
         if *predicate != Predicate::True || !holds {
@@ -210,19 +210,19 @@ impl Writer {
     }
 }
 
-fn like(place: Place, text: &str) -> String {
+fn like(place: TextPosition, text: &str) -> String {
     pattern(place, text, '%', |at| matches!(at, '%' | '_' | '!').then_some(('!', None)))
 }
 
 /// A pattern that matches a text as it stands; `escape` says what goes before and after a character that means more.
 fn pattern(
-    place: Place,
+    place: TextPosition,
     text: &str,
     any: char,
     escape: impl Fn(char) -> Option<(char, Option<char>)>,
 ) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
-    if place != Place::Start {
+    if place != TextPosition::Start {
         pattern.push(any);
     }
     for at in text.chars() {
@@ -231,7 +231,7 @@ fn pattern(
         pattern.push(at);
         pattern.extend(after);
     }
-    if place != Place::End {
+    if place != TextPosition::End {
         pattern.push(any);
     }
     pattern

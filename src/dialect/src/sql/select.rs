@@ -1,18 +1,18 @@
 //! Reads.
 
-use super::writer::Writer;
-use super::{Flavour, Statement};
-use crate::query::{Fields, Select, Sort};
-use crate::refusal::Refusal;
-use crate::schema::Column;
+use super::writer::SqlWriter;
+use super::{SqlFlavour, SqlStatement};
+use crate::query::{Projection, Select, SortKey};
+use crate::refusal::DialectRefusal;
+use crate::schema::SchemaColumn;
 
 /// The statement that reads the rows, without what comes along. Each included relation adds a column with its key, which
 /// [`attach`](super::attach) takes out again.
 ///
 /// # Errors
 /// A value that SQL does not take.
-pub fn select(select: &Select, flavour: Flavour) -> Result<Statement, Refusal> {
-    let mut writer = Writer::new(flavour);
+pub fn select(select: &Select, flavour: SqlFlavour) -> Result<SqlStatement, DialectRefusal> {
+    let mut writer = SqlWriter::new(flavour);
     let table = writer.table();
     writer.push("SELECT ");
     writer.fields(&table, &select.fields)?;
@@ -30,25 +30,25 @@ pub(super) fn key_column(select: &Select, nth: usize) -> String {
 }
 
 /// A name that no field has.
-pub(super) fn unused(fields: &Fields, wanted: &str) -> String {
+pub(super) fn unused(fields: &Projection, wanted: &str) -> String {
     let mut name = wanted.to_owned();
-    while matches!(fields, Fields::Only(columns) if columns.iter().any(|column| *column.name == *name)) {
+    while matches!(fields, Projection::Only(columns) if columns.iter().any(|column| *column.name == *name)) {
         name.push('_');
     }
     name
 }
 
-impl Writer {
+impl SqlWriter {
     /// Which rows of a read, from `FROM` to the end. Rows that the order leaves equal are told apart by the keys of what
     /// comes along, so that two statements that cut them off at the limit agree on the keys.
-    pub(super) fn rows(&mut self, table: &str, select: &Select) -> Result<(), Refusal> {
+    pub(super) fn rows(&mut self, table: &str, select: &Select) -> Result<(), DialectRefusal> {
         self.push(" FROM ").name(&select.source.physical).push(" AS ").push(table);
         self.filtered(table, &select.predicate)?;
-        let mut order: Vec<Sort> = select.sort.clone();
+        let mut order: Vec<SortKey> = select.sort.clone();
         let descending = order.last().is_some_and(|last| last.descending);
         for column in select.include.iter().map(|included| &included.relation.local) {
             if order.iter().all(|sort| sort.column.physical != column.physical) {
-                order.push(Sort { column: column.clone(), descending });
+                order.push(SortKey { column: column.clone(), descending });
             }
         }
         if !order.is_empty() {
@@ -63,22 +63,22 @@ impl Writer {
     }
 
     /// A column as a text that only equal values of it share, whatever its type.
-    pub(super) fn key(&mut self, table: &str, column: &Column) -> &mut Self {
+    pub(super) fn key(&mut self, table: &str, column: &SchemaColumn) -> &mut Self {
         let (before, after) = match self.flavour {
-            Flavour::Postgres => ("CAST(", " AS text)"),
-            Flavour::MySql => ("HEX(CAST(", " AS BINARY))"),
-            Flavour::Sqlite => ("quote(", ")"),
+            SqlFlavour::Postgres => ("CAST(", " AS text)"),
+            SqlFlavour::MySql => ("HEX(CAST(", " AS BINARY))"),
+            SqlFlavour::Sqlite => ("quote(", ")"),
         };
         self.push(before).column(table, column).push(after)
     }
 
-    pub(super) fn fields(&mut self, table: &str, fields: &Fields) -> Result<(), Refusal> {
+    pub(super) fn fields(&mut self, table: &str, fields: &Projection) -> Result<(), DialectRefusal> {
         match fields {
-            Fields::All => {
+            Projection::All => {
                 self.push(table).push(".*");
                 Ok(())
             }
-            Fields::Only(columns) => self.list(", ", columns, |writer, column| {
+            Projection::Only(columns) => self.list(", ", columns, |writer, column| {
                 writer.column(table, column).push(" AS ").name(&column.name);
                 Ok(())
             }),
@@ -86,12 +86,12 @@ impl Writer {
     }
 
     /// Nulls are the smallest, as MySQL and SQLite have it.
-    pub(super) fn order(&mut self, table: &str, sort: &[Sort]) -> Result<(), Refusal> {
+    pub(super) fn order(&mut self, table: &str, sort: &[SortKey]) -> Result<(), DialectRefusal> {
         self.list(", ", sort, |writer, sort| {
             writer.column(table, &sort.column);
             writer.push(match (writer.flavour, sort.descending) {
-                (Flavour::Postgres, false) => " ASC NULLS FIRST",
-                (Flavour::Postgres, true) => " DESC NULLS LAST",
+                (SqlFlavour::Postgres, false) => " ASC NULLS FIRST",
+                (SqlFlavour::Postgres, true) => " DESC NULLS LAST",
                 (_, false) => " ASC",
                 (_, true) => " DESC",
             });

@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Number, Value};
 
-use super::{Flavour, Statement, mysql};
+use super::{SqlFlavour, SqlStatement, mysql};
 use crate::constant::Constant;
-use crate::refusal::Refusal;
-use crate::schema::Column;
+use crate::refusal::DialectRefusal;
+use crate::schema::SchemaColumn;
 
 /// A statement that is being written.
-pub(super) struct Writer {
-    pub(super) flavour: Flavour,
+pub(super) struct SqlWriter {
+    pub(super) flavour: SqlFlavour,
     sql: String,
     params: Vec<Value>,
     tables: usize,
@@ -20,13 +20,13 @@ pub(super) struct Writer {
     changed: Option<Arc<str>>,
 }
 
-impl Writer {
-    pub(super) fn new(flavour: Flavour) -> Self {
+impl SqlWriter {
+    pub(super) fn new(flavour: SqlFlavour) -> Self {
         Self { flavour, sql: String::new(), params: Vec::new(), tables: 0, changed: None }
     }
 
     /// A statement that changes a table.
-    pub(super) fn of_change(flavour: Flavour, table: &Arc<str>) -> Self {
+    pub(super) fn of_change(flavour: SqlFlavour, table: &Arc<str>) -> Self {
         Self { changed: Some(Arc::clone(table)), ..Self::new(flavour) }
     }
 
@@ -50,13 +50,13 @@ impl Writer {
     /// largest there is, makes it do so.
     pub(super) fn source(&mut self, table: &str) -> &mut Self {
         let changed = self.changed.as_ref().is_some_and(|changed| changed.eq_ignore_ascii_case(table));
-        if changed && self.flavour == Flavour::MySql {
+        if changed && self.flavour == SqlFlavour::MySql {
             return self.push("(SELECT * FROM ").name(table).push(" LIMIT 18446744073709551615)");
         }
         self.name(table)
     }
 
-    pub(super) fn column(&mut self, table: &str, column: &Column) -> &mut Self {
+    pub(super) fn column(&mut self, table: &str, column: &SchemaColumn) -> &mut Self {
         let reference = self.reference(table, &column.physical);
         self.push(&reference)
     }
@@ -71,8 +71,8 @@ impl Writer {
         &mut self,
         between: &str,
         parts: impl IntoIterator<Item = T>,
-        mut write: impl FnMut(&mut Self, T) -> Result<(), Refusal>,
-    ) -> Result<(), Refusal> {
+        mut write: impl FnMut(&mut Self, T) -> Result<(), DialectRefusal>,
+    ) -> Result<(), DialectRefusal> {
         for (n, part) in parts.into_iter().enumerate() {
             if n > 0 {
                 self.push(between);
@@ -89,7 +89,7 @@ impl Writer {
     }
 
     /// A value that is stored, of the type of its column.
-    pub(super) fn stored(&mut self, value: &Value) -> Result<(), Refusal> {
+    pub(super) fn stored(&mut self, value: &Value) -> Result<(), DialectRefusal> {
         match value {
             Value::String(text) => check_text(text)?,
             Value::Object(_) if matches!(Constant::of(value), Ok(Some(one)) if one.is_typed()) => {
@@ -102,35 +102,35 @@ impl Writer {
     }
 
     /// A value that is compared with a column of PostgreSQL or SQLite.
-    pub(super) fn constant(&mut self, constant: &Constant) -> Result<(), Refusal> {
+    pub(super) fn constant(&mut self, constant: &Constant) -> Result<(), DialectRefusal> {
         let plain = match constant {
             Constant::Text(text) => {
                 check_text(text)?;
                 Value::String(text.clone())
             }
             Constant::Number(number) => Value::Number(number.clone()),
-            Constant::Bool(flag) if self.flavour == Flavour::Sqlite => u8::from(*flag).into(),
+            Constant::Bool(flag) if self.flavour == SqlFlavour::Sqlite => u8::from(*flag).into(),
             Constant::Bool(flag) => Value::Bool(*flag),
             Constant::Oid(_) | Constant::Date(_) => return Err(typed()),
         };
         self.placeholder(plain);
         self.push(match (self.flavour, constant) {
             // The type of the column must not decide how a number is read: 1.5 is no integer.
-            (Flavour::Postgres, Constant::Number(number)) if is_bigint(number) => "::bigint",
+            (SqlFlavour::Postgres, Constant::Number(number)) if is_bigint(number) => "::bigint",
             // Exact, and read as a double where the column is one.
-            (Flavour::Postgres, Constant::Number(_)) => "::numeric",
-            (Flavour::Postgres, Constant::Bool(_)) => "::boolean",
-            (Flavour::Sqlite, Constant::Text(_)) => " COLLATE BINARY",
+            (SqlFlavour::Postgres, Constant::Number(_)) => "::numeric",
+            (SqlFlavour::Postgres, Constant::Bool(_)) => "::boolean",
+            (SqlFlavour::Sqlite, Constant::Text(_)) => " COLLATE BINARY",
             _ => "",
         });
         Ok(())
     }
 
     /// A text that is a pattern already.
-    pub(super) fn pattern(&mut self, pattern: String) -> Result<(), Refusal> {
+    pub(super) fn pattern(&mut self, pattern: String) -> Result<(), DialectRefusal> {
         check_text(&pattern)?;
         self.placeholder(Value::String(pattern));
-        if self.flavour == Flavour::MySql {
+        if self.flavour == SqlFlavour::MySql {
             self.push(mysql::EXACT);
         }
         Ok(())
@@ -138,19 +138,19 @@ impl Writer {
 
     pub(super) fn placeholder(&mut self, value: Value) {
         self.params.push(value);
-        if self.flavour == Flavour::Postgres {
+        if self.flavour == SqlFlavour::Postgres {
             let _ = write!(self.sql, "${}", self.params.len());
         } else {
             self.sql.push('?');
         }
     }
 
-    pub(super) fn finish(self) -> Result<Statement, Refusal> {
+    pub(super) fn finish(self) -> Result<SqlStatement, DialectRefusal> {
         if self.params.len() > self.flavour.max_params() {
             let why = format!("it has {} values, more than one statement may have", self.params.len());
-            return Err(Refusal::Invalid(why));
+            return Err(DialectRefusal::Invalid(why));
         }
-        Ok(Statement { sql: self.sql, params: self.params })
+        Ok(SqlStatement { sql: self.sql, params: self.params })
     }
 }
 
@@ -162,8 +162,8 @@ fn is_bigint(number: &Number) -> bool {
 }
 
 /// A name, quoted. SQLite takes a name in double quotes that it does not know for a text; in backticks it does not.
-fn quoted(flavour: Flavour, name: &str) -> String {
-    let quote = if flavour == Flavour::Postgres { '"' } else { '`' };
+fn quoted(flavour: SqlFlavour, name: &str) -> String {
+    let quote = if flavour == SqlFlavour::Postgres { '"' } else { '`' };
     let mut quoted = String::with_capacity(name.len() + 2);
     quoted.push(quote);
     // Names hold no quotes; if one did, it would not end the name.
@@ -177,13 +177,15 @@ fn quoted(flavour: Flavour, name: &str) -> String {
     quoted
 }
 
-pub(super) fn check_text(text: &str) -> Result<(), Refusal> {
+pub(super) fn check_text(text: &str) -> Result<(), DialectRefusal> {
     if text.contains('\0') {
-        return Err(Refusal::Invalid("a text holds U+0000, which not every database can hold".to_owned()));
+        return Err(DialectRefusal::Invalid(
+            "a text holds U+0000, which not every database can hold".to_owned(),
+        ));
     }
     Ok(())
 }
 
-pub(super) fn typed() -> Refusal {
-    Refusal::Invalid("$oid and $date are values of MongoDB; SQL takes plain ones".to_owned())
+pub(super) fn typed() -> DialectRefusal {
+    DialectRefusal::Invalid("$oid and $date are values of MongoDB; SQL takes plain ones".to_owned())
 }

@@ -5,18 +5,18 @@ mod read;
 use serde_json::{Map, Value};
 use svc_model::FieldError;
 
-use crate::extent::Extent;
-use crate::filter::Filter;
+use crate::extent::DocumentExtent;
+use crate::filter::FilterDocument;
 use crate::operand::{Bindings, Operand};
 use crate::predicate::Predicate;
-use crate::query::Fields;
-use crate::reader::{Found, Reader, join};
-use crate::refusal::Refusal;
-use crate::schema::{Column, Entity, Schema};
+use crate::query::Projection;
+use crate::reader::{DocumentFindings, DocumentReader, join};
+use crate::refusal::DialectRefusal;
+use crate::schema::{Schema, SchemaColumn, SchemaEntity};
 
 /// Bounds of a write, set by the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct WriteLimits {
     /// Most rows of one write.
     pub max_rows: u64,
     /// Whether an update or a delete of every row may be asked for.
@@ -25,7 +25,7 @@ pub struct Limits {
 
 /// What a write does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum WriteOperation {
     /// Adds rows.
     Insert,
     /// Changes rows.
@@ -36,7 +36,7 @@ pub enum Operation {
     Upsert,
 }
 
-impl Operation {
+impl WriteOperation {
     /// Its name in documents; the connector's gate is called the same.
     pub const fn name(self) -> &'static str {
         match self {
@@ -50,19 +50,19 @@ impl Operation {
 
 /// A document that writes, with its values open.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Write {
-    target: Entity,
+pub struct WriteDocument {
+    target: SchemaEntity,
     body: Body,
-    returning: Option<Fields>,
-    found: Found,
+    returning: Option<Projection>,
+    found: DocumentFindings,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Body {
     Insert(Rows),
-    Update(Assignments, Filter, All),
-    Delete(Filter, All),
-    Upsert { rows: Rows, target: Vec<Column>, nothing: bool, set: Option<Assignments> },
+    Update(Assignments, FilterDocument, All),
+    Delete(FilterDocument, All),
+    Upsert { rows: Rows, target: Vec<SchemaColumn>, nothing: bool, set: Option<Assignments> },
 }
 
 /// Whether every row may be meant.
@@ -72,56 +72,56 @@ type All = bool;
 #[derive(Clone, Debug, PartialEq)]
 enum Rows {
     Written {
-        columns: Vec<Column>,
+        columns: Vec<SchemaColumn>,
         rows: Vec<Vec<Operand>>,
     },
     /// A message's rows; their columns are looked up among these.
-    Open(Operand, Vec<Column>),
+    Open(Operand, Vec<SchemaColumn>),
 }
 
 /// Columns that are given values.
 #[derive(Clone, Debug, PartialEq)]
 enum Assignments {
-    Written(Vec<(Column, Operand)>),
+    Written(Vec<(SchemaColumn, Operand)>),
     /// A message's values; their columns are looked up among these.
-    Open(Operand, Vec<Column>),
+    Open(Operand, Vec<SchemaColumn>),
 }
 
 /// A write whose values are known.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Change {
+pub enum WriteChange {
     /// Adds rows.
     Insert {
         /// Where to.
-        target: Entity,
+        target: SchemaEntity,
         /// The columns that are given values; at least one.
-        columns: Vec<Column>,
+        columns: Vec<SchemaColumn>,
         /// The values, in the order of the columns; at least one row.
         rows: Vec<Vec<Value>>,
         /// What to do where a row is there already; `None` to fail.
         conflict: Option<Conflict>,
         /// What of the rows is answered.
-        returning: Option<Fields>,
+        returning: Option<Projection>,
     },
     /// Changes rows.
     Update {
         /// Where.
-        target: Entity,
+        target: SchemaEntity,
         /// The columns that are given values; at least one.
-        set: Vec<(Column, Value)>,
+        set: Vec<(SchemaColumn, Value)>,
         /// Which rows.
         predicate: Predicate,
         /// What of the rows is answered.
-        returning: Option<Fields>,
+        returning: Option<Projection>,
     },
     /// Removes rows.
     Delete {
         /// Where from.
-        target: Entity,
+        target: SchemaEntity,
         /// Which rows.
         predicate: Predicate,
         /// What of the rows is answered.
-        returning: Option<Fields>,
+        returning: Option<Projection>,
     },
 }
 
@@ -129,29 +129,29 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conflict {
     /// The columns that tell rows apart; at least one.
-    pub target: Vec<Column>,
+    pub target: Vec<SchemaColumn>,
     /// What is done.
-    pub action: Action,
+    pub action: ConflictAction,
 }
 
 /// What is done with a row that is there already.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Action {
+pub enum ConflictAction {
     /// It stays as it is.
     Nothing,
     /// These columns take the values of the row that was to be added; may be none.
-    Take(Vec<Column>),
+    Take(Vec<SchemaColumn>),
     /// These columns take these values.
-    Set(Vec<(Column, Value)>),
+    Set(Vec<(SchemaColumn, Value)>),
 }
 
-impl Write {
+impl WriteDocument {
     /// Reads the `write` and the `schema` of an input that stands at `at`.
     ///
     /// # Errors
     /// Everything that is wrong, each at its place.
     pub fn read(write: &Value, schema: Option<&Value>, at: &str) -> Result<Self, Vec<FieldError>> {
-        let mut reader = Reader::default();
+        let mut reader = DocumentReader::default();
         let schema = Schema::read(schema, &join(at, "schema"), &mut reader);
         let read = reader.write(write, &join(at, "write"), &schema);
         let (write, found) = reader.finish(read, schema.maps_all())?;
@@ -159,12 +159,12 @@ impl Write {
     }
 
     /// What it does.
-    pub const fn operation(&self) -> Operation {
+    pub const fn operation(&self) -> WriteOperation {
         match self.body {
-            Body::Insert(_) => Operation::Insert,
-            Body::Update(..) => Operation::Update,
-            Body::Delete(..) => Operation::Delete,
-            Body::Upsert { .. } => Operation::Upsert,
+            Body::Insert(_) => WriteOperation::Insert,
+            Body::Update(..) => WriteOperation::Update,
+            Body::Delete(..) => WriteOperation::Delete,
+            Body::Upsert { .. } => WriteOperation::Upsert,
         }
     }
 
@@ -174,7 +174,7 @@ impl Write {
     }
 
     /// What it reaches.
-    pub fn extent(&self) -> &Extent {
+    pub fn extent(&self) -> &DocumentExtent {
         &self.found.extent
     }
 
@@ -187,37 +187,44 @@ impl Write {
     ///
     /// # Errors
     /// A value that does not fit or passes a bound, or every row is meant without leave.
-    pub fn bind(&self, with: &Bindings<'_>, limits: Limits) -> Result<Change, Refusal> {
+    pub fn bind(&self, with: &Bindings<'_>, limits: WriteLimits) -> Result<WriteChange, DialectRefusal> {
         let (target, returning) = (self.target.clone(), self.returning.clone());
         Ok(match &self.body {
             Body::Insert(rows) => {
                 let (columns, rows) = rows.bind(with, limits)?;
-                Change::Insert { target, columns, rows, conflict: None, returning }
+                WriteChange::Insert { target, columns, rows, conflict: None, returning }
             }
             Body::Update(set, filter, all) => {
                 let predicate = chosen(filter, with, *all, limits)?;
-                Change::Update { target, set: set.bind(with)?, predicate, returning }
+                WriteChange::Update { target, set: set.bind(with)?, predicate, returning }
             }
             Body::Delete(filter, all) => {
                 let predicate = chosen(filter, with, *all, limits)?;
-                Change::Delete { target, predicate, returning }
+                WriteChange::Delete { target, predicate, returning }
             }
             Body::Upsert { rows, target: keys, nothing, set } => {
                 let (columns, rows) = rows.bind(with, limits)?;
                 let action = match set {
-                    _ if *nothing => Action::Nothing,
-                    Some(set) => Action::Set(set.bind(with)?),
-                    None => Action::Take(columns.iter().filter(|one| !keys.contains(one)).cloned().collect()),
+                    _ if *nothing => ConflictAction::Nothing,
+                    Some(set) => ConflictAction::Set(set.bind(with)?),
+                    None => ConflictAction::Take(
+                        columns.iter().filter(|one| !keys.contains(one)).cloned().collect(),
+                    ),
                 };
                 let conflict = Some(Conflict { target: keys.clone(), action });
-                Change::Insert { target, columns, rows, conflict, returning }
+                WriteChange::Insert { target, columns, rows, conflict, returning }
             }
         })
     }
 }
 
 /// The rows of an update or delete; all of them only with leave.
-fn chosen(filter: &Filter, with: &Bindings<'_>, all: All, limits: Limits) -> Result<Predicate, Refusal> {
+fn chosen(
+    filter: &FilterDocument,
+    with: &Bindings<'_>,
+    all: All,
+    limits: WriteLimits,
+) -> Result<Predicate, DialectRefusal> {
     let predicate = filter.bind(with, false)?;
     if predicate != Predicate::True || (all && limits.allow_unfiltered) {
         return Ok(predicate);
@@ -231,11 +238,15 @@ fn chosen(filter: &Filter, with: &Bindings<'_>, all: All, limits: Limits) -> Res
             "every row matches; that takes \"all\": true and the server's write.allow_unfiltered"
         }
     };
-    Err(Refusal::at("write.filter", why))
+    Err(DialectRefusal::at("write.filter", why))
 }
 
 impl Rows {
-    fn bind(&self, with: &Bindings<'_>, limits: Limits) -> Result<(Vec<Column>, Vec<Vec<Value>>), Refusal> {
+    fn bind(
+        &self,
+        with: &Bindings<'_>,
+        limits: WriteLimits,
+    ) -> Result<(Vec<SchemaColumn>, Vec<Vec<Value>>), DialectRefusal> {
         let (columns, rows) = match self {
             Self::Written { columns, rows } => {
                 let values = rows.iter().map(|row| row.iter().map(|one| one.value(with).cloned()).collect());
@@ -244,7 +255,7 @@ impl Rows {
             Self::Open(operand, known) => open_rows(operand, known, with)?,
         };
         if rows.len() as u64 > limits.max_rows {
-            return Err(Refusal::at("write.values", format!("at most {} rows", limits.max_rows)));
+            return Err(DialectRefusal::at("write.values", format!("at most {} rows", limits.max_rows)));
         }
         Ok((columns, rows))
     }
@@ -253,16 +264,16 @@ impl Rows {
 /// The rows a message holds.
 fn open_rows(
     operand: &Operand,
-    known: &[Column],
+    known: &[SchemaColumn],
     with: &Bindings<'_>,
-) -> Result<(Vec<Column>, Vec<Vec<Value>>), Refusal> {
+) -> Result<(Vec<SchemaColumn>, Vec<Vec<Value>>), DialectRefusal> {
     let rows = match operand.value(with)? {
         Value::Array(rows) => rows.as_slice(),
         row => std::slice::from_ref(row),
     };
-    let wrong = |why: &str| Refusal::at(&operand.at, why);
+    let wrong = |why: &str| DialectRefusal::at(&operand.at, why);
     let first = rows.first().ok_or_else(|| wrong("there is no row"))?;
-    let columns: Vec<Column> =
+    let columns: Vec<SchemaColumn> =
         open_assignments(operand, first, known)?.into_iter().map(|(column, _)| column).collect();
     let mut read = Vec::with_capacity(rows.len());
     for row in rows {
@@ -278,9 +289,9 @@ fn open_rows(
 fn open_assignments(
     operand: &Operand,
     value: &Value,
-    known: &[Column],
-) -> Result<Vec<(Column, Value)>, Refusal> {
-    let wrong = |why: &str| Refusal::at(&operand.at, why);
+    known: &[SchemaColumn],
+) -> Result<Vec<(SchemaColumn, Value)>, DialectRefusal> {
+    let wrong = |why: &str| DialectRefusal::at(&operand.at, why);
     let members = value.as_object().filter(|members| !members.is_empty());
     let members = members.ok_or_else(|| wrong("this must be an object that is not empty"))?;
     let assigned = members.iter().map(|(name, value)| {
@@ -293,7 +304,7 @@ fn open_assignments(
 }
 
 impl Assignments {
-    fn bind(&self, with: &Bindings<'_>) -> Result<Vec<(Column, Value)>, Refusal> {
+    fn bind(&self, with: &Bindings<'_>) -> Result<Vec<(SchemaColumn, Value)>, DialectRefusal> {
         match self {
             Self::Written(set) => {
                 set.iter().map(|(column, value)| Ok((column.clone(), value.value(with)?.clone()))).collect()

@@ -3,21 +3,21 @@
 use serde_json::{Map, Value};
 use svc_model::FieldCode;
 
-use super::{Assignments, Body, Operation, Rows, Write};
+use super::{Assignments, Body, Rows, WriteDocument, WriteOperation};
 use crate::operand::{Operand, is_var};
-use crate::reader::{Found, Reader, join, single};
-use crate::schema::{Column, Schema, Scope, Use};
+use crate::reader::{DocumentFindings, DocumentReader, join, single};
+use crate::schema::{ColumnUse, Schema, SchemaColumn, SchemaScope};
 
 const WRITE: [&str; 8] = ["op", "target", "values", "set", "filter", "on_conflict", "returning", "all"];
 
-const OPERATIONS: [(&str, Operation); 4] = [
-    ("insert", Operation::Insert),
-    ("update", Operation::Update),
-    ("delete", Operation::Delete),
-    ("upsert", Operation::Upsert),
+const OPERATIONS: [(&str, WriteOperation); 4] = [
+    ("insert", WriteOperation::Insert),
+    ("update", WriteOperation::Update),
+    ("delete", WriteOperation::Delete),
+    ("upsert", WriteOperation::Upsert),
 ];
 
-impl Operation {
+impl WriteOperation {
     /// The members it needs, and those it may have.
     const fn members(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
@@ -29,8 +29,8 @@ impl Operation {
     }
 }
 
-impl Reader {
-    pub(super) fn write(&mut self, write: &Value, at: &str, schema: &Schema) -> Option<Write> {
+impl DocumentReader {
+    pub(super) fn write(&mut self, write: &Value, at: &str, schema: &Schema) -> Option<WriteDocument> {
         let members = self.object(write, at, &WRITE)?;
         let operation = self.operation(members, at);
         let scope = self.target(members, at, schema);
@@ -53,23 +53,28 @@ impl Reader {
             some => Some(self.fields(some, &join(at, "returning"), &scope)?),
         };
         let body = match operation {
-            Operation::Insert => {
+            WriteOperation::Insert => {
                 Body::Insert(self.rows(members.get("values")?, &join(at, "values"), &scope)?)
             }
-            Operation::Update => {
+            WriteOperation::Update => {
                 let set = self.assignments(members.get("set")?, &join(at, "set"), &scope);
                 let filter = self.filter(members.get("filter"), &join(at, "filter"), &scope);
                 Body::Update(set?, filter?, all)
             }
-            Operation::Delete => {
+            WriteOperation::Delete => {
                 Body::Delete(self.filter(members.get("filter"), &join(at, "filter"), &scope)?, all)
             }
-            Operation::Upsert => self.upsert(members, at, &scope)?,
+            WriteOperation::Upsert => self.upsert(members, at, &scope)?,
         };
-        Some(Write { target: scope.entity.clone(), body, returning, found: Found::default() })
+        Some(WriteDocument {
+            target: scope.entity.clone(),
+            body,
+            returning,
+            found: DocumentFindings::default(),
+        })
     }
 
-    fn operation(&mut self, members: &Map<String, Value>, at: &str) -> Option<Operation> {
+    fn operation(&mut self, members: &Map<String, Value>, at: &str) -> Option<WriteOperation> {
         let at = join(at, "op");
         let Some(op) = members.get("op") else {
             self.problem(&at, FieldCode::MissingRequired, "a write names its operation");
@@ -89,7 +94,7 @@ impl Reader {
         members: &Map<String, Value>,
         at: &str,
         schema: &'s Schema,
-    ) -> Option<Scope<'s>> {
+    ) -> Option<SchemaScope<'s>> {
         let at = join(at, "target");
         let Some(target) = members.get("target") else {
             self.problem(&at, FieldCode::MissingRequired, "a write names its target");
@@ -100,7 +105,12 @@ impl Reader {
     }
 
     /// Values whose columns a message brings: they must be declared, so that it only chooses among them.
-    fn open_columns(&mut self, value: &Value, at: &str, scope: &Scope<'_>) -> Option<(Operand, Vec<Column>)> {
+    fn open_columns(
+        &mut self,
+        value: &Value,
+        at: &str,
+        scope: &SchemaScope<'_>,
+    ) -> Option<(Operand, Vec<SchemaColumn>)> {
         let known = scope.writable();
         if known.is_empty() {
             self.invalid(at, "columns that come with a message must be declared by the schema");
@@ -109,7 +119,7 @@ impl Reader {
         Some((self.operand(value, at)?, known))
     }
 
-    fn rows(&mut self, values: &Value, at: &str, scope: &Scope<'_>) -> Option<Rows> {
+    fn rows(&mut self, values: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<Rows> {
         if is_open(values) {
             let (operand, known) = self.open_columns(values, at, scope)?;
             return Some(Rows::Open(operand, known));
@@ -118,7 +128,7 @@ impl Reader {
             let (columns, row) = self.assigned(values, at, scope)?.into_iter().unzip();
             return Some(Rows::Written { columns, rows: vec![row] });
         };
-        let mut columns: Vec<Column> = Vec::new();
+        let mut columns: Vec<SchemaColumn> = Vec::new();
         let mut rows = Vec::with_capacity(items.len());
         for (n, item) in items.iter().enumerate() {
             let at = format!("{at}[{n}]");
@@ -140,7 +150,7 @@ impl Reader {
         Some(Rows::Written { columns, rows })
     }
 
-    fn assignments(&mut self, set: &Value, at: &str, scope: &Scope<'_>) -> Option<Assignments> {
+    fn assignments(&mut self, set: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<Assignments> {
         if is_open(set) {
             let (operand, known) = self.open_columns(set, at, scope)?;
             return Some(Assignments::Open(operand, known));
@@ -153,16 +163,21 @@ impl Reader {
     }
 
     /// Columns with their values, at least one.
-    fn assigned(&mut self, values: &Value, at: &str, scope: &Scope<'_>) -> Option<Vec<(Column, Operand)>> {
+    fn assigned(
+        &mut self,
+        values: &Value,
+        at: &str,
+        scope: &SchemaScope<'_>,
+    ) -> Option<Vec<(SchemaColumn, Operand)>> {
         if is_open(values) {
             self.invalid(at, "only all rows together can come with a message");
             return None;
         }
         let members = self.members(values, at)?;
-        let mut read: Vec<(Column, Operand)> = Vec::new();
+        let mut read: Vec<(SchemaColumn, Operand)> = Vec::new();
         for (name, value) in members {
             let at = join(at, name);
-            let column = self.accept(&at, scope.column(name, Use::Write));
+            let column = self.accept(&at, scope.column(name, ColumnUse::Write));
             if let (Some(column), Some(value)) = (column, self.stored(value, &at)) {
                 if read.iter().any(|(other, _)| other.physical == column.physical) {
                     self.invalid(&at, "another column of the same row is the same to the database");
@@ -176,7 +191,7 @@ impl Reader {
         (read.len() == members.len() && !read.is_empty()).then_some(read)
     }
 
-    fn upsert(&mut self, members: &Map<String, Value>, at: &str, scope: &Scope<'_>) -> Option<Body> {
+    fn upsert(&mut self, members: &Map<String, Value>, at: &str, scope: &SchemaScope<'_>) -> Option<Body> {
         let rows = members.get("values").and_then(|values| self.rows(values, &join(at, "values"), scope));
         let set_at = join(at, "set");
         let set = members.get("set").map(|set| self.assignments(set, &set_at, scope));
@@ -199,7 +214,12 @@ impl Reader {
         Some(Body::Upsert { rows: rows?, target, nothing, set: set.flatten() })
     }
 
-    fn conflict_target(&mut self, target: &Value, at: &str, scope: &Scope<'_>) -> Option<Vec<Column>> {
+    fn conflict_target(
+        &mut self,
+        target: &Value,
+        at: &str,
+        scope: &SchemaScope<'_>,
+    ) -> Option<Vec<SchemaColumn>> {
         let names = self.items(target, at)?;
         if names.is_empty() {
             self.problem(at, FieldCode::MissingRequired, "name the columns that tell rows apart");
@@ -209,7 +229,7 @@ impl Reader {
         for (n, name) in names.iter().enumerate() {
             let at = format!("{at}[{n}]");
             let name = self.name(name, &at)?;
-            columns.push(self.accept(&at, scope.column(name, Use::Key))?);
+            columns.push(self.accept(&at, scope.column(name, ColumnUse::Key))?);
         }
         Some(columns)
     }

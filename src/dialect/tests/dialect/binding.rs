@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 use svc_dialect::{
-    Bindings, Bounds, Change, Comparison, Constant, Extent, Guard, Limits, Predicate, Query, Refusal, Select,
-    Write,
+    Bindings, Comparison, Constant, DialectPolicy, DialectRefusal, DocumentExtent, Predicate, QueryBounds,
+    QueryDocument, Select, WriteChange, WriteDocument, WriteLimits,
 };
 
-const BOUNDS: Bounds = Bounds { default_limit: 10, max_limit: 100, max_skip: 50 };
+const BOUNDS: QueryBounds = QueryBounds { default_limit: 10, max_limit: 100, max_skip: 50 };
 
 fn select(query: Value, folded: &[Value]) -> Result<Select, String> {
-    let query = Query::read(&query, None, "").unwrap();
+    let query = QueryDocument::read(&query, None, "").unwrap();
     let params = Map::from_iter([
         ("one".to_owned(), json!(1)),
         ("list".to_owned(), json!([1, null])),
@@ -24,8 +24,8 @@ fn select(query: Value, folded: &[Value]) -> Result<Select, String> {
 fn a_text_with_u_0000_is_refused_whatever_the_backend() {
     for nul in [json!("a\0b"), json!({"a": ["\0"]}), json!({"a\0": 1})] {
         let write = json!({"op": "insert", "target": "t", "values": [{"a": {"var": "payload"}, "b": nul}]});
-        let read = Write::read(&write, Some(&json!({"unmapped": "identity"})), "").unwrap();
-        let limits = Limits { max_rows: 10, allow_unfiltered: true };
+        let read = WriteDocument::read(&write, Some(&json!({"unmapped": "identity"})), "").unwrap();
+        let limits = WriteLimits { max_rows: 10, allow_unfiltered: true };
         for (folded, at) in [(json!("fine"), "b"), (nul.clone(), "a")] {
             let bound = read.bind(&Bindings { params: &Map::new(), folded: &[folded] }, limits);
             let why = bound.unwrap_err().to_string();
@@ -33,7 +33,7 @@ fn a_text_with_u_0000_is_refused_whatever_the_backend() {
         }
         let open = json!({"op": "insert", "target": "t", "values": {"var": "payload.rows"}});
         let schema = json!({"entities": {"t": {"columns": {"a": {}}}}});
-        let read = Write::read(&open, Some(&schema), "").unwrap();
+        let read = WriteDocument::read(&open, Some(&schema), "").unwrap();
         let rows = json!([{"a": 1}, {"a": nul}]);
         assert!(read.bind(&Bindings { params: &Map::new(), folded: &[rows] }, limits).is_err(), "{nul}");
     }
@@ -54,10 +54,10 @@ fn a_text_with_u_0000_is_refused_whatever_the_backend() {
 fn objects_and_arrays_are_stored_and_never_compared_with() {
     let object = json!({"a": [1, {"b": null}], "$set": 1});
     let write = json!({"op": "insert", "target": "t", "values": [{"a": object, "b": {"var": "payload"}}]});
-    let read = Write::read(&write, Some(&json!({"unmapped": "identity"})), "").unwrap();
-    let limits = Limits { max_rows: 10, allow_unfiltered: true };
+    let read = WriteDocument::read(&write, Some(&json!({"unmapped": "identity"})), "").unwrap();
+    let limits = WriteLimits { max_rows: 10, allow_unfiltered: true };
     let bound = read.bind(&Bindings { params: &Map::new(), folded: &[json!([[1], {}])] }, limits).unwrap();
-    let Change::Insert { rows, .. } = bound else { panic!("it is an insert") };
+    let WriteChange::Insert { rows, .. } = bound else { panic!("it is an insert") };
     assert_eq!(rows, [[object.clone(), json!([[1], {}])]]);
     for value in [object, json!([[1]]), json!({})] {
         let why = predicate(json!({"==": [{"field": "a"}, {"var": "payload"}]}), &[value]).unwrap_err();
@@ -155,7 +155,7 @@ fn over_relations_what_can_only_fail_or_hold_is_settled_too() {
     }}});
     let run = |filter: Value| {
         let query = json!({"source": "t", "filter": filter, "fields": ["id"]});
-        let query = Query::read(&query, Some(&schema), "").unwrap();
+        let query = QueryDocument::read(&query, Some(&schema), "").unwrap();
         let bound = query.bind(&Bindings { params: &Map::new(), folded: &[] }, BOUNDS).unwrap();
         short(&bound.predicate)
     };
@@ -242,18 +242,18 @@ fn a_guard_sees_physical_names_and_relations() {
             "tag": {"columns": {"id": {}}},
             "unused": {"columns": {"id": {}}}}})
     };
-    let extent = |query: Value, schema: Option<&Value>| -> Extent {
-        Query::read(&query, schema, "").unwrap().extent().clone()
+    let extent = |query: Value, schema: Option<&Value>| -> DocumentExtent {
+        QueryDocument::read(&query, schema, "").unwrap().extent().clone()
     };
     let over = |relation: &str| json!({"some": [{"field": relation}, {"and": []}]});
     let plain = extent(json!({"source": "client"}), Some(&schema("reject")));
     assert_eq!((plain.mapped, plain.entities.len()), (true, 1));
-    let check = |extent: &Extent, require_schema: bool, allowed: &[&str]| {
+    let check = |extent: &DocumentExtent, require_schema: bool, allowed: &[&str]| {
         let allowed: Vec<_> = allowed.iter().map(|&name| name.to_owned()).collect();
-        extent.check(Guard { require_schema, allowed_entities: &allowed })
+        extent.check(DialectPolicy { require_schema, allowed_entities: &allowed })
     };
     assert!(check(&plain, true, &["clients"]).is_ok());
-    assert!(matches!(check(&plain, true, &["client"]), Err(Refusal::Denied(_))));
+    assert!(matches!(check(&plain, true, &["client"]), Err(DialectRefusal::Denied(_))));
     let wide = json!({"source": "client", "filter": {"and": [over("orders"), over("tags")]}});
     let wide = extent(wide, Some(&schema("reject")));
     assert!(check(&wide, true, &["clients", "orders", "tag", "client_tags"]).is_ok());
@@ -269,7 +269,8 @@ fn a_guard_sees_physical_names_and_relations() {
         extent(json!({"source": "client"}), Some(&schema("identity"))),
     ] {
         assert!(
-            check(&open, false, &[]).is_ok() && matches!(check(&open, true, &[]), Err(Refusal::Denied(_)))
+            check(&open, false, &[]).is_ok()
+                && matches!(check(&open, true, &[]), Err(DialectRefusal::Denied(_)))
         );
     }
 }

@@ -1,10 +1,10 @@
 //! Whatever a message holds, the statement stays the same.
 
 use serde_json::{Map, Value, json};
-use svc_dialect::sql::{self, Flavour};
-use svc_dialect::{Bindings, Bounds, Limits, Query, Write};
+use svc_dialect::sql::{self, SqlFlavour};
+use svc_dialect::{Bindings, QueryBounds, QueryDocument, WriteDocument, WriteLimits};
 
-const FLAVOURS: [Flavour; 3] = [Flavour::Postgres, Flavour::MySql, Flavour::Sqlite];
+const FLAVOURS: [SqlFlavour; 3] = [SqlFlavour::Postgres, SqlFlavour::MySql, SqlFlavour::Sqlite];
 
 /// Texts that were made to leave the place of a value.
 const TEXTS: [&str; 24] = [
@@ -67,11 +67,11 @@ fn no_value_changes_a_filter() {
         json!({"!": {"ends_with": [field, open]}}),
         json!({"and": [{"==": [field, {"param": "p"}]}, {"!=": [{"field": "id"}, open]}]}),
     ] {
-        let query = Query::read(&json!({"source": "clients", "filter": filter}), None, "").unwrap();
+        let query = QueryDocument::read(&json!({"source": "clients", "filter": filter}), None, "").unwrap();
         let render = |value: &Value, flavour| {
             let params = Map::from_iter([("p".to_owned(), value.clone())]);
             let folded = vec![value.clone(); query.folded().len()];
-            let bounds = Bounds { default_limit: 1, max_limit: 1, max_skip: 1 };
+            let bounds = QueryBounds { default_limit: 1, max_limit: 1, max_skip: 1 };
             let select = query.bind(&Bindings { params: &params, folded: &folded }, bounds).ok()?;
             sql::select(&select, flavour).ok()
         };
@@ -99,10 +99,10 @@ fn no_value_changes_a_filter() {
 fn no_value_changes_a_write() {
     let write = json!({"op": "update", "target": "clients", "set": {"name": {"var": "data.x"}},
                        "filter": {"==": [{"field": "id"}, 1]}});
-    let write = Write::read(&write, None, "").unwrap();
+    let write = WriteDocument::read(&write, None, "").unwrap();
     let render = |value: &Value, flavour| {
         let folded = [value.clone()];
-        let limits = Limits { max_rows: 10, allow_unfiltered: false };
+        let limits = WriteLimits { max_rows: 10, allow_unfiltered: false };
         let change = write.bind(&Bindings { params: &Map::new(), folded: &folded }, limits).unwrap();
         sql::change(&change, flavour).unwrap().remove(0)
     };
@@ -122,13 +122,15 @@ fn a_name_stays_within_its_quotes() {
     {
         let query = json!({"source": name, "fields": [name], "sort": [{ name: "asc" }],
                            "filter": {"==": [{"field": name}, 1]}});
-        let Ok(query) = Query::read(&query, None, "") else {
+        let Ok(query) = QueryDocument::read(&query, None, "") else {
             assert!(name.starts_with('$'), "{name}");
             continue;
         };
-        let bounds = Bounds { default_limit: 1, max_limit: 1, max_skip: 1 };
+        let bounds = QueryBounds { default_limit: 1, max_limit: 1, max_skip: 1 };
         let select = query.bind(&Bindings { params: &Map::new(), folded: &[] }, bounds).unwrap();
-        for (flavour, quote) in [(Flavour::Postgres, '"'), (Flavour::MySql, '`'), (Flavour::Sqlite, '`')] {
+        for (flavour, quote) in
+            [(SqlFlavour::Postgres, '"'), (SqlFlavour::MySql, '`'), (SqlFlavour::Sqlite, '`')]
+        {
             let sql = sql::select(&select, flavour).unwrap().sql;
             let outside: String = sql.split(quote).step_by(2).collect();
             let plain = sql::select(&plain(), flavour).unwrap().sql;
@@ -143,14 +145,14 @@ fn a_name_stays_within_its_quotes() {
             json!({"source": "t", "filter": {"==": [{"field": name}, 1]}}),
             json!({"source": "t", "filter": {"missing": [name]}}),
         ] {
-            assert!(Query::read(&query, None, "").is_err(), "{query}");
+            assert!(QueryDocument::read(&query, None, "").is_err(), "{query}");
         }
     }
 }
 
 fn plain() -> svc_dialect::Select {
     let query = json!({"source": "n", "fields": ["n"], "sort": [{"n": "asc"}], "filter": {"==": [{"field": "n"}, 1]}});
-    let bounds = Bounds { default_limit: 1, max_limit: 1, max_skip: 1 };
-    let query = Query::read(&query, None, "").unwrap();
+    let bounds = QueryBounds { default_limit: 1, max_limit: 1, max_skip: 1 };
+    let query = QueryDocument::read(&query, None, "").unwrap();
     query.bind(&Bindings { params: &Map::new(), folded: &[] }, bounds).unwrap()
 }

@@ -1,12 +1,12 @@
 //! What is wrong with a document is said at its place, before any message is there.
 
 use serde_json::{Value, json};
-use svc_dialect::Query;
+use svc_dialect::QueryDocument;
 
 /// The problems of a query, as `path code`.
 fn problems(query: Value, schema: Value) -> Vec<String> {
     let schema = (!schema.is_null()).then_some(&schema);
-    let errors = Query::read(&query, schema, "in").err().unwrap_or_default();
+    let errors = QueryDocument::read(&query, schema, "in").err().unwrap_or_default();
     errors.iter().map(|error| format!("{} {}", error.path, error.code.name())).collect()
 }
 

@@ -1,12 +1,12 @@
 //! The statements each database gets.
 
 use serde_json::{Map, Value, json};
-use svc_dialect::sql::{self, Flavour, Statement};
-use svc_dialect::{Bindings, Bounds, Limits, Query, Select, Write};
+use svc_dialect::sql::{self, SqlFlavour, SqlStatement};
+use svc_dialect::{Bindings, QueryBounds, QueryDocument, Select, WriteDocument, WriteLimits};
 
-const BOUNDS: Bounds = Bounds { default_limit: 100, max_limit: 1000, max_skip: 100 };
-const LIMITS: Limits = Limits { max_rows: 100_000, allow_unfiltered: true };
-const FLAVOURS: [Flavour; 3] = [Flavour::Postgres, Flavour::MySql, Flavour::Sqlite];
+const BOUNDS: QueryBounds = QueryBounds { default_limit: 100, max_limit: 1000, max_skip: 100 };
+const LIMITS: WriteLimits = WriteLimits { max_rows: 100_000, allow_unfiltered: true };
+const FLAVOURS: [SqlFlavour; 3] = [SqlFlavour::Postgres, SqlFlavour::MySql, SqlFlavour::Sqlite];
 const EXACT: &str = " /*!80017 COLLATE utf8mb4_0900_bin */ /*M!100202 COLLATE utf8mb4_nopad_bin */";
 
 fn shop() -> Value {
@@ -23,13 +23,13 @@ fn shop() -> Value {
 }
 
 fn bound(query: Value) -> Select {
-    let query = Query::read(&query, Some(&shop()), "").unwrap();
+    let query = QueryDocument::read(&query, Some(&shop()), "").unwrap();
     query.bind(&Bindings { params: &Map::new(), folded: &[] }, BOUNDS).unwrap()
 }
 
-fn condition(filter: Value, flavour: Flavour) -> (String, Vec<Value>) {
+fn condition(filter: Value, flavour: SqlFlavour) -> (String, Vec<Value>) {
     let select = bound(json!({"source": "client", "fields": ["id"], "filter": filter}));
-    let Statement { sql, params } = sql::select(&select, flavour).unwrap();
+    let SqlStatement { sql, params } = sql::select(&select, flavour).unwrap();
     let condition = sql.split_once(" WHERE ").unwrap().1.strip_suffix(" LIMIT 100").unwrap().to_owned();
     (in_short(&condition, &["t0.`name`", "t0.`id`"]), params)
 }
@@ -47,8 +47,8 @@ fn in_short(sql: &str, columns: &[&str]) -> String {
     })
 }
 
-fn change(write: Value, flavour: Flavour) -> Vec<Statement> {
-    let write = Write::read(&write, Some(&shop()), "").unwrap();
+fn change(write: Value, flavour: SqlFlavour) -> Vec<SqlStatement> {
+    let write = WriteDocument::read(&write, Some(&shop()), "").unwrap();
     let change = write.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS).unwrap();
     sql::change(&change, flavour).unwrap()
 }
@@ -167,7 +167,7 @@ fn values_are_parameters_of_their_type() {
 fn relations_are_asked_for_by_exists() {
     let total = json!({">": [{"field": "total"}, 5]});
     let over = |quantifier: &str, relation: &str, filter: Value| {
-        condition(json!({ quantifier: [{"field": relation}, filter] }), Flavour::Sqlite).0
+        condition(json!({ quantifier: [{"field": relation}, filter] }), SqlFlavour::Sqlite).0
     };
     let rows = "EXISTS (SELECT 1 FROM `orders` AS t1 WHERE (t1.`client_id` = t0.`id` AND t1.`client_id` = t0.`id` COLLATE BINARY)";
     assert_eq!(over("some", "orders", total.clone()), format!("{rows} AND (t1.`total` > ?))"));
@@ -183,7 +183,7 @@ fn relations_are_asked_for_by_exists() {
          (t1.`tag_id` = t2.`tag` AND t1.`tag_id` = t2.`tag` COLLATE BINARY) WHERE \
          (t2.`client` = t0.`id` AND t2.`client` = t0.`id` COLLATE BINARY) AND (t1.`tag_id` = ?))"
     );
-    let plain = condition(json!({"some": [{"field": "orders"}, {"and": []}]}), Flavour::Postgres).0;
+    let plain = condition(json!({"some": [{"field": "orders"}, {"and": []}]}), SqlFlavour::Postgres).0;
     assert_eq!(plain, "EXISTS (SELECT 1 FROM \"orders\" AS t1 WHERE t1.\"client_id\" = t0.\"id\")");
 }
 
@@ -192,7 +192,7 @@ fn related_rows_come_in_a_second_statement_and_go_where_they_belong() {
     let select = bound(json!({"source": "client", "fields": ["name"], "sort": [{"name": "desc"}],
                               "filter": {"==": [{"field": "name"}, "x"]},
                               "include": {"orders": {"fields": ["total"], "sort": [{"total": "desc"}], "limit": 2}}}));
-    let read = sql::select(&select, Flavour::Sqlite).unwrap();
+    let read = sql::select(&select, SqlFlavour::Sqlite).unwrap();
     let rows = |table: &str| {
         format!(
             "FROM `clients` AS {table} WHERE {table}.`name` = ? COLLATE BINARY \
@@ -204,7 +204,7 @@ fn related_rows_come_in_a_second_statement_and_go_where_they_belong() {
         format!("SELECT t0.`name` AS `name`, quote(t0.`id`) AS `svc_key_0` {}", rows("t0")),
         "a second statement cuts equal rows off where the first did"
     );
-    let related = sql::include(&select, 0, Flavour::Sqlite).unwrap();
+    let related = sql::include(&select, 0, SqlFlavour::Sqlite).unwrap();
     assert_eq!(
         related.sql,
         format!(
@@ -316,26 +316,32 @@ fn writes_are_plain_statements() {
 fn rows_come_back_where_the_database_can() {
     let write = json!({"op": "delete", "target": "client", "filter": {"==": [{"field": "id"}, 1]}, "returning": ["created"]});
     assert!(
-        change(write.clone(), Flavour::Postgres)[0].sql.ends_with(" RETURNING \"created_at\" AS \"created\"")
+        change(write.clone(), SqlFlavour::Postgres)[0]
+            .sql
+            .ends_with(" RETURNING \"created_at\" AS \"created\"")
     );
-    assert!(change(write.clone(), Flavour::Sqlite)[0].sql.ends_with(" RETURNING `created_at` AS `created`"));
-    let write = Write::read(&write, Some(&shop()), "").unwrap();
+    assert!(
+        change(write.clone(), SqlFlavour::Sqlite)[0].sql.ends_with(" RETURNING `created_at` AS `created`")
+    );
+    let write = WriteDocument::read(&write, Some(&shop()), "").unwrap();
     let change = write.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS).unwrap();
-    assert!(sql::change(&change, Flavour::MySql).unwrap_err().to_string().starts_with("write.returning: "));
+    assert!(
+        sql::change(&change, SqlFlavour::MySql).unwrap_err().to_string().starts_with("write.returning: ")
+    );
 }
 
 #[test]
 fn more_values_than_a_statement_may_have_are_spread() {
     let rows: Vec<_> = (0..20_000).map(|n| json!({"id": n, "name": "n"})).collect();
     let insert = json!({"op": "insert", "target": "client", "values": rows});
-    let statements = change(insert, Flavour::Sqlite);
+    let statements = change(insert, SqlFlavour::Sqlite);
     let params: Vec<_> = statements.iter().map(|one| one.params.len()).collect();
     assert_eq!(params, [32_766, 7234]);
     assert_eq!(statements[1].params[0], 16_383);
     let list: Vec<_> = (0..40_000).collect();
     let select = bound(json!({"source": "client", "filter": {"in": [{"field": "id"}, list]}}));
-    assert!(sql::select(&select, Flavour::Sqlite).is_err());
-    assert!(sql::select(&select, Flavour::Postgres).is_ok());
+    assert!(sql::select(&select, SqlFlavour::Sqlite).is_err());
+    assert!(sql::select(&select, SqlFlavour::Postgres).is_ok());
 }
 
 #[test]
@@ -343,7 +349,7 @@ fn what_sql_has_no_value_for_is_refused() {
     for value in [json!({"$oid": "5f"}), json!({"$date": "2020-01-01T00:00:00Z"})] {
         let select = bound(json!({"source": "client", "filter": {"==": [{"field": "id"}, value]}}));
         let insert = json!({"op": "insert", "target": "client", "values": {"id": value}});
-        let write = Write::read(&insert, Some(&shop()), "").unwrap();
+        let write = WriteDocument::read(&insert, Some(&shop()), "").unwrap();
         let change = write.bind(&Bindings { params: &Map::new(), folded: &[] }, LIMITS).unwrap();
         for flavour in FLAVOURS {
             assert!(sql::select(&select, flavour).is_err(), "{value}");

@@ -1,19 +1,19 @@
 //! Documents that write: what each operation takes, and who may mean every row.
 
 use serde_json::{Map, Value, json};
-use svc_dialect::{Bindings, Change, Limits, Operation, Predicate, Write};
+use svc_dialect::{Bindings, Predicate, WriteChange, WriteDocument, WriteLimits, WriteOperation};
 
-const LIMITS: Limits = Limits { max_rows: 3, allow_unfiltered: false };
+const LIMITS: WriteLimits = WriteLimits { max_rows: 3, allow_unfiltered: false };
 
 fn problems(write: Value) -> Vec<String> {
-    let errors = Write::read(&write, None, "").err().unwrap_or_default();
+    let errors = WriteDocument::read(&write, None, "").err().unwrap_or_default();
     errors.iter().map(|error| format!("{} {}", error.path, error.code.name())).collect()
 }
 
 /// A write over values that a message brought.
-fn bound(write: Value, schema: Value, folded: Value, limits: Limits) -> Result<Change, String> {
+fn bound(write: Value, schema: Value, folded: Value, limits: WriteLimits) -> Result<WriteChange, String> {
     let schema = (!schema.is_null()).then_some(&schema);
-    let write = Write::read(&write, schema, "").unwrap();
+    let write = WriteDocument::read(&write, schema, "").unwrap();
     let folded = [folded];
     let params = Map::from_iter([("p".to_owned(), json!("v"))]);
     let with = Bindings { params: &params, folded: &folded[..write.folded().len()] };
@@ -98,7 +98,7 @@ fn each_operation_takes_its_members() {
 
 #[test]
 fn every_row_is_meant_only_with_both_switches() {
-    let allowed = Limits { allow_unfiltered: true, ..LIMITS };
+    let allowed = WriteLimits { allow_unfiltered: true, ..LIMITS };
     let field = json!({"field": "a"});
     for filter in [
         json!(null),
@@ -135,7 +135,7 @@ fn every_row_is_meant_only_with_both_switches() {
     let some = json!({"op": "delete", "target": "t", "filter": {"==": [field, {"var": "data.x"}]}});
     assert!(matches!(
         bound(some, Value::Null, Value::Null, LIMITS),
-        Ok(Change::Delete { predicate: Predicate::Null { negated: false, .. }, .. })
+        Ok(WriteChange::Delete { predicate: Predicate::Null { negated: false, .. }, .. })
     ));
 }
 
@@ -145,7 +145,8 @@ fn rows_are_bounded_and_alike() {
     assert!(bound(rows(3), Value::Null, Value::Null, LIMITS).is_ok());
     assert_eq!(bound(rows(4), Value::Null, Value::Null, LIMITS).unwrap_err(), "write.values: at most 3 rows");
     let mixed = json!({"op": "insert", "target": "t", "values": [{"a": {"param": "p"}, "b": {"var": "data.x"}}, {"b": 2, "a": null}]});
-    let Ok(Change::Insert { columns, rows, .. }) = bound(mixed, Value::Null, json!({"deep": [1]}), LIMITS)
+    let Ok(WriteChange::Insert { columns, rows, .. }) =
+        bound(mixed, Value::Null, json!({"deep": [1]}), LIMITS)
     else {
         panic!("it was not bound");
     };
@@ -160,7 +161,7 @@ fn the_columns_of_a_message_are_those_the_schema_lets_be_written() {
     }}}});
     let insert = json!({"op": "insert", "target": "t", "values": {"var": "data.rows"}});
     let run = |row| bound(insert.clone(), schema.clone(), row, LIMITS);
-    let Ok(Change::Insert { columns, rows, .. }) =
+    let Ok(WriteChange::Insert { columns, rows, .. }) =
         run(json!([{"b": 1, "c": 2}, {"c": 3, "b": {"var": "x"}}]))
     else {
         panic!("it was not bound");
@@ -187,7 +188,7 @@ fn the_columns_of_a_message_are_those_the_schema_lets_be_written() {
     assert!(bound(update.clone(), schema.clone(), json!({"a": 2}), LIMITS).is_ok());
     assert!(bound(update, schema.clone(), json!({"role": 2}), LIMITS).is_err());
     let written = json!({"op": "insert", "target": "t", "values": {"role": 1}});
-    assert_eq!(Write::read(&written, Some(&schema), "").unwrap_err()[0].path, "write.values.role");
+    assert_eq!(WriteDocument::read(&written, Some(&schema), "").unwrap_err()[0].path, "write.values.role");
 }
 
 #[test]
@@ -202,7 +203,7 @@ fn an_operation_is_named_as_its_gate() {
                 read.as_object_mut().unwrap().remove(name);
             }
         }
-        let operation: Operation = Write::read(&read, None, "").unwrap().operation();
+        let operation: WriteOperation = WriteDocument::read(&read, None, "").unwrap().operation();
         assert_eq!(operation.name(), op);
     }
 }

@@ -1,28 +1,28 @@
 //! `filter`: goes on only when its condition is exactly `true`.
 
-use super::{Cx, Input, is_true};
-use crate::expression::{Expression, SecretUse};
-use crate::function::Outcome;
+use super::{BuiltinCx, BuiltinInput, is_true};
+use crate::expression::{Expression, SecretPolicy};
+use crate::function::TaskOutcome;
 
 #[derive(Debug)]
-pub(crate) struct Filter {
+pub(crate) struct FilterTask {
     condition: Expression,
-    on_reject: Outcome,
+    on_reject: TaskOutcome,
 }
 
-impl Filter {
-    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
-        let condition = input.required_logic("condition", SecretUse::Allowed);
+impl FilterTask {
+    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
+        let condition = input.required_logic("condition", SecretPolicy::Allowed);
         let on_reject = match input.one_of("on_reject", &["halt", "skip"])? {
-            "halt" => Outcome::Halt,
-            _ => Outcome::Skip,
+            "halt" => TaskOutcome::Halt,
+            _ => TaskOutcome::Skip,
         };
         Some(Self { condition: condition?, on_reject })
     }
 
-    pub(super) fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Outcome {
+    pub(super) fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> TaskOutcome {
         match cx.evaluate(&self.condition, is_true) {
-            Ok(true) => Outcome::Success,
+            Ok(true) => TaskOutcome::Success,
             Ok(false) => self.on_reject,
             Err(reason) => {
                 slog::warn!(

@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 use svc_model::{FieldError, Issue};
 
 use crate::checks::{Impossible, failing};
-use crate::expression::{Evaluator, Expression, SecretUse};
+use crate::expression::{Evaluator, Expression, SecretPolicy};
 use crate::path::Path;
 use crate::reads::Reads;
 
 /// Compiles expressions for the engine, or only checks them for an author.
-pub(crate) struct Compiler<'e> {
+pub(crate) struct InputCompiler<'e> {
     pub(crate) evaluator: &'e Evaluator,
     /// An author's check does not know which secrets the serving process declares.
     pub(crate) check_secrets: bool,
@@ -21,14 +21,14 @@ pub(crate) struct Compiler<'e> {
     pub(crate) warnings: RefCell<Vec<Issue>>,
 }
 
-impl Compiler<'_> {
+impl InputCompiler<'_> {
     /// Compiles an expression; what is wrong is told with its place in it. A call that always fails is refused to an
     /// author only: what is stored goes on.
     fn expression(
         &self,
         at: &str,
         source: &Value,
-        secrets: SecretUse,
+        secrets: SecretPolicy,
     ) -> Result<Expression, (String, String)> {
         let compiled = if self.check_secrets {
             self.evaluator.compile(source, secrets)
@@ -50,18 +50,18 @@ impl Compiler<'_> {
 }
 
 /// The input object of one task, or an object inside it.
-pub(crate) struct Input<'i, 'e> {
+pub(crate) struct BuiltinInput<'i, 'e> {
     fields: Option<&'i Map<String, Value>>,
     at: String,
-    compiler: &'e Compiler<'e>,
+    compiler: &'e InputCompiler<'e>,
     errors: &'e mut Vec<FieldError>,
 }
 
-impl<'i, 'e> Input<'i, 'e> {
+impl<'i, 'e> BuiltinInput<'i, 'e> {
     pub(crate) fn new(
         value: &'i Value,
         at: &str,
-        compiler: &'e Compiler<'e>,
+        compiler: &'e InputCompiler<'e>,
         errors: &'e mut Vec<FieldError>,
     ) -> Self {
         if !value.is_object() {
@@ -149,12 +149,12 @@ impl<'i, 'e> Input<'i, 'e> {
     }
 
     /// An expression that must be there.
-    pub(crate) fn required_logic(&mut self, field: &str, secrets: SecretUse) -> Option<Expression> {
+    pub(crate) fn required_logic(&mut self, field: &str, secrets: SecretPolicy) -> Option<Expression> {
         let source = self.required(field)?;
         self.logic(field, source, secrets)
     }
 
-    pub(crate) fn logic(&mut self, field: &str, source: &Value, secrets: SecretUse) -> Option<Expression> {
+    pub(crate) fn logic(&mut self, field: &str, source: &Value, secrets: SecretPolicy) -> Option<Expression> {
         let at = self.path(field);
         match self.compiler.expression(&at, source, secrets) {
             Ok(expression) => Some(expression),
@@ -192,14 +192,14 @@ impl<'i, 'e> Input<'i, 'e> {
         &mut self,
         field: &str,
         items: &'i [Value],
-        mut read: impl FnMut(&mut Input<'i, '_>) -> Option<T>,
+        mut read: impl FnMut(&mut BuiltinInput<'i, '_>) -> Option<T>,
     ) -> Option<Box<[T]>> {
         let read: Vec<Option<T>> = items
             .iter()
             .enumerate()
             .map(|(n, item)| {
                 let at = format!("{}.{field}[{n}]", self.at);
-                read(&mut Input::new(item, &at, self.compiler, self.errors))
+                read(&mut BuiltinInput::new(item, &at, self.compiler, self.errors))
             })
             .collect();
         read.into_iter().collect()

@@ -5,24 +5,24 @@ use serde_json::Value;
 use slog::Level;
 use svc_model::mask::MASK;
 
-use super::{Cx, Input};
+use super::{BuiltinCx, BuiltinInput};
 use crate::error::TaskError;
-use crate::expression::{Expression, SecretUse};
-use crate::function::Outcome;
+use crate::expression::{Expression, SecretPolicy};
+use crate::function::TaskOutcome;
 
 /// What stands in the line for an expression that failed.
 const FAILED: &str = "<eval error>";
 
 #[derive(Debug)]
-pub(crate) struct Log {
+pub(crate) struct LogTask {
     level: Level,
     message: Option<Expression>,
     /// By key, sorted.
     fields: Vec<(String, Expression)>,
 }
 
-impl Log {
-    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+impl LogTask {
+    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
         let level = input.one_of("level", &["info", "trace", "debug", "warn", "error"]);
         let level = level.map(|name| match name {
             "trace" => Level::Trace,
@@ -33,15 +33,18 @@ impl Log {
         });
         let message = match input.get("message") {
             None => None,
-            Some(source) => Some(input.logic("message", source, SecretUse::Refused("a log message"))?),
+            Some(source) => Some(input.logic("message", source, SecretPolicy::Refused("a log message"))?),
         };
         let mut fields = Vec::new();
         match input.get("fields") {
             None | Some(Value::Null) => {}
             Some(Value::Object(map)) => {
                 for (key, source) in map {
-                    let logic =
-                        input.logic(&format!("fields.{key}"), source, SecretUse::Refused("a log field"))?;
+                    let logic = input.logic(
+                        &format!("fields.{key}"),
+                        source,
+                        SecretPolicy::Refused("a log field"),
+                    )?;
                     fields.push((key.clone(), logic));
                 }
             }
@@ -54,7 +57,7 @@ impl Log {
         Some(Self { level: level?, message, fields })
     }
 
-    pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
+    pub(super) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
         let mut line = self.message.as_ref().map(|message| text(cx, message)).unwrap_or_default();
         if !self.fields.is_empty() {
             let mut fields = Vec::with_capacity(self.fields.len());
@@ -72,14 +75,14 @@ impl Log {
             Level::Warning => slog::warn!(cx.logger, "{}", line; of),
             Level::Error | Level::Critical => slog::error!(cx.logger, "{}", line; of),
         }
-        Ok(Outcome::Success)
+        Ok(TaskOutcome::Success)
     }
 }
 
 /// A string as it is, anything else as compact JSON; a mask in a run that was told something in confidence, unless it is a
 /// constant.
-fn text<'r>(cx: &mut Cx<'_, 'r>, logic: &'r Expression) -> String {
-    if !cx.work.concealed.is_empty() && !logic.is_constant() {
+fn text<'r>(cx: &mut BuiltinCx<'_, 'r>, logic: &'r Expression) -> String {
+    if !cx.work.redaction.is_empty() && !logic.is_constant() {
         return MASK.to_owned();
     }
     let shown = cx.evaluate(logic, |value| match value {

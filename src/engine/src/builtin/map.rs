@@ -1,17 +1,17 @@
 //! `map`: writes the results of expressions, in order; each mapping sees the writes of those before it.
 
-use super::{Cx, Input};
+use super::{BuiltinCx, BuiltinInput};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::expression::{Expression, SecretUse};
-use crate::function::Outcome;
+use crate::expression::{Expression, SecretPolicy};
+use crate::function::TaskOutcome;
 use crate::path::Path;
 
 /// Failed mappings the error tells of one by one.
 const NAMED: usize = 10;
 
 #[derive(Debug)]
-pub(crate) struct Map {
+pub(crate) struct MapTask {
     mappings: Box<[Mapping]>,
 }
 
@@ -23,7 +23,7 @@ struct Mapping {
 
 impl Mapping {
     /// Writes the result. A result of null leaves the path alone.
-    fn apply<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<(), String> {
+    fn apply<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<(), String> {
         let value = match self.logic.copies() {
             Some(source) => cx.work.get(cx.scope, source),
             None => cx.evaluate(&self.logic, |value| value.to_serde_value())?,
@@ -35,19 +35,19 @@ impl Mapping {
     }
 }
 
-impl Map {
-    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+impl MapTask {
+    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
         let mappings = input.required_array("mappings")?;
         let mappings = input.each("mappings", mappings, |mapping| {
             let path = mapping.required_target("path");
-            let logic = mapping.required_logic("logic", SecretUse::Refused("a mapping"));
+            let logic = mapping.required_logic("logic", SecretPolicy::Refused("a mapping"));
             Some(Mapping { path: path?, logic: logic? })
         })?;
         Some(Self { mappings })
     }
 
     /// A mapping that fails leaves its path alone, and the task ends with status 500 once the others have run.
-    pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
+    pub(super) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
         let mut failed = Vec::new();
         for mapping in &self.mappings {
             cx.pace.check().await?;
@@ -57,7 +57,7 @@ impl Map {
             }
         }
         if failed.is_empty() {
-            return Ok(Outcome::Success);
+            return Ok(TaskOutcome::Success);
         }
         let mut text: Vec<_> =
             failed.iter().take(NAMED).map(|(path, reason)| format!("{path}: {reason}")).collect();
@@ -66,6 +66,6 @@ impl Map {
         }
         let text = format!("mapping failed: {}", text.join("; "));
         cx.work.errors.push(TaskError::new(ErrorCode::TaskStatus, text));
-        Ok(Outcome::Status(500))
+        Ok(TaskOutcome::Status(500))
     }
 }

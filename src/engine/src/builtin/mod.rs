@@ -18,14 +18,14 @@ use slog::Logger;
 use svc_model::FieldError;
 
 use crate::error::TaskError;
+use crate::evaluation_budget::EvaluationBudget;
 use crate::expression::{Evaluator, Expression};
-use crate::function::Outcome;
-use crate::pace::Pace;
+use crate::function::TaskOutcome;
 use crate::path::Path;
-use crate::scope::{Arena, Scope};
-use crate::work::Work;
+use crate::run_state::RunState;
+use crate::scope::{Arena, EvaluationScope};
 
-pub(crate) use input::{Compiler, Input};
+pub(crate) use input::{BuiltinInput, InputCompiler};
 
 /// Names of the built-ins, the alias included.
 pub(crate) const NAMES: [&str; 9] = [
@@ -43,28 +43,28 @@ pub(crate) const NAMES: [&str; 9] = [
 /// A built-in bound to its input.
 #[derive(Debug)]
 pub(crate) enum Builtin {
-    Filter(filter::Filter),
-    Log(log::Log),
-    Map(map::Map),
-    ParseJson(parse::ParseJson),
-    ParseXml(parse::ParseXml),
-    PublishJson(publish::PublishJson),
-    PublishXml(publish::PublishXml),
-    Validation(validation::Validation),
+    Filter(filter::FilterTask),
+    Log(log::LogTask),
+    Map(map::MapTask),
+    ParseJson(parse::ParseJsonTask),
+    ParseXml(parse::ParseXmlTask),
+    PublishJson(publish::PublishJsonTask),
+    PublishXml(publish::PublishXmlTask),
+    Validation(validation::ValidationTask),
 }
 
 /// What a built-in runs with.
-pub(crate) struct Cx<'c, 'r> {
+pub(crate) struct BuiltinCx<'c, 'r> {
     pub(crate) evaluator: &'c Evaluator,
     pub(crate) logger: &'c Logger,
     pub(crate) workflow: &'c str,
     pub(crate) task: &'c str,
-    pub(crate) work: &'c mut Work,
-    pub(crate) scope: &'c mut Scope<'r>,
-    pub(crate) pace: &'c mut Pace,
+    pub(crate) work: &'c mut RunState,
+    pub(crate) scope: &'c mut EvaluationScope<'r>,
+    pub(crate) pace: &'c mut EvaluationBudget,
 }
 
-impl<'r> Cx<'_, 'r> {
+impl<'r> BuiltinCx<'_, 'r> {
     /// Evaluates an expression over the message. A task that has filled the arena goes on with one of its own for each
     /// expression.
     fn evaluate<T>(
@@ -77,15 +77,16 @@ impl<'r> Cx<'_, 'r> {
             return self.evaluator.evaluate(expression, context, self.scope.bump()).map(then);
         }
         let arena = Arena::lease();
-        let context =
-            self.work.context(&mut Scope::new(arena.bump(), expression.reads()), expression.reads());
+        let context = self
+            .work
+            .context(&mut EvaluationScope::new(arena.bump(), expression.reads()), expression.reads());
         self.evaluator.evaluate(expression, context, arena.bump()).map(then)
     }
 
     /// Writes what the task made.
-    fn put(&mut self, path: &Path, value: Value) -> Result<Outcome, TaskError> {
+    fn put(&mut self, path: &Path, value: Value) -> Result<TaskOutcome, TaskError> {
         self.work.put(self.scope, path, value).map_err(|error| error.at(path))?;
-        Ok(Outcome::Success)
+        Ok(TaskOutcome::Success)
     }
 }
 
@@ -101,25 +102,25 @@ impl Builtin {
         name: &str,
         input: &Value,
         at: &str,
-        compiler: &Compiler<'_>,
+        compiler: &InputCompiler<'_>,
         errors: &mut Vec<FieldError>,
     ) -> Option<Self> {
-        let mut input = Input::new(input, at, compiler, errors);
+        let mut input = BuiltinInput::new(input, at, compiler, errors);
         let input = &mut input;
         match name {
-            "filter" => filter::Filter::compile(input).map(Self::Filter),
-            "log" => log::Log::compile(input).map(Self::Log),
-            "map" => map::Map::compile(input).map(Self::Map),
-            "parse_json" => parse::ParseJson::compile(input).map(Self::ParseJson),
-            "parse_xml" => parse::ParseXml::compile(input).map(Self::ParseXml),
-            "publish_json" => publish::PublishJson::compile(input).map(Self::PublishJson),
-            "publish_xml" => publish::PublishXml::compile(input).map(Self::PublishXml),
-            "validate" | "validation" => validation::Validation::compile(input).map(Self::Validation),
+            "filter" => filter::FilterTask::compile(input).map(Self::Filter),
+            "log" => log::LogTask::compile(input).map(Self::Log),
+            "map" => map::MapTask::compile(input).map(Self::Map),
+            "parse_json" => parse::ParseJsonTask::compile(input).map(Self::ParseJson),
+            "parse_xml" => parse::ParseXmlTask::compile(input).map(Self::ParseXml),
+            "publish_json" => publish::PublishJsonTask::compile(input).map(Self::PublishJson),
+            "publish_xml" => publish::PublishXmlTask::compile(input).map(Self::PublishXml),
+            "validate" | "validation" => validation::ValidationTask::compile(input).map(Self::Validation),
             _ => None,
         }
     }
 
-    pub(crate) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
+    pub(crate) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
         match self {
             Self::Filter(filter) => Ok(filter.run(cx)),
             Self::Log(log) => log.run(cx).await,

@@ -2,27 +2,27 @@
 
 use serde_json::Value;
 
-use super::{Cx, Input, xml};
+use super::{BuiltinCx, BuiltinInput, xml};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::function::Outcome;
+use crate::function::TaskOutcome;
 use crate::path::Path;
 
 /// Copies a value, parsing it first when it is a string that holds JSON.
 #[derive(Debug)]
-pub(crate) struct ParseJson {
+pub(crate) struct ParseJsonTask {
     source: Path,
     target: Path,
 }
 
-impl ParseJson {
-    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+impl ParseJsonTask {
+    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
         let source = input.required_source("source");
         let target = input.required_below_data("target");
         Some(Self { source: source?, target: target? })
     }
 
-    pub(super) fn run(&self, cx: &mut Cx<'_, '_>) -> Result<Outcome, TaskError> {
+    pub(super) fn run(&self, cx: &mut BuiltinCx<'_, '_>) -> Result<TaskOutcome, TaskError> {
         let value = match cx.work.get(cx.scope, &self.source) {
             Value::String(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
             value => value,
@@ -33,19 +33,19 @@ impl ParseJson {
 
 /// Parses a string of XML.
 #[derive(Debug)]
-pub(crate) struct ParseXml {
+pub(crate) struct ParseXmlTask {
     source: Path,
     target: Path,
 }
 
-impl ParseXml {
-    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+impl ParseXmlTask {
+    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
         let source = input.required_source("source");
         let target = input.required_below_data("target");
         Some(Self { source: source?, target: target? })
     }
 
-    pub(super) fn run(&self, cx: &mut Cx<'_, '_>) -> Result<Outcome, TaskError> {
+    pub(super) fn run(&self, cx: &mut BuiltinCx<'_, '_>) -> Result<TaskOutcome, TaskError> {
         let Value::String(text) = cx.work.get(cx.scope, &self.source) else {
             return Err(TaskError::validation(format!("{} is not a string of XML", self.source)));
         };

@@ -1,13 +1,13 @@
 //! `validation`: reports every rule that is not exactly `true`.
 
-use super::{Cx, Input, is_true};
+use super::{BuiltinCx, BuiltinInput, is_true};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
-use crate::expression::{Expression, SecretUse};
-use crate::function::Outcome;
+use crate::expression::{Expression, SecretPolicy};
+use crate::function::TaskOutcome;
 
 #[derive(Debug)]
-pub(crate) struct Validation {
+pub(crate) struct ValidationTask {
     rules: Box<[Rule]>,
 }
 
@@ -17,11 +17,11 @@ struct Rule {
     message: String,
 }
 
-impl Validation {
-    pub(super) fn compile(input: &mut Input<'_, '_>) -> Option<Self> {
+impl ValidationTask {
+    pub(super) fn compile(input: &mut BuiltinInput<'_, '_>) -> Option<Self> {
         let rules = input.required_array("rules")?;
         let rules = input.each("rules", rules, |rule| {
-            let logic = rule.required_logic("logic", SecretUse::Allowed);
+            let logic = rule.required_logic("logic", SecretPolicy::Allowed);
             let message = rule.required_string("message");
             Some(Rule { logic: logic?, message: message?.to_owned() })
         })?;
@@ -29,7 +29,7 @@ impl Validation {
     }
 
     /// Any failure gives status 400; the workflow goes on.
-    pub(super) async fn run<'r>(&'r self, cx: &mut Cx<'_, 'r>) -> Result<Outcome, TaskError> {
+    pub(super) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {
         let before = cx.work.errors.len();
         for rule in &self.rules {
             cx.pace.check().await?;
@@ -39,6 +39,6 @@ impl Validation {
                 Err(reason) => cx.work.errors.push(TaskError::new(ErrorCode::Evaluation, reason)),
             }
         }
-        Ok(if cx.work.errors.len() == before { Outcome::Success } else { Outcome::Status(400) })
+        Ok(if cx.work.errors.len() == before { TaskOutcome::Success } else { TaskOutcome::Status(400) })
     }
 }

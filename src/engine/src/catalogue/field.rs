@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 /// What an input must evaluate to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum InputKind {
     /// Text.
     String,
     /// A number.
@@ -19,7 +19,7 @@ pub enum Kind {
     Any,
 }
 
-impl Kind {
+impl InputKind {
     /// The word of the catalogue.
     pub const fn name(self) -> &'static str {
         match self {
@@ -61,11 +61,11 @@ pub enum PathUse {
 
 /// One input of a function.
 #[derive(Debug, Clone, Copy)]
-pub struct Field {
+pub struct InputField {
     /// Its name in `function.input`.
     pub name: &'static str,
     /// What it must evaluate to.
-    pub kind: Kind,
+    pub kind: InputKind,
     /// Whether it must be there.
     pub required: bool,
     /// Whether `{"var": path}` nodes in it are folded, at any depth.
@@ -81,7 +81,7 @@ pub struct Field {
     /// The texts it may be; empty = any.
     pub one_of: &'static [&'static str],
     /// The inputs of each element, for an array of objects.
-    pub members: &'static [Field],
+    pub members: &'static [InputField],
     /// True for an expression of which only the truth counts.
     pub is_condition: bool,
     /// The use of the path it names.
@@ -92,8 +92,8 @@ pub struct Field {
     pub description: &'static str,
 }
 
-impl Field {
-    pub(super) const fn new(name: &'static str, kind: Kind, description: &'static str) -> Self {
+impl InputField {
+    pub(super) const fn new(name: &'static str, kind: InputKind, description: &'static str) -> Self {
         Self {
             name,
             kind,
@@ -113,27 +113,27 @@ impl Field {
     }
 
     pub(super) const fn string(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, Kind::String, description)
+        Self::new(name, InputKind::String, description)
     }
 
     pub(super) const fn number(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, Kind::Number, description)
+        Self::new(name, InputKind::Number, description)
     }
 
     pub(super) const fn bool(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, Kind::Bool, description)
+        Self::new(name, InputKind::Bool, description)
     }
 
     pub(super) const fn object(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, Kind::Object, description)
+        Self::new(name, InputKind::Object, description)
     }
 
     pub(super) const fn array(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, Kind::Array, description)
+        Self::new(name, InputKind::Array, description)
     }
 
     pub(super) const fn any(name: &'static str, description: &'static str) -> Self {
-        Self::new(name, Kind::Any, description)
+        Self::new(name, InputKind::Any, description)
     }
 
     /// An expression.
@@ -191,7 +191,7 @@ impl Field {
     }
 
     /// An array of objects with these members.
-    pub(super) const fn each(self, members: &'static [Field]) -> Self {
+    pub(super) const fn each(self, members: &'static [InputField]) -> Self {
         Self { members, ..self }
     }
 

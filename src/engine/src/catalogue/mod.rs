@@ -11,11 +11,11 @@ mod utility;
 
 use serde_json::{Value, json};
 
-pub use field::{Field, Kind, PathUse};
+pub use field::{InputField, InputKind, PathUse};
 
 /// Where a function comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum FunctionSource {
     /// Built into the engine; its inputs are listed only where all are asked for.
     Engine,
     /// A handler of the service.
@@ -24,13 +24,13 @@ pub enum Source {
 
 /// One function.
 #[derive(Debug)]
-pub struct Entry {
+pub struct FunctionEntry {
     /// The name workflows use.
     pub name: &'static str,
     /// `connector`, `control`, `data` or `utility`.
     pub category: &'static str,
     /// Where it comes from.
-    pub source: Source,
+    pub source: FunctionSource,
     /// Other accepted names.
     pub aliases: &'static [&'static str],
     /// What running it twice means: `pure`, `read`, `idempotent_write`, `unsafe_write`, `depends_on:<input>`.
@@ -40,14 +40,14 @@ pub struct Entry {
     /// True where a stored task with an unknown input is refused too.
     pub strict: bool,
     /// Its inputs.
-    pub fields: &'static [Field],
+    pub fields: &'static [InputField],
     /// What each value of its input `op` asks for; empty when no input depends on another.
-    pub cases: &'static [Case],
+    pub cases: &'static [OperationCase],
 }
 
 /// What one value of the input `op` asks for.
 #[derive(Debug)]
-pub struct Case {
+pub struct OperationCase {
     /// The value.
     pub op: &'static str,
     /// Inputs that must be there.
@@ -58,9 +58,9 @@ pub struct Case {
     pub algorithms: &'static [&'static str],
 }
 
-impl Entry {
+impl FunctionEntry {
     /// The input of this name or alias.
-    pub fn field(&self, name: &str) -> Option<&'static Field> {
+    pub fn field(&self, name: &str) -> Option<&'static InputField> {
         self.fields.iter().find(|field| field.name == name || field.alias == Some(name))
     }
 
@@ -70,12 +70,12 @@ impl Entry {
     }
 
     /// What a value of `op` asks for.
-    pub fn case(&self, op: &str) -> Option<&'static Case> {
+    pub fn case(&self, op: &str) -> Option<&'static OperationCase> {
         self.cases.iter().find(|case| case.op == op)
     }
 
     /// Whether an input may be there in a case: the case names it, or no case does.
-    pub fn applies(&self, case: &Case, input: &str) -> bool {
+    pub fn applies(&self, case: &OperationCase, input: &str) -> bool {
         case.names(input) || !self.cases.iter().any(|other| other.names(input))
     }
 
@@ -85,28 +85,28 @@ impl Entry {
             "name": self.name,
             "category": self.category,
             "source": match self.source {
-                Source::Engine => "engine",
-                Source::Service => "orion",
+                FunctionSource::Engine => "engine",
+                FunctionSource::Service => "orion",
             },
             "aliases": self.aliases,
             "retry_safety": self.retry_safety,
             "description": self.description,
         });
-        if all || self.source == Source::Service {
-            entry["input_fields"] = self.fields.iter().flat_map(Field::to_json).collect();
+        if all || self.source == FunctionSource::Service {
+            entry["input_fields"] = self.fields.iter().flat_map(InputField::to_json).collect();
         }
         entry
     }
 }
 
-impl Case {
+impl OperationCase {
     fn names(&self, input: &str) -> bool {
         self.required.contains(&input) || self.optional.contains(&input)
     }
 }
 
 /// Every function, sorted by name.
-pub static ENTRIES: [&Entry; 26] = [
+pub static ENTRIES: [&FunctionEntry; 26] = [
     &connector::CACHE_READ,
     &connector::CACHE_WRITE,
     &utility::CHANNEL_CALL,
@@ -136,7 +136,7 @@ pub static ENTRIES: [&Entry; 26] = [
 ];
 
 /// The function of this name or alias.
-pub fn find(name: &str) -> Option<&'static Entry> {
+pub fn find(name: &str) -> Option<&'static FunctionEntry> {
     ENTRIES.iter().copied().find(|entry| entry.name == name || entry.aliases.contains(&name))
 }
 
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn every_built_in_is_listed_as_of_the_engine() {
         let listed: BTreeSet<_> =
-            names().filter(|name| find(name).unwrap().source == Source::Engine).collect();
+            names().filter(|name| find(name).unwrap().source == FunctionSource::Engine).collect();
         assert_eq!(listed, BTreeSet::from(crate::builtin::NAMES));
     }
 

@@ -1,12 +1,12 @@
 //! Functions without a connector.
 
-use super::field::{Field, PathUse};
-use super::{Case, Entry, Source};
+use super::field::{InputField, PathUse};
+use super::{FunctionEntry, FunctionSource, OperationCase};
 
-const BUILT_IN: Entry = Entry {
+const BUILT_IN: FunctionEntry = FunctionEntry {
     name: "",
     category: "data",
-    source: Source::Engine,
+    source: FunctionSource::Engine,
     aliases: &[],
     retry_safety: "pure",
     description: "",
@@ -15,63 +15,69 @@ const BUILT_IN: Entry = Entry {
     cases: &[],
 };
 
-pub(super) static FILTER: Entry = Entry {
+pub(super) static FILTER: FunctionEntry = FunctionEntry {
     name: "filter",
     description: "Stops the workflow, or only itself, unless its condition is true",
     fields: &[
-        Field::condition("condition", "Expression; only true passes").required(),
-        Field::string("on_reject", "halt stops the workflow, skip only this task; halt by default")
+        InputField::condition("condition", "Expression; only true passes").required(),
+        InputField::string("on_reject", "halt stops the workflow, skip only this task; halt by default")
             .one_of(&["halt", "skip"]),
     ],
     ..BUILT_IN
 };
 
-pub(super) static LOG: Entry = Entry {
+pub(super) static LOG: FunctionEntry = FunctionEntry {
     name: "log",
     description: "Writes a line to the service's log",
     fields: &[
-        Field::string("level", "Level of the line, info by default")
+        InputField::string("level", "Level of the line, info by default")
             .one_of(&["trace", "debug", "info", "warn", "error"]),
-        Field::logic("message", "Expression for the text; a text stands for itself"),
-        Field::object("fields", "Expressions for values to add to the line, by name").of_logic(),
+        InputField::logic("message", "Expression for the text; a text stands for itself"),
+        InputField::object("fields", "Expressions for values to add to the line, by name").of_logic(),
     ],
     ..BUILT_IN
 };
 
-pub(super) static MAP: Entry = Entry {
+pub(super) static MAP: FunctionEntry = FunctionEntry {
     name: "map",
     description: "Writes the results of expressions into the message",
-    fields: &[Field::array("mappings", "What is written, in order; each sees the writes of those before it")
-        .required()
-        .each(&[
-            Field::string("path", "Path that is written, below data, metadata or temp_data")
-                .required()
-                .path(PathUse::Target { alone: true }),
-            Field::logic("logic", "Expression for the value; null leaves the path alone").required(),
-        ])],
+    fields: &[InputField::array(
+        "mappings",
+        "What is written, in order; each sees the writes of those before it",
+    )
+    .required()
+    .each(&[
+        InputField::string("path", "Path that is written, below data, metadata or temp_data")
+            .required()
+            .path(PathUse::Target { alone: true }),
+        InputField::logic("logic", "Expression for the value; null leaves the path alone").required(),
+    ])],
     ..BUILT_IN
 };
 
-const PARSE_TARGET: Field = Field::string("target", "Path below data that is written").required();
-const PUBLISH_SOURCE: Field = Field::string("source", "Path below data that is read").required();
+const PARSE_TARGET: InputField = InputField::string("target", "Path below data that is written").required();
+const PUBLISH_SOURCE: InputField = InputField::string("source", "Path below data that is read").required();
 
-pub(super) static PARSE_JSON: Entry = Entry {
+pub(super) static PARSE_JSON: FunctionEntry = FunctionEntry {
     name: "parse_json",
     description: "Brings JSON, as text or value, into data",
     fields: &[
-        Field::string("source", "Path that is read: payload, or below payload, data, metadata or temp_data")
-            .required()
-            .path(PathUse::Source),
+        InputField::string(
+            "source",
+            "Path that is read: payload, or below payload, data, metadata or temp_data",
+        )
+        .required()
+        .path(PathUse::Source),
         PARSE_TARGET,
     ],
     ..BUILT_IN
 };
 
-pub(super) static PARSE_XML: Entry = Entry {
+pub(super) static PARSE_XML: FunctionEntry = FunctionEntry {
     name: "parse_xml",
     description: "Brings XML text into data as a value",
     fields: &[
-        Field::string(
+        InputField::string(
             "source",
             "Path of a text of XML: payload, or below payload, data, metadata or temp_data",
         )
@@ -82,43 +88,43 @@ pub(super) static PARSE_XML: Entry = Entry {
     ..BUILT_IN
 };
 
-pub(super) static PUBLISH_JSON: Entry = Entry {
+pub(super) static PUBLISH_JSON: FunctionEntry = FunctionEntry {
     name: "publish_json",
     description: "Writes a value of data as JSON text into data",
     fields: &[
         PUBLISH_SOURCE,
         PARSE_TARGET,
-        Field::bool("pretty", "Writes one member to a line, false by default"),
+        InputField::bool("pretty", "Writes one member to a line, false by default"),
     ],
     ..BUILT_IN
 };
 
-pub(super) static PUBLISH_XML: Entry = Entry {
+pub(super) static PUBLISH_XML: FunctionEntry = FunctionEntry {
     name: "publish_xml",
     description: "Writes a value of data as XML text into data",
     fields: &[
         PUBLISH_SOURCE,
         PARSE_TARGET,
-        Field::string("root_element", "Name of the outermost element, root by default"),
+        InputField::string("root_element", "Name of the outermost element, root by default"),
     ],
     ..BUILT_IN
 };
 
-pub(super) static VALIDATION: Entry = Entry {
+pub(super) static VALIDATION: FunctionEntry = FunctionEntry {
     name: "validation",
     aliases: &["validate"],
     description: "Reports every rule that is not true; the workflow goes on",
-    fields: &[Field::array("rules", "What must hold; all rules are looked at").required().each(&[
-        Field::condition("logic", "Expression; only true passes").required(),
-        Field::string("message", "Text of the error where it is not true").required(),
+    fields: &[InputField::array("rules", "What must hold; all rules are looked at").required().each(&[
+        InputField::condition("logic", "Expression; only true passes").required(),
+        InputField::string("message", "Text of the error where it is not true").required(),
     ])],
     ..BUILT_IN
 };
 
-const UTILITY: Entry = Entry {
+const UTILITY: FunctionEntry = FunctionEntry {
     name: "",
     category: "utility",
-    source: Source::Service,
+    source: FunctionSource::Service,
     aliases: &[],
     retry_safety: "pure",
     description: "",
@@ -127,18 +133,20 @@ const UTILITY: Entry = Entry {
     cases: &[],
 };
 
-pub(super) static CHANNEL_CALL: Entry = Entry {
+pub(super) static CHANNEL_CALL: FunctionEntry = FunctionEntry {
     name: "channel_call",
     category: "control",
     retry_safety: "depends_on:channel",
     description: "Runs the workflow of another channel and takes over its data",
     strict: false,
     fields: &[
-        Field::string("channel", "Channel name; this or channel_logic").required().alias("channel_logic"),
-        Field::any("data", "Payload; data_logic wins, and without either it is the original payload")
+        InputField::string("channel", "Channel name; this or channel_logic")
+            .required()
+            .alias("channel_logic"),
+        InputField::any("data", "Payload; data_logic wins, and without either it is the original payload")
             .overridden_by("data_logic"),
-        Field::output().alias("response_path"),
-        Field::number("timeout_ms", "Milliseconds the call may take"),
+        InputField::output().alias("response_path"),
+        InputField::number("timeout_ms", "Milliseconds the call may take"),
     ],
     ..UTILITY
 };
@@ -148,103 +156,112 @@ const MACS: &[&str] = &["sha256", "sha512", "sha1"];
 
 const ENCODINGS: &[&str] = &["utf8", "hex", "base64"];
 
-pub(super) static CRYPTO: Entry = Entry {
+pub(super) static CRYPTO: FunctionEntry = FunctionEntry {
     name: "crypto",
     description: "Hashes, keyed hashes and password hashes",
     fields: &[
-        Field::string("op", "What to do").required().one_of(&[
+        InputField::string("op", "What to do").required().one_of(&[
             "hash",
             "hmac",
             "hmac_verify",
             "password_hash",
             "password_verify",
         ]),
-        Field::string("algorithm", "Algorithm; its default depends on op")
+        InputField::string("algorithm", "Algorithm; its default depends on op")
             .one_of(&["sha256", "sha512", "sha1", "md5", "argon2id", "bcrypt"]),
-        Field::any("data", "What is hashed").resolvable(),
-        Field::string("input_encoding", "How a string of data is read, utf8 by default").one_of(ENCODINGS),
-        Field::string("key", "Key").secret_at(&[""]),
-        Field::string("key_encoding", "How the key is read, utf8 by default").one_of(ENCODINGS),
-        Field::string("signature", "Signature to verify: hex, base64 or base64url").resolvable(),
-        Field::string("password", "Password").resolvable(),
-        Field::string("hash", "Stored password hash").resolvable(),
-        Field::string("encoding", "How the result is written, hex by default").one_of(&[
+        InputField::any("data", "What is hashed").resolvable(),
+        InputField::string("input_encoding", "How a string of data is read, utf8 by default")
+            .one_of(ENCODINGS),
+        InputField::string("key", "Key").secret_at(&[""]),
+        InputField::string("key_encoding", "How the key is read, utf8 by default").one_of(ENCODINGS),
+        InputField::string("signature", "Signature to verify: hex, base64 or base64url").resolvable(),
+        InputField::string("password", "Password").resolvable(),
+        InputField::string("hash", "Stored password hash").resolvable(),
+        InputField::string("encoding", "How the result is written, hex by default").one_of(&[
             "hex",
             "base64",
             "base64url",
         ]),
-        Field::object(
+        InputField::object(
             "params",
             "Cost of a password hash: memory_kib, iterations, parallelism for argon2id; cost for bcrypt",
         ),
-        Field::output(),
+        InputField::output(),
     ],
     cases: &[
-        Case {
+        OperationCase {
             op: "hash",
             required: &["data"],
             optional: &["algorithm", "input_encoding", "encoding"],
             algorithms: &["sha256", "sha512", "sha1", "md5"],
         },
-        Case {
+        OperationCase {
             op: "hmac",
             required: &["data", "key"],
             optional: &["algorithm", "input_encoding", "key_encoding", "encoding"],
             algorithms: MACS,
         },
-        Case {
+        OperationCase {
             op: "hmac_verify",
             required: &["data", "key", "signature"],
             optional: &["algorithm", "input_encoding", "key_encoding"],
             algorithms: MACS,
         },
-        Case {
+        OperationCase {
             op: "password_hash",
             required: &["password"],
             optional: &["algorithm", "params"],
             algorithms: &["argon2id", "bcrypt"],
         },
-        Case { op: "password_verify", required: &["password", "hash"], optional: &[], algorithms: &[] },
+        OperationCase {
+            op: "password_verify",
+            required: &["password", "hash"],
+            optional: &[],
+            algorithms: &[],
+        },
     ],
     ..UTILITY
 };
 
-pub(super) static JWT_SIGN: Entry = Entry {
+pub(super) static JWT_SIGN: FunctionEntry = FunctionEntry {
     name: "jwt_sign",
     description: "Signs a JSON Web Token",
     fields: &[
-        Field::string("algorithm", "Signature algorithm").required().one_of(&[
+        InputField::string("algorithm", "Signature algorithm").required().one_of(&[
             "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256",
             "ES384", "EdDSA",
         ]),
-        Field::string("key", "Shared secret, or private key as PEM").required().secret_at(&[""]),
-        Field::string("key_encoding", "How a shared secret is read, utf8 by default").one_of(ENCODINGS),
-        Field::object("claims", "Claims").resolvable(),
-        Field::any("expires_in", "Seconds, or a duration such as 15m; required unless claims.exp is given")
-            .resolvable(),
-        Field::string("issuer", "Claim iss; wins over claims"),
-        Field::any("audience", "Claim aud; wins over claims").resolvable(),
-        Field::any("not_before", "Claim nbf as a duration from now; wins over claims").resolvable(),
-        Field::string("kid", "Key id of the header"),
-        Field::output(),
+        InputField::string("key", "Shared secret, or private key as PEM").required().secret_at(&[""]),
+        InputField::string("key_encoding", "How a shared secret is read, utf8 by default").one_of(ENCODINGS),
+        InputField::object("claims", "Claims").resolvable(),
+        InputField::any(
+            "expires_in",
+            "Seconds, or a duration such as 15m; required unless claims.exp is given",
+        )
+        .resolvable(),
+        InputField::string("issuer", "Claim iss; wins over claims"),
+        InputField::any("audience", "Claim aud; wins over claims").resolvable(),
+        InputField::any("not_before", "Claim nbf as a duration from now; wins over claims").resolvable(),
+        InputField::string("kid", "Key id of the header"),
+        InputField::output(),
     ],
     ..UTILITY
 };
 
-pub(super) static JWT_VERIFY: Entry = Entry {
+pub(super) static JWT_VERIFY: FunctionEntry = FunctionEntry {
     name: "jwt_verify",
     retry_safety: "read",
     description: "Verifies a JSON Web Token and returns its claims",
     fields: &[
-        Field::string("token", "Token, without a leading Bearer").required().resolvable(),
-        Field::array("algorithms", "Accepted algorithms").required(),
-        Field::array("keys", "Accepted keys").secret_at(&["[].key"]),
-        Field::string("jwks_url", "Where a key set is fetched, https only"),
-        Field::any("issuer", "Accepted issuer or issuers").resolvable().secret_at(&[""]),
-        Field::any("audience", "Accepted audience or audiences").resolvable().secret_at(&[""]),
-        Field::number("leeway_secs", "Seconds clocks may differ, 30 by default"),
-        Field::bool("require_exp", "Refuses a token without an expiry, true by default"),
-        Field::output(),
+        InputField::string("token", "Token, without a leading Bearer").required().resolvable(),
+        InputField::array("algorithms", "Accepted algorithms").required(),
+        InputField::array("keys", "Accepted keys").secret_at(&["[].key"]),
+        InputField::string("jwks_url", "Where a key set is fetched, https only"),
+        InputField::any("issuer", "Accepted issuer or issuers").resolvable().secret_at(&[""]),
+        InputField::any("audience", "Accepted audience or audiences").resolvable().secret_at(&[""]),
+        InputField::number("leeway_secs", "Seconds clocks may differ, 30 by default"),
+        InputField::bool("require_exp", "Refuses a token without an expiry, true by default"),
+        InputField::output(),
     ],
     ..UTILITY
 };

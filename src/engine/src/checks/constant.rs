@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::arity::is_always_evaluated;
-use crate::expression::{Evaluator, SecretUse};
+use crate::expression::{Evaluator, SecretPolicy};
 
 /// Operators whose result, or whose success, is not the same every time, or meant to be a failure.
 const INCONSTANT: [&str; 10] =
@@ -51,7 +51,7 @@ fn in_operands(
 }
 
 fn failure(evaluator: &Evaluator, source: &Value) -> Option<String> {
-    let expression = evaluator.compile(source, SecretUse::Refused("a constant")).ok()?;
+    let expression = evaluator.compile(source, SecretPolicy::Refused("a constant")).ok()?;
     evaluator.evaluate_roots(&expression, &[]).err()
 }
 
@@ -72,12 +72,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::engine::Limits;
-    use crate::operators::Secrets;
+    use crate::engine::EngineLimits;
+    use crate::operators::DeclaredSecrets;
 
     #[test]
     fn a_constant_that_fails_is_found_where_it_is_always_evaluated() {
-        let evaluator = Evaluator::new(Secrets::default(), &Limits::default());
+        let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
         let found = |source: &Value| failing_constant(&evaluator, source).map(|(place, _)| place);
         for (source, place) in [
             (json!({"length": 5}), ".length"),

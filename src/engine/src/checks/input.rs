@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError, Issue, unknown_keys};
 
 use super::Check;
-use crate::catalogue::{Entry, Field, Kind};
+use crate::catalogue::{FunctionEntry, InputField, InputKind};
 use crate::path::Path;
 
 /// Inputs written in the portable dialect, whose nodes look like operators and are not.
@@ -13,7 +13,7 @@ const DIALECT: [&str; 2] = ["query", "write"];
 const STORED: [&str; 2] = ["values", "set"];
 
 impl Check<'_, '_> {
-    pub(super) fn input(&mut self, entry: &Entry, input: &Map<String, Value>, at: &str) {
+    pub(super) fn input(&mut self, entry: &FunctionEntry, input: &Map<String, Value>, at: &str) {
         for field in entry.fields {
             let alias = field.alias.and_then(|alias| Some((alias, input.get(alias)?)));
             match (input.get(field.name), alias) {
@@ -45,7 +45,7 @@ impl Check<'_, '_> {
     }
 
     /// Inputs that depend on the value of `op`.
-    fn case(&mut self, entry: &Entry, input: &Map<String, Value>, at: &str) {
+    fn case(&mut self, entry: &FunctionEntry, input: &Map<String, Value>, at: &str) {
         let op = input.get("op").and_then(Value::as_str);
         let Some(case) = op.and_then(|op| entry.case(op)) else { return };
         for field in entry.fields {
@@ -66,7 +66,7 @@ impl Check<'_, '_> {
                     self.errors.push(error.with_expected(case.algorithms).with_got(name.as_str()));
                 }
                 None if case.required.contains(&field.name) => self.errors.push(FieldError::required(at)),
-                Some(Value::Null) if field.kind == Kind::Any && case.required.contains(&field.name) => {
+                Some(Value::Null) if field.kind == InputKind::Any && case.required.contains(&field.name) => {
                     self.errors.push(FieldError::required(at));
                 }
                 _ => {}
@@ -78,7 +78,7 @@ impl Check<'_, '_> {
         self.errors.push(FieldError::new(at, code, message));
     }
 
-    fn value(&mut self, field: &Field, value: &Value, at: &str) {
+    fn value(&mut self, field: &InputField, value: &Value, at: &str) {
         if field.logic {
             return self.expression(at, value);
         }
@@ -126,7 +126,7 @@ impl Check<'_, '_> {
             for name in STORED {
                 value.get(name).into_iter().for_each(|stored| self.computed(&format!("{at}.{name}"), stored));
             }
-        } else if field.resolvable && field.kind != Kind::String {
+        } else if field.resolvable && field.kind != InputKind::String {
             self.computed(at, value);
         }
     }

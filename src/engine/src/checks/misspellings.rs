@@ -2,11 +2,11 @@
 //! nowhere. An author's document is refused for them; a stored one goes on, with a warning when it is loaded.
 
 use serde_json::{Map, Value};
-use svc_model::{FieldCode, FieldError, Issue, MAX_LABEL, Place, WorkflowContent, distance, unknown_keys};
+use svc_model::{FieldCode, FieldError, Issue, KeyPlace, MAX_LABEL, WorkflowContent, distance, unknown_keys};
 
 use super::roots::{check_source, check_target};
 use super::unknown_calls::unknown_calls;
-use crate::catalogue::{self, Entry, Field, PathUse};
+use crate::catalogue::{self, FunctionEntry, InputField, PathUse};
 use crate::expression::Evaluator;
 
 const TASK: [&str; 7] =
@@ -31,7 +31,7 @@ pub(crate) struct Misspellings<'e> {
 
 impl<'e> Misspellings<'e> {
     /// Looks at every name of a workflow.
-    pub(crate) fn of(evaluator: &'e Evaluator, content: &WorkflowContent) -> Self {
+    pub(crate) fn find(evaluator: &'e Evaluator, content: &WorkflowContent) -> Self {
         let mut found = Self { evaluator, errors: Vec::new(), warnings: Vec::new() };
         found.condition("condition", &content.condition);
         if let Some(Value::Object(block)) = &content.loop_ {
@@ -65,7 +65,7 @@ impl<'e> Misspellings<'e> {
     }
 
     /// The keys of a task or group; only a workflow loops.
-    fn keys(&mut self, step: &Map<String, Value>, at: &str, known: &[&str], elsewhere: &[Place<'_>]) {
+    fn keys(&mut self, step: &Map<String, Value>, at: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) {
         let unknown = unknown_keys(step, at, known, elsewhere).into_iter().map(|error| match error.path.ends_with(".loop") {
             true => FieldError {
                 message: "only a workflow loops: put 'loop' beside its 'tasks', and what repeats into a workflow of its own"
@@ -81,7 +81,7 @@ impl<'e> Misspellings<'e> {
         let Some(Value::Object(function)) = function else { return };
         let name = function.get("name").and_then(Value::as_str).filter(|name| name.len() <= MAX_LABEL);
         let entry = name.and_then(catalogue::find);
-        let inputs: Vec<_> = entry.into_iter().flat_map(Entry::input_names).collect();
+        let inputs: Vec<_> = entry.into_iter().flat_map(FunctionEntry::input_names).collect();
         self.errors.extend(unknown_keys(function, at, &FUNCTION, &[("input", &inputs)]));
         let input = function.get("input").filter(|input| !input.is_null()).and_then(Value::as_object);
         if let (Some(entry), Some(input)) = (entry, input) {
@@ -91,7 +91,7 @@ impl<'e> Misspellings<'e> {
         }
     }
 
-    fn fields(&mut self, fields: &[Field], input: &Map<String, Value>, at: &str) {
+    fn fields(&mut self, fields: &[InputField], input: &Map<String, Value>, at: &str) {
         for field in fields {
             if let Some(value) = input.get(field.name) {
                 self.field(field, value, &format!("{at}.{}", field.name));
@@ -103,7 +103,7 @@ impl<'e> Misspellings<'e> {
         }
     }
 
-    fn field(&mut self, field: &Field, value: &Value, at: &str) {
+    fn field(&mut self, field: &InputField, value: &Value, at: &str) {
         match (field.path, value.as_str()) {
             (PathUse::Target { alone }, Some(path)) => {
                 check_target(path, alone, at, &mut self.errors, &mut self.warnings)

@@ -18,7 +18,7 @@ use svc_model::{
     ChannelChecks, FieldCode, FieldError, Issue, MAX_LABEL, WorkflowChecks, WorkflowContent, nearest,
 };
 
-use crate::builtin::{self, Builtin, Compiler};
+use crate::builtin::{self, Builtin, InputCompiler};
 use crate::catalogue;
 use crate::compile::{authored_input, parse_loop};
 use crate::engine::Engine;
@@ -40,7 +40,7 @@ impl WorkflowChecks for Engine {
             parse_loop(block, self.limits.max_loop_iterations, check.errors);
         }
         check.steps("tasks", &content.tasks);
-        let misspelt = Misspellings::of(&self.evaluator, content);
+        let misspelt = Misspellings::find(&self.evaluator, content);
         check.errors.extend(misspelt.errors);
         check.warnings.extend(misspelt.warnings);
         reads::warn(content, check.warnings);
@@ -136,7 +136,7 @@ impl Check<'_, '_> {
         let Some(fields) = input.as_object() else { return };
         let input_at = format!("{at}.input");
         if builtin::NAMES.contains(&name) {
-            let compiler = Compiler {
+            let compiler = InputCompiler {
                 evaluator: &self.engine.evaluator,
                 check_secrets: false,
                 reads: RefCell::default(),

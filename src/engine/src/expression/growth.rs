@@ -61,7 +61,7 @@ fn grows_with_its_operands(
     small: &DataValue<'_>,
     large: &DataValue<'_>,
 ) -> bool {
-    let Ok(expression) = evaluator.compile(rule, SecretUse::Allowed) else { return true };
+    let Ok(expression) = evaluator.compile(rule, SecretPolicy::Allowed) else { return true };
     (0..ROUNDS).any(|_| {
         let much = cost(evaluator, &expression, large);
         much < QUICK || much < cost(evaluator, &expression, small) * GROWTH
@@ -88,7 +88,7 @@ fn operators(evaluator: &Evaluator) -> Vec<&str> {
 
 #[test]
 fn no_operator_takes_the_square_of_its_operands() {
-    let evaluator = Evaluator::new(Secrets::default(), &Limits::default());
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits::default());
     let bump = Bump::new();
     let [small, large] =
         [SIZE, 4 * SIZE].map(|size| &*bump.alloc(DataValue::from_serde_value_in(&data(size), &bump)));

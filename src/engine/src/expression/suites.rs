@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use datalogic_rs::bumpalo::Bump;
 use serde_json::Map;
-use svc_model::{Status, Timestamp, Workflow, WorkflowContent};
+use svc_model::{LifecycleStatus, Timestamp, Workflow, WorkflowContent};
 use svc_secrets::Readings;
 
 use super::*;
-use crate::{Engine, ErrorCode, Flow, Material, Message, RunOptions, RunOutcome};
+use crate::{CompileSecrets, Engine, ErrorCode, Flow, Message, RunOptions, RunOutcome};
 
 /// Operators this engine is built without.
 const SWITCHED_OFF: &str = "flagd/";
@@ -88,15 +88,17 @@ fn every_case() -> impl Iterator<Item = Case> {
 
 fn evaluated(evaluator: &Evaluator, rule: &Value, data: &Value) -> Result<Value, String> {
     let bump = Bump::new();
-    let expression = evaluator.compile(rule, SecretUse::Allowed)?;
+    let expression = evaluator.compile(rule, SecretPolicy::Allowed)?;
     let context = bump.alloc(DataValue::from_serde_value_in(data, &bump));
     evaluator.evaluate(&expression, context, &bump).map(DataValue::to_serde_value)
 }
 
 #[test]
 fn every_case_gives_the_result_of_its_file() {
-    let evaluator =
-        Evaluator::new(Secrets::default(), &Limits { max_message_bytes: 1 << 20, ..Limits::default() });
+    let evaluator = Evaluator::new(
+        DeclaredSecrets::default(),
+        &EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() },
+    );
     let mut wrong = Vec::new();
     for Case { name, rule, data, expected, .. } in every_case() {
         let result = evaluated(&evaluator, &rule, &data);
@@ -132,12 +134,12 @@ fn mapped(engine: &Engine, rule: &Value, roots: Map<String, Value>) -> RunOutcom
         workflow_id: "case".into(),
         version: 1,
         content,
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: Timestamp::now(),
         updated_at: Timestamp::now(),
     };
-    let material = Material { references: &Readings::default(), declared: &engine.declared() };
+    let material = CompileSecrets { references: &Readings::default(), declared: &engine.declared_secrets() };
     let flow = Flow::single(engine.compile(&workflow, material).unwrap());
     let mut message = Message::new(Value::Null, Map::new());
     message.others = roots;
@@ -183,8 +185,8 @@ fn every_case_gives_the_same_as_a_mapping() {
 
 #[test]
 fn a_rule_that_gives_a_result_is_never_refused_to_its_author() {
-    let limits = Limits { max_message_bytes: 1 << 20, ..Limits::default() };
-    let evaluator = Evaluator::new(Secrets::default(), &limits);
+    let limits = EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() };
+    let evaluator = Evaluator::new(DeclaredSecrets::default(), &limits);
     for Case { name, rule, expected, .. } in every_case() {
         let refused = crate::checks::failing(&evaluator, &rule);
         let refused = refused.iter().any(|call| call.always);
@@ -200,8 +202,10 @@ fn the_suites_are_whole_and_the_deviations_few() {
 
 #[test]
 fn operators_that_are_switched_off_are_data() {
-    let evaluator =
-        Evaluator::new(Secrets::default(), &Limits { max_message_bytes: 1 << 20, ..Limits::default() });
+    let evaluator = Evaluator::new(
+        DeclaredSecrets::default(),
+        &EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() },
+    );
     for rule in
         [serde_json::json!({"fractional": [1, 2]}), serde_json::json!({"sem_ver": ["1.0.0", "=", "1.0.0"]})]
     {

@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::*;
 use crate::message::Message;
-use crate::scope::Scope;
+use crate::scope::EvaluationScope;
 
 fn reads(source: Value) -> Reads {
     Survey::of(&source).reads
@@ -23,12 +23,15 @@ fn a_literal_path_reads_only_what_it_names() {
     assert_eq!(reads(json!({"val": ["data", "a"]})), marked(&["data"]));
     assert_eq!(reads(json!({"a": {"var": "payload.x"}, "var": "text"})), marked(&["payload.x"]));
     let length = reads(json!({"length": [{"var": "data.a"}]}));
-    assert_eq!((length.data.member("a").reach(9), length.data.member("a").element(0)), (9, &Part::Nothing));
+    assert_eq!(
+        (length.data.member("a").reach(9), length.data.member("a").element(0)),
+        (9, &ReadExtent::Nothing)
+    );
 }
 
 #[test]
 fn an_empty_path_reads_the_whole_context_and_the_payload_only_when_it_is_named() {
-    let whole = || Reads { payload: Part::Nothing, ..Reads::all() };
+    let whole = || Reads { payload: ReadExtent::Nothing, ..Reads::all() };
     assert_eq!(reads(json!({"var": ""})), whole());
     assert_eq!(reads(json!({"val": [""]})), whole());
     assert_eq!(reads(json!({"var": ["", "default"]})), whole());
@@ -102,17 +105,17 @@ proptest! {
         message.data = json!({"a": 1, "list": [1, {"a": 2}]});
         message.metadata.insert("m".into(), json!("m"));
         message.temp_data = json!({"t": [true]});
-        let evaluator = Evaluator::new(Secrets::default(), &Limits { max_message_bytes: 1 << 20, ..Limits::default() });
-        let expression = evaluator.compile(&source, SecretUse::Allowed).unwrap();
+        let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() });
+        let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
         // The payload is part of the whole context only for expressions that name it.
         let mut all = Reads::all();
-        if expression.reads().payload == Part::Nothing {
-            all.payload = Part::Nothing;
+        if expression.reads().payload == ReadExtent::Nothing {
+            all.payload = ReadExtent::Nothing;
         }
         let arena = Arena::lease();
         let bump = arena.bump();
         let evaluate = |reads| {
-            let context = Scope::new(bump, reads).context(&message, reads);
+            let context = EvaluationScope::new(bump, reads).context(&message, reads);
             evaluator.evaluate(&expression, context, bump).map(|value| value.to_serde_value())
         };
         prop_assert_eq!(evaluate(expression.reads()), evaluate(&all));
@@ -150,7 +153,7 @@ proptest! {
     #[test]
     fn elements_are_told_apart_as_the_library_does(keys in prop::collection::vec(any_key(), 0..12)) {
         let library = datalogic_rs::Engine::builder().with_templating(true).build();
-        let evaluator = Evaluator::new(Secrets::default(), &Limits { max_message_bytes: 1 << 20, ..Limits::default() });
+        let evaluator = Evaluator::new(DeclaredSecrets::default(), &EngineLimits { max_message_bytes: 1 << 20, ..EngineLimits::default() });
         let items: Vec<_> = keys.iter().enumerate().map(|(n, key)| json!({"n": n, "k": key})).collect();
         let data = json!({"keys": keys, "items": items});
         for source in [
@@ -163,7 +166,7 @@ proptest! {
             let context = bump.alloc(DataValue::from_serde_value_in(&data, &bump));
             let logic = library.compile(&source).unwrap();
             let due = library.evaluate(&logic, *context, &bump).unwrap().to_serde_value();
-            let expression = evaluator.compile(&source, SecretUse::Allowed).unwrap();
+            let expression = evaluator.compile(&source, SecretPolicy::Allowed).unwrap();
             prop_assert_eq!(evaluator.evaluate(&expression, context, &bump).unwrap().to_serde_value(), due);
         }
     }

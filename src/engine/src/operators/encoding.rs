@@ -16,13 +16,13 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, PADDED
 
 /// How bytes are written as text.
 #[derive(Clone, Copy)]
-pub(super) enum Encoding {
+pub(super) enum TextCodec {
     Base64,
     Base64Url,
     Hex,
 }
 
-impl Encoding {
+impl TextCodec {
     pub(super) fn encode(self, bytes: &[u8]) -> String {
         match self {
             Self::Base64 => STANDARD.encode(bytes),
@@ -49,7 +49,7 @@ impl Encoding {
 }
 
 /// One value: a string as its UTF-8 bytes, anything else as compact JSON.
-pub(super) struct Encode(pub(super) Encoding);
+pub(super) struct Encode(pub(super) TextCodec);
 
 impl CustomOperator for Encode {
     fn evaluate<'a>(
@@ -71,7 +71,7 @@ impl CustomOperator for Encode {
 }
 
 /// One string, padded or not; the bytes must be UTF-8.
-pub(super) struct Decode(pub(super) Encoding);
+pub(super) struct Decode(pub(super) TextCodec);
 
 impl CustomOperator for Decode {
     fn evaluate<'a>(

@@ -23,8 +23,8 @@ pub(crate) use forced::FORCED;
 pub(crate) use grouping::{DISTINCT, DISTINCT_BY, GROUP_BY, LISTED};
 pub(crate) use guard::{BOUNDED, PACED, TIMELY, start as start_time};
 pub(crate) use missing::{MISSING, MISSING_SOME};
-pub(crate) use secret::Declared;
-pub use secret::Secrets;
+pub use secret::DeclaredSecrets;
+pub(crate) use secret::SharedSecrets;
 pub(crate) use sorting::{SORT, SORT_BY};
 pub(crate) use text::CHARACTERS;
 
@@ -52,22 +52,22 @@ pub(crate) const INTERNAL: [&str; 19] = [
 ];
 
 /// The JSONLogic engine with templating and every operator of the service; no value it makes takes more than `max_bytes`.
-pub(crate) fn engine(secrets: &Declared, max_bytes: usize) -> Engine {
-    use encoding::{Decode, Encode, Encoding};
+pub(crate) fn engine(secrets: &SharedSecrets, max_bytes: usize) -> Engine {
+    use encoding::{Decode, Encode, TextCodec};
     use equality::Equality;
     Engine::builder()
         .with_templating(true)
-        .add_operator("secret", secret::Secret(Arc::clone(secrets)))
-        .add_operator("base64_encode", Encode(Encoding::Base64))
-        .add_operator("base64url_encode", Encode(Encoding::Base64Url))
-        .add_operator("hex_encode", Encode(Encoding::Hex))
-        .add_operator("base64_decode", Decode(Encoding::Base64))
-        .add_operator("base64url_decode", Decode(Encoding::Base64Url))
-        .add_operator("hex_decode", Decode(Encoding::Hex))
+        .add_operator("secret", secret::SecretOperator(Arc::clone(secrets)))
+        .add_operator("base64_encode", Encode(TextCodec::Base64))
+        .add_operator("base64url_encode", Encode(TextCodec::Base64Url))
+        .add_operator("hex_encode", Encode(TextCodec::Hex))
+        .add_operator("base64_decode", Decode(TextCodec::Base64))
+        .add_operator("base64url_decode", Decode(TextCodec::Base64Url))
+        .add_operator("hex_decode", Decode(TextCodec::Hex))
         .add_operator("url_encode", text::UrlEncode)
         .add_operator("url_decode", text::UrlDecode)
         .add_operator("join", text::Join(max_bytes))
-        .add_operator("random", random::Random)
+        .add_operator("random", random::RandomOperator)
         .add_operator(BOUNDED, guard::Bounded(max_bytes))
         .add_operator(TIMELY, guard::Timely::step())
         .add_operator(PACED, guard::Timely::paced())
@@ -84,8 +84,8 @@ pub(crate) fn engine(secrets: &Declared, max_bytes: usize) -> Engine {
         .add_operator(CONTAINED, equality::Contained)
         .add_operator(MISSING, missing::Missing)
         .add_operator(MISSING_SOME, missing::MissingSome)
-        .add_operator(SORT, sorting::Sort)
-        .add_operator(SORT_BY, sorting::SortBy)
+        .add_operator(SORT, sorting::SortOperator)
+        .add_operator(SORT_BY, sorting::SortByOperator)
         .add_operator(CHARACTERS, text::Characters)
         .build()
 }

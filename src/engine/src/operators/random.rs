@@ -7,16 +7,16 @@ use datalogic_rs::operator::EvalContext;
 use datalogic_rs::{ArenaExt as _, CustomOperator, DataValue, Error};
 use uuid::Uuid;
 
-use super::encoding::Encoding;
+use super::encoding::TextCodec;
 use super::refuse;
 
 /// Integers every JSON reader represents exactly.
 const SAFE_INTEGER: i64 = (1 << 53) - 1;
 
 /// `["uuid", version]`, `["digits", n]`, `["int", min, max]`, `["string", n, alphabet]`, `["bytes", n, encoding]`.
-pub(super) struct Random;
+pub(super) struct RandomOperator;
 
-impl CustomOperator for Random {
+impl CustomOperator for RandomOperator {
     fn evaluate<'a>(
         &self,
         args: &[&'a DataValue<'a>],
@@ -36,9 +36,9 @@ impl CustomOperator for Random {
             }
             ("bytes", [n, DataValue::String(encoding)]) => {
                 let encoding = match *encoding {
-                    "hex" => Encoding::Hex,
-                    "base64" => Encoding::Base64,
-                    "base64url" => Encoding::Base64Url,
+                    "hex" => TextCodec::Hex,
+                    "base64" => TextCodec::Base64,
+                    "base64url" => TextCodec::Base64Url,
                     _ => return Err(refuse("random bytes are hex, base64 or base64url")),
                 };
                 Ok(arena.string(&encoding.encode(&bytes(length(n, 1024)?)?)))

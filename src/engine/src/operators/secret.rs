@@ -14,21 +14,21 @@ use crate::path;
 
 /// The declared secrets, by name. Never printable.
 #[derive(Default, Clone)]
-pub struct Secrets(BTreeMap<String, Value>);
+pub struct DeclaredSecrets(BTreeMap<String, Value>);
 
-impl fmt::Debug for Secrets {
+impl fmt::Debug for DeclaredSecrets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.keys()).finish()
     }
 }
 
-impl<N: Into<String>> FromIterator<(N, Value)> for Secrets {
+impl<N: Into<String>> FromIterator<(N, Value)> for DeclaredSecrets {
     fn from_iter<I: IntoIterator<Item = (N, Value)>>(entries: I) -> Self {
         Self(entries.into_iter().map(|(name, value)| (name.into(), value)).collect())
     }
 }
 
-impl Secrets {
+impl DeclaredSecrets {
     /// The value declared under a name, or below it: `db.password` is a secret of that name, or the field
     /// `password` of the secret `db`.
     pub fn get(&self, name: &str) -> Option<&Value> {
@@ -51,11 +51,11 @@ impl Secrets {
 }
 
 /// The declared secrets that serve now; a reload may replace them while expressions read them.
-pub(crate) type Declared = Arc<ArcSwap<Secrets>>;
+pub(crate) type SharedSecrets = Arc<ArcSwap<DeclaredSecrets>>;
 
-pub(super) struct Secret(pub(super) Declared);
+pub(super) struct SecretOperator(pub(super) SharedSecrets);
 
-impl CustomOperator for Secret {
+impl CustomOperator for SecretOperator {
     fn evaluate<'a>(
         &self,
         args: &[&'a DataValue<'a>],

@@ -17,10 +17,10 @@ pub(crate) const SORT_BY: &str = "#sort_by";
 /// Elements that are sorted between two counts of the work.
 const RUN: usize = 32;
 
-pub(super) struct Sort;
-pub(super) struct SortBy;
+pub(super) struct SortOperator;
+pub(super) struct SortByOperator;
 
-impl CustomOperator for Sort {
+impl CustomOperator for SortOperator {
     fn evaluate<'a>(
         &self,
         args: &[&'a DataValue<'a>],
@@ -32,7 +32,7 @@ impl CustomOperator for Sort {
     }
 }
 
-impl CustomOperator for SortBy {
+impl CustomOperator for SortByOperator {
     fn evaluate<'a>(
         &self,
         args: &[&'a DataValue<'a>],

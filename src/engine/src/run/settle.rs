@@ -8,34 +8,34 @@ use serde_json::{Map, Value};
 
 use super::{End, Run};
 use crate::budget;
-use crate::error::{Failure, TaskError};
+use crate::error::{RunFailure, TaskError};
 use crate::error_code::ErrorCode;
-use crate::function::Outcome;
-use crate::program::Step;
-use crate::scope::Scope;
-use crate::trace::{AuditEntry, StepResult, TraceStep};
-use crate::work::Progress;
+use crate::function::TaskOutcome;
+use crate::program::CompiledStep;
+use crate::run_state::Progress;
+use crate::scope::EvaluationScope;
+use crate::trace::{AuditTrailEntry, StepResult, TraceStep};
 
 impl Run<'_> {
     /// Records what a task answered and decides whether the workflow goes on.
     pub(super) fn settle(
         &mut self,
-        step: &Step,
+        step: &CompiledStep,
         id: &Arc<str>,
-        outcome: Result<Outcome, TaskError>,
+        outcome: Result<TaskOutcome, TaskError>,
         first_error: usize,
-        scope: &mut Scope<'_>,
+        scope: &mut EvaluationScope<'_>,
     ) -> Option<End> {
-        let halted = matches!(outcome, Ok(Outcome::Halt));
+        let halted = matches!(outcome, Ok(TaskOutcome::Halt));
         let status = match outcome {
-            Ok(Outcome::Skip) => {
+            Ok(TaskOutcome::Skip) => {
                 self.work.changes.iter_mut().for_each(Vec::clear);
                 return None;
             }
-            Ok(Outcome::Success) => 200,
-            Ok(Outcome::Partial) => 207,
-            Ok(Outcome::Halt) => 299,
-            Ok(Outcome::Status(status)) => {
+            Ok(TaskOutcome::Success) => 200,
+            Ok(TaskOutcome::Partial) => 207,
+            Ok(TaskOutcome::Halt) => 299,
+            Ok(TaskOutcome::Status(status)) => {
                 let mut new = self.work.errors.iter().skip(first_error);
                 if status >= 500 && !new.any(|error| error.code == ErrorCode::TaskStatus) {
                     let text = format!("the function answered with status {status}");
@@ -53,9 +53,9 @@ impl Run<'_> {
             error.workflow_id = Some(Arc::clone(id));
             error.task_id = Some(Arc::clone(&step.id));
             error.timestamp = self.now;
-            error.conceal(&self.work.concealed);
+            error.redact(&self.work.redaction);
         }
-        self.audit_trail.push(AuditEntry {
+        self.audit_trail.push(AuditTrailEntry {
             workflow_id: Arc::clone(id),
             task_id: Arc::clone(&step.id),
             timestamp: self.now,
@@ -90,7 +90,7 @@ impl Run<'_> {
             return None;
         }
         self.abort(id, format!("stopped by the task \"{}\"", step.id));
-        let failure = Box::new(Failure::new(last));
+        let failure = Box::new(RunFailure::new(last));
         Some(if expired { End::Expired(failure) } else { End::Failed(failure) })
     }
 
@@ -100,11 +100,11 @@ impl Run<'_> {
         error.timestamp = self.now;
         self.work.errors.push(error.clone());
         self.abort(id, reason.into());
-        End::Expired(Box::new(Failure::new(error)))
+        End::Expired(Box::new(RunFailure::new(error)))
     }
 
     /// What ends a run whose last task ended after the deadline.
-    pub(super) fn overrun(&mut self, id: &Arc<str>) -> Option<Failure> {
+    pub(super) fn overrun(&mut self, id: &Arc<str>) -> Option<RunFailure> {
         let error = self.pace.in_time().err()?;
         match self.expire(id, error, "ended after its deadline") {
             End::Expired(failure) => Some(*failure),
@@ -120,7 +120,12 @@ impl Run<'_> {
         self.work.errors.push(abort);
     }
 
-    pub(super) fn trace_skipped(&mut self, id: &Arc<str>, task: Option<&Arc<str>>, scope: &mut Scope<'_>) {
+    pub(super) fn trace_skipped(
+        &mut self,
+        id: &Arc<str>,
+        task: Option<&Arc<str>>,
+        scope: &mut EvaluationScope<'_>,
+    ) {
         let message = self.work.snapshot(scope);
         if let Some(tracer) = &mut self.work.tracer {
             tracer.push(TraceStep {
@@ -139,12 +144,12 @@ impl Run<'_> {
 
     pub(super) fn trace_step(
         &mut self,
-        step: &Step,
+        step: &CompiledStep,
         id: &Arc<str>,
         result: StepResult,
         started_at: Option<DateTime<Utc>>,
         duration: Duration,
-        scope: &mut Scope<'_>,
+        scope: &mut EvaluationScope<'_>,
     ) {
         if result == StepResult::Skipped {
             self.work.mapping_contexts.clear();
@@ -169,7 +174,7 @@ impl Run<'_> {
 }
 
 /// The record of a failed task as later tasks read it: with the status and body of an upstream, where there are any.
-fn failure_record(id: &Arc<str>, step: &Step, error: &TaskError, status: u16) -> Map<String, Value> {
+fn failure_record(id: &Arc<str>, step: &CompiledStep, error: &TaskError, status: u16) -> Map<String, Value> {
     let mut record = Map::new();
     record.insert("workflow_id".into(), (&**id).into());
     record.insert("task_id".into(), (&*step.id).into());

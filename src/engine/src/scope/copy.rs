@@ -8,13 +8,13 @@ use datalogic_rs::bumpalo::collections::Vec as BumpVec;
 use serde_json::{Map, Value};
 
 use crate::path::Segment;
-use crate::reads::Part;
+use crate::reads::ReadExtent;
 
 /// Copies as much of a value as is read.
-pub(crate) fn copied<'r>(bump: &'r Bump, part: &'r Part, value: &Value) -> DataValue<'r> {
+pub(crate) fn copied<'r>(bump: &'r Bump, part: &'r ReadExtent, value: &Value) -> DataValue<'r> {
     match (part, value) {
-        (Part::Some(_), Value::Object(map)) => object(bump, part, map),
-        (Part::Some(members), Value::Array(items)) => {
+        (ReadExtent::Some(_), Value::Object(map)) => object(bump, part, map),
+        (ReadExtent::Some(members), Value::Array(items)) => {
             let copy = bump.alloc_slice_fill_copy(part.reach(items.len()), DataValue::Null);
             for member in members.iter() {
                 let index = member.index.unwrap_or(usize::MAX);
@@ -29,11 +29,11 @@ pub(crate) fn copied<'r>(bump: &'r Bump, part: &'r Part, value: &Value) -> DataV
 }
 
 /// Copies as much of an object as is read.
-pub(super) fn object<'r>(bump: &'r Bump, part: &'r Part, map: &Map<String, Value>) -> DataValue<'r> {
+pub(super) fn object<'r>(bump: &'r Bump, part: &'r ReadExtent, map: &Map<String, Value>) -> DataValue<'r> {
     let mut pairs = BumpVec::new_in(bump);
     match part {
-        Part::Nothing => {}
-        Part::Some(members) => {
+        ReadExtent::Nothing => {}
+        ReadExtent::Some(members) => {
             pairs.reserve_exact(members.iter().len());
             for member in members.iter() {
                 if let Some(value) = map.get(&*member.key) {
@@ -41,7 +41,7 @@ pub(super) fn object<'r>(bump: &'r Bump, part: &'r Part, map: &Map<String, Value
                 }
             }
         }
-        Part::Whole => {
+        ReadExtent::Whole => {
             pairs.reserve_exact(map.len());
             for (key, value) in map {
                 pairs.push((&*bump.alloc_str(key), DataValue::from_serde_value_in(value, bump)));
@@ -55,7 +55,7 @@ pub(super) fn object<'r>(bump: &'r Bump, part: &'r Part, map: &Map<String, Value
 /// nothing where the path leads to what is not read.
 pub(super) fn replaced<'r>(
     bump: &'r Bump,
-    part: &'r Part,
+    part: &'r ReadExtent,
     value: DataValue<'r>,
     path: &[Segment],
     new: &Value,
@@ -72,7 +72,7 @@ pub(super) fn replaced<'r>(
 
 fn put<'r>(
     bump: &'r Bump,
-    part: &'r Part,
+    part: &'r ReadExtent,
     items: &'r [DataValue<'r>],
     index: usize,
     rest: &[Segment],
@@ -95,7 +95,7 @@ fn put<'r>(
 /// Keys stay in the order they came in, as in the JSON map, so that iterating gives the same answer after a rebuild.
 fn insert<'r>(
     bump: &'r Bump,
-    part: &'r Part,
+    part: &'r ReadExtent,
     pairs: &'r [(&'r str, DataValue<'r>)],
     key: &str,
     rest: &[Segment],
@@ -128,7 +128,7 @@ mod tests {
             [("a", r#"{"c":null,"b":null,"a":true}"#), ("c", r#"{"c":true,"b":null,"a":null}"#)]
         {
             let pairs = bump.alloc_slice_copy(&pairs);
-            let written = insert(&bump, &Part::Whole, pairs, key, &[], &json!(true));
+            let written = insert(&bump, &ReadExtent::Whole, pairs, key, &[], &json!(true));
             assert_eq!(written.to_string(), expected);
         }
     }

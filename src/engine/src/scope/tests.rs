@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::reads::Part;
+use crate::reads::ReadExtent;
 
 #[test]
 fn a_scope_follows_writes_as_the_message_does() {
@@ -10,7 +10,7 @@ fn a_scope_follows_writes_as_the_message_does() {
     message.data = json!({"b": {"x": 1}, "list": [1]});
     let all = Reads::all();
     let arena = Arena::lease();
-    let mut scope = Scope::new(arena.bump(), &all);
+    let mut scope = EvaluationScope::new(arena.bump(), &all);
     scope.context(&message, &all);
     for (path, new) in [
         ("data.a.2.z", json!("deep")),
@@ -25,7 +25,7 @@ fn a_scope_follows_writes_as_the_message_does() {
         scope.follow(&path, &new);
     }
     let followed = scope.context(&message, &all).to_serde_value();
-    let rebuilt = Scope::new(arena.bump(), &all).context(&message, &all).to_serde_value();
+    let rebuilt = EvaluationScope::new(arena.bump(), &all).context(&message, &all).to_serde_value();
     assert_eq!(followed, rebuilt);
 }
 
@@ -43,19 +43,19 @@ proptest! {
         measured.iter().for_each(|path| reads.mark_length(path));
         let mut message = Message::new(json!(null), Map::new());
         let arena = Arena::lease();
-        let mut scope = Scope::new(arena.bump(), &reads);
+        let mut scope = EvaluationScope::new(arena.bump(), &reads);
         for (n, path) in written.iter().enumerate() {
             let path = Path::parse(path).unwrap();
             let new = if n % 3 == 0 { json!([{"a": n}, [n]]) } else { json!({"a": n, "0": {"b": "x".repeat(300)}}) };
             message.put(&path, new.clone());
             scope.follow(&path, &new);
             // Where only some members are read nothing sees their order.
-            let shown = |context: &DataValue<'_>| match reads.data == Part::Whole {
+            let shown = |context: &DataValue<'_>| match reads.data == ReadExtent::Whole {
                 true => json!(context.to_string()),
                 false => context.to_serde_value(),
             };
             let followed = shown(scope.context(&message, &reads));
-            let rebuilt = shown(Scope::new(arena.bump(), &reads).context(&message, &reads));
+            let rebuilt = shown(EvaluationScope::new(arena.bump(), &reads).context(&message, &reads));
             prop_assert_eq!(followed, rebuilt);
         }
     }

@@ -76,7 +76,7 @@ fn every_function_refuses_an_input_it_does_not_have() {
 
 #[test]
 fn the_table_of_a_built_in_says_what_its_compiler_takes() {
-    let built_in = |entry: &&&catalogue::Entry| entry.source == catalogue::Source::Engine;
+    let built_in = |entry: &&&catalogue::FunctionEntry| entry.source == catalogue::FunctionSource::Engine;
     for entry in catalogue::ENTRIES.iter().filter(built_in) {
         let empty = input(entry.name, json!({})).errors;
         for field in entry.fields {
@@ -84,7 +84,7 @@ fn the_table_of_a_built_in_says_what_its_compiler_takes() {
             assert_eq!(missing, field.required, "{}.{}", entry.name, field.name);
             let wrong = input(entry.name, json!({field.name: 1})).errors;
             let refused = wrong.contains(&at(field.name, FieldCode::TypeMismatch));
-            assert_eq!(refused, field.kind != catalogue::Kind::Any, "{}.{}", entry.name, field.name);
+            assert_eq!(refused, field.kind != catalogue::InputKind::Any, "{}.{}", entry.name, field.name);
             let other = input(entry.name, json!({field.name: "zzz"})).errors;
             let refused = other.contains(&at(field.name, FieldCode::Invalid));
             assert!(refused || field.one_of.is_empty(), "{}.{}", entry.name, field.name);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::{FutureExt as _, LocalBoxFuture};
 use serde_json::{Value, json};
 use svc_engine::{
-    CompileCx, CompileError, Engine, ErrorCode, FailureKind, Flow, Function, Message, Outcome, RunOptions,
-    RunOutcome, Task, TaskCx, TaskError, TraceOptions,
+    CompileCx, CompileError, CompiledTask, Engine, ErrorCode, FailureKind, Flow, Function, Message,
+    RunOptions, RunOutcome, TaskCx, TaskError, TaskOutcome, TraceOptions,
 };
 
 use crate::support::{block_on, compile, message, run};
@@ -57,21 +57,21 @@ struct Answer;
 struct AnswerTask(Value);
 
 impl Function for Answer {
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(AnswerTask(input.clone())))
     }
 }
 
-impl Task for AnswerTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for AnswerTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         async move {
             match &self.0 {
                 input if input["hang"] == true => std::future::pending().await,
                 input if input["skip"] == true => {
                     cx.write(&svc_engine::Path::parse("data.written").unwrap(), json!(1))?;
-                    Ok(Outcome::Skip)
+                    Ok(TaskOutcome::Skip)
                 }
-                input if input["partial"] == true => Ok(Outcome::Partial),
+                input if input["partial"] == true => Ok(TaskOutcome::Partial),
                 input => match input["error"].as_str() {
                     Some("circuit") => {
                         Err(TaskError::new(ErrorCode::CircuitOpen, "the breaker of crm on orders is open"))
@@ -81,9 +81,9 @@ impl Task for AnswerTask {
                     }
                     Some("late") => Err(TaskError::new(ErrorCode::Timeout, "no answer within 5 s")),
                     Some(_) => Err(TaskError::new(ErrorCode::Function, "host db-7 failed")),
-                    None => {
-                        Ok(Outcome::Status(u16::try_from(input["status"].as_u64().unwrap_or(200)).unwrap()))
-                    }
+                    None => Ok(TaskOutcome::Status(
+                        u16::try_from(input["status"].as_u64().unwrap_or(200)).unwrap(),
+                    )),
                 },
             }
         }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_engine::{Engine, Flow, Limits, RunOptions, RunOutcome, TraceOptions};
+use svc_engine::{Engine, EngineLimits, Flow, RunOptions, RunOutcome, TraceOptions};
 use tokio::time::Instant;
 
 use crate::support::{compile, message};
@@ -19,7 +19,7 @@ fn map(mappings: Value) -> Value {
 
 /// Runs over real time, with a small message allowed.
 fn run_within(cpu_budget: Duration, options: RunOptions, document: &Value, payload: Value) -> RunOutcome {
-    let limits = Limits { max_message_bytes: 4 << 20, cpu_budget, ..Limits::default() };
+    let limits = EngineLimits { max_message_bytes: 4 << 20, cpu_budget, ..EngineLimits::default() };
     let engine = Engine::builder().limits(limits).build();
     let flow = Flow::single(compile(&engine, document).unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
@@ -39,7 +39,7 @@ fn run(document: &Value, payload: Value) -> RunOutcome {
 
 /// Runs with the processor time a run has by default.
 fn run_limited(document: &Value, payload: Value) -> RunOutcome {
-    run_within(Limits::default().cpu_budget, RunOptions::default(), document, payload)
+    run_within(EngineLimits::default().cpu_budget, RunOptions::default(), document, payload)
 }
 
 #[track_caller]

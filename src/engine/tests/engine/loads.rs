@@ -6,8 +6,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
-use svc_engine::{CompileError, Engine, Material};
-use svc_model::{Status, Timestamp, Workflow, WorkflowContent, parse_new_workflow};
+use svc_engine::{CompileError, CompileSecrets, Engine};
+use svc_model::{LifecycleStatus, Timestamp, Workflow, WorkflowContent, parse_new_workflow};
 use svc_secrets::Readings;
 
 /// What stands in the place of something right.
@@ -192,7 +192,7 @@ fn stored(content: WorkflowContent) -> Workflow {
             loop_: content.loop_.as_ref().map(again),
             ..content
         },
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: Timestamp::now(),
         updated_at: Timestamp::now(),
@@ -203,7 +203,7 @@ fn stored(content: WorkflowContent) -> Workflow {
 fn loads(body: &Value) -> Option<Result<(), CompileError>> {
     let engine = Engine::builder().build();
     let (_, content) = parse_new_workflow(body, &engine).ok()?;
-    let material = Material { references: &Readings::default(), declared: &engine.declared() };
+    let material = CompileSecrets { references: &Readings::default(), declared: &engine.declared_secrets() };
     Some(engine.compile(&stored(content), material).map(drop))
 }
 

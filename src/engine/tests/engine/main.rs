@@ -4,7 +4,6 @@
 
 mod bounds;
 mod checks;
-mod concealed;
 mod flow;
 mod groups;
 mod growth;
@@ -13,6 +12,7 @@ mod log;
 mod operators;
 mod paths;
 mod processor;
+mod redaction;
 mod reference;
 mod renames;
 mod robust;

@@ -4,7 +4,7 @@ use futures_util::future::{FutureExt as _, LocalBoxFuture};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 use svc_engine::{
-    CompileCx, Engine, ErrorCode, Expression, Function, Outcome, Path, Task, TaskCx, TaskError,
+    CompileCx, CompiledTask, Engine, ErrorCode, Expression, Function, Path, TaskCx, TaskError, TaskOutcome,
 };
 
 use crate::support::{message, run};
@@ -15,17 +15,17 @@ struct Evaluate;
 struct EvaluateTask(Expression);
 
 impl Function for Evaluate {
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(EvaluateTask(cx.expression(&input["logic"])?)))
     }
 }
 
-impl Task for EvaluateTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for EvaluateTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         async move {
             let value = cx.evaluate(&self.0)?;
             cx.write(&Path::parse("data.result").unwrap(), value)?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         }
         .boxed_local()
     }

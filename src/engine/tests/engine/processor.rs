@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use svc_engine::{
-    CompileCx, Engine, FailureKind, Flow, Function, Limits, Outcome, RunOptions, RunOutcome, Task, TaskCx,
-    TaskError,
+    CompileCx, CompiledTask, Engine, EngineLimits, FailureKind, Flow, Function, RunOptions, RunOutcome,
+    TaskCx, TaskError, TaskOutcome,
 };
 use uuid::Uuid;
 
@@ -15,7 +15,7 @@ use crate::support::{block_on, compile, message};
 
 fn engine(cpu_budget: Duration) -> Engine {
     Engine::builder()
-        .limits(Limits { cpu_budget, ..Limits::default() })
+        .limits(EngineLimits { cpu_budget, ..EngineLimits::default() })
         .function("http_call", Arc::new(Wait))
         .build()
 }
@@ -25,18 +25,18 @@ struct Wait;
 struct Waits(u64);
 
 impl Function for Wait {
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(Waits(input["path"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default())))
     }
 }
 
-impl Task for Waits {
-    fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for Waits {
+    fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async {
             let answer = std::future::pending::<()>();
             let waited = tokio::time::timeout(Duration::from_secs(self.0), answer).await;
             assert!(waited.is_err(), "nobody answers");
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

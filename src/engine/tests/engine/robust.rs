@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use svc_engine::{Engine, Limits, dependencies};
+use svc_engine::{Engine, EngineLimits, dependencies};
 use svc_model::WorkflowChecks as _;
 
 use crate::support::{compile, message, run, workflow};
@@ -117,7 +117,7 @@ proptest! {
         if let Some(looping) = looping {
             document["loop"] = looping;
         }
-        let engine = Engine::builder().limits(Limits { max_loop_iterations: 5, ..Limits::default() }).build();
+        let engine = Engine::builder().limits(EngineLimits { max_loop_iterations: 5, ..EngineLimits::default() }).build();
         engine.check(&workflow(&document).content, &mut Vec::new(), &mut Vec::new());
         dependencies(&workflow(&document).content);
         if compile(&engine, &document).is_ok() {

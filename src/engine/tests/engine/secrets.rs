@@ -53,6 +53,6 @@ fn an_undeclared_or_computed_secret_is_refused() {
 
 #[test]
 fn secrets_are_not_printable() {
-    let secrets: svc_engine::Secrets = [("token", json!("s3cret"))].into_iter().collect();
+    let secrets: svc_engine::DeclaredSecrets = [("token", json!("s3cret"))].into_iter().collect();
     assert_eq!(format!("{secrets:?}"), r#"{"token"}"#);
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use svc_engine::{
-    CompileError, CompiledWorkflow, Engine, Flow, Material, Message, RunOptions, RunOutcome, TraceOptions,
+    CompileError, CompileSecrets, CompiledWorkflow, Engine, Flow, Message, RunOptions, RunOutcome,
+    TraceOptions,
 };
-use svc_model::{Status, Timestamp, Workflow, WorkflowContent};
+use svc_model::{LifecycleStatus, Timestamp, Workflow, WorkflowContent};
 use svc_secrets::Readings;
 
 pub(crate) fn workflow(document: &Value) -> Workflow {
@@ -21,7 +22,7 @@ pub(crate) fn workflow(document: &Value) -> Workflow {
             loop_: document.get("loop").cloned(),
             continue_on_error: document["continue_on_error"].as_bool().unwrap_or(false),
         },
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: Timestamp::now(),
         updated_at: Timestamp::now(),
@@ -29,7 +30,7 @@ pub(crate) fn workflow(document: &Value) -> Workflow {
 }
 
 pub(crate) fn compile(engine: &Engine, document: &Value) -> Result<CompiledWorkflow, CompileError> {
-    let material = Material { references: &Readings::default(), declared: &engine.declared() };
+    let material = CompileSecrets { references: &Readings::default(), declared: &engine.declared_secrets() };
     engine.compile(&workflow(document), material)
 }
 

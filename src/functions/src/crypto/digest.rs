@@ -6,18 +6,18 @@ use sha1::Sha1;
 use sha2::{Digest, Sha256, Sha512};
 use subtle::ConstantTimeEq;
 
-use crate::encoding::Encoding;
+use crate::encoding::ByteEncoding;
 
 /// A hash function.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Hash {
+pub(super) enum HashFunction {
     Md5,
     Sha1,
     Sha256,
     Sha512,
 }
 
-impl Hash {
+impl HashFunction {
     pub(super) fn named(name: &str) -> Self {
         match name {
             "md5" => Self::Md5,
@@ -38,13 +38,13 @@ impl Hash {
 }
 
 /// A keyed hash; a message clones its state instead of hashing the key again.
-pub(super) enum Code {
+pub(super) enum KeyedHash {
     Sha1(Hmac<Sha1>),
     Sha256(Hmac<Sha256>),
     Sha512(Hmac<Sha512>),
 }
 
-impl Code {
+impl KeyedHash {
     /// The keyed hash under a key of any length.
     pub(super) fn new(algorithm: &str, key: &[u8]) -> Result<Self, &'static str> {
         let code = match algorithm {
@@ -66,6 +66,6 @@ impl Code {
     /// Whether a text is the code of the data; one that cannot be read is not.
     pub(super) fn verify(&self, data: &[u8], signature: &str) -> bool {
         let code = self.of(data);
-        Encoding::detect(signature, code.len()).is_some_and(|signature| code.ct_eq(&signature).into())
+        ByteEncoding::detect(signature, code.len()).is_some_and(|signature| code.ct_eq(&signature).into())
     }
 }

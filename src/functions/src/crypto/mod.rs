@@ -8,61 +8,62 @@ mod password;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::Entry;
-use svc_engine::{CompileCx, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::catalogue::FunctionEntry;
+use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
-use crate::blocking::Blocking;
-use crate::encoding::Encoding;
-use crate::input::{self, Problems, text};
-use crate::secret::{self, Loaded, literal};
-use digest::{Code, Hash};
-use password::Scheme;
+use crate::blocking::BlockingPool;
+use crate::encoding::ByteEncoding;
+use crate::input::{self, InputProblems, text};
+use crate::secret::{self, LoadedSecret, literal};
+use digest::{HashFunction, KeyedHash};
+use password::PasswordScheme;
 
 /// The function.
-pub(crate) struct Crypto {
-    blocking: Blocking,
+pub(crate) struct CryptoFunction {
+    blocking: BlockingPool,
 }
 
-impl Crypto {
+impl CryptoFunction {
     pub(crate) fn new() -> Self {
-        Self { blocking: Blocking::new() }
+        Self { blocking: BlockingPool::new() }
     }
 
-    fn operation(table: &Entry, input: &Value, cx: &CompileCx<'_>) -> Result<Operation, String> {
+    fn operation(table: &FunctionEntry, input: &Value, cx: &CompileCx<'_>) -> Result<Operation, String> {
         let op = text(input, "op").unwrap_or_default();
-        let encoding = Encoding::named(text(input, "encoding"), Encoding::Hex);
+        let encoding = ByteEncoding::named(text(input, "encoding"), ByteEncoding::Hex);
         let algorithm = algorithm(table, op, input);
         let code = || {
             let encoding = key_encoding(input);
             secret::load("key", &input["key"], cx.material(), |key| {
-                encoding.decode(key).and_then(|key| Code::new(algorithm, &key))
+                encoding.decode(key).and_then(|key| KeyedHash::new(algorithm, &key))
             })
         };
         Ok(match op {
-            "hash" => Operation::Hash(Hash::named(algorithm), encoding),
+            "hash" => Operation::Hash(HashFunction::named(algorithm), encoding),
             "hmac" => Operation::Hmac(code()?, encoding),
             "hmac_verify" => Operation::HmacVerify(code()?),
-            "password_hash" => Operation::PasswordHash(Scheme::parse(algorithm, input.get("params"))),
+            "password_hash" => Operation::PasswordHash(PasswordScheme::parse(algorithm, input.get("params"))),
             _ => Operation::PasswordVerify,
         })
     }
 }
 
 /// The algorithm an input names, or the default of its `op`.
-fn algorithm<'i>(table: &Entry, op: &str, input: &'i Value) -> &'i str {
+fn algorithm<'i>(table: &FunctionEntry, op: &str, input: &'i Value) -> &'i str {
     let default = || table.case(op).and_then(|case| case.algorithms.first().copied());
     text(input, "algorithm").or_else(default).unwrap_or_default()
 }
 
-fn key_encoding(input: &Value) -> Encoding {
-    Encoding::named(text(input, "key_encoding"), Encoding::Utf8)
+fn key_encoding(input: &Value) -> ByteEncoding {
+    ByteEncoding::named(text(input, "key_encoding"), ByteEncoding::Utf8)
 }
 
-impl Function for Crypto {
+impl Function for CryptoFunction {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let mut problems = Problems { at, errors };
-        let encoding = Encoding::named(input.get("key_encoding").and_then(Value::as_str), Encoding::Utf8);
+        let mut problems = InputProblems { at, errors };
+        let encoding =
+            ByteEncoding::named(input.get("key_encoding").and_then(Value::as_str), ByteEncoding::Utf8);
         match input.get("key").map(literal) {
             Some(Ok(Some(key))) => problems.note("key", encoding.decode(key)),
             Some(Err(why)) => problems.invalid("key", why),
@@ -74,11 +75,11 @@ impl Function for Crypto {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("crypto")?;
         Ok(Box::new(CryptoTask {
             operation: Self::operation(table, input, cx)?,
-            data: Encoding::named(text(input, "input_encoding"), Encoding::Utf8),
+            data: ByteEncoding::named(text(input, "input_encoding"), ByteEncoding::Utf8),
             inputs: Inputs::new(table, input),
             output: input::output(input)?,
             blocking: self.blocking.clone(),
@@ -87,20 +88,20 @@ impl Function for Crypto {
 }
 
 enum Operation {
-    Hash(Hash, Encoding),
-    Hmac(Loaded<Code>, Encoding),
-    HmacVerify(Loaded<Code>),
-    PasswordHash(Scheme),
+    Hash(HashFunction, ByteEncoding),
+    Hmac(LoadedSecret<KeyedHash>, ByteEncoding),
+    HmacVerify(LoadedSecret<KeyedHash>),
+    PasswordHash(PasswordScheme),
     PasswordVerify,
 }
 
 struct CryptoTask {
     operation: Operation,
     /// How a text of `data` is read.
-    data: Encoding,
+    data: ByteEncoding,
     inputs: Inputs,
     output: Path,
-    blocking: Blocking,
+    blocking: BlockingPool,
 }
 
 impl CryptoTask {
@@ -122,7 +123,7 @@ impl CryptoTask {
             }
             Operation::PasswordVerify => {
                 let password = self.inputs.require_text(cx, "password")?;
-                let stored = password::Stored::parse(&self.inputs.require_text(cx, "hash")?)?;
+                let stored = password::StoredPasswordHash::parse(&self.inputs.require_text(cx, "hash")?)?;
                 self.blocking.run(move || stored.verify(&password)).await??.into()
             }
         })
@@ -140,12 +141,12 @@ impl CryptoTask {
     }
 }
 
-impl Task for CryptoTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for CryptoTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let result = self.result(cx).await?;
             cx.write(&self.output, result)?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

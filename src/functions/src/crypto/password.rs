@@ -7,7 +7,7 @@ use argon2::{Argon2, Params, PasswordHasher as _, PasswordVerifier as _};
 use serde_json::{Map, Value};
 use svc_engine::{ErrorCode, TaskError};
 
-use crate::input::Problems;
+use crate::input::InputProblems;
 
 /// A cost parameter of a scheme.
 struct Param {
@@ -44,7 +44,7 @@ impl Param {
 }
 
 /// Reports parameters of another scheme, unknown ones and those out of bounds.
-pub(super) fn check(scheme: &str, params: &Map<String, Value>, problems: &mut Problems<'_>) {
+pub(super) fn check(scheme: &str, params: &Map<String, Value>, problems: &mut InputProblems<'_>) {
     for (name, value) in params {
         let field = format!("params.{name}");
         let Some(param) = PARAMS.into_iter().find(|param| param.scheme == scheme && param.name == name)
@@ -65,12 +65,12 @@ pub(super) fn check(scheme: &str, params: &Map<String, Value>, problems: &mut Pr
 
 /// How a password is hashed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Scheme {
+pub(super) enum PasswordScheme {
     Argon2id { memory_kib: u32, iterations: u32, parallelism: u32 },
     Bcrypt { cost: u32 },
 }
 
-impl Scheme {
+impl PasswordScheme {
     /// The scheme with parameters that were checked.
     pub(super) fn parse(name: &str, params: Option<&Value>) -> Self {
         match name {
@@ -113,12 +113,12 @@ fn bcrypt_takes(password: &str) -> Result<(), TaskError> {
 
 /// A password hash from a store.
 #[derive(Debug)]
-pub(super) enum Stored {
+pub(super) enum StoredPasswordHash {
     Argon2(Box<PasswordHash>),
     Bcrypt(String),
 }
 
-impl Stored {
+impl StoredPasswordHash {
     /// Reads a hash by its scheme: `$argon2` or `$2`.
     ///
     /// # Errors

@@ -3,20 +3,20 @@
 use serde_json::Value;
 use svc_engine::{CompileCx, TaskCx, TaskError, Template};
 
-use crate::input::Problems;
-use crate::secret::{self, Loaded, is_declared, literal};
+use crate::input::InputProblems;
+use crate::secret::{self, LoadedSecret, is_declared, literal};
 
 const TEXTS: &str = "string or array of strings";
 
 /// The accepted values of one claim. Their texts may be secrets and are not printable.
-pub(super) struct Accepted {
+pub(super) struct AcceptedValues {
     field: &'static str,
     parts: Vec<Part>,
 }
 
 enum Part {
     /// A text, or a secret that could not be read.
-    Text(Loaded<String>),
+    Text(LoadedSecret<String>),
     /// A node that the message turns into texts.
     Folded(Template),
 }
@@ -36,7 +36,7 @@ fn is_folded(entry: &Value) -> bool {
 }
 
 /// Reports entries that can never be accepted, and a list without any: it would lift the check.
-pub(super) fn check(field: &str, source: &Value, problems: &mut Problems<'_>) {
+pub(super) fn check(field: &str, source: &Value, problems: &mut InputProblems<'_>) {
     let entries = entries(source);
     if entries.is_empty() && source.is_array() {
         problems.invalid(field, "name at least one value, or leave the field out");
@@ -51,7 +51,7 @@ pub(super) fn check(field: &str, source: &Value, problems: &mut Problems<'_>) {
     }
 }
 
-impl Accepted {
+impl AcceptedValues {
     /// Reads the field; `None` when it is not given.
     pub(super) fn load(
         field: &'static str,

@@ -7,8 +7,8 @@ mod verify;
 
 use svc_model::config::auth::KeyEncoding;
 
-pub(crate) use sign::Sign;
-pub(crate) use verify::Verify;
+pub(crate) use sign::JwtSign;
+pub(crate) use verify::JwtVerify;
 
 fn key_encoding(name: Option<&str>) -> KeyEncoding {
     match name {

@@ -3,24 +3,26 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_auth::jwt::SigningKey;
-use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{
+    CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
+};
 use svc_model::FieldError;
 use svc_model::config::auth::JwtAlgorithm;
 
 use super::duration::seconds;
 use super::key_encoding;
-use crate::input::{self, Problems, fixed, text};
-use crate::secret::{self, Loaded, literal};
+use crate::input::{self, InputProblems, fixed, text};
+use crate::secret::{self, LoadedSecret, literal};
 
 /// Claims that hold an instant, as a number of seconds.
 const INSTANTS: [&str; 2] = ["exp", "iat"];
 
 /// The function.
-pub(crate) struct Sign;
+pub(crate) struct JwtSign;
 
-impl Function for Sign {
+impl Function for JwtSign {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let mut problems = Problems { at, errors };
+        let mut problems = InputProblems { at, errors };
         let name = |field: &str| input.get(field).and_then(Value::as_str);
         match input.get("key").map(literal) {
             Some(Ok(Some(key))) => {
@@ -57,7 +59,7 @@ impl Function for Sign {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let algorithm = text(input, "algorithm").and_then(JwtAlgorithm::parse);
         let algorithm = algorithm.ok_or("algorithm: not supported")?;
         let encoding = key_encoding(text(input, "key_encoding"));
@@ -73,7 +75,7 @@ impl Function for Sign {
 }
 
 struct SignTask {
-    key: Loaded<SigningKey>,
+    key: LoadedSecret<SigningKey>,
     kid: Option<String>,
     issuer: Option<String>,
     inputs: Inputs,
@@ -121,14 +123,14 @@ impl SignTask {
     }
 }
 
-impl Task for SignTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for SignTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let key = self.key.as_ref().map_err(|unset| unset.error())?;
             let token = key.token(self.kid.as_deref(), &self.claims(cx)?);
             let token = token.map_err(|error| TaskError::new(ErrorCode::Function, error.to_string()))?;
             cx.write(&self.output, token.into())?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

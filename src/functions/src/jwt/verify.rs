@@ -5,15 +5,17 @@ use std::sync::Arc;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_auth::jwt::{ClaimRules, NamedKey, TokenVerifier, VerifyingKey};
-use svc_auth::{KeySets, Reason};
-use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_auth::{KeySets, RefusalReason};
+use svc_engine::{
+    CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
+};
 use svc_model::config::auth::JwtAlgorithm;
 use svc_model::{FieldError, unknown_key};
 
-use super::accepted::{self, Accepted};
+use super::accepted::{self, AcceptedValues};
 use super::key_encoding;
-use crate::input::{self, Problems, text};
-use crate::secret::{self, Loaded, Unset, is_declared, literal};
+use crate::input::{self, InputProblems, text};
+use crate::secret::{self, LoadedSecret, UnresolvedSecret, is_declared, literal};
 
 /// Clock skew allowed where nothing is said, and most that may be asked for, in seconds.
 const LEEWAY: u64 = 30;
@@ -23,16 +25,16 @@ const MAX_LEEWAY: u64 = 300;
 const KEY_FIELDS: [&str; 4] = ["algorithm", "key", "kid", "key_encoding"];
 
 /// The function.
-pub(crate) struct Verify {
+pub(crate) struct JwtVerify {
     key_sets: Arc<dyn KeySets>,
 }
 
-impl Verify {
+impl JwtVerify {
     pub(crate) fn new(key_sets: Arc<dyn KeySets>) -> Self {
         Self { key_sets }
     }
 
-    fn verifier(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Loaded<TokenVerifier>, String> {
+    fn verifier(&self, input: &Value, cx: &CompileCx<'_>) -> Result<LoadedSecret<TokenVerifier>, String> {
         let algorithms = items(input.get("algorithms")).iter().filter_map(algorithm).collect();
         let key_set = text(input, "jwks_url").map(|url| self.key_sets.at(url)).transpose();
         let key_set = key_set.map_err(|why| format!("jwks_url: {why}"))?;
@@ -48,8 +50,8 @@ impl Verify {
             };
             secret::load(&format!("keys[{n}].key"), &entry["key"], cx.material(), key)
         });
-        let keys: Vec<Loaded<NamedKey>> = keys.collect::<Result<_, String>>()?;
-        let keys = keys.into_iter().collect::<Result<_, Unset>>();
+        let keys: Vec<LoadedSecret<NamedKey>> = keys.collect::<Result<_, String>>()?;
+        let keys = keys.into_iter().collect::<Result<_, UnresolvedSecret>>();
         Ok(keys.map(|keys| TokenVerifier::new(algorithms, keys, key_set)))
     }
 }
@@ -62,9 +64,9 @@ fn algorithm(name: &Value) -> Option<JwtAlgorithm> {
     JwtAlgorithm::parse(name.as_str()?)
 }
 
-impl Function for Verify {
+impl Function for JwtVerify {
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
-        let mut problems = Problems { at, errors };
+        let mut problems = InputProblems { at, errors };
         if let Some(Value::Array(names)) = input.get("algorithms") {
             if names.is_empty() {
                 problems.invalid("algorithms", "name at least one algorithm");
@@ -94,11 +96,11 @@ impl Function for Verify {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(VerifyTask {
             verifier: self.verifier(input, cx)?,
-            issuer: Accepted::load("issuer", input, cx)?,
-            audience: Accepted::load("audience", input, cx)?,
+            issuer: AcceptedValues::load("issuer", input, cx)?,
+            audience: AcceptedValues::load("audience", input, cx)?,
             leeway_secs: input.get("leeway_secs").and_then(Value::as_u64).unwrap_or(LEEWAY),
             require_exp: input.get("require_exp").and_then(Value::as_bool).unwrap_or(true),
             inputs: Inputs::new(input::table("jwt_verify")?, input),
@@ -107,7 +109,7 @@ impl Function for Verify {
     }
 }
 
-fn check_algorithm(field: &str, name: &Value, problems: &mut Problems<'_>) {
+fn check_algorithm(field: &str, name: &Value, problems: &mut InputProblems<'_>) {
     match name {
         Value::String(_) if algorithm(name).is_some() => {}
         Value::String(name) => problems.invalid(field, format!("'{name}' is not supported")),
@@ -116,7 +118,7 @@ fn check_algorithm(field: &str, name: &Value, problems: &mut Problems<'_>) {
 }
 
 /// Reports what is wrong with `{algorithm, key, kid?, key_encoding?}`.
-fn check_key(at: &str, entry: &Value, problems: &mut Problems<'_>) {
+fn check_key(at: &str, entry: &Value, problems: &mut InputProblems<'_>) {
     let Some(fields) = entry.as_object() else { return problems.mismatch(at, "object", entry) };
     for name in fields.keys().filter(|name| !KEY_FIELDS.contains(&name.as_str())) {
         let path = format!("{}.{at}.{name}", problems.at);
@@ -153,9 +155,9 @@ fn check_key(at: &str, entry: &Value, problems: &mut Problems<'_>) {
 }
 
 struct VerifyTask {
-    verifier: Loaded<TokenVerifier>,
-    issuer: Option<Accepted>,
-    audience: Option<Accepted>,
+    verifier: LoadedSecret<TokenVerifier>,
+    issuer: Option<AcceptedValues>,
+    audience: Option<AcceptedValues>,
     leeway_secs: u64,
     require_exp: bool,
     inputs: Inputs,
@@ -165,7 +167,7 @@ struct VerifyTask {
 impl VerifyTask {
     async fn claims(&self, cx: &TaskCx<'_>) -> Result<Map<String, Value>, TaskError> {
         let verifier = self.verifier.as_ref().map_err(|unset| unset.error())?;
-        let accepted = |accepted: &Option<Accepted>| match accepted {
+        let accepted = |accepted: &Option<AcceptedValues>| match accepted {
             Some(accepted) => accepted.resolve(cx),
             None => Ok(Vec::new()),
         };
@@ -176,23 +178,23 @@ impl VerifyTask {
             require_exp: self.require_exp,
         };
         if self.inputs.fold(cx, "token").is_null() {
-            return Err(rejected(Reason::Missing));
+            return Err(rejected(RefusalReason::Missing));
         }
         let token = self.inputs.require_text(cx, "token")?;
         verifier.claims(token.as_bytes(), &rules, cx.now().timestamp()).await.map_err(rejected)
     }
 }
 
-fn rejected(reason: Reason) -> TaskError {
+fn rejected(reason: RefusalReason) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("token rejected ({})", reason.name()))
 }
 
-impl Task for VerifyTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for VerifyTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let claims = self.claims(cx).await?;
             cx.write(&self.output, claims.into())?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

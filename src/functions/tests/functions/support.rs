@@ -7,10 +7,10 @@ use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use svc_auth::{Jwks, KeySet, KeySets};
 use svc_engine::{
-    Engine, ErrorCode, Flow, Material, Message, RunOptions, RunOutcome, TaskError, TraceOptions,
+    CompileSecrets, Engine, ErrorCode, Flow, Message, RunOptions, RunOutcome, TaskError, TraceOptions,
 };
-use svc_model::{FieldCode, Status, Timestamp, WorkflowChecks as _, WorkflowContent};
-use svc_secrets::Environment;
+use svc_model::{FieldCode, LifecycleStatus, Timestamp, WorkflowChecks as _, WorkflowContent};
+use svc_secrets::EnvironmentResolver;
 
 /// Now, in every test.
 pub(crate) const NOW: i64 = 1_700_000_000;
@@ -102,7 +102,7 @@ pub(crate) fn compile(bench: &Bench, function: &str, input: &Value) -> Result<Fl
         workflow_id: "w".into(),
         version: 1,
         content: content(function, input),
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: Timestamp::now(),
         updated_at: Timestamp::now(),
@@ -110,7 +110,8 @@ pub(crate) fn compile(bench: &Bench, function: &str, input: &Value) -> Result<Fl
     let find = |wanted: &str| {
         bench.variables.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone())
     };
-    let material = Material { references: &Environment(find), declared: &bench.declared() };
+    let material =
+        CompileSecrets { references: &EnvironmentResolver(find), declared: &bench.declared_secrets() };
     bench.compile(&workflow, material).map(Flow::single).map_err(|error| error.to_string())
 }
 

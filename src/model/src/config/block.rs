@@ -10,7 +10,7 @@ use crate::suggest::nearest;
 use crate::validate::{is_annotation, unknown_key};
 
 /// An object being read. Keys that were not asked for by the end are unknown.
-pub(in crate::config) struct Block<'a> {
+pub(in crate::config) struct ConfigBlock<'a> {
     /// Of what kind of entity it is a part.
     schema: &'static str,
     /// Where it stands in the document.
@@ -21,7 +21,7 @@ pub(in crate::config) struct Block<'a> {
 
 type Read<T> = Result<Option<T>, FieldError>;
 
-impl<'a> Block<'a> {
+impl<'a> ConfigBlock<'a> {
     pub(in crate::config) fn root(config: &'a Value) -> Result<Self, FieldError> {
         Self::open("channel", ROOT.to_owned(), config)
     }
@@ -59,7 +59,7 @@ impl<'a> Block<'a> {
     pub(in crate::config) fn block<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
+        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
     ) -> Read<T> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let mut block = Self::open(self.schema, self.field(name), value)?;
@@ -72,12 +72,12 @@ impl<'a> Block<'a> {
     pub(in crate::config) fn blocks<T>(
         &mut self,
         name: &'static str,
-        mut read: impl FnMut(&mut Block<'a>) -> Result<T, FieldError>,
+        mut read: impl FnMut(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
     ) -> Read<Vec<T>> {
         let Some(items) = self.array(name)? else { return Ok(None) };
         let mut parsed = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            let mut block = Block::open(self.schema, format!("{}[{index}]", self.field(name)), item)?;
+            let mut block = ConfigBlock::open(self.schema, format!("{}[{index}]", self.field(name)), item)?;
             parsed.push(read(&mut block).map_err(|error| block.explained(error))?);
             block.finish()?;
         }
@@ -99,7 +99,7 @@ impl<'a> Block<'a> {
         name: &str,
         key: &str,
         value: &'a Value,
-        read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
+        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
     ) -> Result<T, FieldError> {
         let mut block = Self::open(self.schema, format!("{}.{key}", self.field(name)), value)?;
         let parsed = read(&mut block).map_err(|error| block.explained(error))?;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::block::Block;
+use super::block::ConfigBlock;
 use crate::field::{FieldCode, FieldError};
 
 /// Request headers an expression for a rate key can always read.
@@ -32,7 +32,7 @@ pub enum BackendError {
 
 /// The `rate_limit` block.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RateLimit {
+pub struct RateLimitConfig {
     /// Requests each second, at least 1.
     pub requests_per_second: u64,
     /// Requests at once.
@@ -49,7 +49,7 @@ pub struct RateLimit {
 
 /// The `principal_rate_limit` block.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PrincipalRateLimit {
+pub struct PrincipalRateLimitConfig {
     /// Requests each second, at least 1.
     pub requests_per_second: u64,
     /// Requests at once.
@@ -66,14 +66,14 @@ pub struct PrincipalRateLimit {
 
 /// The `backpressure` block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Backpressure {
+pub struct BackpressureConfig {
     /// Runs of the channel at once on one node.
     pub max_concurrent_per_node: u64,
 }
 
 /// The `cache` block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cache {
+pub struct ResponseCacheConfig {
     /// Whether answers are reused.
     pub enabled: bool,
     /// Life of an entry, in seconds.
@@ -88,7 +88,7 @@ pub struct Cache {
     pub statuses: Option<Vec<u16>>,
 }
 
-impl Cache {
+impl ResponseCacheConfig {
     /// Returns `true` when answers of this status are kept.
     pub fn keeps_status(&self, status: u16) -> bool {
         self.statuses.as_ref().map_or(status < 400, |statuses| statuses.contains(&status))
@@ -97,7 +97,7 @@ impl Cache {
 
 /// The `deduplication` block.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Deduplication {
+pub struct DeduplicationConfig {
     /// Header that carries the key; present where `key_logic` is absent.
     pub header: Option<String>,
     /// Expression that makes the key of payload and metadata; wins over `header`.
@@ -136,10 +136,10 @@ pub struct TracingConfig {
     pub task_details: bool,
 }
 
-pub(super) fn rate_limit(block: &mut Block<'_>) -> Result<RateLimit, FieldError> {
+pub(super) fn rate_limit(block: &mut ConfigBlock<'_>) -> Result<RateLimitConfig, FieldError> {
     let requests_per_second =
         block.positive("requests_per_second")?.ok_or_else(|| block.missing("requests_per_second"))?;
-    Ok(RateLimit {
+    Ok(RateLimitConfig {
         requests_per_second,
         burst: block.unsigned("burst")?.unwrap_or_else(|| (requests_per_second / 2).saturating_add(1)).max(1),
         key_logic: block.any("key_logic"),
@@ -149,7 +149,7 @@ pub(super) fn rate_limit(block: &mut Block<'_>) -> Result<RateLimit, FieldError>
     })
 }
 
-fn group(block: &mut Block<'_>) -> Result<Option<String>, FieldError> {
+fn group(block: &mut ConfigBlock<'_>) -> Result<Option<String>, FieldError> {
     let group = block.string("group")?;
     match group.as_deref() {
         Some(name) if name.trim().is_empty() => Err(block.invalid("group", "a group needs a name")),
@@ -160,7 +160,9 @@ fn group(block: &mut Block<'_>) -> Result<Option<String>, FieldError> {
     }
 }
 
-pub(super) fn principal_rate_limit(block: &mut Block<'_>) -> Result<PrincipalRateLimit, FieldError> {
+pub(super) fn principal_rate_limit(
+    block: &mut ConfigBlock<'_>,
+) -> Result<PrincipalRateLimitConfig, FieldError> {
     let limit = rate_limit(block)?;
     let Some(key_logic) = limit.key_logic else {
         return Err(FieldError::new(
@@ -169,7 +171,7 @@ pub(super) fn principal_rate_limit(block: &mut Block<'_>) -> Result<PrincipalRat
             "the quota needs an expression that names the principal",
         ));
     };
-    Ok(PrincipalRateLimit {
+    Ok(PrincipalRateLimitConfig {
         requests_per_second: limit.requests_per_second,
         burst: limit.burst,
         key_logic,
@@ -179,7 +181,7 @@ pub(super) fn principal_rate_limit(block: &mut Block<'_>) -> Result<PrincipalRat
     })
 }
 
-fn key_headers(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
+fn key_headers(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
     let Some(names) = block.strings("key_headers")? else { return Ok(Vec::new()) };
     if names.is_empty() {
         return Err(block.invalid("key_headers", "an empty list adds nothing, omit the field"));
@@ -199,18 +201,18 @@ fn key_headers(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
     Ok(lower)
 }
 
-fn on_backend_error(block: &mut Block<'_>) -> Result<BackendError, FieldError> {
+fn on_backend_error(block: &mut ConfigBlock<'_>) -> Result<BackendError, FieldError> {
     let choices = [("allow", BackendError::Allow), ("deny", BackendError::Deny)];
     Ok(block.choice("on_backend_error", &choices)?.unwrap_or_default())
 }
 
-pub(super) fn backpressure(block: &mut Block<'_>) -> Result<Backpressure, FieldError> {
+pub(super) fn backpressure(block: &mut ConfigBlock<'_>) -> Result<BackpressureConfig, FieldError> {
     let permits = block.positive("max_concurrent_per_node")?;
     let max_concurrent_per_node = permits.ok_or_else(|| block.missing("max_concurrent_per_node"))?;
-    Ok(Backpressure { max_concurrent_per_node })
+    Ok(BackpressureConfig { max_concurrent_per_node })
 }
 
-pub(super) fn cache(block: &mut Block<'_>) -> Result<Cache, FieldError> {
+pub(super) fn cache(block: &mut ConfigBlock<'_>) -> Result<ResponseCacheConfig, FieldError> {
     let enabled = block.boolean("enabled")?.ok_or_else(|| block.missing("enabled"))?;
     let fields = block.strings("cache_key_fields")?;
     if let Some(fields) = &fields {
@@ -225,7 +227,7 @@ pub(super) fn cache(block: &mut Block<'_>) -> Result<Cache, FieldError> {
             }
         }
     }
-    Ok(Cache {
+    Ok(ResponseCacheConfig {
         enabled,
         ttl_secs: block.positive("ttl_secs")?.unwrap_or(300),
         cache_key_fields: fields,
@@ -235,7 +237,7 @@ pub(super) fn cache(block: &mut Block<'_>) -> Result<Cache, FieldError> {
     })
 }
 
-fn cache_statuses(block: &mut Block<'_>) -> Result<Option<Vec<u16>>, FieldError> {
+fn cache_statuses(block: &mut ConfigBlock<'_>) -> Result<Option<Vec<u16>>, FieldError> {
     let Some(numbers) = block.integers("statuses")? else { return Ok(None) };
     if numbers.is_empty() {
         return Err(block.invalid("statuses", "an empty list keeps no answer, set enabled to false instead"));
@@ -253,7 +255,7 @@ fn cache_statuses(block: &mut Block<'_>) -> Result<Option<Vec<u16>>, FieldError>
     Ok(Some(statuses))
 }
 
-pub(super) fn deduplication(block: &mut Block<'_>) -> Result<Deduplication, FieldError> {
+pub(super) fn deduplication(block: &mut ConfigBlock<'_>) -> Result<DeduplicationConfig, FieldError> {
     let (header, key_logic) = (block.string("header")?, block.any("key_logic"));
     match &header {
         Some(header) if !is_token(header) => return Err(block.invalid("header", "this is no header name")),
@@ -263,7 +265,7 @@ pub(super) fn deduplication(block: &mut Block<'_>) -> Result<Deduplication, Fiel
         }
         _ => {}
     }
-    Ok(Deduplication {
+    Ok(DeduplicationConfig {
         header,
         key_logic,
         window_secs: block.positive("window_secs")?.unwrap_or(300),
@@ -272,7 +274,7 @@ pub(super) fn deduplication(block: &mut Block<'_>) -> Result<Deduplication, Fiel
     })
 }
 
-pub(super) fn tracing(block: &mut Block<'_>) -> Result<TracingConfig, FieldError> {
+pub(super) fn tracing(block: &mut ConfigBlock<'_>) -> Result<TracingConfig, FieldError> {
     let modes = [
         ("sync", TracingMode::Sync),
         ("async", TracingMode::Async),

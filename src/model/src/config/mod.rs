@@ -17,17 +17,17 @@ mod template;
 use serde_json::Value;
 
 use crate::field::FieldError;
-use block::Block;
+use block::ConfigBlock;
 
 pub use auth::AuthConfig;
 pub use guards::{
-    BackendError, Backpressure, Cache, Deduplication, KEY_HEADERS, PrincipalRateLimit, RateLimit,
-    TracingConfig, TracingMode,
+    BackendError, BackpressureConfig, DeduplicationConfig, KEY_HEADERS, PrincipalRateLimitConfig,
+    RateLimitConfig, ResponseCacheConfig, TracingConfig, TracingMode,
 };
 pub use request::{BodyMode, RequestConfig};
 pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, ResponseMode};
 pub use secret::SecretText;
-pub use template::{HeaderField, Part, SigningTemplate};
+pub use template::{HeaderField, SigningTemplate, TemplatePart};
 
 /// Where the config stands in a channel document.
 pub(crate) const ROOT: &str = "channel.config";
@@ -42,19 +42,19 @@ pub struct ChannelConfig {
     /// How a result becomes an answer.
     pub response: ResponseConfig,
     /// How often anyone may call.
-    pub rate_limit: Option<RateLimit>,
+    pub rate_limit: Option<RateLimitConfig>,
     /// How often one authenticated caller may call.
-    pub principal_rate_limit: Option<PrincipalRateLimit>,
+    pub principal_rate_limit: Option<PrincipalRateLimitConfig>,
     /// Deadline of a run, in milliseconds.
     pub timeout_ms: Option<u64>,
     /// Reuse of answers.
-    pub cache: Option<Cache>,
+    pub cache: Option<ResponseCacheConfig>,
     /// Values of `Origin` that are let in.
     pub origin_allow_list: Option<Vec<String>>,
     /// How many runs at once.
-    pub backpressure: Option<Backpressure>,
+    pub backpressure: Option<BackpressureConfig>,
     /// Refusal of repeated deliveries.
-    pub deduplication: Option<Deduplication>,
+    pub deduplication: Option<DeduplicationConfig>,
     /// Expression a message must pass.
     pub validation_logic: Option<Value>,
     /// Name of the channel that is told of runs which failed for good.
@@ -86,7 +86,7 @@ impl ChannelConfig {
     /// # Errors
     /// At least one problem, each at its field: every unknown key of the config, and the first problem of each block.
     pub fn parse(config: &Value) -> Result<Self, Vec<FieldError>> {
-        let mut root = Block::root(config).map_err(|error| vec![error])?;
+        let mut root = ConfigBlock::root(config).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
         let parsed = Self {
             auth: kept(root.block("auth", auth::parse), &mut errors),

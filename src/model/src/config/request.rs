@@ -1,6 +1,6 @@
 //! The `request` block: how a request becomes a message.
 
-use super::block::Block;
+use super::block::ConfigBlock;
 use crate::field::FieldError;
 
 /// How a body is read.
@@ -24,7 +24,7 @@ pub struct RequestConfig {
     pub is_closed_by_name: bool,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<RequestConfig, FieldError> {
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<RequestConfig, FieldError> {
     let modes = [("auto", BodyMode::Auto), ("payload", BodyMode::Payload)];
     let body_mode = block.choice("body_mode", &modes)?.unwrap_or_default();
     let cookies = block.strings("cookies_to_metadata")?;

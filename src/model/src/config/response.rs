@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::block::Block;
+use super::block::ConfigBlock;
 use super::guards::is_token;
 use crate::field::FieldError;
 
@@ -115,7 +115,7 @@ fn escape(text: &str) -> String {
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<ResponseConfig, FieldError> {
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<ResponseConfig, FieldError> {
     let modes = [("envelope", ResponseMode::Envelope), ("shaped", ResponseMode::Shaped)];
     let mode = block.choice("mode", &modes)?.unwrap_or_default();
     let allowed_headers = block.strings("allowed_headers")?;
@@ -133,7 +133,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<ResponseConfig, FieldError>
     Ok(ResponseConfig { mode, allowed_headers, error_bodies })
 }
 
-fn error_key(block: &Block<'_>, key: &str) -> Result<ErrorBodyKey, FieldError> {
+fn error_key(block: &ConfigBlock<'_>, key: &str) -> Result<ErrorBodyKey, FieldError> {
     if key == "default" {
         return Ok(ErrorBodyKey::Default);
     }
@@ -146,7 +146,7 @@ fn error_key(block: &Block<'_>, key: &str) -> Result<ErrorBodyKey, FieldError> {
     }
 }
 
-fn error_body(block: &mut Block<'_>) -> Result<ErrorBody, FieldError> {
+fn error_body(block: &mut ConfigBlock<'_>) -> Result<ErrorBody, FieldError> {
     let text = block.required_string("body")?;
     if text.len() > MAX_ERROR_BODY {
         return Err(FieldError::too_long(block.field("body"), MAX_ERROR_BODY, text.len(), "bytes"));

@@ -31,7 +31,7 @@ pub(super) fn is_packed_key(key: &str) -> bool {
 
 /// A piece of a signing template.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum TemplatePart {
     /// Text as it stands.
     Text(String),
     /// The bytes of the body.
@@ -43,7 +43,7 @@ pub enum Part {
 /// What an HMAC signs: text, headers and, at least once, the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigningTemplate {
-    parts: Vec<Part>,
+    parts: Vec<TemplatePart>,
 }
 
 impl SigningTemplate {
@@ -56,7 +56,7 @@ impl SigningTemplate {
         let mut rest = text;
         while let Some(at) = rest.find(['{', '}']) {
             if at > 0 {
-                parts.push(Part::Text(rest[..at].to_owned()));
+                parts.push(TemplatePart::Text(rest[..at].to_owned()));
             }
             let Some(opened) = rest[at..].strip_prefix('{') else { return Err("stray '}'".into()) };
             let Some((placeholder, after)) = opened.split_once('}') else {
@@ -66,13 +66,13 @@ impl SigningTemplate {
             rest = after;
         }
         if !rest.is_empty() {
-            parts.push(Part::Text(rest.to_owned()));
+            parts.push(TemplatePart::Text(rest.to_owned()));
         }
-        if parts.contains(&Part::Body) { Ok(Self { parts }) } else { Err("needs {body}".into()) }
+        if parts.contains(&TemplatePart::Body) { Ok(Self { parts }) } else { Err("needs {body}".into()) }
     }
 
     /// The pieces, in order.
-    pub fn parts(&self) -> &[Part] {
+    pub fn parts(&self) -> &[TemplatePart] {
         &self.parts
     }
 }
@@ -80,16 +80,16 @@ impl SigningTemplate {
 impl Default for SigningTemplate {
     /// The body alone.
     fn default() -> Self {
-        Self { parts: vec![Part::Body] }
+        Self { parts: vec![TemplatePart::Body] }
     }
 }
 
-fn part(placeholder: &str) -> Result<Part, String> {
+fn part(placeholder: &str) -> Result<TemplatePart, String> {
     match placeholder.split_once(':') {
-        None if placeholder == "body" => Ok(Part::Body),
-        Some(("header", field)) => {
-            HeaderField::parse(field).map(Part::Header).ok_or_else(|| "malformed header placeholder".into())
-        }
+        None if placeholder == "body" => Ok(TemplatePart::Body),
+        Some(("header", field)) => HeaderField::parse(field)
+            .map(TemplatePart::Header)
+            .ok_or_else(|| "malformed header placeholder".into()),
         None if placeholder == "header" => Err("malformed header placeholder".into()),
         _ => Err(format!("unknown placeholder '{{{placeholder}}}'")),
     }

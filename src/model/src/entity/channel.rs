@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::entity::Status;
+use crate::entity::LifecycleStatus;
 use crate::hash::content_hash;
 use crate::mask::mask_channel_config;
 use crate::precondition::EntityTag;
@@ -144,7 +144,7 @@ pub struct Channel {
     /// What the author wrote.
     pub content: ChannelContent,
     /// Where the version stands.
-    pub status: Status,
+    pub status: LifecycleStatus,
     /// When the version was made.
     pub created_at: Timestamp,
     /// When the row last changed.

@@ -17,7 +17,7 @@ pub use workflow::{Workflow, WorkflowContent, WorkflowVersion};
 /// What an entity is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum EntityKind {
     /// A workflow.
     Workflow,
     /// A channel.
@@ -26,7 +26,7 @@ pub enum Kind {
     Connector,
 }
 
-impl Kind {
+impl EntityKind {
     /// The singular, as messages and audit rows name it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl Kind {
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for EntityKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -55,7 +55,7 @@ impl fmt::Display for Kind {
 /// Where a version of a workflow or channel stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Status {
+pub enum LifecycleStatus {
     /// Editable, not serving.
     Draft,
     /// Serving, immutable.
@@ -64,7 +64,7 @@ pub enum Status {
     Archived,
 }
 
-impl Status {
+impl LifecycleStatus {
     /// The name in bodies and rows.
     pub const fn name(self) -> &'static str {
         match self {
@@ -80,7 +80,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for LifecycleStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }

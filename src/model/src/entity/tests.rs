@@ -21,7 +21,7 @@ fn workflow() -> Workflow {
             loop_: None,
             continue_on_error: false,
         },
-        status: Status::Active,
+        status: LifecycleStatus::Active,
         rollout_percentage: 100,
         created_at: at(),
         updated_at: at(),
@@ -47,7 +47,7 @@ fn channel(config: Value) -> Channel {
             priority: 0,
             tags: vec![],
         },
-        status: Status::Draft,
+        status: LifecycleStatus::Draft,
         created_at: at(),
         updated_at: at(),
     }
@@ -108,7 +108,7 @@ fn only_what_the_author_wrote_is_hashed() {
     let first = workflow();
     let mut second = workflow();
     second.version = 9;
-    second.status = Status::Archived;
+    second.status = LifecycleStatus::Archived;
     second.rollout_percentage = 1;
     second.updated_at = Timestamp::now();
     assert_eq!(first.content.content_hash(), second.content.content_hash());
@@ -141,11 +141,11 @@ fn a_connector_is_hashed_by_its_five_fields() {
 
 #[test]
 fn names_are_read_as_they_are_written() {
-    for status in [Status::Draft, Status::Active, Status::Archived] {
-        assert_eq!(Status::parse(status.name()), Some(status));
+    for status in [LifecycleStatus::Draft, LifecycleStatus::Active, LifecycleStatus::Archived] {
+        assert_eq!(LifecycleStatus::parse(status.name()), Some(status));
         assert_eq!(serde_json::to_value(status).unwrap(), status.name());
     }
-    assert_eq!(Status::parse("Draft"), None);
+    assert_eq!(LifecycleStatus::parse("Draft"), None);
     for name in Protocol::NAMES {
         assert_eq!(Protocol::parse(&name.to_uppercase()).unwrap().name(), *name);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::entity::Status;
+use crate::entity::LifecycleStatus;
 use crate::hash::content_hash;
 use crate::precondition::EntityTag;
 use crate::time::Timestamp;
@@ -73,7 +73,7 @@ pub struct Workflow {
     /// What the author wrote.
     pub content: WorkflowContent,
     /// Where the version stands.
-    pub status: Status,
+    pub status: LifecycleStatus,
     /// Share of the traffic of this version while it is active, in percent.
     pub rollout_percentage: i64,
     /// When the version was made.

@@ -3,7 +3,7 @@
 //! Pure arithmetic: the versions go in, the rows to change come out. Nothing is written here, so a dry run and the
 //! real request share every rule.
 
-use crate::entity::{Kind, Status};
+use crate::entity::{EntityKind, LifecycleStatus};
 use crate::error::ServiceError;
 use crate::field::{FieldCode, FieldError, Issue};
 
@@ -13,18 +13,18 @@ pub struct VersionState {
     /// Version.
     pub version: i64,
     /// Where it stands.
-    pub status: Status,
+    pub status: LifecycleStatus,
     /// Its share of the traffic, in percent. 100 for a channel.
     pub rollout_percentage: i64,
 }
 
 impl VersionState {
     const fn archived(self) -> Self {
-        Self { status: Status::Archived, ..self }
+        Self { status: LifecycleStatus::Archived, ..self }
     }
 
     const fn active_at(self, rollout_percentage: i64) -> Self {
-        Self { status: Status::Active, rollout_percentage, ..self }
+        Self { status: LifecycleStatus::Active, rollout_percentage, ..self }
     }
 }
 
@@ -72,7 +72,7 @@ pub fn activate_workflow(
     versions: &[VersionState],
     rollout: Rollout,
 ) -> Result<Transition, ServiceError> {
-    let draft = draft(Kind::Workflow, id, versions)?;
+    let draft = draft(EntityKind::Workflow, id, versions)?;
     let percentage = rollout.percentage;
     if !(0..=100).contains(&percentage) {
         return Err(ServiceError::validation("rollout_percentage must be between 0 and 100"));
@@ -117,7 +117,7 @@ fn second_canary(id: &str, canary: VersionState, stable: VersionState) -> Servic
 /// # Errors
 /// 404 without a draft.
 pub fn activate_channel(id: &str, versions: &[VersionState]) -> Result<Transition, ServiceError> {
-    let draft = draft(Kind::Channel, id, versions)?;
+    let draft = draft(EntityKind::Channel, id, versions)?;
     let mut changes: Vec<_> = active_newest_first(versions).into_iter().map(VersionState::archived).collect();
     changes.push(draft.active_at(draft.rollout_percentage));
     Ok(Transition { changes, answer: draft.version, warnings: Vec::new() })
@@ -127,7 +127,7 @@ pub fn activate_channel(id: &str, versions: &[VersionState]) -> Result<Transitio
 ///
 /// # Errors
 /// 404 without an active version.
-pub fn archive(kind: Kind, id: &str, versions: &[VersionState]) -> Result<Transition, ServiceError> {
+pub fn archive(kind: EntityKind, id: &str, versions: &[VersionState]) -> Result<Transition, ServiceError> {
     if versions.is_empty() {
         return Err(absent(kind, id));
     }
@@ -199,7 +199,7 @@ fn end_canary(active: &[VersionState], stable: VersionState) -> Transition {
 /// 404 for a version that does not exist or when none was active before; 409 while there is a draft, for a version that
 /// is not archived, and without `to_version` while two versions are active.
 pub fn rollback(
-    kind: Kind,
+    kind: EntityKind,
     id: &str,
     versions: &[VersionState],
     to_version: Option<i64>,
@@ -208,7 +208,7 @@ pub fn rollback(
     if versions.is_empty() {
         return Err(absent(kind, id));
     }
-    if let Some(draft) = versions.iter().find(|v| v.status == Status::Draft) {
+    if let Some(draft) = versions.iter().find(|v| v.status == LifecycleStatus::Draft) {
         let path = format!("/api/v1/admin/{}/{id}", kind.plural());
         return Err(ServiceError::conflict(format!(
             "{kind} '{id}' has a draft, version {}; activate it with PATCH {path}/status before a rollback",
@@ -228,7 +228,7 @@ pub fn rollback(
         return before.ok_or_else(none);
     };
     match versions.iter().find(|v| v.version == version) {
-        Some(found) if found.status == Status::Archived => Ok(version),
+        Some(found) if found.status == LifecycleStatus::Archived => Ok(version),
         Some(found) => Err(ServiceError::conflict(format!(
             "version {version} of {kind} '{id}' is {}; a rollback takes an archived one",
             found.status
@@ -238,27 +238,28 @@ pub fn rollback(
 }
 
 /// Refuses an id without any version.
-pub fn absent(kind: Kind, id: &str) -> ServiceError {
+pub fn absent(kind: EntityKind, id: &str) -> ServiceError {
     ServiceError::not_found(format!("{kind} '{id}' does not exist"))
 }
 
 /// Refuses a change of a draft that does not exist, naming the way to one.
-pub fn no_draft(kind: Kind, id: &str) -> ServiceError {
+pub fn no_draft(kind: EntityKind, id: &str) -> ServiceError {
     ServiceError::not_found(format!(
         "{kind} '{id}' has no draft version; POST /api/v1/admin/{}/{id}/versions makes one",
         kind.plural()
     ))
 }
 
-fn draft(kind: Kind, id: &str, versions: &[VersionState]) -> Result<VersionState, ServiceError> {
+fn draft(kind: EntityKind, id: &str, versions: &[VersionState]) -> Result<VersionState, ServiceError> {
     if versions.is_empty() {
         return Err(absent(kind, id));
     }
-    versions.iter().find(|v| v.status == Status::Draft).copied().ok_or_else(|| no_draft(kind, id))
+    versions.iter().find(|v| v.status == LifecycleStatus::Draft).copied().ok_or_else(|| no_draft(kind, id))
 }
 
 fn active_newest_first(versions: &[VersionState]) -> Vec<VersionState> {
-    let mut active: Vec<_> = versions.iter().filter(|v| v.status == Status::Active).copied().collect();
+    let mut active: Vec<_> =
+        versions.iter().filter(|v| v.status == LifecycleStatus::Active).copied().collect();
     active.sort_unstable_by_key(|v| std::cmp::Reverse(v.version));
     active
 }

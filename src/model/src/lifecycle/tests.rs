@@ -1,19 +1,19 @@
 use super::*;
 
-fn versions(rows: &[(i64, Status, i64)]) -> Vec<VersionState> {
+fn versions(rows: &[(i64, LifecycleStatus, i64)]) -> Vec<VersionState> {
     rows.iter()
         .map(|&(version, status, rollout_percentage)| VersionState { version, status, rollout_percentage })
         .collect()
 }
 
-fn after(transition: &Transition) -> Vec<(i64, Status, i64)> {
+fn after(transition: &Transition) -> Vec<(i64, LifecycleStatus, i64)> {
     let mut rows: Vec<_> =
         transition.changes.iter().map(|c| (c.version, c.status, c.rollout_percentage)).collect();
     rows.sort_unstable_by_key(|row| row.0);
     rows
 }
 
-use Status::{Active, Archived, Draft};
+use LifecycleStatus::{Active, Archived, Draft};
 
 #[test]
 fn a_full_activation_archives_every_active_version() {
@@ -69,24 +69,24 @@ fn rollout_of_0_ends_a_canary() {
 #[test]
 fn rollback_takes_an_archived_version_or_the_one_before() {
     let rows = versions(&[(1, Archived, 100), (2, Archived, 10), (3, Active, 100)]);
-    let back = |to, before| rollback(Kind::Workflow, "w", &rows, to, before);
+    let back = |to, before| rollback(EntityKind::Workflow, "w", &rows, to, before);
     assert_eq!(back(None, Some(1)).unwrap(), 1);
     assert_eq!(back(Some(2), Some(1)).unwrap(), 2);
     for (to, before, status) in [(None, None, 404), (Some(3), None, 409), (Some(9), None, 404)] {
         assert_eq!(back(to, before).unwrap_err().status(), status, "{to:?}");
     }
-    assert_eq!(rollback(Kind::Channel, "c", &[], None, None).unwrap_err().status(), 404);
+    assert_eq!(rollback(EntityKind::Channel, "c", &[], None, None).unwrap_err().status(), 404);
 }
 
 #[test]
 fn rollback_waits_for_a_draft_and_asks_which_of_two_versions() {
     let draft = versions(&[(1, Archived, 100), (2, Active, 100), (3, Draft, 100)]);
-    let refused = rollback(Kind::Channel, "c", &draft, Some(1), None).unwrap_err();
+    let refused = rollback(EntityKind::Channel, "c", &draft, Some(1), None).unwrap_err();
     assert_eq!(refused.status(), 409);
     assert!(refused.message().contains("version 3"), "{}", refused.message());
     let split = versions(&[(1, Archived, 100), (2, Active, 90), (3, Active, 10)]);
-    assert_eq!(rollback(Kind::Workflow, "w", &split, None, Some(1)).unwrap_err().status(), 409);
-    assert_eq!(rollback(Kind::Workflow, "w", &split, Some(1), None).unwrap(), 1);
+    assert_eq!(rollback(EntityKind::Workflow, "w", &split, None, Some(1)).unwrap_err().status(), 409);
+    assert_eq!(rollback(EntityKind::Workflow, "w", &split, Some(1), None).unwrap(), 1);
 }
 
 #[test]
@@ -119,10 +119,10 @@ fn a_channel_has_one_active_version() {
 #[test]
 fn archiving_takes_every_active_version_and_answers_with_the_newest() {
     let rows = versions(&[(1, Active, 80), (2, Active, 20), (3, Draft, 100)]);
-    let transition = archive(Kind::Workflow, "w", &rows).unwrap();
+    let transition = archive(EntityKind::Workflow, "w", &rows).unwrap();
     assert_eq!(after(&transition), [(1, Archived, 80), (2, Archived, 20)]);
     assert_eq!(transition.answer, 2);
-    assert_eq!(archive(Kind::Channel, "c", &versions(&[(1, Draft, 100)])).unwrap_err().status(), 404);
+    assert_eq!(archive(EntityKind::Channel, "c", &versions(&[(1, Draft, 100)])).unwrap_err().status(), 404);
 }
 
 #[test]

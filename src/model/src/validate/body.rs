@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::keys::{Place, unknown_keys};
-use crate::entity::Kind;
+use super::keys::{KeyPlace, unknown_keys};
+use crate::entity::EntityKind;
 use crate::field::FieldError;
 use crate::id;
 
@@ -14,16 +14,16 @@ const MAX_DESCRIPTION: usize = 2048;
 
 /// The object a caller sent. A reader of a field answers `None` when the field is absent, `null` or wrong; what is
 /// wrong is kept in `errors`.
-pub(super) struct Body<'a> {
-    kind: Kind,
+pub(super) struct BodyReader<'a> {
+    kind: EntityKind,
     object: &'a Map<String, Value>,
     /// The keys that were asked for.
     asked: Vec<&'static str>,
     pub(super) errors: Vec<FieldError>,
 }
 
-impl<'a> Body<'a> {
-    pub(super) fn open(kind: Kind, body: &'a Value) -> Result<Self, Vec<FieldError>> {
+impl<'a> BodyReader<'a> {
+    pub(super) fn open(kind: EntityKind, body: &'a Value) -> Result<Self, Vec<FieldError>> {
         match body {
             Value::Object(object) => Ok(Self { kind, object, asked: Vec::new(), errors: Vec::new() }),
             other => Err(vec![FieldError::type_mismatch("body", "object", other)]),
@@ -138,7 +138,7 @@ impl<'a> Body<'a> {
     }
 
     /// Refuses every key that nothing asked for, but those that are only read.
-    pub(super) fn refuse_unknown(&mut self, only_read: &[&str], elsewhere: &[Place<'_>]) {
+    pub(super) fn refuse_unknown(&mut self, only_read: &[&str], elsewhere: &[KeyPlace<'_>]) {
         let place = self.kind.name();
         let unknown = unknown_keys(self.object, place, &self.asked, elsewhere).into_iter();
         let is_only_read = |error: &FieldError| {

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::body::Body;
+use super::body::BodyReader;
 use super::{ChannelChecks, cron, distinct, scan};
 use crate::config::auth::sends_data_beside_others;
 use crate::config::{BodyMode, ChannelConfig};
-use crate::entity::{Channel, ChannelContent, ChannelType, Kind, Protocol};
-use crate::field::{FieldCode, FieldError, Issue, Validation};
+use crate::entity::{Channel, ChannelContent, ChannelType, EntityKind, Protocol};
+use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
 use crate::route::{METHODS, RoutePattern};
 
@@ -43,9 +43,9 @@ pub fn parse_channel_update(
 }
 
 /// Reports what a create of this body would be refused for, and warnings beyond that.
-pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> Validation {
+pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationReport {
     let mut report = match read(body, None, checks) {
-        Ok(_) => Validation::default(),
+        Ok(_) => ValidationReport::default(),
         Err(errors) => errors.into(),
     };
     if let Some(config) = body.get("config") {
@@ -69,7 +69,7 @@ fn read(
     current: Option<&ChannelContent>,
     checks: &dyn ChannelChecks,
 ) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
-    let mut body = Body::open(Kind::Channel, body)?;
+    let mut body = BodyReader::open(EntityKind::Channel, body)?;
     let id = if current.is_none() { body.id("channel_id") } else { None };
     let channel_type = match current {
         Some(current) => Some(current.channel_type),
@@ -93,7 +93,7 @@ fn read(
     }
     scan::uncompiled("channel.transport_config", &content.transport_config, &mut errors);
     scan::uncompiled("channel.config", &content.config, &mut errors);
-    scan::nul(Kind::Channel, &content.hashable(), &mut errors);
+    scan::nul(EntityKind::Channel, &content.hashable(), &mut errors);
     check_config(&content, checks, &mut errors);
     if content.config.get("on_failure").and_then(Value::as_str) == Some(content.name.as_str()) {
         let message = "a channel cannot be told of its own failures: name another one";
@@ -103,7 +103,7 @@ fn read(
 }
 
 fn choice<T>(
-    body: &mut Body<'_>,
+    body: &mut BodyReader<'_>,
     name: &'static str,
     parse: fn(&str) -> Option<T>,
     known: &[&str],
@@ -124,7 +124,7 @@ fn choice<T>(
 }
 
 fn merge(
-    body: &mut Body<'_>,
+    body: &mut BodyReader<'_>,
     current: Option<&ChannelContent>,
     (channel_type, protocol): (ChannelType, Protocol),
 ) -> ChannelContent {
@@ -163,7 +163,7 @@ fn merge(
 }
 
 /// An optional text; an empty one is none.
-fn text(body: &mut Body<'_>, name: &'static str, current: Option<&String>) -> Option<String> {
+fn text(body: &mut BodyReader<'_>, name: &'static str, current: Option<&String>) -> Option<String> {
     match body.string(name) {
         Some("") => None,
         Some(sent) => Some(sent.to_owned()),
@@ -172,7 +172,7 @@ fn text(body: &mut Body<'_>, name: &'static str, current: Option<&String>) -> Op
 }
 
 /// The methods in upper case; unknown and repeated ones are reported, an empty list is none.
-fn methods(body: &mut Body<'_>, current: Option<&ChannelContent>) -> Option<Vec<String>> {
+fn methods(body: &mut BodyReader<'_>, current: Option<&ChannelContent>) -> Option<Vec<String>> {
     let Some(sent) = body.strings("methods") else { return current.and_then(|c| c.methods.clone()) };
     let mut seen = HashSet::new();
     for (index, method) in sent.iter().map(|method| method.to_ascii_uppercase()).enumerate() {

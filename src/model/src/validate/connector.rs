@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::body::Body;
+use super::body::BodyReader;
 use super::{ConnectorChecks, distinct, scan};
 use crate::config::connector::{ConnectorConfig, SmtpTls, restore_connector_config};
-use crate::entity::{Connector, ConnectorContent, ConnectorType, Kind};
-use crate::field::{FieldCode, FieldError, Issue, Validation};
+use crate::entity::{Connector, ConnectorContent, ConnectorType, EntityKind};
+use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{holds_mask, is_reserved_reference};
 use crate::unreadable::is_unreadable;
 
@@ -26,10 +26,10 @@ pub fn parse_new_connector(
 }
 
 /// Says what create would, and what it would only mention. No placeholder and no reference is looked up.
-pub fn validate_connector(body: &Value, checks: &dyn ConnectorChecks) -> Validation {
+pub fn validate_connector(body: &Value, checks: &dyn ConnectorChecks) -> ValidationReport {
     let mut warnings = Vec::new();
     let errors = read(body, None, checks, &mut warnings).err().unwrap_or_default();
-    Validation { errors: errors.into_iter().map(Issue::from).collect(), warnings }
+    ValidationReport { errors: errors.into_iter().map(Issue::from).collect(), warnings }
 }
 
 /// Reads the body of an update: an absent field keeps its value, a config replaces the stored one whole, once the secrets
@@ -51,7 +51,7 @@ fn read(
     checks: &dyn ConnectorChecks,
     warnings: &mut Vec<Issue>,
 ) -> Result<(Option<String>, ConnectorContent), Vec<FieldError>> {
-    let mut body = Body::open(Kind::Connector, body)?;
+    let mut body = BodyReader::open(EntityKind::Connector, body)?;
     let id = if current.is_none() { body.id("id") } else { None };
     let kind = connector_type(&mut body, current);
     let empty = || Value::Object(Default::default());
@@ -95,7 +95,7 @@ fn read(
         }
     }
     scan::uncompiled(CONFIG, &content.config, &mut errors);
-    scan::nul(Kind::Connector, &content.hashable(), &mut errors);
+    scan::nul(EntityKind::Connector, &content.hashable(), &mut errors);
     scan::each_string(CONFIG, &content.config, &mut |path, text| errors.extend(refused(path, text)));
     let tags = content.tags.iter().enumerate().map(|(index, tag)| (format!("connector.tags[{index}]"), tag));
     for (path, text) in tags.chain([("connector.name".to_owned(), &content.name)]) {
@@ -126,7 +126,7 @@ fn suspicion(config: &ConnectorConfig) -> Option<Issue> {
 }
 
 /// The type; required of a new connector.
-fn connector_type(body: &mut Body<'_>, current: Option<&ConnectorContent>) -> Option<ConnectorType> {
+fn connector_type(body: &mut BodyReader<'_>, current: Option<&ConnectorContent>) -> Option<ConnectorType> {
     let sent = body.string("connector_type");
     let path = body.path("connector_type");
     match (sent, current) {

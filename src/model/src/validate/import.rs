@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::scan::{each_string, place};
-use crate::entity::Kind;
+use crate::entity::EntityKind;
 use crate::field::FieldError;
 use crate::mask::{MASK, holds_mask};
 
 /// Finds every mask in an item of an import: there is nothing stored to put in its place.
-pub fn check_import_item(kind: Kind, item: &Value) -> Vec<FieldError> {
+pub fn check_import_item(kind: EntityKind, item: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Value::Object(object) = item else { return errors };
     for (field, value) in object {
         each_string(&place(kind, field), value, &mut |path, text| {
-            let masked = if kind == Kind::Connector { holds_mask(text) } else { text == MASK };
+            let masked = if kind == EntityKind::Connector { holds_mask(text) } else { text == MASK };
             if masked {
                 errors.push(FieldError::invalid(
                     path,

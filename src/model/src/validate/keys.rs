@@ -6,7 +6,7 @@ use crate::field::{FieldCode, FieldError};
 use crate::suggest::nearest;
 
 /// A place beside or below an object, with the keys it knows.
-pub type Place<'k> = (&'k str, &'k [&'k str]);
+pub type KeyPlace<'k> = (&'k str, &'k [&'k str]);
 
 /// Returns `true` for a key that stands for nothing on purpose: `$schema`, which editors read, and `x-…`, which is the
 /// author's own.
@@ -20,14 +20,14 @@ pub fn unknown_keys(
     object: &Map<String, Value>,
     at: &str,
     known: &[&str],
-    elsewhere: &[Place<'_>],
+    elsewhere: &[KeyPlace<'_>],
 ) -> Vec<FieldError> {
     let unknown = object.keys().filter(|key| !known.contains(&key.as_str()) && !is_annotation(key));
     unknown.map(|key| unknown_key(format!("{at}.{key}"), key, known, elsewhere)).collect()
 }
 
 /// The refusal of one key.
-pub fn unknown_key(path: String, key: &str, known: &[&str], elsewhere: &[Place<'_>]) -> FieldError {
+pub fn unknown_key(path: String, key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> FieldError {
     let meant = meant(key, known, elsewhere);
     let error =
         FieldError::new(path, FieldCode::UnknownField, format!("unknown field, {}", hint(&meant, known)));
@@ -39,11 +39,11 @@ pub fn unknown_key(path: String, key: &str, known: &[&str], elsewhere: &[Place<'
 
 /// The key that an unknown one was likely meant to be: one of its name elsewhere, else the nearest here, else the nearest
 /// elsewhere.
-fn meant(key: &str, known: &[&str], elsewhere: &[Place<'_>]) -> Option<String> {
+fn meant(key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> Option<String> {
     let same = elsewhere.iter().find(|(_, keys)| keys.contains(&key)).map(|(place, _)| join(place, key));
     let near = || nearest(key, known.iter().copied()).map(str::to_owned);
     let far = || {
-        let near = |(place, keys): &Place<'_>| Some(join(place, nearest(key, keys.iter().copied())?));
+        let near = |(place, keys): &KeyPlace<'_>| Some(join(place, nearest(key, keys.iter().copied())?));
         elsewhere.iter().find_map(near)
     };
     same.or_else(near).or_else(far)
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn an_unknown_key_is_refused_with_the_one_nearest_name() {
         let object = json!({"condition": 1, "conditon": 1, "auth": 1, "timeout": 1, "zzz": 1, "$schema": "s", "x-a": 1});
-        let places: [Place<'_>; 1] = [("config", &["auth", "timeout_ms"])];
+        let places: [KeyPlace<'_>; 1] = [("config", &["auth", "timeout_ms"])];
         let refused = unknown_keys(object.as_object().unwrap(), "w", &["condition", "name"], &places);
         let mut told: Vec<_> =
             refused.iter().map(|error| (error.path.as_str(), error.code, error.message.as_str())).collect();

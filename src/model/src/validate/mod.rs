@@ -31,7 +31,7 @@ pub use channel::{channel_warnings, parse_channel_update, parse_new_channel, val
 pub use connector::{parse_connector_update, parse_new_connector, validate_connector};
 pub use cron::next_fires;
 pub use import::check_import_item;
-pub use keys::{Place, is_annotation, unknown_key, unknown_keys};
+pub use keys::{KeyPlace, is_annotation, unknown_key, unknown_keys};
 pub use steps::MAX_LABEL;
 pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow, workflow_warnings};
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::steps::is_fragment_call;
-use crate::entity::{Kind, WorkflowContent};
+use crate::entity::{EntityKind, WorkflowContent};
 use crate::field::{FieldCode, FieldError};
 use crate::mask::is_secret_reference;
 
@@ -49,7 +49,7 @@ pub(super) fn each_string(path: &str, value: &Value, visit: &mut dyn FnMut(&str,
 
 /// Refuses U+0000 anywhere in a document that is to be stored: not every database can hold it as text, and a
 /// definition that one holds must load on the others.
-pub(super) fn nul(kind: Kind, document: &Value, errors: &mut Vec<FieldError>) {
+pub(super) fn nul(kind: EntityKind, document: &Value, errors: &mut Vec<FieldError>) {
     let Value::Object(fields) = document else { return };
     for (field, value) in fields {
         each_nul(&place(kind, field), value, &mut |path| {
@@ -59,8 +59,8 @@ pub(super) fn nul(kind: Kind, document: &Value, errors: &mut Vec<FieldError>) {
 }
 
 /// Where problems of a top-level field are reported: what a workflow runs is a root of its own.
-pub(super) fn place(kind: Kind, field: &str) -> String {
-    let own = kind == Kind::Workflow && matches!(field, "tasks" | "condition" | "loop");
+pub(super) fn place(kind: EntityKind, field: &str) -> String {
+    let own = kind == EntityKind::Workflow && matches!(field, "tasks" | "condition" | "loop");
     if own { field.to_owned() } else { format!("{kind}.{field}") }
 }
 

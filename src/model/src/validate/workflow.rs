@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::body::Body;
+use super::body::BodyReader;
 use super::{WorkflowChecks, distinct, scan, steps};
-use crate::entity::{Kind, Workflow, WorkflowContent};
-use crate::field::{FieldError, Issue, Validation};
+use crate::entity::{EntityKind, Workflow, WorkflowContent};
+use crate::field::{FieldError, Issue, ValidationReport};
 
 /// Reads the body of a create. The id is the caller's, when there is one. A `null` field is absent: an optional one takes
 /// its default, a required one is missing. A `null` condition of a group or task likewise stands for `true`.
@@ -33,9 +33,9 @@ pub fn parse_workflow_update(
 }
 
 /// Reports what a create of this body would be refused for, and warnings beyond that.
-pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> Validation {
+pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> ValidationReport {
     match read(body, None, checks) {
-        Ok((_, _, warnings)) => Validation { errors: Vec::new(), warnings },
+        Ok((_, _, warnings)) => ValidationReport { errors: Vec::new(), warnings },
         Err(errors) => errors.into(),
     }
 }
@@ -54,7 +54,7 @@ fn read(
     current: Option<&WorkflowContent>,
     checks: &dyn WorkflowChecks,
 ) -> Result<Parsed, Vec<FieldError>> {
-    let mut body = Body::open(Kind::Workflow, body)?;
+    let mut body = BodyReader::open(EntityKind::Workflow, body)?;
     let id = if current.is_none() { body.id("workflow_id") } else { None };
     let content = merge(&mut body, current);
     body.refuse_unknown(
@@ -65,12 +65,12 @@ fn read(
     let mut warnings = Vec::new();
     steps::check(&content.tasks, &mut errors);
     scan::workflow(&content, &mut errors);
-    scan::nul(Kind::Workflow, &content.hashable(), &mut errors);
+    scan::nul(EntityKind::Workflow, &content.hashable(), &mut errors);
     checks.check(&content, &mut errors, &mut warnings);
     if errors.is_empty() { Ok((id, content, warnings)) } else { Err(distinct(errors)) }
 }
 
-fn merge(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> WorkflowContent {
+fn merge(body: &mut BodyReader<'_>, current: Option<&WorkflowContent>) -> WorkflowContent {
     WorkflowContent {
         name: body.name(current.map(|c| c.name.as_str())),
         description: body.description(current.and_then(|c| c.description.as_deref())),
@@ -88,7 +88,7 @@ fn merge(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> WorkflowCont
     }
 }
 
-fn tasks(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> Vec<Value> {
+fn tasks(body: &mut BodyReader<'_>, current: Option<&WorkflowContent>) -> Vec<Value> {
     match (body.value("tasks"), current) {
         (Some(_), _) => {
             let tasks = body.array("tasks").cloned();
@@ -105,7 +105,7 @@ fn tasks(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> Vec<Value> {
     }
 }
 
-fn loop_block(body: &mut Body<'_>, current: Option<&WorkflowContent>) -> Option<Value> {
+fn loop_block(body: &mut BodyReader<'_>, current: Option<&WorkflowContent>) -> Option<Value> {
     if body.is_null("loop") {
         return None;
     }

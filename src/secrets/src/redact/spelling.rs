@@ -25,7 +25,7 @@ const ENTITIES: [(&[u8], char); 5] =
     [(b"amp;", '&'), (b"lt;", '<'), (b"gt;", '>'), (b"quot;", '"'), (b"apos;", '\'')];
 
 /// Something that stands for a byte or a character.
-pub(super) struct Unit {
+pub(super) struct SpellingUnit {
     means: Means,
     /// In bytes of the text.
     pub(super) length: usize,
@@ -36,7 +36,7 @@ enum Means {
     Char(char),
 }
 
-impl Unit {
+impl SpellingUnit {
     fn byte(byte: u8, length: usize) -> Self {
         Self { means: Means::Byte(byte), length }
     }
@@ -62,17 +62,17 @@ impl Unit {
 }
 
 /// What the beginning of a text may stand for.
-pub(super) fn units(text: &[u8]) -> Vec<Unit> {
+pub(super) fn units(text: &[u8]) -> Vec<SpellingUnit> {
     let Some((&first, rest)) = text.split_first() else { return Vec::new() };
-    let mut units = vec![Unit::byte(first, 1)];
+    let mut units = vec![SpellingUnit::byte(first, 1)];
     match first {
         b'%' => percent(rest, &mut units),
-        b'+' => units.push(Unit::byte(b' ', 1)),
+        b'+' => units.push(SpellingUnit::byte(b' ', 1)),
         b'\\' => escape(text, &mut units),
         b'&' => entity(rest, &mut units),
         0xc2 | 0xc3 => {
             let low = rest.first().map(|second| char::from(second & 0x3f | first << 6));
-            units.extend(low.map(|char| Unit::char(char, 2)));
+            units.extend(low.map(|char| SpellingUnit::char(char, 2)));
         }
         _ => {}
     }
@@ -80,28 +80,29 @@ pub(super) fn units(text: &[u8]) -> Vec<Unit> {
 }
 
 /// `%41`, `%2541`, …, without the first sign.
-fn percent(rest: &[u8], units: &mut Vec<Unit>) {
+fn percent(rest: &[u8], units: &mut Vec<SpellingUnit>) {
     let mut text = rest;
     for layer in 0..LAYERS {
         let byte = text.get(..2).and_then(hex).and_then(|code| u8::try_from(code).ok());
-        units.extend(byte.map(|byte| Unit::byte(byte, 3 + 2 * layer)));
+        units.extend(byte.map(|byte| SpellingUnit::byte(byte, 3 + 2 * layer)));
         let Some(further) = text.strip_prefix(b"25") else { return };
         text = further;
     }
 }
 
 /// `\"`, `\u0041`, and the same where a JSON text stands in another, with more backslashes.
-fn escape(text: &[u8], units: &mut Vec<Unit>) {
+fn escape(text: &[u8], units: &mut Vec<SpellingUnit>) {
     let slashes = text.iter().take(1 << LAYERS).take_while(|byte| **byte == b'\\').count();
-    units.extend([2, 4, 8].into_iter().filter(|run| *run <= slashes).map(|run| Unit::char('\\', run)));
+    units
+        .extend([2, 4, 8].into_iter().filter(|run| *run <= slashes).map(|run| SpellingUnit::char('\\', run)));
     let after = text.get(slashes..).unwrap_or_default();
     let Some((sign, code)) = after.split_first() else { return };
     let simple = ESCAPES.iter().find(|(escape, _)| escape == sign);
-    units.extend(simple.map(|(_, char)| Unit::char(*char, slashes + 1)));
+    units.extend(simple.map(|(_, char)| SpellingUnit::char(*char, slashes + 1)));
     if *sign == b'u' {
         let Some(high) = code.get(..4).and_then(hex) else { return };
         if let Some(char) = char::from_u32(high) {
-            units.push(Unit::char(char, slashes + 5));
+            units.push(SpellingUnit::char(char, slashes + 5));
             return;
         }
         let second = code.get(4..).unwrap_or_default();
@@ -109,17 +110,17 @@ fn escape(text: &[u8], units: &mut Vec<Unit>) {
         let low = second.get(again..).and_then(|text| text.strip_prefix(b"u")).and_then(|text| text.get(..4));
         let pair = low.and_then(hex).filter(|low| (0xdc00..0xe000).contains(low) && high < 0xdc00);
         let char = pair.and_then(|low| char::from_u32(0x1_0000 + ((high - 0xd800) << 10) + (low - 0xdc00)));
-        units.extend(char.map(|char| Unit::char(char, slashes + 5 + again + 5)));
+        units.extend(char.map(|char| SpellingUnit::char(char, slashes + 5 + again + 5)));
     }
 }
 
 /// `&amp;`, `&#38;`, `&#x26;`, `&amp;amp;`, …, without the first sign.
-fn entity(rest: &[u8], units: &mut Vec<Unit>) {
+fn entity(rest: &[u8], units: &mut Vec<SpellingUnit>) {
     let (mut text, mut before) = (rest, 1);
     for _ in 0..LAYERS {
         let named = ENTITIES.iter().find(|(name, _)| text.starts_with(name));
         let found = named.map(|(name, char)| (*char, name.len())).or_else(|| numbered(text));
-        units.extend(found.map(|(char, length)| Unit::char(char, before + length)));
+        units.extend(found.map(|(char, length)| SpellingUnit::char(char, before + length)));
         let Some(further) = text.strip_prefix(b"amp;") else { return };
         (text, before) = (further, before + 4);
     }

@@ -6,7 +6,7 @@ use actix_web::dev::Payload;
 use actix_web::http::header::IF_MATCH;
 use actix_web::{FromRequest, HttpRequest, HttpResponse};
 use serde_json::Value;
-use svc_model::{FieldError, Precondition, ServiceError, Validation};
+use svc_model::{FieldError, Precondition, ServiceError, ValidationReport};
 use svc_store::Mutation;
 use tokio::time::Instant;
 
@@ -72,9 +72,9 @@ pub(super) fn report<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse
 }
 
 /// A refusal as a report; what the caller cannot help stays an error.
-pub(super) fn as_validation<T>(outcome: Result<T, ServiceError>) -> Result<Validation, ServiceError> {
+pub(super) fn as_validation<T>(outcome: Result<T, ServiceError>) -> Result<ValidationReport, ServiceError> {
     match outcome {
-        Ok(_) => Ok(Validation::default()),
+        Ok(_) => Ok(ValidationReport::default()),
         Err(refused) if refused.status() < 500 => Ok(refused.into()),
         Err(failed) => Err(failed),
     }

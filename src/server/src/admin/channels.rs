@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use svc_model::{
-    Channel, ChannelContent, FieldError, Issue, Status, channel_warnings, next_fires, parse_channel_update,
-    parse_new_channel, validate_channel,
+    Channel, ChannelContent, FieldError, Issue, LifecycleStatus, channel_warnings, next_fires,
+    parse_channel_update, parse_new_channel, validate_channel,
 };
 use svc_registry::ReloadScope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
@@ -25,7 +25,7 @@ async fn workflow_state(state: &AppState, workflow: Option<&str>) -> Result<Opti
             }
             match workflows.latest(id).await?.map(|latest| latest.status) {
                 None => format!("workflow '{id}' does not exist: activation needs an active version of it"),
-                Some(Status::Draft) => {
+                Some(LifecycleStatus::Draft) => {
                     format!("workflow '{id}' has a draft and no active version: activation needs one")
                 }
                 Some(_) => {

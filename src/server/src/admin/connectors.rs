@@ -8,10 +8,10 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{LoadState, OwnDatabase, Scope};
-use svc_model::config::connector::{ConnectorConfig, Place};
+use svc_model::config::connector::{ConnectorConfig, SecretPlace};
 use svc_model::{
-    Connector, ConnectorChecks, ConnectorContent, FieldCode, FieldError, Issue, Kind, Page, PageOf,
-    ServiceError, Status, parse_connector_update, parse_new_connector, validate_connector,
+    Connector, ConnectorChecks, ConnectorContent, EntityKind, FieldCode, FieldError, Issue, LifecycleStatus,
+    Page, PageOf, ServiceError, parse_connector_update, parse_new_connector, validate_connector,
 };
 use svc_outbound::{check_host, check_peer_url};
 use svc_store::{Filter, Merge, Mutation};
@@ -45,8 +45,8 @@ impl ConnectorChecks for ConnectorRules {
         let private = config.allows_private();
         let refused = config.places().into_iter().filter_map(|(field, place)| {
             let checked = match place {
-                Place::Url(url) => check_peer_url(url, private).map(drop),
-                Place::Host(host) => check_host(host, private),
+                SecretPlace::Url(url) => check_peer_url(url, private).map(drop),
+                SecretPlace::Host(host) => check_host(host, private),
             };
             checked.err().map(|why| FieldError::invalid(field, why.to_string()))
         });
@@ -55,7 +55,7 @@ impl ConnectorChecks for ConnectorRules {
 }
 
 fn mutation(change: &Change, action: &str, id: &str) -> Mutation {
-    Mutation { epoch: true, ..change.mutation(action, Kind::Connector.name(), id) }
+    Mutation { epoch: true, ..change.mutation(action, EntityKind::Connector.name(), id) }
 }
 
 fn filter(query: &Query) -> Filter {
@@ -128,7 +128,7 @@ pub(super) async fn status(
     body: JsonBody,
 ) -> Answer {
     let (reload, (target, _)) = (reload(&change.query)?, target(&body.0)?);
-    let enabled = target == Status::Active;
+    let enabled = target == LifecycleStatus::Active;
     let merge: Merge<_> =
         Box::new(move |current: &ConnectorContent| Ok(ConnectorContent { enabled, ..current.clone() }));
     let action = if enabled { "status_active" } else { "status_archived" };
@@ -153,10 +153,10 @@ pub(super) async fn export(state: Data<AppState>, query: Query) -> Answer {
 pub(super) async fn import(state: Data<AppState>, change: Change, body: JsonBody) -> Answer {
     let mut names = HashSet::new();
     let rules = ConnectorRules::of(&state);
-    let report = batch(&state, &change, &body.0, Kind::Connector, async |item, terms: Terms| {
+    let report = batch(&state, &change, &body.0, EntityKind::Connector, async |item, terms: Terms| {
         let (id, content) = parse_new_connector(item, &rules)?;
         if terms.unique {
-            once(&mut names, Kind::Connector, &content.name)?;
+            once(&mut names, EntityKind::Connector, &content.name)?;
         }
         let Terms { on_conflict, mutation, .. } = terms;
         Ok(state.store.connectors().import_item(id, content, on_conflict, mutation).await?)
@@ -199,8 +199,8 @@ pub(super) async fn test(state: Data<AppState>, caller: Caller, id: Path<String>
     query.refuse_dry_run()?;
     let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| absent(&id))?;
     // Recorded before it happens: whatever comes of it, somebody asked for it.
-    state.store.audit().record(caller.audit("test", Kind::Connector.name(), &id)).await?;
-    state.metrics.audited("test", Kind::Connector.name());
+    state.store.audit().record(caller.audit("test", EntityKind::Connector.name(), &id)).await?;
+    state.metrics.audited("test", EntityKind::Connector.name());
     let connector_type = row.connector_type.clone();
     let probe = state.connectors.probe(row).await.map_err(ServiceError::from)?;
     let mut answer = json!({
@@ -231,7 +231,7 @@ async fn store(
     let connector = outcome?;
     match reload {
         Reload::Now => changed(state, action, id).await,
-        Reload::Defer => state.metrics.audited(action, Kind::Connector.name()),
+        Reload::Defer => state.metrics.audited(action, EntityKind::Connector.name()),
     }
     let warnings = warnings(state, &connector);
     Ok(HttpResponse::Ok().json(with_warnings(shown(state, &connector), &warnings)))
@@ -244,7 +244,7 @@ fn warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
 
 /// Counts a committed change and puts it into effect.
 async fn changed(state: &AppState, action: &str, id: &str) {
-    state.metrics.audited(action, Kind::Connector.name());
+    state.metrics.audited(action, EntityKind::Connector.name());
     put_in_use(state, Scope::One(id.to_owned())).await;
 }
 

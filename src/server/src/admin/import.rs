@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::{Value, json};
-use svc_model::{Code, FieldError, Kind, ServiceError, check_import_item};
+use svc_model::{Code, EntityKind, FieldError, ServiceError, check_import_item};
 use svc_store::{ImportAction, Imported, Mutation, OnConflict};
 
 use super::authored::Authored;
@@ -58,7 +58,7 @@ pub(super) async fn import<V: Authored>(
 }
 
 /// Refuses a key that stands twice in a batch.
-pub(super) fn once(keys: &mut HashSet<String>, kind: Kind, key: &str) -> Result<(), ServiceError> {
+pub(super) fn once(keys: &mut HashSet<String>, kind: EntityKind, key: &str) -> Result<(), ServiceError> {
     if keys.insert(key.to_owned()) {
         return Ok(());
     }
@@ -73,7 +73,7 @@ pub(super) async fn batch(
     state: &AppState,
     change: &Change,
     body: &Value,
-    kind: Kind,
+    kind: EntityKind,
     mut one: impl AsyncFnMut(&Value, Terms) -> Result<Imported, ServiceError>,
 ) -> Result<Report, ServiceError> {
     let dry_run = change.is_dry_run();
@@ -94,7 +94,7 @@ pub(super) async fn batch(
     }
     let mut report = Report { dry_run, ..Report::default() };
     // What has no versions is in use at once, which other nodes must learn.
-    let epoch = kind == Kind::Connector;
+    let epoch = kind == EntityKind::Connector;
     for (index, item) in items.iter().enumerate() {
         let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
         let unique = dry_run || on_conflict != OnConflict::Fail;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use svc_model::{ChannelContent, Kind, WorkflowContent};
+use svc_model::{ChannelContent, EntityKind, WorkflowContent};
 use svc_store::References;
 
 /// Reads names off definitions as the engine and the channels do.
@@ -14,22 +14,22 @@ pub(super) fn references() -> Arc<dyn References> {
 }
 
 impl References for Named {
-    fn workflow_names(&self, workflow: &WorkflowContent, kind: Kind, name: &str) -> bool {
+    fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool {
         let found = svc_engine::dependencies(workflow);
         match kind {
-            Kind::Connector => found.connectors.iter().any(|used| used.connector == name),
-            Kind::Channel => found.channels.iter().any(|called| called == name),
-            Kind::Workflow => false,
+            EntityKind::Connector => found.connectors.iter().any(|used| used.connector == name),
+            EntityKind::Channel => found.channels.iter().any(|called| called == name),
+            EntityKind::Workflow => false,
         }
     }
 
     /// Any block of the config that keeps its state in a connector names it so; `on_failure` names a channel.
-    fn channel_names(&self, channel: &ChannelContent, kind: Kind, name: &str) -> bool {
+    fn channel_names(&self, channel: &ChannelContent, kind: EntityKind, name: &str) -> bool {
         let mut blocks = channel.config.as_object().into_iter().flatten();
         match kind {
-            Kind::Connector => blocks.any(|(_, block)| block["connector"] == *name),
-            Kind::Channel => channel.config["on_failure"] == *name,
-            Kind::Workflow => false,
+            EntityKind::Connector => blocks.any(|(_, block)| block["connector"] == *name),
+            EntityKind::Channel => channel.config["on_failure"] == *name,
+            EntityKind::Workflow => false,
         }
     }
 }

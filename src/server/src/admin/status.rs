@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::Value;
 use svc_model::lifecycle::Rollout;
-use svc_model::{FieldError, ServiceError, Status, Workflow};
+use svc_model::{FieldError, LifecycleStatus, ServiceError, Workflow};
 use svc_store::{Mutation, StoreError};
 
 use super::authored::Authored;
@@ -40,7 +40,8 @@ pub(super) async fn change<V: Authored>(
     let latest = V::stored(&state).latest(&id).await?;
     let gates = V::gates(&state, latest.as_ref().map(V::content));
     if change.is_dry_run() {
-        let advisories = if target == Status::Active { V::advisories(&state, &gates) } else { Vec::new() };
+        let advisories =
+            if target == LifecycleStatus::Active { V::advisories(&state, &gates) } else { Vec::new() };
         let precondition = change.precondition().clone();
         let report = V::stored(&state).check_status(&id, target, rollout, gates, precondition).await;
         let mut report = match report {
@@ -50,9 +51,10 @@ pub(super) async fn change<V: Authored>(
         report.warnings.extend(advisories);
         return Ok(data(report.to_json()));
     }
-    let mut warnings = if target == Status::Active { V::advisories(&state, &gates) } else { Vec::new() };
+    let mut warnings =
+        if target == LifecycleStatus::Active { V::advisories(&state, &gates) } else { Vec::new() };
     let action = match target {
-        Status::Active => "status_active",
+        LifecycleStatus::Active => "status_active",
         _ => "status_archived",
     };
     let mutation = serving::<V>(&change, reload, action, &id);
@@ -61,7 +63,7 @@ pub(super) async fn change<V: Authored>(
     if reload == Reload::Now {
         serve(&state, V::scope(&id)).await;
     }
-    if target == Status::Active {
+    if target == LifecycleStatus::Active {
         warnings.extend(super::entities::warnings::<V>(&state, &entity).await);
     }
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
@@ -124,11 +126,13 @@ fn serving<V: Authored>(change: &Change, reload: Reload, action: &str, id: &str)
 }
 
 /// `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
-pub(super) fn target(body: &Value) -> Result<(Status, Option<Rollout>), ServiceError> {
+pub(super) fn target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>), ServiceError> {
     only(body, &["status", "rollout_percentage", "replace_canary"])?;
     let status = match body.get("status") {
         None => return Err(FieldError::required("body.status").into()),
-        Some(Value::String(name)) => Status::parse(name).filter(|status| *status != Status::Draft),
+        Some(Value::String(name)) => {
+            LifecycleStatus::parse(name).filter(|status| *status != LifecycleStatus::Draft)
+        }
         Some(other) => return Err(FieldError::type_mismatch("body.status", "string", other).into()),
     };
     let status = status.ok_or_else(|| FieldError::invalid("body.status", "use active or archived"))?;
@@ -158,9 +162,9 @@ mod tests {
 
     #[test]
     fn a_target_is_active_or_archived_with_an_integer_share() {
-        assert_eq!(target(&json!({"status": "active"})).unwrap(), (Status::Active, None));
+        assert_eq!(target(&json!({"status": "active"})).unwrap(), (LifecycleStatus::Active, None));
         let partial = json!({"status": "active", "rollout_percentage": 5});
-        assert_eq!(target(&partial).unwrap(), (Status::Active, Some(5.into())));
+        assert_eq!(target(&partial).unwrap(), (LifecycleStatus::Active, Some(5.into())));
         let replacing = json!({"status": "active", "rollout_percentage": 5, "replace_canary": true});
         assert!(target(&replacing).unwrap().1.is_some_and(|rollout| rollout.replace_canary));
         for bad in [

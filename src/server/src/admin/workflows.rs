@@ -6,7 +6,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{Connectors, LoadState};
-use svc_engine::{ConnectorUse, Flow, Material, Message, RunOptions, Stubs, TraceOptions};
+use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, Stubs, TraceOptions};
 use svc_model::{
     FieldCode, FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow,
     parse_workflow_update, validate_workflow, workflow_warnings,
@@ -170,8 +170,8 @@ pub(super) async fn test(
     query.refuse_dry_run()?;
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
     let Trial { payload, metadata, stubs } = trial(body.0)?;
-    let references = state.secrets.read(svc_engine::intake(&workflow.content).references).await;
-    let material = Material { references: &references, declared: &state.engine.declared() };
+    let references = state.secrets.read(svc_engine::secret_uses(&workflow.content).references).await;
+    let material = CompileSecrets { references: &references, declared: &state.engine.declared_secrets() };
     let compiled = match &stubs {
         Some(stubs) => state.engine.compile_stubbed(&workflow, material, stubs),
         None => state.engine.compile(&workflow, material),

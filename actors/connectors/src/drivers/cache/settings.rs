@@ -1,7 +1,7 @@
 //! The settings of a cache, ready for use.
 
 use redis::{ConnectionAddr, IntoConnectionInfo, RedisConnectionInfo};
-use svc_model::config::connector::{CacheBackend, CacheConfig, Gates};
+use svc_model::config::connector::{CacheBackend, CacheConfig, OperationSwitches};
 
 /// What is wrong with a URL, without the URL: it may hold a password.
 const UNUSABLE: &str = "url: use redis:// or rediss:// with [user[:password]@]host[:port][/database]";
@@ -10,7 +10,7 @@ const UNUSABLE: &str = "url: use redis:// or rediss:// with [user[:password]@]ho
 pub(crate) struct CacheSettings {
     pub(super) backend: Backend,
     /// Operations that tasks may use.
-    pub(crate) operations: Gates,
+    pub(crate) operations: OperationSwitches,
 }
 
 /// Where entries are kept.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use svc_model::config::connector::{Dialect, EsConfig, Gates, HttpConfig};
+use svc_model::config::connector::{DialectConfig, EsConfig, HttpConfig, OperationSwitches};
 
 use crate::drivers::http::HttpSettings;
 
@@ -12,8 +12,8 @@ pub(crate) struct EsSettings {
     pub(crate) http: HttpSettings,
     /// For one request; `None` for the limit of all HTTP calls.
     pub(crate) timeout: Option<Duration>,
-    pub(crate) operations: Gates,
-    pub(crate) dialect: Dialect,
+    pub(crate) operations: OperationSwitches,
+    pub(crate) dialect: DialectConfig,
 }
 
 impl EsSettings {

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
-use svc_model::config::connector::KafkaAuth;
+use svc_model::config::connector::KafkaSecurity;
 use svc_outbound::Outbound;
 use svc_secrets::mask::looks_secret;
 
@@ -109,7 +109,7 @@ fn is_trust(name: &str) -> bool {
     name.starts_with("ssl.") || name.starts_with("enable.ssl.")
 }
 
-fn credentials(auth: &KafkaAuth) -> Vec<(String, String)> {
+fn credentials(auth: &KafkaSecurity) -> Vec<(String, String)> {
     let mut properties = vec![("security.protocol", auth.protocol.name().to_owned())];
     if let Some(sasl) = &auth.sasl {
         properties.push(("sasl.mechanism", sasl.mechanism.to_owned()));

@@ -1,6 +1,6 @@
 //! The settings of a Kafka connector, ready for use.
 
-use svc_model::config::connector::{Gates, KafkaAuth, KafkaConfig};
+use svc_model::config::connector::{KafkaConfig, KafkaSecurity, OperationSwitches};
 
 /// How records are published.
 pub(crate) struct KafkaSettings {
@@ -9,10 +9,10 @@ pub(crate) struct KafkaSettings {
     /// For tasks that name none.
     pub(crate) topic: Option<String>,
     /// Credentials of its own.
-    pub(super) auth: Option<KafkaAuth>,
+    pub(super) auth: Option<KafkaSecurity>,
     pub(super) allow_private: bool,
     /// Operations that tasks may use.
-    pub(crate) operations: Gates,
+    pub(crate) operations: OperationSwitches,
 }
 
 impl KafkaSettings {

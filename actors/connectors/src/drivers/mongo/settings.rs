@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use mongodb::options::ConnectionString;
 use svc_model::config::SecretText;
-use svc_model::config::connector::{DbConfig, Dialect, Gates};
+use svc_model::config::connector::{DbConfig, DialectConfig, OperationSwitches};
 
 /// How a deployment is asked.
 pub(crate) struct MongoSettings {
@@ -19,8 +19,8 @@ pub(crate) struct MongoSettings {
     pub(crate) allow_private: bool,
     /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<u64>,
-    pub(crate) operations: Gates,
-    pub(crate) dialect: Dialect,
+    pub(crate) operations: OperationSwitches,
+    pub(crate) dialect: DialectConfig,
     /// Whether an aggregation may write.
     pub(crate) aggregate_write_stages: bool,
 }

@@ -2,7 +2,7 @@
 //!
 //! In doubt it leaves something behind: that costs a connection, not a wrong answer.
 
-use svc_model::config::connector::Database;
+use svc_model::config::connector::DatabaseKind;
 
 /// What a statement does to the session it runs in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ const TRACES: [&str; 10] = [
 ];
 
 /// Reads a statement as its database does.
-pub(crate) fn effect(sql: &str, database: Database) -> Effect {
+pub(crate) fn effect(sql: &str, database: DatabaseKind) -> Effect {
     let Beginning { rest, conditional } = beginning(sql, database);
     let sql = sql.to_ascii_uppercase();
     let has = |wanted: &str| words(&sql).any(|word| word == wanted);
@@ -60,16 +60,16 @@ pub(crate) fn effect(sql: &str, database: Database) -> Effect {
 /// Whether a text holds no statement, whatever the database.
 pub(crate) fn is_blank(sql: &str) -> bool {
     // MySQL knows the most kinds of comments; for PostgreSQL they end at either end of a line.
-    effect(&sql.replace('\r', "\n"), Database::MySql) == Effect::Nothing
+    effect(&sql.replace('\r', "\n"), DatabaseKind::MySql) == Effect::Nothing
 }
 
-fn leaves_traces(sql: &str, database: Database) -> bool {
+fn leaves_traces(sql: &str, database: DatabaseKind) -> bool {
     let told = match database {
         // A name may be written in the codes of its characters; a table may be made of what is selected.
-        Database::Postgres => sql.contains("U&") || makes_temporary(sql),
+        DatabaseKind::Postgres => sql.contains("U&") || makes_temporary(sql),
         // A variable.
-        Database::MySql => unquoted(sql).any(|part| part.contains('@')),
-        Database::Sqlite | Database::Mongo => false,
+        DatabaseKind::MySql => unquoted(sql).any(|part| part.contains('@')),
+        DatabaseKind::Sqlite | DatabaseKind::Mongo => false,
     };
     told || words(sql).any(|word| TRACES.iter().any(|trace| word.contains(trace)))
 }
@@ -106,8 +106,8 @@ pub(super) struct Beginning<'s> {
 }
 
 /// Passes over what stands before the first word: white space, comments, empty statements, parentheses.
-pub(super) fn beginning(sql: &str, database: Database) -> Beginning<'_> {
-    let (postgres, mysql) = (database == Database::Postgres, database == Database::MySql);
+pub(super) fn beginning(sql: &str, database: DatabaseKind) -> Beginning<'_> {
+    let (postgres, mysql) = (database == DatabaseKind::Postgres, database == DatabaseKind::MySql);
     let line_ends: &[char] = if postgres { &['\n', '\r'] } else { &['\n'] };
     let (mut rest, mut conditional) = (sql, false);
     loop {
@@ -153,9 +153,9 @@ fn behind_comment(text: &str, nests: bool) -> &str {
 mod tests {
     use super::*;
 
-    const ALL: [Database; 3] = [Database::Postgres, Database::MySql, Database::Sqlite];
+    const ALL: [DatabaseKind; 3] = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];
 
-    fn check(databases: &[Database], due: Effect, statements: &[&str]) {
+    fn check(databases: &[DatabaseKind], due: Effect, statements: &[&str]) {
         for (database, sql) in databases.iter().flat_map(|one| statements.iter().map(move |sql| (one, sql))) {
             assert_eq!(effect(sql, *database), due, "{database:?}: {sql}");
         }
@@ -181,12 +181,12 @@ mod tests {
             ],
         );
         check(
-            &[Database::Postgres],
+            &[DatabaseKind::Postgres],
             Effect::Transaction,
             &["/* /* */ */ begin", "-- x\rbegin", "/*/**/*/begin"],
         );
         check(
-            &[Database::MySql],
+            &[DatabaseKind::MySql],
             Effect::Transaction,
             &[
                 "# x\nstart transaction",
@@ -216,9 +216,9 @@ mod tests {
                 "select 1 where mail = 'a@b.example'",
             ],
         );
-        check(&[Database::Postgres], Effect::Rows, &["select a @> b from t", "/* # */ select 1"]);
+        check(&[DatabaseKind::Postgres], Effect::Rows, &["select a @> b from t", "/* # */ select 1"]);
         check(
-            &[Database::MySql],
+            &[DatabaseKind::MySql],
             Effect::Rows,
             &["# x\nselect 1", "select a /*!80017 collate utf8mb4_bin */ from t"],
         );
@@ -244,7 +244,7 @@ mod tests {
             ],
         );
         check(
-            &[Database::Postgres],
+            &[DatabaseKind::Postgres],
             Effect::Session,
             &[
                 "select set_config('search_path', 'x', false)",
@@ -260,7 +260,7 @@ mod tests {
             ],
         );
         check(
-            &[Database::MySql],
+            &[DatabaseKind::MySql],
             Effect::Session,
             &[
                 "use other",
@@ -277,11 +277,11 @@ mod tests {
     #[test]
     fn rows_that_come_or_go_outside_of_a_result_are_told() {
         check(
-            &[Database::Postgres],
+            &[DatabaseKind::Postgres],
             Effect::Stream,
             &["copy t to stdout", "COPY t FROM STDIN", "copy (select 'a') to stdout csv"],
         );
-        check(&[Database::MySql], Effect::Stream, &["load data local infile 'x' into table t"]);
+        check(&[DatabaseKind::MySql], Effect::Stream, &["load data local infile 'x' into table t"]);
     }
 
     #[test]

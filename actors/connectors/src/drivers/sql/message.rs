@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix::Message;
 use serde_json::Value;
-use svc_model::config::connector::Database;
+use svc_model::config::connector::DatabaseKind;
 use svc_outbound::AddressError;
 
 use super::effect::{Effect, effect};
@@ -179,7 +179,7 @@ impl Run {
     ///
     /// # Errors
     /// A statement that cannot be run as one of its own.
-    pub(super) fn spends_session(&self, database: Database) -> Result<bool, SqlError> {
+    pub(super) fn spends_session(&self, database: DatabaseKind) -> Result<bool, SqlError> {
         let mut spends = false;
         let written = self.statements.iter().filter(|statement| !statement.origin.is_document());
         for statement in written {

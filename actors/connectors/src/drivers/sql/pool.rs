@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use bb8::{ErrorSink, ManageConnection, PooledConnection, RunError};
-use svc_model::config::connector::Database;
+use svc_model::config::connector::DatabaseKind;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -23,7 +23,7 @@ const LIFETIME: Duration = Duration::from_secs(1800);
 #[derive(Clone)]
 pub(crate) struct Pool {
     connections: Connections,
-    database: Database,
+    database: DatabaseKind,
     limit: Duration,
 }
 

@@ -3,7 +3,7 @@
 //! The database itself refuses writes, in a read-only transaction. Refused here is what would leave that transaction or act
 //! outside of it: files of the server, settings, procedures that commit.
 
-use svc_model::config::connector::Database;
+use svc_model::config::connector::DatabaseKind;
 
 use super::effect::{beginning, in_word, words};
 use super::message::SqlError;
@@ -39,14 +39,14 @@ const PRAGMAS: [&str; 21] = [
 ///
 /// # Errors
 /// [`SqlError::Refused`], which names what to use instead.
-pub(super) fn check(sql: &str, database: Database) -> Result<(), SqlError> {
+pub(super) fn check(sql: &str, database: DatabaseKind) -> Result<(), SqlError> {
     let rest = beginning(sql, database).rest;
     let first = rest.split(|c| !in_word(c)).next().unwrap_or_default();
     let word = first.to_ascii_uppercase();
     let reads = match word.as_str() {
-        "PRAGMA" => database == Database::Sqlite && informs(&rest[first.len()..]),
+        "PRAGMA" => database == DatabaseKind::Sqlite && informs(&rest[first.len()..]),
         // Inside of a read-only transaction PostgreSQL holds a procedure to it; MySQL lets it end the transaction.
-        "CALL" => database == Database::Postgres,
+        "CALL" => database == DatabaseKind::Postgres,
         word => READS.contains(&word),
     };
     if !reads {
@@ -55,7 +55,7 @@ pub(super) fn check(sql: &str, database: Database) -> Result<(), SqlError> {
             "query: db_read takes statements that read, such as SELECT; {shown} is for db_write"
         )));
     }
-    if database == Database::MySql && writes_a_file(sql) {
+    if database == DatabaseKind::MySql && writes_a_file(sql) {
         return Err(SqlError::Refused(
             "query: db_read writes no file: OUTFILE and DUMPFILE are not taken".to_owned(),
         ));
@@ -78,7 +78,7 @@ fn writes_a_file(sql: &str) -> bool {
 mod tests {
     use super::*;
 
-    const ALL: [Database; 3] = [Database::Postgres, Database::MySql, Database::Sqlite];
+    const ALL: [DatabaseKind; 3] = [DatabaseKind::Postgres, DatabaseKind::MySql, DatabaseKind::Sqlite];
 
     #[test]
     fn statements_that_read_are_taken() {
@@ -95,9 +95,9 @@ mod tests {
             }
         }
         for sql in ["PRAGMA table_info(t)", "pragma main.table_info('t')", "PRAGMA user_version"] {
-            assert_eq!(check(sql, Database::Sqlite), Ok(()), "{sql}");
+            assert_eq!(check(sql, DatabaseKind::Sqlite), Ok(()), "{sql}");
         }
-        assert_eq!(check("call p()", Database::Postgres), Ok(()));
+        assert_eq!(check("call p()", DatabaseKind::Postgres), Ok(()));
     }
 
     #[test]
@@ -127,12 +127,12 @@ mod tests {
             "PRAGMA wal_checkpoint",
             "PRAGMA journal_mode",
         ] {
-            assert!(check(sql, Database::Sqlite).is_err(), "{sql}");
+            assert!(check(sql, DatabaseKind::Sqlite).is_err(), "{sql}");
         }
         for sql in ["call p()", "select '\"' into outfile '/tmp/x'", "select 1 /*!50000 INTO DUMPFILE */ 'x'"]
         {
-            assert!(check(sql, Database::MySql).is_err(), "{sql}");
+            assert!(check(sql, DatabaseKind::MySql).is_err(), "{sql}");
         }
-        assert!(check("pragma table_info(t)", Database::Postgres).is_err());
+        assert!(check("pragma table_info(t)", DatabaseKind::Postgres).is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use slog::{Logger, o};
-use svc_model::config::connector::{Database, DbConfig, Dialect, Gates};
+use svc_model::config::connector::{DatabaseKind, DbConfig, DialectConfig, OperationSwitches};
 use svc_outbound::Outbound;
 use tokio::time::timeout;
 
@@ -29,9 +29,9 @@ pub(crate) struct SqlSettings {
     /// Most bytes of a result, where the server allows as many; `None` for the server's own bound.
     max_result_bytes: Option<usize>,
     /// Operations that tasks may not use.
-    pub(crate) gates: Gates,
+    pub(crate) gates: OperationSwitches,
     /// How the portable dialect may be used.
-    pub(crate) dialect: Dialect,
+    pub(crate) dialect: DialectConfig,
 }
 
 /// Which database.
@@ -90,11 +90,13 @@ impl SqlSettings {
     /// What cannot be used, without its value.
     pub(crate) fn new(config: &DbConfig) -> Result<Self, String> {
         let text = config.connection_string.expose();
-        let target = match Database::of(text) {
-            Some(Database::Postgres) => Target::Postgres(PostgresTarget::parse(text)?),
-            Some(Database::MySql) => Target::MySql(MySqlTarget::parse(text)?),
-            Some(Database::Sqlite) => Target::Sqlite(SqliteTarget::parse(text)?),
-            Some(Database::Mongo) | None => return Err("connection_string: not a SQL database".to_owned()),
+        let target = match DatabaseKind::of(text) {
+            Some(DatabaseKind::Postgres) => Target::Postgres(PostgresTarget::parse(text)?),
+            Some(DatabaseKind::MySql) => Target::MySql(MySqlTarget::parse(text)?),
+            Some(DatabaseKind::Sqlite) => Target::Sqlite(SqliteTarget::parse(text)?),
+            Some(DatabaseKind::Mongo) | None => {
+                return Err("connection_string: not a SQL database".to_owned());
+            }
         };
         let connections = config.max_connections.map(|most| u32::try_from(most).unwrap_or(u32::MAX));
         Ok(Self {
@@ -118,11 +120,11 @@ impl SqlSettings {
     }
 
     /// Which dialect of SQL it speaks.
-    pub(crate) fn database(&self) -> Database {
+    pub(crate) fn database(&self) -> DatabaseKind {
         match self.target {
-            Target::Postgres(_) => Database::Postgres,
-            Target::MySql(_) => Database::MySql,
-            Target::Sqlite(_) => Database::Sqlite,
+            Target::Postgres(_) => DatabaseKind::Postgres,
+            Target::MySql(_) => DatabaseKind::MySql,
+            Target::Sqlite(_) => DatabaseKind::Sqlite,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rusty_s3::{Bucket, BucketError, Credentials, UrlStyle};
-use svc_model::config::connector::{Gates, StorageConfig};
+use svc_model::config::connector::{OperationSwitches, StorageConfig};
 use svc_outbound::check_url;
 
 /// How an object store is asked.
@@ -14,7 +14,7 @@ pub(crate) struct StorageSettings {
     /// For one request.
     pub(super) timeout: Duration,
     /// What tasks may do.
-    pub(crate) operations: Gates,
+    pub(crate) operations: OperationSwitches,
 }
 
 impl StorageSettings {

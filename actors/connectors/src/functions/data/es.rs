@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use svc_dialect::es::{self, Call, Expects};
-use svc_dialect::{Change, Extent, Select, Write};
+use svc_dialect::es::{self, EsCall, EsExpectation};
+use svc_dialect::{DocumentExtent, Select, WriteChange, WriteDocument};
 use svc_engine::{ErrorCode, TaskError};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody, StatusCode, Url};
 
@@ -20,7 +20,11 @@ use crate::table::Loaded;
 const MOST_OF_A_REASON: usize = 1000;
 
 /// Reads rows.
-pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
+pub(super) async fn query(
+    base: &Base,
+    extent: &DocumentExtent,
+    select: &Select,
+) -> Result<Vec<Value>, TaskError> {
     let call = es::search(select).map_err(|refusal| refused(&refusal, &base.connector))?;
     let (_, answer) = exchange(base, extent, "read", &call).await?;
     let mut answer = parsed(base, &answer)?;
@@ -44,7 +48,11 @@ fn whole_search(answer: &Value) -> Result<(), String> {
 }
 
 /// Writes rows.
-pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result<Written, TaskError> {
+pub(super) async fn write(
+    base: &Base,
+    write: &WriteDocument,
+    change: &WriteChange,
+) -> Result<Written, TaskError> {
     let call = es::request(change).map_err(|refusal| refused(&refusal, &base.connector))?;
     let (loaded, answer) = exchange(base, write.extent(), write.operation().name(), &call).await?;
     if kept(&call, &answer) {
@@ -58,9 +66,9 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
 /// Asks once; answers who was asked as well.
 async fn exchange(
     base: &Base,
-    extent: &Extent,
+    extent: &DocumentExtent,
     gate: &str,
-    call: &Call,
+    call: &EsCall,
 ) -> Result<(Arc<Loaded>, OutboundResponse), TaskError> {
     let connector = &base.connector;
     let message = |driver: &EsDriver| {
@@ -80,18 +88,18 @@ async fn exchange(
 }
 
 /// Whether a document was there already and stays, as it was asked to.
-fn kept(call: &Call, answer: &OutboundResponse) -> bool {
-    answer.status == StatusCode::CONFLICT && call.expects == Expects::One { keeps: true }
+fn kept(call: &EsCall, answer: &OutboundResponse) -> bool {
+    answer.status == StatusCode::CONFLICT && call.expects == EsExpectation::One { keeps: true }
 }
 
 fn failed(base: &Base, why: &str) -> TaskError {
     TaskError::new(ErrorCode::Function, format!("connector '{}': {why}", base.connector))
 }
 
-fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<PeerRequest, TaskError> {
+fn request(base: &Base, settings: &EsSettings, call: &EsCall) -> Result<PeerRequest, TaskError> {
     let (content_type, text) = match &call.body {
-        es::Body::Json(body) => ("application/json", body.to_string()),
-        es::Body::Lines(lines) => {
+        es::EsBody::Json(body) => ("application/json", body.to_string()),
+        es::EsBody::Lines(lines) => {
             ("application/x-ndjson", lines.iter().map(|line| format!("{line}\n")).collect())
         }
     };
@@ -110,7 +118,7 @@ fn request(base: &Base, settings: &EsSettings, call: &Call) -> Result<PeerReques
 }
 
 /// Below the cluster's URL; every segment is encoded.
-fn url(base: &Url, call: &Call) -> Option<Url> {
+fn url(base: &Url, call: &EsCall) -> Option<Url> {
     let mut url = base.clone();
     url.path_segments_mut().ok()?.pop_if_empty().extend(&call.path);
     if !call.query.is_empty() {
@@ -130,18 +138,22 @@ fn whole(output: Value) -> Written {
 }
 
 /// What the answer to a write says; `redact` hides what nobody may be shown of the reasons in it.
-fn written(expects: Expects, answer: &Value, redact: &dyn Fn(String) -> String) -> Result<Written, String> {
+fn written(
+    expects: EsExpectation,
+    answer: &Value,
+    redact: &dyn Fn(String) -> String,
+) -> Result<Written, String> {
     match expects {
-        Expects::Items { sent } => items(sent, answer, redact),
-        Expects::Updated => {
+        EsExpectation::Items { sent } => items(sent, answer, redact),
+        EsExpectation::Updated => {
             let (updated, matched) = counts(answer, "updated")?;
             Ok(whole(json!({"status": "ok", "matched": matched, "modified": updated})))
         }
-        Expects::Deleted => {
+        EsExpectation::Deleted => {
             let (deleted, _) = counts(answer, "deleted")?;
             Ok(whole(json!({"status": "ok", "deleted": deleted})))
         }
-        Expects::One { .. } => match answer["result"].as_str() {
+        EsExpectation::One { .. } => match answer["result"].as_str() {
             Some("created") => {
                 let id = &answer["_id"];
                 Ok(whole(json!({"status": "ok", "matched": 0, "modified": 0, "upserted_id": id})))
@@ -150,7 +162,7 @@ fn written(expects: Expects, answer: &Value, redact: &dyn Fn(String) -> String) 
             Some("updated") => Ok(whole(json!({"status": "ok", "matched": 1, "modified": 1}))),
             _ => Err("the answer of Elasticsearch has no result".to_owned()),
         },
-        Expects::Hits => Err("the answer of Elasticsearch is that of a search".to_owned()),
+        EsExpectation::Hits => Err("the answer of Elasticsearch is that of a search".to_owned()),
     }
 }
 

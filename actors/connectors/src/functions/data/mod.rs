@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use svc_dialect::{Bindings, Extent, Guard, Refusal};
-use svc_engine::catalogue::Entry;
+use svc_dialect::{Bindings, DialectPolicy, DialectRefusal, DocumentExtent};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, ErrorCode, Inputs, Path, TaskCx, TaskError, Template};
 use svc_model::FieldError;
-use svc_model::config::connector::Dialect;
+use svc_model::config::connector::DialectConfig;
 
 use super::CallSettings;
 use super::input::{self, given, text};
@@ -64,7 +64,7 @@ impl Values {
 
 impl Base {
     fn new(
-        table: &Entry,
+        table: &FunctionEntry,
         input: &Value,
         (connectors, settings): (&Connectors, CallSettings),
         open: &[Value],
@@ -105,15 +105,16 @@ impl Base {
 }
 
 /// Refuses what the connector's `dialect` does not let documents reach.
-fn guard(extent: &Extent, dialect: &Dialect, connector: &str) -> Result<(), TaskError> {
-    let guard = Guard { require_schema: dialect.require_schema, allowed_entities: &dialect.allowed_entities };
+fn guard(extent: &DocumentExtent, dialect: &DialectConfig, connector: &str) -> Result<(), TaskError> {
+    let guard =
+        DialectPolicy { require_schema: dialect.require_schema, allowed_entities: &dialect.allowed_entities };
     extent.check(guard).map_err(|refusal| refused(&refusal, connector))
 }
 
-fn refused(refusal: &Refusal, connector: &str) -> TaskError {
+fn refused(refusal: &DialectRefusal, connector: &str) -> TaskError {
     match refusal {
-        Refusal::Invalid(why) => TaskError::validation(why.clone()),
-        Refusal::Denied(why) => {
+        DialectRefusal::Invalid(why) => TaskError::validation(why.clone()),
+        DialectRefusal::Denied(why) => {
             TaskError::new(ErrorCode::ConnectorDetail, format!("connector '{connector}': {why}"))
         }
     }
@@ -152,6 +153,6 @@ fn compiled<D>(read: Result<D, Vec<FieldError>>) -> Result<D, String> {
 }
 
 /// The authored document and schema.
-fn document<'i>(table: &Entry, input: &'i Value, name: &str) -> (&'i Value, Option<&'i Value>) {
+fn document<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> (&'i Value, Option<&'i Value>) {
     (given(table, input, name).unwrap_or(&Value::Null), given(table, input, "schema"))
 }

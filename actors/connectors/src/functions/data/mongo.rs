@@ -2,8 +2,8 @@
 
 use bson::{Bson, Document};
 use serde_json::{Value, json};
-use svc_dialect::mongo::{self, Statement};
-use svc_dialect::{Change, Extent, Select, Write};
+use svc_dialect::mongo::{self, MongoStatement};
+use svc_dialect::{DocumentExtent, Select, WriteChange, WriteDocument};
 use svc_engine::{ErrorCode, TaskError};
 
 use super::write::Written;
@@ -13,7 +13,11 @@ use crate::functions::call::ask;
 use crate::functions::mongo::{document, inserted};
 
 /// Reads rows.
-pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
+pub(super) async fn query(
+    base: &Base,
+    extent: &DocumentExtent,
+    select: &Select,
+) -> Result<Vec<Value>, TaskError> {
     let find = mongo::find(select).map_err(|refusal| refused(&refusal, &base.connector))?;
     let given = |value: Value| value.as_object().is_some_and(|members| !members.is_empty()).then_some(value);
     let operation = Operation::Find {
@@ -35,20 +39,24 @@ pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Resu
 }
 
 /// Writes rows.
-pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result<Written, TaskError> {
+pub(super) async fn write(
+    base: &Base,
+    write: &WriteDocument,
+    change: &WriteChange,
+) -> Result<Written, TaskError> {
     let statement = mongo::statement(change).map_err(|refusal| refused(&refusal, &base.connector))?;
     let (collection, operation) = match statement {
-        Statement::Insert { collection, documents } => {
+        MongoStatement::Insert { collection, documents } => {
             let documents: Result<Vec<_>, _> =
                 documents.into_iter().map(|row| document("write.values", row)).collect();
             (collection, Operation::Insert { documents: documents?, ordered: true })
         }
-        Statement::Update { collection, filter, update, upsert } => {
+        MongoStatement::Update { collection, filter, update, upsert } => {
             let (filter, update) = (document("write.filter", filter)?, document("write", update)?);
             let array_filters = Vec::<Document>::new();
             (collection, Operation::Update { filter, update, array_filters, upsert, many: !upsert })
         }
-        Statement::Delete { collection, filter } => {
+        MongoStatement::Delete { collection, filter } => {
             (collection, Operation::Delete { filter: document("write.filter", filter)?, many: true })
         }
     };
@@ -78,7 +86,7 @@ fn named(id: Bson) -> Value {
 
 async fn run(
     base: &Base,
-    extent: &Extent,
+    extent: &DocumentExtent,
     gate: &str,
     collection: String,
     operation: Operation,

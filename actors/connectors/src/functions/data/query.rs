@@ -2,8 +2,8 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_dialect::{Bounds, Query, Select};
-use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_dialect::{QueryBounds, QueryDocument, Select};
+use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
@@ -29,24 +29,28 @@ impl Function for DataQuery {
         if let (Some(query), Ok(schema)) =
             (input.get("query").filter(|query| query.is_object()), schema(input))
         {
-            check(Query::read(query, schema, at), Query::missing_params, input, errors);
+            check(QueryDocument::read(query, schema, at), QueryDocument::missing_params, input, errors);
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("data_query")?;
         let (query, schema) = document(table, input, "query");
-        let query = compiled(Query::read(query, schema, ""))?;
+        let query = compiled(QueryDocument::read(query, schema, ""))?;
         let base = Base::new(table, input, (&self.connectors, self.settings), query.folded(), cx)?;
         let QuerySettings { default_limit, max_limit, max_skip, .. } = self.settings.query;
-        Ok(Box::new(DataQueryTask { base, query, bounds: Bounds { default_limit, max_limit, max_skip } }))
+        Ok(Box::new(DataQueryTask {
+            base,
+            query,
+            bounds: QueryBounds { default_limit, max_limit, max_skip },
+        }))
     }
 }
 
 struct DataQueryTask {
     base: Base,
-    query: Query,
-    bounds: Bounds,
+    query: QueryDocument,
+    bounds: QueryBounds,
 }
 
 impl DataQueryTask {
@@ -59,8 +63,8 @@ impl DataQueryTask {
     }
 }
 
-impl Task for DataQueryTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for DataQueryTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let Base { connectors, connector, output, .. } = &self.base;
             let values = self.base.values(cx)?;
@@ -68,7 +72,7 @@ impl Task for DataQueryTask {
             let select = select.map_err(|refusal| refused(&refusal, connector))?;
             let rows = guarded(connectors, &channel_of(cx), connector, self.rows(&select)).await?;
             cx.write(output, Value::Array(rows))?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

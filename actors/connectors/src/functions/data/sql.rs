@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
-use svc_dialect::sql::{self, Flavour};
-use svc_dialect::{Change, Extent, Operation, Refusal, Select, Write};
+use svc_dialect::sql::{self, SqlFlavour};
+use svc_dialect::{DialectRefusal, DocumentExtent, Select, WriteChange, WriteDocument, WriteOperation};
 use svc_engine::TaskError;
-use svc_model::config::connector::Database;
+use svc_model::config::connector::DatabaseKind;
 
 use super::write::Written;
 use super::{Base, guard, refused};
@@ -20,7 +20,11 @@ const MOST_INCLUDED: u64 = 100_000;
 const MOST_RETURNED: u64 = 10_000;
 
 /// Reads rows, and those that come along, which see the same state of the database.
-pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Result<Vec<Value>, TaskError> {
+pub(super) async fn query(
+    base: &Base,
+    extent: &DocumentExtent,
+    select: &Select,
+) -> Result<Vec<Value>, TaskError> {
     let outcomes = run(&base.connectors, &base.connector, |settings| {
         gate(&settings.gates, "read", &base.connector)?;
         guard(extent, &settings.dialect, &base.connector)?;
@@ -38,7 +42,8 @@ pub(super) async fn query(base: &Base, extent: &Extent, select: &Select) -> Resu
     let mut rows = outcomes.next().unwrap_or_default();
     if let Some(hidden) = select.include.iter().find(|one| holds(&rows, &one.relation.name)) {
         let place = format!("query.include.{}", hidden.relation.name);
-        let refusal = Refusal::at(&place, "the rows have a column of that name; name the fields you want");
+        let refusal =
+            DialectRefusal::at(&place, "the rows have a column of that name; name the fields you want");
         return Err(refused(&refusal, &base.connector));
     }
     sql::attach(&mut rows, select, outcomes);
@@ -51,12 +56,16 @@ fn holds(rows: &[Value], name: &str) -> bool {
 }
 
 /// Writes rows: all of them, or none.
-pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result<Written, TaskError> {
+pub(super) async fn write(
+    base: &Base,
+    write: &WriteDocument,
+    change: &WriteChange,
+) -> Result<Written, TaskError> {
     let operation = write.operation();
     let returning = match change {
-        Change::Insert { returning, .. }
-        | Change::Update { returning, .. }
-        | Change::Delete { returning, .. } => returning.is_some(),
+        WriteChange::Insert { returning, .. }
+        | WriteChange::Update { returning, .. }
+        | WriteChange::Delete { returning, .. } => returning.is_some(),
     };
     let outcomes = run(&base.connectors, &base.connector, |settings| {
         gate(&settings.gates, operation.name(), &base.connector)?;
@@ -64,10 +73,10 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
         let statements = sql::change(change, flavour(settings));
         let statements = statements.map_err(|refusal| refused(&refusal, &base.connector))?;
         let inserts = match change {
-            Change::Insert { target, .. } => Some(Arc::clone(&target.physical)),
-            Change::Update { .. } | Change::Delete { .. } => None,
+            WriteChange::Insert { target, .. } => Some(Arc::clone(&target.physical)),
+            WriteChange::Update { .. } | WriteChange::Delete { .. } => None,
         };
-        let made = |sql::Statement { sql, params }| {
+        let made = |sql::SqlStatement { sql, params }| {
             let origin = Origin::Document { inserts: inserts.clone() };
             Statement { sql, params, origin }
         };
@@ -75,7 +84,7 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
         if returning {
             // A second statement makes a transaction of it, which is undone where there are too many rows.
             let (sql, params) = ("SELECT 1".to_owned(), Vec::new());
-            statements.push(sent(sql::Statement { sql, params }));
+            statements.push(sent(sql::SqlStatement { sql, params }));
         }
         let bounds = settings.bounded(ResultBounds::new(MOST_RETURNED, base.max_result_bytes));
         let (bounds, together) = (returning.then_some(bounds), Together::AllOrNothing);
@@ -86,19 +95,19 @@ pub(super) async fn write(base: &Base, write: &Write, change: &Change) -> Result
         outcomes.pop();
     }
     let most = match change {
-        Change::Insert { rows, .. } => rows.len(),
-        Change::Update { .. } | Change::Delete { .. } => usize::MAX,
+        WriteChange::Insert { rows, .. } => rows.len(),
+        WriteChange::Update { .. } | WriteChange::Delete { .. } => usize::MAX,
     };
     Ok(Written { output: answer(operation, most, returning, outcomes), partial: false })
 }
 
 /// What a write of at most so many rows answers; MySQL counts a row twice that an upsert changes.
-fn answer(operation: Operation, most: usize, returning: bool, outcomes: Vec<Outcome>) -> Value {
+fn answer(operation: WriteOperation, most: usize, returning: bool, outcomes: Vec<Outcome>) -> Value {
     let mut answer = Map::new();
     answer.insert("status".to_owned(), "ok".into());
     let affected: u64 = outcomes.iter().map(|outcome| outcome.affected).sum();
     answer.insert("rows_affected".to_owned(), affected.min(most as u64).into());
-    let inserts = matches!(operation, Operation::Insert | Operation::Upsert);
+    let inserts = matches!(operation, WriteOperation::Insert | WriteOperation::Upsert);
     let last = outcomes.iter().rev().find_map(|outcome| outcome.last_insert_id);
     if let Some(id) = last.filter(|_| inserts) {
         answer.insert("last_insert_id".to_owned(), id.into());
@@ -110,16 +119,16 @@ fn answer(operation: Operation, most: usize, returning: bool, outcomes: Vec<Outc
     Value::Object(answer)
 }
 
-fn flavour(settings: &SqlSettings) -> Flavour {
+fn flavour(settings: &SqlSettings) -> SqlFlavour {
     match settings.database() {
-        Database::MySql => Flavour::MySql,
-        Database::Sqlite => Flavour::Sqlite,
+        DatabaseKind::MySql => SqlFlavour::MySql,
+        DatabaseKind::Sqlite => SqlFlavour::Sqlite,
         // A SQL connector never leads to MongoDB.
-        Database::Postgres | Database::Mongo => Flavour::Postgres,
+        DatabaseKind::Postgres | DatabaseKind::Mongo => SqlFlavour::Postgres,
     }
 }
 
-fn sent(statement: sql::Statement) -> Statement {
+fn sent(statement: sql::SqlStatement) -> Statement {
     let origin = Origin::Document { inserts: None };
     Statement { sql: statement.sql, params: statement.params, origin }
 }

@@ -2,8 +2,8 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_dialect::{Change, Limits, Write};
-use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_dialect::{WriteChange, WriteDocument, WriteLimits};
+use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
@@ -29,17 +29,17 @@ impl Function for DataWrite {
         if let (Some(write), Ok(schema)) =
             (input.get("write").filter(|write| write.is_object()), schema(input))
         {
-            check(Write::read(write, schema, at), Write::missing_params, input, errors);
+            check(WriteDocument::read(write, schema, at), WriteDocument::missing_params, input, errors);
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("data_write")?;
         let (write, schema) = document(table, input, "write");
-        let write = compiled(Write::read(write, schema, ""))?;
+        let write = compiled(WriteDocument::read(write, schema, ""))?;
         let base = Base::new(table, input, (&self.connectors, self.settings), write.folded(), cx)?;
         let WriteSettings { max_rows, allow_unfiltered } = self.settings.write;
-        Ok(Box::new(DataWriteTask { base, write, limits: Limits { max_rows, allow_unfiltered } }))
+        Ok(Box::new(DataWriteTask { base, write, limits: WriteLimits { max_rows, allow_unfiltered } }))
     }
 }
 
@@ -52,12 +52,12 @@ pub(super) struct Written {
 
 struct DataWriteTask {
     base: Base,
-    write: Write,
-    limits: Limits,
+    write: WriteDocument,
+    limits: WriteLimits,
 }
 
 impl DataWriteTask {
-    async fn written(&self, change: &Change) -> Result<Written, TaskError> {
+    async fn written(&self, change: &WriteChange) -> Result<Written, TaskError> {
         match self.base.backend()? {
             Backend::Sql => sql::write(&self.base, &self.write, change).await,
             Backend::Mongo => mongo::write(&self.base, &self.write, change).await,
@@ -66,8 +66,8 @@ impl DataWriteTask {
     }
 }
 
-impl Task for DataWriteTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for DataWriteTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let Base { connectors, connector, output, .. } = &self.base;
             let values = self.base.values(cx)?;
@@ -75,7 +75,7 @@ impl Task for DataWriteTask {
             let change = change.map_err(|refusal| refused(&refusal, connector))?;
             let written = guarded(connectors, &channel_of(cx), connector, self.written(&change)).await?;
             cx.write(output, written.output)?;
-            Ok(if written.partial { Outcome::Partial } else { Outcome::Success })
+            Ok(if written.partial { TaskOutcome::Partial } else { TaskOutcome::Success })
         })
     }
 }

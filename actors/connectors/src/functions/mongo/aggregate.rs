@@ -2,7 +2,7 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::bound::{Bound, Place};
@@ -33,7 +33,7 @@ impl Function for MongoAggregate {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("mongo_aggregate")?;
         let pipeline = Bound::compile(input, "pipeline", Place::Expression, cx);
         Ok(Box::new(MongoAggregateTask {
@@ -64,8 +64,8 @@ impl MongoAggregateTask {
     }
 }
 
-impl Task for MongoAggregateTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for MongoAggregateTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let operation = Operation::Aggregate {
                 pipeline: documents("pipeline", self.pipeline.resolve(cx)?)?,
@@ -73,9 +73,9 @@ impl Task for MongoAggregateTask {
                 cap: self.settings.max_limit,
             };
             let answer = self.target.run(cx, operation, |settings| self.gate(settings)).await?;
-            let mongo::Outcome::Documents(documents) = answer else { return Ok(Outcome::Skip) };
+            let mongo::Outcome::Documents(documents) = answer else { return Ok(TaskOutcome::Skip) };
             cx.write(&self.target.output, documents.into())?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bson::{Bson, Document};
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::Entry;
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
 use svc_model::FieldError;
 
@@ -29,7 +29,7 @@ impl Target {
     pub(super) fn compile(
         connectors: &Connectors,
         max_result_bytes: u64,
-        table: &'static Entry,
+        table: &'static FunctionEntry,
         input: &Value,
     ) -> Result<Self, String> {
         let named = |name| text(table, input, name).unwrap_or_default();

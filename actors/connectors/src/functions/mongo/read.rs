@@ -2,7 +2,7 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use super::bound::{Bound, Place};
@@ -30,7 +30,7 @@ impl Function for MongoRead {
         check_number(input, at, "skip", 0, errors);
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("mongo_read")?;
         Ok(Box::new(MongoReadTask {
             target: Target::compile(&self.connectors, self.settings.max_result_bytes, table, input)?,
@@ -66,14 +66,14 @@ impl MongoReadTask {
     }
 }
 
-impl Task for MongoReadTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for MongoReadTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let operation = Operation::Find { find: self.find(cx)?, cap: self.settings.max_limit };
             let answer = self.target.run(cx, operation, |settings| allowed(settings, "read")).await?;
-            let mongo::Outcome::Documents(documents) = answer else { return Ok(Outcome::Skip) };
+            let mongo::Outcome::Documents(documents) = answer else { return Ok(TaskOutcome::Skip) };
             cx.write(&self.target.output, documents.into())?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

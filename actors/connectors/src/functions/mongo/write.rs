@@ -3,7 +3,7 @@
 use bson::Document;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
-use svc_engine::{CompileCx, Function, Outcome, Task, TaskCx, TaskError};
+use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
 use svc_model::{FieldCode, FieldError};
 
 use super::bound::{Bound, Place, is_var};
@@ -128,7 +128,7 @@ impl Function for MongoWrite {
         }
     }
 
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("mongo_write")?;
         let op = input::text(table, input, "op").and_then(Op::named).ok_or("op: unknown")?;
         let flag = |name: &str| input.get(name).and_then(Value::as_bool);
@@ -218,23 +218,23 @@ impl MongoWriteTask {
     }
 
     /// What is written to the output, and whether all was done.
-    fn result(&self, answer: mongo::Outcome) -> Result<(Value, Outcome), TaskError> {
+    fn result(&self, answer: mongo::Outcome) -> Result<(Value, TaskOutcome), TaskError> {
         match answer {
             mongo::Outcome::Inserted(items) => {
                 let (result, partial) = inserted(&items).map_err(|failed| self.target.refused(&failed))?;
-                Ok((result, if partial { Outcome::Partial } else { Outcome::Success }))
+                Ok((result, if partial { TaskOutcome::Partial } else { TaskOutcome::Success }))
             }
             mongo::Outcome::Updated { matched, modified, upserted } => {
                 let mut result = json!({"status": "ok", "matched": matched, "modified": modified});
                 if let Some(id) = upserted {
                     result["upserted_id"] = extended(id);
                 }
-                Ok((result, Outcome::Success))
+                Ok((result, TaskOutcome::Success))
             }
             mongo::Outcome::Deleted(deleted) => {
-                Ok((json!({"status": "ok", "deleted": deleted}), Outcome::Success))
+                Ok((json!({"status": "ok", "deleted": deleted}), TaskOutcome::Success))
             }
-            mongo::Outcome::Documents(documents) => Ok((documents.into(), Outcome::Success)),
+            mongo::Outcome::Documents(documents) => Ok((documents.into(), TaskOutcome::Success)),
         }
     }
 }
@@ -249,8 +249,8 @@ fn held<T>(value: Option<T>, check: impl FnOnce(T) -> Result<(), FieldError>) ->
     value.map_or(Ok(()), check).map_err(content::at_run_time)
 }
 
-impl Task for MongoWriteTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for MongoWriteTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let operation = self.operation(cx)?;
             let answer = self.target.run(cx, operation, |settings| {

@@ -9,7 +9,9 @@ use futures_util::future::LocalBoxFuture;
 use lettre::message::Mailbox;
 use lettre::message::header::HeaderName;
 use serde_json::{Map, Value, json};
-use svc_engine::{CompileCx, ErrorCode, Function, Inputs, Outcome, Path, Task, TaskCx, TaskError};
+use svc_engine::{
+    CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
+};
 use svc_model::FieldError;
 use svc_outbound::AddressError;
 use uuid::Uuid;
@@ -74,7 +76,7 @@ impl Function for SendEmail {
         }
     }
 
-    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let table = input::table("send_email")?;
         let own = input.get("headers").and_then(Value::as_object).into_iter().flatten();
         let headers = own.map(|(name, value)| {
@@ -98,8 +100,8 @@ struct SendEmailTask {
     output: Path,
 }
 
-impl Task for SendEmailTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for SendEmailTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         Box::pin(async move {
             let (draft, from) = (self.draft(cx)?, self.text(cx, "from")?);
             let from = from.map(|text| mailbox(&text).map_err(|why| refused("from", why))).transpose()?;
@@ -107,7 +109,7 @@ impl Task for SendEmailTask {
             let call = self.send(&draft, from.as_ref());
             let sent = guarded(&self.connectors, &channel, &self.connector, call).await?;
             cx.write(&self.output, sent)?;
-            Ok(Outcome::Success)
+            Ok(TaskOutcome::Success)
         })
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use chrono::{NaiveDateTime, TimeZone, Utc};
 use futures_util::future::join_all;
 use svc_ledger::{Align, Misfire, Missed};
-use svc_model::{Page, Status};
+use svc_model::{LifecycleStatus, Page};
 use svc_store::{Aligned, Materialised, OccurrenceFilter, OccurrencePage};
 
 use super::super::{any, channel, gates, workflow};
@@ -106,15 +106,19 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     let store = db.store().await;
     let (channels, ledger) = (store.channels(), store.ledger());
     store.workflows().create(Some("w".into()), workflow("w"), any()).await.unwrap();
-    store.workflows().set_status("w", Status::Active, None, Default::default(), any()).await.unwrap();
+    store
+        .workflows()
+        .set_status("w", LifecycleStatus::Active, None, Default::default(), any())
+        .await
+        .unwrap();
     let is_paused = async || ledger.cursors().await.unwrap()[0].paused_at.is_some();
     channels.create(Some("c".into()), channel("c", None), any()).await.unwrap();
-    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
     let from = written(&db, &ledger, "c", 2).await + seconds(2);
     channels.new_version("c", any()).await.unwrap();
-    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
     assert!(!is_paused().await, "a new version takes over");
-    channels.set_status("c", Status::Archived, None, gates(), any()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Archived, None, gates(), any()).await.unwrap();
     assert!(is_paused().await);
     let moved = ledger.materialise(order("c", from, 1)).await.unwrap();
     assert!(matches!(moved, Materialised::Moved(cursor) if cursor.paused_at.is_some()), "nothing is written");
@@ -124,7 +128,7 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     assert_eq!(ledger.align(late.clone()).await.unwrap(), Aligned::NotActive, "a node that has not heard");
     assert!(is_paused().await);
     channels.new_version("c", any()).await.unwrap();
-    channels.set_status("c", Status::Active, None, gates(), any()).await.unwrap();
+    channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
     let third = Align { version: 3, ..late };
     let anew = aligned(&db, &ledger, third.clone()).await;
     assert_eq!((anew.next_fire_at, anew.paused_at), (later, None));

@@ -3,7 +3,7 @@
 use openssl::ecdsa::EcdsaSig;
 use openssl::pkey::Id;
 use serde_json::{Value, json};
-use svc_auth::Reason;
+use svc_auth::RefusalReason;
 use svc_auth::jwt::JwtVerifier;
 use svc_model::config::auth::JwtAlgorithm;
 
@@ -36,7 +36,7 @@ fn parts(token: &str) -> [String; 3] {
     token.split('.').map(str::to_owned).collect::<Vec<_>>().try_into().unwrap()
 }
 
-fn refused(verifier: &JwtVerifier, token: &str, reason: Reason) {
+fn refused(verifier: &JwtVerifier, token: &str, reason: RefusalReason) {
     assert_eq!(verify(verifier, token).err(), Some(reason), "{token}");
 }
 
@@ -47,15 +47,19 @@ fn a_token_without_a_signature_algorithm_is_refused() {
             ["none", "None", "nOnE", "NONE", "", " ", "none\0", "HS1", "ES512", "ES256K", "RSA-OAEP", "dir"]
         {
             let token = issuer.token(&json!({"alg": alg, "kid": "1"}), &claims());
-            refused(&verifier, &token, Reason::AlgRejected);
+            refused(&verifier, &token, RefusalReason::AlgRejected);
             let [header, payload, _] = parts(&token);
-            refused(&verifier, &format!("{header}.{payload}."), Reason::AlgRejected);
+            refused(&verifier, &format!("{header}.{payload}."), RefusalReason::AlgRejected);
             for rest in ["", ".", "..", ".=", ".!.", ".e30.=", ".e30.e30.e30"] {
-                refused(&verifier, &format!("{header}{rest}"), Reason::AlgRejected);
+                refused(&verifier, &format!("{header}{rest}"), RefusalReason::AlgRejected);
             }
         }
         let lower = issuer.algorithm.name().to_lowercase();
-        refused(&verifier, &issuer.token(&json!({"alg": lower, "kid": "1"}), &claims()), Reason::AlgRejected);
+        refused(
+            &verifier,
+            &issuer.token(&json!({"alg": lower, "kid": "1"}), &claims()),
+            RefusalReason::AlgRejected,
+        );
     }
 }
 
@@ -64,7 +68,7 @@ fn an_algorithm_outside_the_list_is_refused_whatever_keys_there_are() {
     for (issuer, _) in each() {
         let mut config = auth(vec![issuer.key(Some("1")), issuer.key(None)]);
         config.algorithms.retain(|algorithm| *algorithm != issuer.algorithm);
-        refused(&build(&config), &good(&issuer), Reason::AlgRejected);
+        refused(&build(&config), &good(&issuer), RefusalReason::AlgRejected);
     }
 }
 
@@ -77,9 +81,9 @@ fn a_public_key_signs_nothing() {
             for secret in [public.as_bytes(), public.trim().as_bytes(), &der] {
                 let mut forger = Issuer::new(algorithm);
                 forger.private = openssl::pkey::PKey::hmac(secret).unwrap();
-                refused(&verifier, &good(&forger), Reason::UnknownKid);
+                refused(&verifier, &good(&forger), RefusalReason::UnknownKid);
                 let anonymous = build(&auth(vec![victim.key(None)]));
-                refused(&anonymous, &good(&forger), Reason::UnknownKid);
+                refused(&anonymous, &good(&forger), RefusalReason::UnknownKid);
             }
         }
     }
@@ -94,7 +98,7 @@ fn a_key_verifies_no_other_algorithm_than_its_own() {
             if forger.private.id() == issuer.private.id() && issuer.private.id() != Id::EC {
                 forger.private = issuer.private.clone();
             }
-            refused(&verifier, &good(&forger), Reason::UnknownKid);
+            refused(&verifier, &good(&forger), RefusalReason::UnknownKid);
         }
     }
 }
@@ -103,7 +107,7 @@ fn a_key_verifies_no_other_algorithm_than_its_own() {
 fn the_signature_of_another_key_is_refused() {
     for (issuer, verifier) in each() {
         let forged = good(&Issuer::stranger(issuer.algorithm));
-        refused(&verifier, &forged, Reason::BadSignature);
+        refused(&verifier, &forged, RefusalReason::BadSignature);
     }
 }
 
@@ -120,7 +124,7 @@ fn a_key_the_token_brings_along_is_not_looked_at() {
         ] {
             let mut header = header(&issuer);
             header[name] = value;
-            refused(&verifier, &stranger.token(&header, &claims()), Reason::BadSignature);
+            refused(&verifier, &stranger.token(&header, &claims()), RefusalReason::BadSignature);
             assert_eq!(verify(&verifier, &issuer.token(&header, &claims())).err(), None, "{name} is ignored");
         }
     }
@@ -134,14 +138,14 @@ fn a_key_id_is_compared_and_nothing_else() {
             ["../../../../dev/null", "/dev/null", "1' OR '1'='1", "1\0", " 1", "", "*", "env://X", &long]
         {
             let token = issuer.token(&json!({"alg": issuer.algorithm.name(), "kid": kid}), &claims());
-            refused(&verifier, &token, Reason::UnknownKid);
+            refused(&verifier, &token, RefusalReason::UnknownKid);
         }
         for kid in [json!(1), json!(null), json!(["1"]), json!({"1": "1"}), json!(true)] {
             let token = issuer.token(&json!({"alg": issuer.algorithm.name(), "kid": kid}), &claims());
-            refused(&verifier, &token, Reason::Malformed);
+            refused(&verifier, &token, RefusalReason::Malformed);
         }
         let none = issuer.token(&json!({"alg": issuer.algorithm.name()}), &claims());
-        refused(&verifier, &none, Reason::UnknownKid);
+        refused(&verifier, &none, RefusalReason::UnknownKid);
     }
 }
 
@@ -174,9 +178,9 @@ fn a_header_that_asks_for_more_is_refused() {
         ] {
             let mut header = header(&issuer);
             header[name] = value;
-            refused(&verifier, &issuer.token(&header, &claims()), Reason::Malformed);
+            refused(&verifier, &issuer.token(&header, &claims()), RefusalReason::Malformed);
         }
-        refused(&verifier, &issuer.token(&json!({"kid": "1"}), &claims()), Reason::Malformed);
+        refused(&verifier, &issuer.token(&json!({"kid": "1"}), &claims()), RefusalReason::Malformed);
     }
 }
 
@@ -190,13 +194,13 @@ fn a_header_or_claim_that_appears_twice_is_refused() {
             format!(r#"{{"alg":"{name}","kid":"1","\u006bid":"1"}}"#),
             format!(r#"{{"alg":"{name}","kid":"1","x":1,"x":1}}"#),
         ] {
-            refused(&verifier, &issuer.sign(header, &claims), Reason::Malformed);
+            refused(&verifier, &issuer.sign(header, &claims), RefusalReason::Malformed);
         }
         for payload in [
             format!(r#"{{"exp":1,"exp":{}}}"#, NOW + 60),
             format!(r#"{{"exp":{0},"sub":"a","\u0065xp":{0}}}"#, NOW + 60),
         ] {
-            refused(&verifier, &issuer.sign(header(&issuer).to_string(), payload), Reason::Malformed);
+            refused(&verifier, &issuer.sign(header(&issuer).to_string(), payload), RefusalReason::Malformed);
         }
     }
 }
@@ -208,11 +212,15 @@ fn a_header_or_payload_that_is_no_object_is_refused() {
         let deep = format!("{{\"exp\":{}}}", "[".repeat(500));
         let bom = format!("\u{feff}{claims}");
         for other in ["", "null", "[]", "\"a\"", "1", "{", "{}}", "{\"a\":1e999}", &deep, &bom] {
-            refused(&verifier, &issuer.sign(other, &claims), Reason::Malformed);
-            refused(&verifier, &issuer.sign(&header, other), Reason::Malformed);
+            refused(&verifier, &issuer.sign(other, &claims), RefusalReason::Malformed);
+            refused(&verifier, &issuer.sign(&header, other), RefusalReason::Malformed);
         }
-        refused(&verifier, &issuer.sign(b"{\"alg\":\"\xff\"}", &claims), Reason::Malformed);
-        refused(&verifier, &issuer.sign(&header, b"{\"exp\":9999999999,\"a\":\"\xff\"}"), Reason::Malformed);
+        refused(&verifier, &issuer.sign(b"{\"alg\":\"\xff\"}", &claims), RefusalReason::Malformed);
+        refused(
+            &verifier,
+            &issuer.sign(&header, b"{\"exp\":9999999999,\"a\":\"\xff\"}"),
+            RefusalReason::Malformed,
+        );
     }
 }
 
@@ -238,7 +246,7 @@ fn a_token_has_three_parts_of_strict_base64url() {
             format!("{token}\0"),
             format!(r#"{{"protected":"{header}","payload":"{payload}","signature":"{signature}"}}"#),
         ] {
-            refused(&verifier, &other, Reason::Malformed);
+            refused(&verifier, &other, RefusalReason::Malformed);
         }
         for (at, part) in [&header, &payload, &signature].into_iter().enumerate() {
             let (start, end) = part.split_at(part.len() / 2);
@@ -246,13 +254,13 @@ fn a_token_has_three_parts_of_strict_base64url() {
                 for changed in [format!("{part}{broken}"), format!("{start}{broken}{end}")] {
                     let mut parts = parts(&token);
                     parts[at] = changed;
-                    refused(&verifier, &parts.join("."), Reason::Malformed);
+                    refused(&verifier, &parts.join("."), RefusalReason::Malformed);
                     // Not even when the issuer has signed it so.
                     let [header, payload, signature] = &mut parts;
                     if at < 2 {
                         *signature = encode(issuer.signature(format!("{header}.{payload}").as_bytes()));
                     }
-                    refused(&verifier, &parts.join("."), Reason::Malformed);
+                    refused(&verifier, &parts.join("."), RefusalReason::Malformed);
                 }
             }
         }
@@ -304,7 +312,7 @@ fn a_signature_is_exactly_over_what_it_stands_behind() {
             format!("{header}.{payload}.AAAA{signature}"),
             format!("{header}.{payload}.{}", encode(issuer.signature(payload.as_bytes()))),
         ] {
-            refused(&verifier, &forged, Reason::BadSignature);
+            refused(&verifier, &forged, RefusalReason::BadSignature);
         }
     }
 }
@@ -334,7 +342,11 @@ fn an_ecdsa_signature_is_two_numbers_of_full_length_within_range() {
             [&raw[..], &[0]].concat(),
             raw[1..].to_vec(),
         ] {
-            refused(&verifier, &format!("{header}.{payload}.{}", encode(forged)), Reason::BadSignature);
+            refused(
+                &verifier,
+                &format!("{header}.{payload}.{}", encode(forged)),
+                RefusalReason::BadSignature,
+            );
         }
     }
 }

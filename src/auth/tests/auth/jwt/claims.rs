@@ -1,13 +1,13 @@
 //! The rules over claims.
 
 use serde_json::{Value, json};
-use svc_auth::Reason;
+use svc_auth::RefusalReason;
 use svc_model::config::auth::{JwtAlgorithm, JwtAuth};
 
 use super::issuer::Issuer;
 use super::{NOW, auth, build, verify};
 
-fn outcome(change: impl FnOnce(&mut JwtAuth), claims: &Value) -> Result<(), Reason> {
+fn outcome(change: impl FnOnce(&mut JwtAuth), claims: &Value) -> Result<(), RefusalReason> {
     let issuer = Issuer::new(JwtAlgorithm::Hs256);
     let mut config = auth(vec![issuer.key(None)]);
     change(&mut config);
@@ -20,10 +20,14 @@ fn leeway_is_exact_to_the_second_on_both_sides() {
     for leeway in [0, 30, 300] {
         let at = |claims: Value| outcome(|config| config.leeway_secs = leeway.try_into().unwrap(), &claims);
         assert_eq!(at(json!({"exp": NOW - leeway + 1})), Ok(()), "{leeway}");
-        assert_eq!(at(json!({"exp": NOW - leeway})), Err(Reason::Expired), "{leeway}");
+        assert_eq!(at(json!({"exp": NOW - leeway})), Err(RefusalReason::Expired), "{leeway}");
         let exp = NOW + 1000;
         assert_eq!(at(json!({"exp": exp, "nbf": NOW + leeway})), Ok(()), "{leeway}");
-        assert_eq!(at(json!({"exp": exp, "nbf": NOW + leeway + 1})), Err(Reason::NotYetValid), "{leeway}");
+        assert_eq!(
+            at(json!({"exp": exp, "nbf": NOW + leeway + 1})),
+            Err(RefusalReason::NotYetValid),
+            "{leeway}"
+        );
     }
 }
 
@@ -32,17 +36,17 @@ fn an_instant_is_any_json_number() {
     let now = NOW as f64;
     for (claims, expected) in [
         (json!({"exp": now + 0.5}), Ok(())),
-        (json!({"exp": now - 0.5}), Err(Reason::Expired)),
-        (json!({"exp": -1}), Err(Reason::Expired)),
-        (json!({"exp": -1e300}), Err(Reason::Expired)),
-        (json!({"exp": i64::MIN}), Err(Reason::Expired)),
-        (json!({"exp": 0}), Err(Reason::Expired)),
+        (json!({"exp": now - 0.5}), Err(RefusalReason::Expired)),
+        (json!({"exp": -1}), Err(RefusalReason::Expired)),
+        (json!({"exp": -1e300}), Err(RefusalReason::Expired)),
+        (json!({"exp": i64::MIN}), Err(RefusalReason::Expired)),
+        (json!({"exp": 0}), Err(RefusalReason::Expired)),
         (json!({"exp": u64::MAX}), Ok(())),
         (json!({"exp": 1e300}), Ok(())),
         (json!({"exp": 1e300, "nbf": -1}), Ok(())),
-        (json!({"exp": 1e300, "nbf": now + 0.5}), Err(Reason::NotYetValid)),
-        (json!({"exp": 1e300, "nbf": u64::MAX}), Err(Reason::NotYetValid)),
-        (json!({"exp": 1e300, "nbf": 1e299}), Err(Reason::NotYetValid)),
+        (json!({"exp": 1e300, "nbf": now + 0.5}), Err(RefusalReason::NotYetValid)),
+        (json!({"exp": 1e300, "nbf": u64::MAX}), Err(RefusalReason::NotYetValid)),
+        (json!({"exp": 1e300, "nbf": 1e299}), Err(RefusalReason::NotYetValid)),
     ] {
         assert_eq!(outcome(|_| {}, &claims), expected, "{claims}");
     }
@@ -53,17 +57,24 @@ fn an_instant_of_another_type_is_not_taken_for_an_absent_one() {
     for value in [json!("9999999999"), json!(null), json!(true), json!([9_999_999_999_u64]), json!({})] {
         for require_exp in [true, false] {
             let at = |claims: Value| outcome(|config| config.require_exp = require_exp, &claims);
-            assert_eq!(at(json!({"exp": value})), Err(Reason::MissingClaim), "{value}");
-            assert_eq!(at(json!({"exp": NOW + 60, "nbf": value})), Err(Reason::MissingClaim), "{value}");
+            assert_eq!(at(json!({"exp": value})), Err(RefusalReason::MissingClaim), "{value}");
+            assert_eq!(
+                at(json!({"exp": NOW + 60, "nbf": value})),
+                Err(RefusalReason::MissingClaim),
+                "{value}"
+            );
         }
     }
 }
 
 #[test]
 fn a_token_need_not_expire_when_that_is_said_but_what_it_says_counts() {
-    assert_eq!(outcome(|_| {}, &json!({})), Err(Reason::MissingClaim));
+    assert_eq!(outcome(|_| {}, &json!({})), Err(RefusalReason::MissingClaim));
     assert_eq!(outcome(|config| config.require_exp = false, &json!({})), Ok(()));
-    assert_eq!(outcome(|config| config.require_exp = false, &json!({"exp": NOW})), Err(Reason::Expired));
+    assert_eq!(
+        outcome(|config| config.require_exp = false, &json!({"exp": NOW})),
+        Err(RefusalReason::Expired)
+    );
 }
 
 #[test]
@@ -71,13 +82,13 @@ fn the_issuer_is_one_of_those_listed() {
     for (iss, expected) in [
         (json!("a"), Ok(())),
         (json!("b"), Ok(())),
-        (json!("A"), Err(Reason::IssuerMismatch)),
-        (json!("a/"), Err(Reason::IssuerMismatch)),
-        (json!(""), Err(Reason::IssuerMismatch)),
-        (json!(null), Err(Reason::MissingClaim)),
-        (json!(1), Err(Reason::MissingClaim)),
-        (json!(["a"]), Err(Reason::MissingClaim)),
-        (json!({"a": "a"}), Err(Reason::MissingClaim)),
+        (json!("A"), Err(RefusalReason::IssuerMismatch)),
+        (json!("a/"), Err(RefusalReason::IssuerMismatch)),
+        (json!(""), Err(RefusalReason::IssuerMismatch)),
+        (json!(null), Err(RefusalReason::MissingClaim)),
+        (json!(1), Err(RefusalReason::MissingClaim)),
+        (json!(["a"]), Err(RefusalReason::MissingClaim)),
+        (json!({"a": "a"}), Err(RefusalReason::MissingClaim)),
     ] {
         let claims = json!({"exp": NOW + 60, "iss": iss});
         let listed = |config: &mut JwtAuth| config.issuers = vec!["a".into(), "b".into()];
@@ -85,7 +96,7 @@ fn the_issuer_is_one_of_those_listed() {
         assert_eq!(outcome(|_| {}, &claims), Ok(()), "without a list the claim is not looked at");
     }
     let listed = |config: &mut JwtAuth| config.issuers = vec!["a".into()];
-    assert_eq!(outcome(listed, &json!({"exp": NOW + 60})), Err(Reason::MissingClaim));
+    assert_eq!(outcome(listed, &json!({"exp": NOW + 60})), Err(RefusalReason::MissingClaim));
 }
 
 #[test]
@@ -93,14 +104,14 @@ fn one_audience_in_common_is_enough() {
     for (aud, expected) in [
         (json!("a"), Ok(())),
         (json!(["x", "b"]), Ok(())),
-        (json!("x"), Err(Reason::AudienceMismatch)),
-        (json!(["x", "a b"]), Err(Reason::AudienceMismatch)),
-        (json!([]), Err(Reason::AudienceMismatch)),
-        (json!(null), Err(Reason::MissingClaim)),
-        (json!(1), Err(Reason::MissingClaim)),
-        (json!({"a": true}), Err(Reason::MissingClaim)),
-        (json!(["a", 1]), Err(Reason::MissingClaim)),
-        (json!([["a"]]), Err(Reason::MissingClaim)),
+        (json!("x"), Err(RefusalReason::AudienceMismatch)),
+        (json!(["x", "a b"]), Err(RefusalReason::AudienceMismatch)),
+        (json!([]), Err(RefusalReason::AudienceMismatch)),
+        (json!(null), Err(RefusalReason::MissingClaim)),
+        (json!(1), Err(RefusalReason::MissingClaim)),
+        (json!({"a": true}), Err(RefusalReason::MissingClaim)),
+        (json!(["a", 1]), Err(RefusalReason::MissingClaim)),
+        (json!([["a"]]), Err(RefusalReason::MissingClaim)),
     ] {
         let claims = json!({"exp": NOW + 60, "aud": aud});
         let listed = |config: &mut JwtAuth| config.audiences = vec!["a".into(), "b".into()];
@@ -108,7 +119,7 @@ fn one_audience_in_common_is_enough() {
         assert_eq!(outcome(|_| {}, &claims), Ok(()), "without a list the claim is not looked at");
     }
     let listed = |config: &mut JwtAuth| config.audiences = vec!["a".into()];
-    assert_eq!(outcome(listed, &json!({"exp": NOW + 60})), Err(Reason::MissingClaim));
+    assert_eq!(outcome(listed, &json!({"exp": NOW + 60})), Err(RefusalReason::MissingClaim));
 }
 
 #[test]
@@ -118,11 +129,11 @@ fn expiry_is_told_before_any_other_claim() {
         config.audiences = vec!["a".into()];
     };
     let claims = json!({"exp": NOW - 1, "nbf": NOW + 1, "iss": "x", "aud": "x"});
-    assert_eq!(outcome(strict, &claims), Err(Reason::Expired));
+    assert_eq!(outcome(strict, &claims), Err(RefusalReason::Expired));
     let claims = json!({"exp": NOW + 1, "nbf": NOW + 1, "iss": "x", "aud": "x"});
-    assert_eq!(outcome(strict, &claims), Err(Reason::NotYetValid));
+    assert_eq!(outcome(strict, &claims), Err(RefusalReason::NotYetValid));
     let claims = json!({"exp": NOW + 1, "iss": "x", "aud": "x"});
-    assert_eq!(outcome(strict, &claims), Err(Reason::IssuerMismatch));
+    assert_eq!(outcome(strict, &claims), Err(RefusalReason::IssuerMismatch));
 }
 
 #[test]

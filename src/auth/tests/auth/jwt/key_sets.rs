@@ -11,9 +11,9 @@ use openssl::nid::Nid;
 use openssl::pkey::{Id, PKey, Private};
 use serde_json::{Value, json};
 use svc_auth::jwt::JwtVerifier;
-use svc_auth::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS, Reason};
+use svc_auth::{Jwks, JwksError, KeySet, KeySets, MAX_CANDIDATES, MAX_KEYS, RefusalReason};
 use svc_model::config::auth::{JwtAlgorithm, JwtKey};
-use svc_secrets::Environment;
+use svc_secrets::EnvironmentResolver;
 
 use super::issuer::{Issuer, ec, encode, rsa};
 use super::{ALGORITHMS, NOW, auth, verify};
@@ -115,7 +115,7 @@ fn shared(keys: &[Value]) -> Arc<Jwks> {
 fn verifier(keys: Vec<JwtKey>, set: &FakeSet) -> JwtVerifier {
     let mut config = auth(keys);
     config.jwks_url = Some("https://issuer.example/jwks".into());
-    JwtVerifier::build(&config, &Environment(|_: &str| None), set).unwrap()
+    JwtVerifier::build(&config, &EnvironmentResolver(|_: &str| None), set).unwrap()
 }
 
 fn token(issuer: &Issuer, kid: Option<&str>) -> String {
@@ -272,12 +272,12 @@ fn a_key_id_selects_exactly_and_none_tries_every_key() {
         (&one, Some("1"), None),
         (&one, None, None),
         (&two, None, None),
-        (&two, Some("1"), Some(Reason::BadSignature)),
-        (&two, Some(""), Some(Reason::UnknownKid)),
-        (&two, Some("2"), Some(Reason::UnknownKid)),
-        (&one, Some("r"), Some(Reason::UnknownKid)),
-        (&other, Some("1"), Some(Reason::BadSignature)),
-        (&other, None, Some(Reason::BadSignature)),
+        (&two, Some("1"), Some(RefusalReason::BadSignature)),
+        (&two, Some(""), Some(RefusalReason::UnknownKid)),
+        (&two, Some("2"), Some(RefusalReason::UnknownKid)),
+        (&one, Some("r"), Some(RefusalReason::UnknownKid)),
+        (&other, Some("1"), Some(RefusalReason::BadSignature)),
+        (&other, None, Some(RefusalReason::BadSignature)),
     ] {
         assert_eq!(verify(&verifier, &token(issuer, kid)).err(), expected, "{kid:?}");
     }
@@ -290,7 +290,7 @@ fn static_keys_are_tried_before_the_set() {
     let static_first = verifier(vec![ours.key(Some("1"))], &set);
     assert_eq!(verify(&static_first, &token(&ours, Some("1"))).err(), None);
     assert_eq!(set.obtained(), 0, "the set was not needed");
-    assert_eq!(verify(&static_first, &token(&theirs, Some("1"))).err(), Some(Reason::KeysUnavailable));
+    assert_eq!(verify(&static_first, &token(&theirs, Some("1"))).err(), Some(RefusalReason::KeysUnavailable));
 
     let set = FakeSet::holding(Some(shared(&[jwk(&theirs.private, &json!({"kid": "1"}))])));
     let both = verifier(vec![ours.key(Some("1"))], &set);
@@ -303,7 +303,7 @@ fn keys_that_are_not_fresh_are_obtained() {
     let issuer = Issuer::new(JwtAlgorithm::EdDsa);
     let set = FakeSet::holding(None);
     let verifier = verifier(Vec::new(), &set);
-    assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), Some(Reason::KeysUnavailable));
+    assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), Some(RefusalReason::KeysUnavailable));
     *set.0.obtainable.lock().unwrap() = Some(shared(&[jwk(&issuer.private, &json!({"kid": "1"}))]));
     assert_eq!(verify(&verifier, &token(&issuer, Some("1"))).err(), None);
     assert_eq!((set.obtained(), set.renewed()), (2, 0));
@@ -329,18 +329,18 @@ fn a_set_is_renewed_for_unknown_ids_only_and_once_for_each_token() {
     let mut config = auth(Vec::new());
     config.jwks_url = Some("https://issuer.example/jwks".into());
     config.algorithms.retain(|algorithm| *algorithm != JwtAlgorithm::Ps512);
-    let verifier = JwtVerifier::build(&config, &Environment(|_: &str| None), &set).unwrap();
+    let verifier = JwtVerifier::build(&config, &EnvironmentResolver(|_: &str| None), &set).unwrap();
 
     let of = |algorithm| token(&Issuer::new(algorithm), Some("unknown"));
     for (token, reason) in [
-        (token(&stranger, Some("1")), Reason::BadSignature),
-        (token(&stranger, None), Reason::BadSignature),
-        (token(&Issuer::new(JwtAlgorithm::EdDsa), None), Reason::UnknownKid),
-        (token(&Issuer::new(JwtAlgorithm::EdDsa), Some("1")), Reason::UnknownKid),
-        (of(JwtAlgorithm::Hs256), Reason::UnknownKid),
-        (of(JwtAlgorithm::Ps512), Reason::AlgRejected),
-        (of(JwtAlgorithm::Es256) + "=", Reason::Malformed),
-        (of(JwtAlgorithm::Es256) + &"A".repeat(8192), Reason::Oversized),
+        (token(&stranger, Some("1")), RefusalReason::BadSignature),
+        (token(&stranger, None), RefusalReason::BadSignature),
+        (token(&Issuer::new(JwtAlgorithm::EdDsa), None), RefusalReason::UnknownKid),
+        (token(&Issuer::new(JwtAlgorithm::EdDsa), Some("1")), RefusalReason::UnknownKid),
+        (of(JwtAlgorithm::Hs256), RefusalReason::UnknownKid),
+        (of(JwtAlgorithm::Ps512), RefusalReason::AlgRejected),
+        (of(JwtAlgorithm::Es256) + "=", RefusalReason::Malformed),
+        (of(JwtAlgorithm::Es256) + &"A".repeat(8192), RefusalReason::Oversized),
     ] {
         assert_eq!(verify(&verifier, &token).err(), Some(reason), "{token}");
     }
@@ -348,7 +348,7 @@ fn a_set_is_renewed_for_unknown_ids_only_and_once_for_each_token() {
 
     for n in 1..=1000 {
         let token = token(&stranger, Some(&format!("unknown-{n}")));
-        assert_eq!(verify(&verifier, &token).err(), Some(Reason::UnknownKid));
+        assert_eq!(verify(&verifier, &token).err(), Some(RefusalReason::UnknownKid));
         assert_eq!(set.renewed(), n);
     }
     assert_eq!(set.obtained(), 0);
@@ -358,6 +358,6 @@ fn a_set_is_renewed_for_unknown_ids_only_and_once_for_each_token() {
 fn an_address_that_can_never_be_used_is_a_reason_not_to_serve() {
     let mut config = auth(Vec::new());
     config.jwks_url = Some("https://refused.example".into());
-    let refused = JwtVerifier::build(&config, &Environment(|_: &str| None), &FakeSet::default());
+    let refused = JwtVerifier::build(&config, &EnvironmentResolver(|_: &str| None), &FakeSet::default());
     assert_eq!(refused.unwrap_err(), "auth: auth.jwks_url: the address is refused");
 }

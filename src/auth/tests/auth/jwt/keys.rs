@@ -6,7 +6,7 @@ use openssl::rsa::Rsa;
 use svc_auth::jwt::{JwtVerifier, VerifyingKey, check_literal_keys};
 use svc_model::SecretText;
 use svc_model::config::auth::{JwtAlgorithm, KeyEncoding};
-use svc_secrets::Environment;
+use svc_secrets::EnvironmentResolver;
 
 use super::issuer::{Issuer, ec, pem, rsa};
 use super::{ALGORITHMS, NoSets, auth, build, key, verify};
@@ -206,7 +206,7 @@ fn a_reference_is_resolved_when_the_channel_loads() {
     let mut config = auth(vec![issuer.key(None)]);
     config.keys[0].key = SecretText::new("env://KEY");
     let with = |value: Option<String>| {
-        let environment = Environment(move |name: &str| value.clone().filter(|_| name == "KEY"));
+        let environment = EnvironmentResolver(move |name: &str| value.clone().filter(|_| name == "KEY"));
         JwtVerifier::build(&config, &environment, &NoSets).map_err(|reason| {
             assert!(reason.starts_with("auth: auth.jwt_keys[0].key: "), "{reason}");
             reason

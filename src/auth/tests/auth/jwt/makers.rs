@@ -6,7 +6,7 @@ use serde_json::Value;
 use svc_auth::Jwks;
 use svc_auth::jwt::JwtVerifier;
 use svc_model::config::auth::JwtAlgorithm;
-use svc_secrets::Environment;
+use svc_secrets::EnvironmentResolver;
 
 use super::key_sets::FakeSet;
 use super::{ALGORITHMS, auth, build, key, verify};
@@ -60,7 +60,7 @@ fn every_key_of_a_published_set_is_used() {
     let set = FakeSet::holding(Some(Arc::new(keys)));
     let mut config = auth(Vec::new());
     config.jwks_url = Some("https://issuer.example/jwks".into());
-    let verifier = JwtVerifier::build(&config, &Environment(|_: &str| None), &set).unwrap();
+    let verifier = JwtVerifier::build(&config, &EnvironmentResolver(|_: &str| None), &set).unwrap();
     for (algorithm, _, _, token) in tokens(&vectors) {
         let shared = algorithm.min_key_bytes().is_some();
         assert_eq!(verify(&verifier, token).is_err(), shared, "{algorithm:?}");

@@ -15,10 +15,10 @@ use std::future::Future;
 use futures_util::FutureExt;
 use serde_json::{Map, Value};
 use svc_auth::jwt::JwtVerifier;
-use svc_auth::{Identity, KeySet, KeySets, Presented, Reason};
+use svc_auth::{Identity, KeySet, KeySets, PresentedRequest, RefusalReason};
 use svc_model::SecretText;
-use svc_model::config::auth::{JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding, TokenSource};
-use svc_secrets::Environment;
+use svc_model::config::auth::{JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding, TokenLocation};
+use svc_secrets::EnvironmentResolver;
 
 /// The instant of the tests.
 const NOW: i64 = 1_800_000_000;
@@ -49,7 +49,7 @@ fn auth(keys: Vec<JwtKey>) -> JwtAuth {
         leeway_secs: 0,
         require_exp: true,
         required: true,
-        source: TokenSource::Header { header: "X-Token".into(), scheme: None },
+        source: TokenLocation::Header { header: "X-Token".into(), scheme: None },
         max_token_bytes: 8192,
         claims_to_metadata: None,
         authorization_logic: None,
@@ -70,17 +70,17 @@ impl KeySets for NoSets {
 }
 
 fn build(config: &JwtAuth) -> JwtVerifier {
-    JwtVerifier::build(config, &Environment(|_: &str| None), &NoSets).unwrap()
+    JwtVerifier::build(config, &EnvironmentResolver(|_: &str| None), &NoSets).unwrap()
 }
 
-fn present(verifier: &JwtVerifier, headers: &[(&str, &str)]) -> Result<Identity, Reason> {
+fn present(verifier: &JwtVerifier, headers: &[(&str, &str)]) -> Result<Identity, RefusalReason> {
     let headers: Vec<_> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), value.as_bytes().to_vec())).collect();
-    ready(verifier.verify(Presented { headers: &headers, body: b"", now: NOW }))
+    ready(verifier.verify(PresentedRequest { headers: &headers, body: b"", now: NOW }))
 }
 
 /// The claims of a token, or why it is refused.
-fn verify(verifier: &JwtVerifier, token: &str) -> Result<Map<String, Value>, Reason> {
+fn verify(verifier: &JwtVerifier, token: &str) -> Result<Map<String, Value>, RefusalReason> {
     ready(verifier.claims(token.as_bytes(), NOW))
 }
 

@@ -1,20 +1,24 @@
 //! Where a token is looked for.
 
-use svc_auth::{Identity, Presented, Reason};
-use svc_model::config::auth::{JwtAlgorithm, TokenSource};
+use svc_auth::{Identity, PresentedRequest, RefusalReason};
+use svc_model::config::auth::{JwtAlgorithm, TokenLocation};
 
 use super::issuer::Issuer;
 use super::{auth, build, present};
 
-fn outcome(source: &TokenSource, required: bool, headers: &[(&str, &str)]) -> Result<Identity, Reason> {
+fn outcome(
+    source: &TokenLocation,
+    required: bool,
+    headers: &[(&str, &str)],
+) -> Result<Identity, RefusalReason> {
     let mut config = auth(vec![Issuer::new(JwtAlgorithm::Hs256).key(None)]);
     config.source = source.clone();
     config.required = required;
     present(&build(&config), headers)
 }
 
-fn header(name: &str, scheme: Option<&str>) -> TokenSource {
-    TokenSource::Header { header: name.into(), scheme: scheme.map(str::to_owned) }
+fn header(name: &str, scheme: Option<&str>) -> TokenLocation {
+    TokenLocation::Header { header: name.into(), scheme: scheme.map(str::to_owned) }
 }
 
 #[test]
@@ -39,7 +43,7 @@ fn a_header_carries_a_scheme_in_any_case_blanks_and_the_token() {
     ] {
         for required in [true, false] {
             let refused = outcome(&bearer, required, &[("authorization", &value)]);
-            assert_eq!(refused, Err(Reason::Malformed), "{value}");
+            assert_eq!(refused, Err(RefusalReason::Malformed), "{value}");
         }
     }
 }
@@ -50,22 +54,22 @@ fn a_header_without_a_scheme_carries_the_bare_token() {
     let raw = header("X-Access-Token", None);
     assert!(outcome(&raw, true, &[("x-access-token", &token)]).unwrap().claims.is_some());
     let schemed = format!("Bearer {token}");
-    assert_eq!(outcome(&raw, true, &[("x-access-token", &schemed)]), Err(Reason::Malformed));
-    assert_eq!(outcome(&raw, true, &[("authorization", &token)]), Err(Reason::Missing));
+    assert_eq!(outcome(&raw, true, &[("x-access-token", &schemed)]), Err(RefusalReason::Malformed));
+    assert_eq!(outcome(&raw, true, &[("authorization", &token)]), Err(RefusalReason::Missing));
 }
 
 #[test]
 fn a_cookie_carries_the_bare_token() {
     let token = Issuer::new(JwtAlgorithm::Hs256).good();
-    let cookie = TokenSource::Cookie("session".into());
+    let cookie = TokenLocation::Cookie("session".into());
     let line = format!("a=b; session=\"{token}\"; session=other");
     assert!(outcome(&cookie, true, &[("cookie", &line)]).unwrap().claims.is_some());
     assert!(outcome(&cookie, true, &[("cookie", "a=b"), ("cookie", &line)]).unwrap().claims.is_some());
     for absent in ["session=", "Session=x", "a=session", ""] {
-        assert_eq!(outcome(&cookie, true, &[("cookie", absent)]), Err(Reason::Missing), "{absent}");
+        assert_eq!(outcome(&cookie, true, &[("cookie", absent)]), Err(RefusalReason::Missing), "{absent}");
         assert_eq!(outcome(&cookie, false, &[("cookie", absent)]), Ok(Identity::default()), "{absent}");
     }
-    assert_eq!(outcome(&cookie, false, &[("cookie", "session=x")]), Err(Reason::Malformed));
+    assert_eq!(outcome(&cookie, false, &[("cookie", "session=x")]), Err(RefusalReason::Malformed));
 }
 
 #[test]
@@ -74,11 +78,11 @@ fn a_cookie_that_is_there_is_checked_whatever_it_is_and_stands_beside() {
     let claims = |size| serde_json::json!({"sub": "a".repeat(size), "exp": super::NOW + 60});
     let header = serde_json::json!({"alg": "HS256"});
     let mut config = auth(vec![issuer.key(None)]);
-    (config.source, config.required) = (TokenSource::Cookie("session".into()), false);
+    (config.source, config.required) = (TokenLocation::Cookie("session".into()), false);
     let verifier = build(&config);
     let outcome = |line: Vec<u8>| {
         let headers = [("cookie".to_owned(), line)];
-        super::ready(verifier.verify(Presented { headers: &headers, body: b"", now: super::NOW }))
+        super::ready(verifier.verify(PresentedRequest { headers: &headers, body: b"", now: super::NOW }))
     };
     for size in [1, 3000, 6000] {
         let token = issuer.token(&header, &claims(size));
@@ -86,18 +90,18 @@ fn a_cookie_that_is_there_is_checked_whatever_it_is_and_stands_beside() {
         let beside = [b"a=\xff; session=", token.as_bytes(), b"; b=\xfe"].concat();
         assert!(outcome(beside).unwrap().claims.is_some(), "{size}");
         let broken = [b"session=", token.as_bytes(), b"\xff"].concat();
-        assert_eq!(outcome(broken), Err(Reason::Malformed), "{size}");
+        assert_eq!(outcome(broken), Err(RefusalReason::Malformed), "{size}");
     }
     let long = issuer.token(&header, &claims(8192));
-    assert_eq!(outcome(format!("session={long}").into_bytes()), Err(Reason::Oversized));
-    assert_eq!(outcome(b"session=\xff".to_vec()), Err(Reason::Malformed));
+    assert_eq!(outcome(format!("session={long}").into_bytes()), Err(RefusalReason::Oversized));
+    assert_eq!(outcome(b"session=\xff".to_vec()), Err(RefusalReason::Malformed));
 }
 
 #[test]
 fn nobody_is_identified_without_a_token_where_none_is_required() {
     let token = Issuer::new(JwtAlgorithm::Hs256).good();
     for source in [header("Authorization", Some("Bearer")), header("X-Token", None)] {
-        assert_eq!(outcome(&source, true, &[("accept", &token)]), Err(Reason::Missing));
+        assert_eq!(outcome(&source, true, &[("accept", &token)]), Err(RefusalReason::Missing));
         assert_eq!(outcome(&source, false, &[("accept", &token)]), Ok(Identity::default()));
     }
 }
@@ -106,9 +110,13 @@ fn nobody_is_identified_without_a_token_where_none_is_required() {
 fn an_empty_token_is_missing_even_where_none_is_required() {
     let bearer = header("Authorization", Some("Bearer"));
     for value in ["Bearer", "bearer ", "Bearer   "] {
-        assert_eq!(outcome(&bearer, false, &[("authorization", value)]), Err(Reason::Missing), "{value}");
+        assert_eq!(
+            outcome(&bearer, false, &[("authorization", value)]),
+            Err(RefusalReason::Missing),
+            "{value}"
+        );
     }
-    assert_eq!(outcome(&header("X-Token", None), false, &[("x-token", "")]), Err(Reason::Missing));
+    assert_eq!(outcome(&header("X-Token", None), false, &[("x-token", "")]), Err(RefusalReason::Missing));
 }
 
 #[test]
@@ -127,6 +135,9 @@ fn a_token_longer_than_allowed_is_not_parsed() {
     config.max_token_bytes = token.len() as u64;
     assert!(present(&build(&config), &[("x-token", &token)]).is_ok());
     config.max_token_bytes -= 1;
-    assert_eq!(present(&build(&config), &[("x-token", &token)]), Err(Reason::Oversized));
-    assert_eq!(present(&build(&config), &[("x-token", &"?".repeat(token.len()))]), Err(Reason::Oversized));
+    assert_eq!(present(&build(&config), &[("x-token", &token)]), Err(RefusalReason::Oversized));
+    assert_eq!(
+        present(&build(&config), &[("x-token", &"?".repeat(token.len()))]),
+        Err(RefusalReason::Oversized)
+    );
 }

@@ -1,12 +1,15 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::engine::Limits;
+use crate::engine::EngineLimits;
 use crate::expression::Evaluator;
-use crate::operators::Secrets;
+use crate::operators::DeclaredSecrets;
 
 fn evaluator() -> Evaluator {
-    Evaluator::new(Secrets::from_iter([("token".to_owned(), json!("s3cret"))]), &Limits::default())
+    Evaluator::new(
+        DeclaredSecrets::from_iter([("token".to_owned(), json!("s3cret"))]),
+        &EngineLimits::default(),
+    )
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::Value;
-use svc_engine::catalogue::{self, ENTRIES, Entry, Field};
+use svc_engine::catalogue::{self, ENTRIES, FunctionEntry, InputField};
 
 use super::{assert_golden, codes, table};
 
@@ -35,7 +35,7 @@ fn page() -> String {
     page
 }
 
-fn section(page: &mut String, entry: &Entry) {
+fn section(page: &mut String, entry: &FunctionEntry) {
     let _ = write!(page, "\n## `{}`\n\n{}.\n\n", entry.name, entry.description);
     if !entry.fields.is_empty() {
         let rows = entry.fields.iter().flat_map(rows);
@@ -46,7 +46,7 @@ fn section(page: &mut String, entry: &Entry) {
 }
 
 /// The rows of an input: an expression that may stand in its place, and the members of its elements, have rows of their own.
-fn rows(field: &Field) -> Vec<Vec<String>> {
+fn rows(field: &InputField) -> Vec<Vec<String>> {
     let logic = field.alias.filter(|alias| alias.ends_with("_logic"));
     let logic = logic.map(|logic| {
         let meaning = format!("Expression for `{}`, which it wins over", field.name);
@@ -57,7 +57,7 @@ fn rows(field: &Field) -> Vec<Vec<String>> {
     std::iter::once(row(field, field.name)).chain(logic).chain(members).collect()
 }
 
-fn row(field: &Field, name: &str) -> Vec<String> {
+fn row(field: &InputField, name: &str) -> Vec<String> {
     let logic = field.alias.filter(|alias| alias.ends_with("_logic"));
     let mut names = format!("`{name}`");
     if let Some(alias) = field.alias.filter(|_| logic.is_none()) {
@@ -74,17 +74,17 @@ fn row(field: &Field, name: &str) -> Vec<String> {
         };
     }
     let value = match field {
-        Field { logic: true, .. } => "expression",
-        Field { holds_logic: true, .. } => "expressions",
-        Field { secret_at: [_, ..], .. } => "secret",
-        Field { resolvable: true, .. } => "`var`",
+        InputField { logic: true, .. } => "expression",
+        InputField { holds_logic: true, .. } => "expressions",
+        InputField { secret_at: [_, ..], .. } => "secret",
+        InputField { resolvable: true, .. } => "`var`",
         _ => "literal",
     };
     vec![names, field.kind.name().to_owned(), value.to_owned(), meaning]
 }
 
 /// The rows of the table of cases, for the notes of a function that has some.
-fn cases(entry: &Entry) -> String {
+fn cases(entry: &FunctionEntry) -> String {
     entry.cases.iter().fold(String::new(), |mut rows, case| {
         let inputs = [(case.required, "**required**: "), (case.optional, "optional: ")];
         let inputs = inputs.into_iter().filter(|(names, _)| !names.is_empty());

@@ -127,7 +127,7 @@ pub struct JwtAuth {
     /// Whether a request needs a token at all.
     pub required: bool,
     /// Where the token is.
-    pub source: TokenSource,
+    pub source: TokenLocation,
     /// Longest token, in bytes.
     pub max_token_bytes: u64,
     /// Claims that reach the metadata; all when absent.
@@ -163,7 +163,7 @@ pub enum KeyEncoding {
 
 /// Where a token is looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TokenSource {
+pub enum TokenLocation {
     /// In a header, behind a scheme if there is one.
     Header {
         /// Name of the header.

@@ -6,9 +6,9 @@
 use super::presets::{self, Preset};
 use super::{
     ApiKeyAuth, AuthConfig, HmacAlgorithm, HmacAuth, JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding,
-    ReplayWindow, SignatureEncoding, SignatureForm, TokenSource, is_header_value,
+    ReplayWindow, SignatureEncoding, SignatureForm, TokenLocation, is_header_value,
 };
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::config::guards::is_token;
 use crate::config::request::is_cookie_name;
 use crate::config::template::is_packed_key;
@@ -28,7 +28,7 @@ enum Mode {
     Jwt,
 }
 
-pub(in crate::config) fn parse(block: &mut Block<'_>) -> Result<AuthConfig, FieldError> {
+pub(in crate::config) fn parse(block: &mut ConfigBlock<'_>) -> Result<AuthConfig, FieldError> {
     let modes = [("api_key", Mode::ApiKey), ("hmac", Mode::Hmac), ("jwt", Mode::Jwt)];
     match block.choice("mode", &modes)?.ok_or_else(|| block.missing("mode"))? {
         Mode::ApiKey => api_key(block).map(AuthConfig::ApiKey),
@@ -41,7 +41,7 @@ fn invalid(message: impl Into<String>) -> FieldError {
     FieldError::invalid(PATH, message)
 }
 
-fn api_key(block: &mut Block<'_>) -> Result<ApiKeyAuth, FieldError> {
+fn api_key(block: &mut ConfigBlock<'_>) -> Result<ApiKeyAuth, FieldError> {
     let keys = secrets(block, "keys")?;
     if keys.is_empty() {
         return Err(invalid("api_key mode needs at least one entry in auth.keys"));
@@ -57,7 +57,7 @@ fn api_key(block: &mut Block<'_>) -> Result<ApiKeyAuth, FieldError> {
     Ok(ApiKeyAuth { keys, scheme: auth_scheme(scheme, "auth.scheme", default)?, header })
 }
 
-fn hmac(block: &mut Block<'_>) -> Result<HmacAuth, FieldError> {
+fn hmac(block: &mut ConfigBlock<'_>) -> Result<HmacAuth, FieldError> {
     let secret = block.string("secret")?.map(SecretText::new);
     let more = secrets(block, "secrets")?;
     let named = block.string("preset")?;
@@ -140,7 +140,7 @@ fn window(timestamp: Option<String>, tolerance: Option<i64>) -> Result<Option<Re
     Ok(Some(ReplayWindow { timestamp, tolerance_secs }))
 }
 
-fn jwt(block: &mut Block<'_>) -> Result<JwtAuth, FieldError> {
+fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
     let keys = block.blocks("jwt_keys", jwt_key)?.unwrap_or_default();
     let jwks_url = block.string("jwks_url")?;
     let algorithms = block.strings("algorithms")?.unwrap_or_default();
@@ -177,7 +177,7 @@ fn jwt(block: &mut Block<'_>) -> Result<JwtAuth, FieldError> {
         leeway_secs,
         require_exp,
         required,
-        source: source.unwrap_or_else(|| TokenSource::Header {
+        source: source.unwrap_or_else(|| TokenLocation::Header {
             header: "Authorization".into(),
             scheme: Some("Bearer".into()),
         }),
@@ -188,7 +188,7 @@ fn jwt(block: &mut Block<'_>) -> Result<JwtAuth, FieldError> {
 }
 
 /// Accepted values of a claim. Who writes the field wants the claim checked: an empty list must not switch that off.
-fn accepted(block: &mut Block<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
+fn accepted(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
     let Some(values) = block.one_or_many(name)? else { return Ok(Vec::new()) };
     if values.is_empty() {
         return Err(invalid(format!("auth.{name} is empty")));
@@ -203,7 +203,7 @@ fn jwt_algorithm(name: &str, field: &str) -> Result<JwtAlgorithm, FieldError> {
     JwtAlgorithm::parse(name).ok_or_else(|| invalid(format!("{field}: '{name}' is not supported")))
 }
 
-fn jwt_key(block: &mut Block<'_>) -> Result<JwtKey, FieldError> {
+fn jwt_key(block: &mut ConfigBlock<'_>) -> Result<JwtKey, FieldError> {
     let algorithm = block.required_string("algorithm")?;
     let key = SecretText::new(block.string("key")?.unwrap_or_default());
     let kid = block.string("kid")?;
@@ -248,7 +248,7 @@ fn literal_key(algorithm: JwtAlgorithm, encoding: KeyEncoding, key: &SecretText)
     Ok(())
 }
 
-fn token_source(block: &mut Block<'_>) -> Result<TokenSource, FieldError> {
+fn token_source(block: &mut ConfigBlock<'_>) -> Result<TokenLocation, FieldError> {
     let header = block.string("header")?;
     let scheme = block.string("scheme")?;
     match block.string("cookie")? {
@@ -256,13 +256,13 @@ fn token_source(block: &mut Block<'_>) -> Result<TokenSource, FieldError> {
             Err(invalid("auth.source takes a header or a cookie, not both"))
         }
         Some(cookie) if cookie.trim().is_empty() => Err(invalid("auth.source.cookie is blank")),
-        Some(cookie) if is_cookie_name(&cookie) => Ok(TokenSource::Cookie(cookie)),
+        Some(cookie) if is_cookie_name(&cookie) => Ok(TokenLocation::Cookie(cookie)),
         Some(_) => Err(invalid("auth.source.cookie is no cookie name")),
         None => {
             let explicit = header_name(header, "auth.source.header")?;
             // A header named on purpose carries the bare token unless a scheme is named too.
             let default = explicit.is_none().then(|| "Bearer".to_owned());
-            Ok(TokenSource::Header {
+            Ok(TokenLocation::Header {
                 header: explicit.unwrap_or_else(|| "Authorization".into()),
                 scheme: auth_scheme(scheme, "auth.source.scheme", default)?,
             })
@@ -270,7 +270,7 @@ fn token_source(block: &mut Block<'_>) -> Result<TokenSource, FieldError> {
     }
 }
 
-fn secrets(block: &mut Block<'_>, name: &'static str) -> Result<Vec<SecretText>, FieldError> {
+fn secrets(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<SecretText>, FieldError> {
     let entries: Vec<_> = block.strings(name)?.unwrap_or_default().into_iter().map(SecretText::new).collect();
     if entries.iter().any(SecretText::is_blank) {
         return Err(invalid(format!("auth.{name} has a blank entry")));

@@ -2,7 +2,7 @@
 
 use super::http::check_header;
 use super::oauth2::{self, OAuth2};
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::config::{SecretText, kept};
 use crate::field::FieldError;
 
@@ -48,7 +48,7 @@ const SCHEMES: [(&str, Scheme); 4] = [
 ];
 
 /// The block `auth`, unless it is still open which it is; every problem with the credentials is among the `errors`.
-pub(super) fn read(block: &mut Block<'_>, errors: &mut Vec<FieldError>) -> Option<HttpAuth> {
+pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) -> Option<HttpAuth> {
     if is_open(block) {
         return None;
     }
@@ -59,12 +59,15 @@ pub(super) fn read(block: &mut Block<'_>, errors: &mut Vec<FieldError>) -> Optio
 }
 
 /// Whether the `type` of the block `auth` is not yet what will be used.
-pub(super) fn is_open(block: &mut Block<'_>) -> bool {
+pub(super) fn is_open(block: &mut ConfigBlock<'_>) -> bool {
     let auth = block.map("auth").ok().flatten();
     auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(super::is_open)
 }
 
-fn parse(block: &mut Block<'_>, problems: &mut Vec<FieldError>) -> Result<Option<HttpAuth>, FieldError> {
+fn parse(
+    block: &mut ConfigBlock<'_>,
+    problems: &mut Vec<FieldError>,
+) -> Result<Option<HttpAuth>, FieldError> {
     let scheme = block.choice("type", &SCHEMES)?.ok_or_else(|| block.missing("type"))?;
     let mut text = |read: Result<String, FieldError>| kept(read.map(Some), problems);
     Ok(match scheme {
@@ -87,7 +90,7 @@ fn parse(block: &mut Block<'_>, problems: &mut Vec<FieldError>) -> Result<Option
     })
 }
 
-fn header(block: &mut Block<'_>) -> Result<String, FieldError> {
+fn header(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let header = block.required_string("header")?;
     if !super::is_open(&header)
         && let Err(why) = check_header(&header, "")
@@ -98,7 +101,7 @@ fn header(block: &mut Block<'_>) -> Result<String, FieldError> {
 }
 
 /// A text that can stand in a header.
-fn credential(block: &mut Block<'_>, name: &'static str) -> Result<String, FieldError> {
+fn credential(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String, FieldError> {
     let text = block.required_string(name)?;
     if text.is_empty() {
         return Err(block.invalid(name, "must not be empty"));

@@ -1,8 +1,8 @@
 //! `config` of a cache connector.
 
-use super::fields::{Fields, Gates, url};
+use super::fields::{ConnectorFields, OperationSwitches, url};
 use crate::config::SecretText;
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
 /// Where entries are kept.
@@ -25,11 +25,11 @@ pub struct CacheConfig {
     /// Whether the host of the server may be private.
     pub allow_private_urls: bool,
     /// Operations that tasks may not use.
-    pub operations: Gates,
+    pub operations: OperationSwitches,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<CacheConfig, Vec<FieldError>> {
-    let mut fields = Fields::of(block);
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<CacheConfig, Vec<FieldError>> {
+    let mut fields = ConnectorFields::of(block);
     let redis = fields.choice("backend", &[("memory", false), ("redis", true)]);
     let absent = redis.is_none() && fields.read(|block| Ok(block.any("backend"))).is_none();
     if absent {
@@ -46,7 +46,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<CacheConfig, Vec<FieldError
     let made = CacheConfig {
         backend,
         allow_private_urls: fields.flag("allow_private_urls"),
-        operations: Gates::read(&mut fields, &["read", "write"]),
+        operations: OperationSwitches::read(&mut fields, &["read", "write"]),
     };
     fields.finish(made)
 }

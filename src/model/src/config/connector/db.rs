@@ -1,9 +1,9 @@
 //! `config` of a database connector.
 
-use super::fields::{Dialect, Fields, Gates};
+use super::fields::{ConnectorFields, DialectConfig, OperationSwitches};
 use super::is_open;
 use crate::config::SecretText;
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
 const OPERATIONS: [&str; 6] = ["read", "insert", "update", "delete", "upsert", "raw_write"];
@@ -12,7 +12,7 @@ const QUERY_TIMEOUT_MS: u64 = 30_000;
 
 /// The kinds of database there are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Database {
+pub enum DatabaseKind {
     /// PostgreSQL.
     Postgres,
     /// MySQL or MariaDB.
@@ -23,17 +23,17 @@ pub enum Database {
     Mongo,
 }
 
-const SCHEMES: [(&str, Database); 7] = [
-    ("postgres", Database::Postgres),
-    ("postgresql", Database::Postgres),
-    ("mysql", Database::MySql),
-    ("mariadb", Database::MySql),
-    ("sqlite", Database::Sqlite),
-    ("mongodb", Database::Mongo),
-    ("mongodb+srv", Database::Mongo),
+const SCHEMES: [(&str, DatabaseKind); 7] = [
+    ("postgres", DatabaseKind::Postgres),
+    ("postgresql", DatabaseKind::Postgres),
+    ("mysql", DatabaseKind::MySql),
+    ("mariadb", DatabaseKind::MySql),
+    ("sqlite", DatabaseKind::Sqlite),
+    ("mongodb", DatabaseKind::Mongo),
+    ("mongodb+srv", DatabaseKind::Mongo),
 ];
 
-impl Database {
+impl DatabaseKind {
     /// What a connection string names; `None` for another scheme.
     pub fn of(connection_string: &str) -> Option<Self> {
         let (scheme, _) = connection_string.split_once(':')?;
@@ -44,7 +44,7 @@ impl Database {
 /// How a database is reached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DbConfig {
-    /// Where it is and who connects; its scheme says what it is. See [`Database::of`].
+    /// Where it is and who connects; its scheme says what it is. See [`DatabaseKind::of`].
     pub connection_string: SecretText,
     /// Connections at most; `None` for the driver's own.
     pub max_connections: Option<u64>,
@@ -57,15 +57,15 @@ pub struct DbConfig {
     /// Whether its hosts may be private.
     pub allow_private_urls: bool,
     /// Operations that tasks may not use.
-    pub operations: Gates,
+    pub operations: OperationSwitches,
     /// How the portable dialect may be used.
-    pub dialect: Dialect,
+    pub dialect: DialectConfig,
     /// Whether an aggregation may write (MongoDB).
     pub aggregate_write_stages: bool,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<DbConfig, Vec<FieldError>> {
-    let mut fields = Fields::of(block);
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<DbConfig, Vec<FieldError>> {
+    let mut fields = ConnectorFields::of(block);
     let made = DbConfig {
         connection_string: SecretText::new(fields.require(connection_string)),
         max_connections: fields.read(|block| block.positive("max_connections")),
@@ -73,16 +73,16 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<DbConfig, Vec<FieldError>> 
         query_timeout_ms: fields.positive("query_timeout_ms", QUERY_TIMEOUT_MS),
         max_result_bytes: fields.read(|block| block.positive("max_result_bytes")),
         allow_private_urls: fields.flag("allow_private_urls"),
-        operations: Gates::read(&mut fields, &OPERATIONS),
-        dialect: Dialect::read(&mut fields),
+        operations: OperationSwitches::read(&mut fields, &OPERATIONS),
+        dialect: DialectConfig::read(&mut fields),
         aggregate_write_stages: fields.flag("aggregate_write_stages"),
     };
     fields.finish(made)
 }
 
-fn connection_string(block: &mut Block<'_>) -> Result<String, FieldError> {
+fn connection_string(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let text = block.required_string("connection_string")?;
-    if is_open(&text) || Database::of(&text).is_some() {
+    if is_open(&text) || DatabaseKind::of(&text).is_some() {
         return Ok(text);
     }
     let known: Vec<_> = SCHEMES.iter().map(|(scheme, _)| *scheme).collect();

@@ -2,8 +2,8 @@
 
 use super::MAX_RESPONSE_SIZE;
 use super::auth::{self, HttpAuth};
-use super::fields::{Dialect, Fields, Gates, url};
-use crate::config::block::Block;
+use super::fields::{ConnectorFields, DialectConfig, OperationSwitches, url};
+use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
 const OPERATIONS: [&str; 6] = ["read", "insert", "update", "delete", "upsert", "raw_write"];
@@ -22,13 +22,13 @@ pub struct EsConfig {
     /// Whether the host and port of `url` may be private.
     pub allow_private_urls: bool,
     /// Operations that tasks may not use.
-    pub operations: Gates,
+    pub operations: OperationSwitches,
     /// How the portable dialect may be used.
-    pub dialect: Dialect,
+    pub dialect: DialectConfig,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<EsConfig, Vec<FieldError>> {
-    let mut fields = Fields::of(block);
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<EsConfig, Vec<FieldError>> {
+    let mut fields = ConnectorFields::of(block);
     let url = fields.require(|block| url(block, "url", &["http", "https"]));
     let auth = auth::read(fields.block, &mut fields.errors);
     if matches!(auth, Some(HttpAuth::OAuth2(_))) {
@@ -41,8 +41,8 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<EsConfig, Vec<FieldError>> 
         request_timeout_ms: fields.read(|block| block.positive("request_timeout_ms")),
         max_response_size: fields.positive("max_response_size", MAX_RESPONSE_SIZE),
         allow_private_urls: fields.flag("allow_private_urls"),
-        operations: Gates::read(&mut fields, &OPERATIONS),
-        dialect: Dialect::read(&mut fields),
+        operations: OperationSwitches::read(&mut fields, &OPERATIONS),
+        dialect: DialectConfig::read(&mut fields),
     };
     fields.finish(made)
 }

@@ -1,7 +1,7 @@
 //! What the settings of several types have in common.
 
 use super::is_open;
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::config::kept;
 use crate::field::FieldError;
 
@@ -9,20 +9,20 @@ use crate::field::FieldError;
 const MAX_PORT: u64 = 65_535;
 
 /// A block being read, with the problems found so far.
-pub(super) struct Fields<'b, 'a> {
-    pub(super) block: &'b mut Block<'a>,
+pub(super) struct ConnectorFields<'b, 'a> {
+    pub(super) block: &'b mut ConfigBlock<'a>,
     pub(super) errors: Vec<FieldError>,
 }
 
-impl<'b, 'a> Fields<'b, 'a> {
-    pub(super) fn of(block: &'b mut Block<'a>) -> Self {
+impl<'b, 'a> ConnectorFields<'b, 'a> {
+    pub(super) fn of(block: &'b mut ConfigBlock<'a>) -> Self {
         Self { block, errors: Vec::new() }
     }
 
     /// Reads a field that may be absent.
     pub(super) fn read<T>(
         &mut self,
-        read: impl FnOnce(&mut Block<'a>) -> Result<Option<T>, FieldError>,
+        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<Option<T>, FieldError>,
     ) -> Option<T> {
         kept(read(self.block), &mut self.errors)
     }
@@ -30,7 +30,7 @@ impl<'b, 'a> Fields<'b, 'a> {
     /// Reads a field that must be there.
     pub(super) fn require<T: Default>(
         &mut self,
-        read: impl FnOnce(&mut Block<'a>) -> Result<T, FieldError>,
+        read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
     ) -> T {
         self.read(|block| read(block).map(Some)).unwrap_or_default()
     }
@@ -46,7 +46,7 @@ impl<'b, 'a> Fields<'b, 'a> {
 
     /// One of a set of names. One that is still open stands for the first of them.
     pub(super) fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
-        let open = |block: &mut Block<'a>| Ok(block.string(name)?.is_some_and(|text| is_open(&text)));
+        let open = |block: &mut ConfigBlock<'a>| Ok(block.string(name)?.is_some_and(|text| is_open(&text)));
         match kept(open(self.block).map(Some), &mut self.errors) {
             Some(true) => choices.first().map(|(_, value)| *value),
             Some(false) => self.read(|block| block.choice(name, choices)),
@@ -65,17 +65,17 @@ impl<'b, 'a> Fields<'b, 'a> {
 
 /// Operations that tasks may not use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Gates {
+pub struct OperationSwitches {
     denied: Vec<&'static str>,
 }
 
-impl Gates {
+impl OperationSwitches {
     /// Whether tasks may use an operation.
     pub fn allow(&self, operation: &str) -> bool {
         !self.denied.contains(&operation)
     }
 
-    pub(super) fn read(fields: &mut Fields<'_, '_>, operations: &[&'static str]) -> Self {
+    pub(super) fn read(fields: &mut ConnectorFields<'_, '_>, operations: &[&'static str]) -> Self {
         let gates = fields.read(|block| {
             block.block("operations", |block| {
                 let mut denied = Vec::new();
@@ -93,15 +93,15 @@ impl Gates {
 
 /// How the portable dialect may be used.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Dialect {
+pub struct DialectConfig {
     /// Whether a task must say what the entities look like.
     pub require_schema: bool,
     /// Entities that tasks may name; empty for all.
     pub allowed_entities: Vec<String>,
 }
 
-impl Dialect {
-    pub(super) fn read(fields: &mut Fields<'_, '_>) -> Self {
+impl DialectConfig {
+    pub(super) fn read(fields: &mut ConnectorFields<'_, '_>) -> Self {
         let dialect = fields.read(|block| {
             block.block("dialect", |block| {
                 Ok(Self {
@@ -115,7 +115,11 @@ impl Dialect {
 }
 
 /// A URL of one of these schemes, in lower case.
-pub(super) fn url(block: &mut Block<'_>, name: &'static str, schemes: &[&str]) -> Result<String, FieldError> {
+pub(super) fn url(
+    block: &mut ConfigBlock<'_>,
+    name: &'static str,
+    schemes: &[&str],
+) -> Result<String, FieldError> {
     let url = block.required_string(name)?;
     let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
     if is_open(&url) || scheme.is_some_and(|scheme| schemes.contains(&scheme.as_str())) {
@@ -125,7 +129,7 @@ pub(super) fn url(block: &mut Block<'_>, name: &'static str, schemes: &[&str]) -
 }
 
 /// A text that says something.
-pub(super) fn filled(block: &mut Block<'_>, name: &'static str) -> Result<String, FieldError> {
+pub(super) fn filled(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String, FieldError> {
     let text = block.required_string(name)?;
     if text.trim().is_empty() { Err(block.invalid(name, "must not be empty")) } else { Ok(text) }
 }
@@ -176,7 +180,7 @@ pub(super) fn hosts(url: &str) -> impl Iterator<Item = &str> {
 }
 
 /// A port.
-pub(super) fn port(fields: &mut Fields<'_, '_>, default: u16) -> u16 {
+pub(super) fn port(fields: &mut ConnectorFields<'_, '_>, default: u16) -> u16 {
     let read = fields.read(|block| match block.positive("port")? {
         Some(port) => match u16::try_from(port) {
             Ok(port) => Ok(Some(port)),

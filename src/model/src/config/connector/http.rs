@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::auth::{self, HttpAuth};
 use super::{MAX_RESPONSE_SIZE, fields, is_open};
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::config::guards::is_token;
 use crate::config::{SecretText, kept};
 use crate::field::FieldError;
@@ -56,7 +56,7 @@ struct Retry {
     delay_ms: u64,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<HttpConfig, Vec<FieldError>> {
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<HttpConfig, Vec<FieldError>> {
     let mut errors = Vec::new();
     let retry = kept(block.block("retry", retry), &mut errors);
     let Retry { max_retries, delay_ms } = retry.unwrap_or(Retry { max_retries: 3, delay_ms: 1000 });
@@ -80,7 +80,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<HttpConfig, Vec<FieldError>
     if errors.is_empty() { Ok(parsed) } else { Err(errors) }
 }
 
-fn headers(block: &mut Block<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
+fn headers(block: &mut ConfigBlock<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
     let mut headers = Vec::new();
     for (name, value) in block.map("headers")?.into_iter().flatten() {
         let field = format!("headers.{name}");
@@ -112,7 +112,7 @@ pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-fn query_params(block: &mut Block<'_>, url: &str) -> Result<Vec<(String, SecretText)>, FieldError> {
+fn query_params(block: &mut ConfigBlock<'_>, url: &str) -> Result<Vec<(String, SecretText)>, FieldError> {
     let mut params = Vec::new();
     for (name, value) in block.map("query_params")?.into_iter().flatten() {
         let field = format!("query_params.{name}");
@@ -137,7 +137,7 @@ fn names_in_query(url: &str) -> impl Iterator<Item = String> {
     names.filter(|name| !name.is_empty()).map(decoded)
 }
 
-fn retry(block: &mut Block<'_>) -> Result<Retry, FieldError> {
+fn retry(block: &mut ConfigBlock<'_>) -> Result<Retry, FieldError> {
     let max_retries = block.unsigned("max_retries")?.unwrap_or(3);
     if max_retries > MAX_RETRIES {
         return Err(block.invalid("max_retries", format!("must be {MAX_RETRIES} or less")));
@@ -145,7 +145,7 @@ fn retry(block: &mut Block<'_>) -> Result<Retry, FieldError> {
     Ok(Retry { max_retries, delay_ms: block.unsigned("retry_delay_ms")?.unwrap_or(1000) })
 }
 
-fn methods(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
+fn methods(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
     let methods = block.strings("methods")?.unwrap_or_default();
     let known = |method: &String| METHODS.contains(&method.as_str()) || is_open(method);
     match methods.iter().position(|method| !known(method)) {

@@ -1,10 +1,10 @@
 //! `config` of a Kafka connector. The credentials of the server's settings are for the brokers of the server's settings; a
 //! connector that names others brings its own.
 
-use super::fields::{Fields, Gates, check_host, filled, split_port};
+use super::fields::{ConnectorFields, OperationSwitches, check_host, filled, split_port};
 use super::is_open;
 use crate::config::SecretText;
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
 /// Where a broker listens, unless it says otherwise.
@@ -18,16 +18,16 @@ pub struct KafkaConfig {
     /// Where tasks publish that name no topic.
     pub topic: Option<String>,
     /// Credentials at the brokers; `None` for none, but at the brokers of the server's settings for those of its settings.
-    pub auth: Option<KafkaAuth>,
+    pub auth: Option<KafkaSecurity>,
     /// Whether brokers may be private.
     pub allow_private_urls: bool,
     /// Operations that tasks may not use.
-    pub operations: Gates,
+    pub operations: OperationSwitches,
 }
 
 /// Protection of the connection, and credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KafkaAuth {
+pub struct KafkaSecurity {
     /// Protocol of the connection.
     pub protocol: KafkaProtocol,
     /// Credentials; present with a protocol that authenticates, absent with another.
@@ -90,19 +90,19 @@ pub struct KafkaSasl {
     pub password: SecretText,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<KafkaConfig, Vec<FieldError>> {
-    let mut fields = Fields::of(block);
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<KafkaConfig, Vec<FieldError>> {
+    let mut fields = ConnectorFields::of(block);
     let made = KafkaConfig {
         brokers: fields.require(brokers),
         topic: fields.read(topic),
         auth: fields.read(auth).flatten(),
         allow_private_urls: fields.flag("allow_private_urls"),
-        operations: Gates::read(&mut fields, &["publish"]),
+        operations: OperationSwitches::read(&mut fields, &["publish"]),
     };
     fields.finish(made)
 }
 
-fn topic(block: &mut Block<'_>) -> Result<Option<String>, FieldError> {
+fn topic(block: &mut ConfigBlock<'_>) -> Result<Option<String>, FieldError> {
     match block.string("topic")? {
         Some(topic) if topic.trim().is_empty() => Err(block.invalid("topic", "must not be empty")),
         topic => Ok(topic),
@@ -110,7 +110,7 @@ fn topic(block: &mut Block<'_>) -> Result<Option<String>, FieldError> {
 }
 
 /// The block `auth`, unless a choice in it is still open.
-fn auth(block: &mut Block<'_>) -> Result<Option<Option<KafkaAuth>>, FieldError> {
+fn auth(block: &mut ConfigBlock<'_>) -> Result<Option<Option<KafkaSecurity>>, FieldError> {
     let open = block.map("auth").ok().flatten().is_some_and(|auth| {
         let choices = ["security_protocol", "sasl_mechanism"].map(|name| auth.get(name)?.as_str());
         choices.into_iter().flatten().any(is_open)
@@ -118,7 +118,7 @@ fn auth(block: &mut Block<'_>) -> Result<Option<Option<KafkaAuth>>, FieldError> 
     if open { Ok(None) } else { block.block("auth", |block| credentials(block).map(Some)) }
 }
 
-fn credentials(block: &mut Block<'_>) -> Result<KafkaAuth, FieldError> {
+fn credentials(block: &mut ConfigBlock<'_>) -> Result<KafkaSecurity, FieldError> {
     let protocol = block.choice("security_protocol", &PROTOCOLS)?;
     let protocol = protocol.ok_or_else(|| block.missing("security_protocol"))?;
     let mechanism = block.choice("sasl_mechanism", &MECHANISMS)?;
@@ -126,17 +126,17 @@ fn credentials(block: &mut Block<'_>) -> Result<KafkaAuth, FieldError> {
         let mechanism = mechanism.ok_or_else(|| block.missing("sasl_mechanism"))?;
         let username = filled(block, "sasl_username")?;
         let password = SecretText::new(filled(block, "sasl_password")?);
-        return Ok(KafkaAuth { protocol, sasl: Some(KafkaSasl { mechanism, username, password }) });
+        return Ok(KafkaSecurity { protocol, sasl: Some(KafkaSasl { mechanism, username, password }) });
     }
     for name in ["sasl_mechanism", "sasl_username", "sasl_password"] {
         if block.any(name).is_some() {
             return Err(block.invalid(name, "needs the security_protocol sasl_plaintext or sasl_ssl"));
         }
     }
-    Ok(KafkaAuth { protocol, sasl: None })
+    Ok(KafkaSecurity { protocol, sasl: None })
 }
 
-fn brokers(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
+fn brokers(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
     let brokers = block.strings("brokers")?.ok_or_else(|| block.missing("brokers"))?;
     for (index, broker) in brokers.iter().enumerate() {
         check_host(broker).map_err(|why| block.invalid(&format!("brokers[{index}]"), why))?;

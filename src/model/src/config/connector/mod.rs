@@ -18,20 +18,20 @@ mod storage;
 
 use serde_json::Value;
 
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::entity::ConnectorType;
 use crate::field::{FieldError, Issue};
 use crate::mask::{is_reserved_reference, is_secret_reference};
 
 pub use auth::HttpAuth;
 pub use cache::{CacheBackend, CacheConfig};
-pub use db::{Database, DbConfig};
+pub use db::{DatabaseKind, DbConfig};
 pub use es::EsConfig;
-pub use fields::{Dialect, Gates};
+pub use fields::{DialectConfig, OperationSwitches};
 pub use http::{HttpConfig, check_header};
-pub use kafka::{KafkaAuth, KafkaConfig, KafkaProtocol, KafkaSasl};
+pub use kafka::{KafkaConfig, KafkaProtocol, KafkaSasl, KafkaSecurity};
 pub use masking::{mask_connector_config, restore_connector_config};
-pub use oauth2::{ClientAuth, Grant, OAuth2};
+pub use oauth2::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
 pub use smtp::{SmtpConfig, SmtpTls};
 pub use storage::StorageConfig;
 
@@ -62,7 +62,7 @@ pub enum ConnectorConfig {
 
 /// Where the settings of a connector lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place<'c> {
+pub enum SecretPlace<'c> {
     /// To an http or https URL.
     Url(&'c str),
     /// To a host, by name or by address.
@@ -92,7 +92,7 @@ impl ConnectorConfig {
         (read, unknown)
     }
 
-    fn read(kind: ConnectorType, block: &mut Block<'_>) -> Result<Self, Vec<FieldError>> {
+    fn read(kind: ConnectorType, block: &mut ConfigBlock<'_>) -> Result<Self, Vec<FieldError>> {
         // Written by the service itself, after the type of the connector.
         block.any("type");
         Ok(match kind {
@@ -133,7 +133,7 @@ impl ConnectorConfig {
     }
 
     /// Where connections would go, each with the path of its field; but for what is still open.
-    pub fn places(&self) -> Vec<(String, Place<'_>)> {
+    pub fn places(&self) -> Vec<(String, SecretPlace<'_>)> {
         let (field, text) = match self {
             Self::Http(config) => ("url", config.url.as_str()),
             Self::Es(config) => ("url", config.url.as_str()),
@@ -148,7 +148,7 @@ impl ConnectorConfig {
                 let brokers = config.brokers.iter().enumerate().filter(|(_, broker)| !is_open(broker));
                 return brokers
                     .map(|(index, broker)| {
-                        (format!("{ROOT}.brokers[{index}]"), Place::Host(fields::split_port(broker).0))
+                        (format!("{ROOT}.brokers[{index}]"), SecretPlace::Host(fields::split_port(broker).0))
                     })
                     .collect();
             }
@@ -162,13 +162,13 @@ impl ConnectorConfig {
                 };
                 let urls = [Some(("url", text)), token].into_iter().flatten();
                 let known = urls.filter(|(_, url)| !is_open(url));
-                known.map(|(field, url)| (format!("{ROOT}.{field}"), Place::Url(url))).collect()
+                known.map(|(field, url)| (format!("{ROOT}.{field}"), SecretPlace::Url(url))).collect()
             }
             _ if is_open(text) => Vec::new(),
-            Self::Es(_) | Self::Storage(_) => vec![(field, Place::Url(text))],
-            Self::Smtp(_) => vec![(field, Place::Host(text))],
-            Self::Db(_) if Database::of(text) == Some(Database::Sqlite) => Vec::new(),
-            _ => fields::hosts(text).map(|host| (field.clone(), Place::Host(host))).collect(),
+            Self::Es(_) | Self::Storage(_) => vec![(field, SecretPlace::Url(text))],
+            Self::Smtp(_) => vec![(field, SecretPlace::Host(text))],
+            Self::Db(_) if DatabaseKind::of(text) == Some(DatabaseKind::Sqlite) => Vec::new(),
+            _ => fields::hosts(text).map(|host| (field.clone(), SecretPlace::Host(host))).collect(),
         }
     }
 }
@@ -178,8 +178,8 @@ pub fn is_open(text: &str) -> bool {
     text.contains("${") || is_secret_reference(text) || is_reserved_reference(text)
 }
 
-fn root(config: &Value) -> Result<Block<'_>, FieldError> {
-    Block::open("connector", ROOT.to_owned(), config)
+fn root(config: &Value) -> Result<ConfigBlock<'_>, FieldError> {
+    ConfigBlock::open("connector", ROOT.to_owned(), config)
 }
 
 #[cfg(test)]

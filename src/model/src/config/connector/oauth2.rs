@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{fields, is_open};
 use crate::config::SecretText;
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::content_hash;
 use crate::field::FieldError;
 
@@ -28,7 +28,7 @@ const RESERVED: [&str; 8] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuth2 {
     /// What is shown for a token.
-    pub grant: Grant,
+    pub grant: OAuth2Grant,
     /// Where tokens are asked for, http or https.
     pub token_url: String,
     /// Who asks.
@@ -36,7 +36,7 @@ pub struct OAuth2 {
     /// The credential.
     pub client_secret: SecretText,
     /// How the client shows who it is.
-    pub client_auth: ClientAuth,
+    pub client_auth: OAuth2ClientAuth,
     /// What the token is to allow.
     pub scopes: Vec<String>,
     /// The parameter of that name.
@@ -53,7 +53,7 @@ pub struct OAuth2 {
 
 /// What is shown for a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Grant {
+pub enum OAuth2Grant {
     /// The client's own credentials.
     ClientCredentials,
     /// A refresh token, which the answer may replace.
@@ -70,7 +70,7 @@ pub enum Grant {
 
 /// How a client shows who it is (RFC 6749, 2.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientAuth {
+pub enum OAuth2ClientAuth {
     /// In the header `Authorization`.
     Basic,
     /// In the form.
@@ -90,10 +90,11 @@ const GRANTS: [(&str, Kind); 3] = [
     ("account_credentials", Kind::AccountCredentials),
 ];
 
-const CLIENT_AUTHS: [(&str, ClientAuth); 2] = [("basic", ClientAuth::Basic), ("body", ClientAuth::Body)];
+const CLIENT_AUTHS: [(&str, OAuth2ClientAuth); 2] =
+    [("basic", OAuth2ClientAuth::Basic), ("body", OAuth2ClientAuth::Body)];
 
 /// The rest of a block whose type is known.
-pub(super) fn parse(block: &mut Block<'_>) -> Result<OAuth2, FieldError> {
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<OAuth2, FieldError> {
     let kind = chosen(block, "grant", &GRANTS)?;
     let grant = block.string("grant")?.ok_or_else(|| block.missing("grant"))?;
     let token_url = fields::url(block, "token_url", &["http", "https"])?;
@@ -108,7 +109,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<OAuth2, FieldError> {
         token_url,
         client_id,
         client_secret,
-        client_auth: given_auth.unwrap_or(ClientAuth::Basic),
+        client_auth: given_auth.unwrap_or(OAuth2ClientAuth::Basic),
         scopes: scopes(block)?,
         audience: block.string("audience")?,
         resource: block.string("resource")?,
@@ -128,7 +129,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<OAuth2, FieldError> {
 
 /// One of a set of names; `None` where there is none, or it is still open.
 fn chosen<T: Copy>(
-    block: &mut Block<'_>,
+    block: &mut ConfigBlock<'_>,
     name: &'static str,
     choices: &[(&str, T)],
 ) -> Result<Option<T>, FieldError> {
@@ -141,14 +142,14 @@ fn chosen<T: Copy>(
 
 /// The grant with what belongs to it, and to no other. One that is still open stands for any.
 fn read_grant(
-    block: &mut Block<'_>,
+    block: &mut ConfigBlock<'_>,
     name: &str,
     kind: Option<Kind>,
-    auth: Option<ClientAuth>,
-) -> Result<Grant, FieldError> {
+    auth: Option<OAuth2ClientAuth>,
+) -> Result<OAuth2Grant, FieldError> {
     let seed = block.string("refresh_token")?;
     let account_id = block.string("account_id")?;
-    let Some(kind) = kind else { return Ok(Grant::ClientCredentials) };
+    let Some(kind) = kind else { return Ok(OAuth2Grant::ClientCredentials) };
     let foreign = |field: &str| block.invalid(field, format!("the grant {name} takes no {field}"));
     if seed.is_some() && kind != Kind::RefreshToken {
         return Err(foreign("refresh_token"));
@@ -157,21 +158,21 @@ fn read_grant(
         return Err(foreign("account_id"));
     }
     match kind {
-        Kind::ClientCredentials => Ok(Grant::ClientCredentials),
+        Kind::ClientCredentials => Ok(OAuth2Grant::ClientCredentials),
         Kind::RefreshToken => {
             let seed = SecretText::new(fields::filled(block, "refresh_token")?);
-            Ok(Grant::RefreshToken { seed })
+            Ok(OAuth2Grant::RefreshToken { seed })
         }
-        Kind::AccountCredentials if auth == Some(ClientAuth::Body) => {
+        Kind::AccountCredentials if auth == Some(OAuth2ClientAuth::Body) => {
             Err(block.invalid("client_auth", "the grant account_credentials takes basic alone"))
         }
         Kind::AccountCredentials => {
-            Ok(Grant::AccountCredentials { account_id: fields::filled(block, "account_id")? })
+            Ok(OAuth2Grant::AccountCredentials { account_id: fields::filled(block, "account_id")? })
         }
     }
 }
 
-fn scopes(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
+fn scopes(block: &mut ConfigBlock<'_>) -> Result<Vec<String>, FieldError> {
     let scopes = block.strings("scopes")?.unwrap_or_default();
     match scopes.iter().position(|scope| scope.trim().is_empty()) {
         Some(index) => Err(block.invalid(&format!("scopes[{index}]"), "must not be empty")),
@@ -179,7 +180,7 @@ fn scopes(block: &mut Block<'_>) -> Result<Vec<String>, FieldError> {
     }
 }
 
-fn extra_params(block: &mut Block<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
+fn extra_params(block: &mut ConfigBlock<'_>) -> Result<Vec<(String, SecretText)>, FieldError> {
     let mut params = Vec::new();
     for (name, value) in block.map("extra_params")?.into_iter().flatten() {
         let field = format!("extra_params.{name}");
@@ -196,7 +197,7 @@ fn extra_params(block: &mut Block<'_>) -> Result<Vec<(String, SecretText)>, Fiel
     Ok(params)
 }
 
-fn margin(block: &mut Block<'_>) -> Result<u64, FieldError> {
+fn margin(block: &mut ConfigBlock<'_>) -> Result<u64, FieldError> {
     let margin = block.unsigned("refresh_margin_secs")?.unwrap_or(MARGIN);
     if margin > MAX_MARGIN {
         return Err(block.invalid("refresh_margin_secs", format!("must be {MAX_MARGIN} or less")));
@@ -210,7 +211,7 @@ mod tests {
 
     use super::*;
     use crate::ConnectorType;
-    use crate::config::connector::{ConnectorConfig, HttpAuth, Place};
+    use crate::config::connector::{ConnectorConfig, HttpAuth, SecretPlace};
 
     fn config(more: Value) -> Value {
         let mut auth = json!({"type": "oauth2", "grant": "client_credentials",
@@ -235,7 +236,10 @@ mod tests {
     #[test]
     fn the_least_block_has_its_defaults_and_prints_no_secret() {
         let oauth = parsed(json!({"extra_params": {"k": "swordfish", "n": 1}})).unwrap();
-        assert_eq!((&oauth.grant, oauth.client_auth), (&Grant::ClientCredentials, ClientAuth::Basic));
+        assert_eq!(
+            (&oauth.grant, oauth.client_auth),
+            (&OAuth2Grant::ClientCredentials, OAuth2ClientAuth::Basic)
+        );
         assert_eq!((oauth.refresh_margin_secs, oauth.scopes.len()), (60, 0));
         assert_eq!(oauth.extra_params[1].1.expose(), "1");
         assert!(!format!("{oauth:?}").contains("swordfish"));
@@ -304,7 +308,8 @@ mod tests {
     fn the_token_endpoint_is_a_place_connections_go_to() {
         let config = ConnectorConfig::parse(ConnectorType::Http, &config(json!({}))).unwrap();
         let places = config.places();
-        let token = ("connector.config.auth.token_url".to_owned(), Place::Url("https://id.example/token"));
+        let token =
+            ("connector.config.auth.token_url".to_owned(), SecretPlace::Url("https://id.example/token"));
         assert_eq!(places.len(), 2);
         assert_eq!(places[1], token);
     }

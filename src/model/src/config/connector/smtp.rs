@@ -1,9 +1,9 @@
 //! `config` of a mail connector.
 
-use super::fields::{Fields, check_host, filled, port, split_port};
+use super::fields::{ConnectorFields, check_host, filled, port, split_port};
 use super::is_open;
 use crate::config::SecretText;
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
 const SUBMISSION: u16 = 587;
@@ -44,8 +44,8 @@ pub struct SmtpConfig {
     pub timeout_ms: u64,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<SmtpConfig, Vec<FieldError>> {
-    let mut fields = Fields::of(block);
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<SmtpConfig, Vec<FieldError>> {
+    let mut fields = ConnectorFields::of(block);
     let made = SmtpConfig {
         host: fields.require(host),
         port: port(&mut fields, SUBMISSION),
@@ -59,7 +59,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<SmtpConfig, Vec<FieldError>
     fields.finish(made)
 }
 
-fn host(block: &mut Block<'_>) -> Result<String, FieldError> {
+fn host(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let host = filled(block, "host")?;
     check_host(&host).map_err(|why| block.invalid("host", why))?;
     if !is_open(&host) && split_port(&host).1.is_some() {
@@ -69,11 +69,11 @@ fn host(block: &mut Block<'_>) -> Result<String, FieldError> {
 }
 
 /// The block `auth`, unless it is still open which it is.
-fn auth(block: &mut Block<'_>) -> Result<Option<Option<(SecretText, SecretText)>>, FieldError> {
+fn auth(block: &mut ConfigBlock<'_>) -> Result<Option<Option<(SecretText, SecretText)>>, FieldError> {
     if super::auth::is_open(block) { Ok(None) } else { block.block("auth", credentials) }
 }
 
-fn credentials(block: &mut Block<'_>) -> Result<Option<(SecretText, SecretText)>, FieldError> {
+fn credentials(block: &mut ConfigBlock<'_>) -> Result<Option<(SecretText, SecretText)>, FieldError> {
     match block.choice("type", &[("none", false), ("basic", true)])? {
         None | Some(false) => Ok(None),
         Some(true) => Ok(Some((
@@ -84,7 +84,7 @@ fn credentials(block: &mut Block<'_>) -> Result<Option<(SecretText, SecretText)>
 }
 
 /// A mailbox, `user@host` or `Name <user@host>`. What the mail library makes of it shows when mail is sent.
-fn from(block: &mut Block<'_>) -> Result<String, FieldError> {
+fn from(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let text = filled(block, "from")?;
     let address = match text.split_once('<') {
         Some((_, rest)) => rest.strip_suffix('>').unwrap_or_default(),

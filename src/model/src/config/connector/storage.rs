@@ -1,8 +1,8 @@
 //! `config` of an object store connector.
 
-use super::fields::{Fields, Gates, filled, url};
+use super::fields::{ConnectorFields, OperationSwitches, filled, url};
 use crate::config::SecretText;
-use crate::config::block::Block;
+use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
 const TIMEOUT_MS: u64 = 10_000;
@@ -29,11 +29,11 @@ pub struct StorageConfig {
     /// Milliseconds for one request.
     pub timeout_ms: u64,
     /// Operations that tasks may not use.
-    pub operations: Gates,
+    pub operations: OperationSwitches,
 }
 
-pub(super) fn parse(block: &mut Block<'_>) -> Result<StorageConfig, Vec<FieldError>> {
-    let mut fields = Fields::of(block);
+pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<StorageConfig, Vec<FieldError>> {
+    let mut fields = ConnectorFields::of(block);
     fields.choice("provider", &[("s3", ())]);
     let made = StorageConfig {
         endpoint: fields.require(|block| url(block, "endpoint", &["http", "https"])),
@@ -45,7 +45,7 @@ pub(super) fn parse(block: &mut Block<'_>) -> Result<StorageConfig, Vec<FieldErr
         force_path_style: fields.flag("force_path_style"),
         allow_private_urls: fields.flag("allow_private_urls"),
         timeout_ms: fields.positive("timeout_ms", TIMEOUT_MS),
-        operations: Gates::read(&mut fields, &["presign_get", "presign_put", "head"]),
+        operations: OperationSwitches::read(&mut fields, &["presign_get", "presign_put", "head"]),
     };
     fields.finish(made)
 }

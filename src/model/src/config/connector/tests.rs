@@ -179,8 +179,8 @@ fn where_a_config_leads_is_known_by_field() {
     let hosts = |kind, config: Value| {
         let config = ConnectorConfig::parse(kind, &config).unwrap();
         let places = config.places().into_iter().map(|(field, place)| match place {
-            Place::Host(host) => format!("{field} {host}"),
-            Place::Url(url) => format!("{field} {url}"),
+            SecretPlace::Host(host) => format!("{field} {host}"),
+            SecretPlace::Url(url) => format!("{field} {url}"),
         });
         places.collect::<Vec<_>>()
     };

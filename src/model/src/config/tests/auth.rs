@@ -253,7 +253,7 @@ fn an_hmac_signs_the_body_unless_told_otherwise() {
         (auth.algorithm, auth.form, auth.encoding),
         (HmacAlgorithm::Sha256, SignatureForm::Plain, None)
     );
-    assert_eq!(auth.message.parts(), [Part::Body]);
+    assert_eq!(auth.message.parts(), [TemplatePart::Body]);
     assert_eq!(auth.window, None);
     let secrets: Vec<_> = auth.secrets.iter().map(SecretText::expose).collect();
     assert_eq!(auth.secret.as_ref().map(SecretText::expose), Some("a"));
@@ -284,7 +284,10 @@ fn presets_expand_and_explicit_fields_win() {
     let stripe = preset(json!({"preset": "stripe"}));
     assert_eq!(stripe.form, SignatureForm::Packed("v1".into()));
     let stamp = HeaderField { name: "stripe-signature".into(), key: Some("t".into()) };
-    assert_eq!(stripe.message.parts(), [Part::Header(stamp.clone()), Part::Text(".".into()), Part::Body]);
+    assert_eq!(
+        stripe.message.parts(),
+        [TemplatePart::Header(stamp.clone()), TemplatePart::Text(".".into()), TemplatePart::Body]
+    );
     assert_eq!(stripe.window, Some(ReplayWindow { timestamp: stamp, tolerance_secs: 300 }));
     assert_eq!(preset(json!({"preset": "webex"})).algorithm, HmacAlgorithm::Sha1);
     let own =
@@ -303,7 +306,7 @@ fn presets_expand_and_explicit_fields_win() {
         (HmacAlgorithm::Sha512, SignatureForm::Prefixed("sha512=".into()))
     );
     let field = |key: &str| HeaderField { name: "X-Id".into(), key: Some(key.into()) };
-    assert_eq!(other.message.parts(), [Part::Header(field("k")), Part::Body]);
+    assert_eq!(other.message.parts(), [TemplatePart::Header(field("k")), TemplatePart::Body]);
     assert_eq!(other.window, Some(ReplayWindow { timestamp: field("t"), tolerance_secs: 1 }));
     let kept = preset(json!({"preset": "github", "signature_prefix": null, "header": null}));
     assert_eq!(kept, preset(json!({"preset": "P4"})), "null is absence and switches nothing off");
@@ -320,7 +323,7 @@ fn a_token_has_its_defaults() {
         (auth.leeway_secs, auth.require_exp, auth.required, auth.max_token_bytes),
         (30, true, true, 8192)
     );
-    let header = |header: &str, scheme: Option<&str>| TokenSource::Header {
+    let header = |header: &str, scheme: Option<&str>| TokenLocation::Header {
         header: header.into(),
         scheme: scheme.map(str::to_owned),
     };
@@ -331,7 +334,7 @@ fn a_token_has_its_defaults() {
         token(json!({"source": {"header": "x-t", "scheme": "JWT"}})).source,
         header("x-t", Some("JWT"))
     );
-    assert_eq!(token(json!({"source": {"cookie": "sid"}})).source, TokenSource::Cookie("sid".into()));
+    assert_eq!(token(json!({"source": {"cookie": "sid"}})).source, TokenLocation::Cookie("sid".into()));
     assert_eq!((auth.issuers, auth.audiences), (Vec::<String>::new(), Vec::<String>::new()));
     let none = token(json!({"issuer": null, "audience": null}));
     assert!(none.issuers.is_empty() && none.audiences.is_empty(), "null is absence");

@@ -4,13 +4,13 @@ use serde_json::json;
 
 use super::found;
 use crate::field::FieldCode::Invalid;
-use crate::{Kind, MASK, check_import_item};
+use crate::{EntityKind, MASK, check_import_item};
 
 #[test]
 fn every_mask_of_an_item_is_named() {
     let channel =
         json!({"name": MASK, "config": {"auth": {"keys": ["a", MASK]}, "cache": {"connector": MASK}}});
-    let errors = check_import_item(Kind::Channel, &channel);
+    let errors = check_import_item(EntityKind::Channel, &channel);
     assert_eq!(
         found(&errors),
         [
@@ -21,7 +21,7 @@ fn every_mask_of_an_item_is_named() {
     );
     let workflow =
         json!({"description": MASK, "tasks": [{"function": {"input": {"key": MASK}}}], "condition": MASK});
-    let errors = check_import_item(Kind::Workflow, &workflow);
+    let errors = check_import_item(EntityKind::Workflow, &workflow);
     assert_eq!(
         found(&errors),
         [("condition", Invalid), ("tasks[0].function.input.key", Invalid), ("workflow.description", Invalid),]
@@ -31,6 +31,6 @@ fn every_mask_of_an_item_is_named() {
 #[test]
 fn what_only_resembles_the_mask_passes() {
     for item in [json!({"name": "*******", "x": [null, 1, "*****"]}), json!([MASK]), json!(null)] {
-        assert!(check_import_item(Kind::Connector, &item).is_empty(), "{item}");
+        assert!(check_import_item(EntityKind::Connector, &item).is_empty(), "{item}");
     }
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf, absolute};
 
 use svc_model::FieldError;
-use svc_model::config::connector::{ConnectorConfig, Database};
+use svc_model::config::connector::{ConnectorConfig, DatabaseKind};
 use svc_store::Store;
 
 use super::target::SqliteTarget;
@@ -33,7 +33,7 @@ impl OwnDatabase {
     pub fn check(&self, config: &ConnectorConfig) -> Option<FieldError> {
         let ConnectorConfig::Db(config) = config else { return None };
         let text = config.connection_string.expose();
-        if Database::of(text) != Some(Database::Sqlite) {
+        if DatabaseKind::of(text) != Some(DatabaseKind::Sqlite) {
             return None;
         }
         match SqliteTarget::parse(text) {

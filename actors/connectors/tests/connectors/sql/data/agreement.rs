@@ -7,8 +7,8 @@ use std::time::Duration;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
-use svc_dialect::sql::{self, Flavour, Statement};
-use svc_dialect::{Bindings, Bounds, Query};
+use svc_dialect::sql::{self, SqlFlavour, SqlStatement};
+use svc_dialect::{Bindings, QueryBounds, QueryDocument};
 
 use super::oracle::{Row, matching};
 use super::{Base, Kind, change, query, random, write};
@@ -50,36 +50,36 @@ async fn fill(base: &mut Base, world: &World, rows: &[Row]) {
     change(world, json!({"op": "insert", "target": "parts", "values": parts.collect::<Vec<_>>()})).await;
 }
 
-fn flavour(kind: Kind) -> Flavour {
+fn flavour(kind: Kind) -> SqlFlavour {
     match kind {
-        Kind::Postgres => Flavour::Postgres,
-        Kind::MariaDb => Flavour::MySql,
-        Kind::Sqlite => Flavour::Sqlite,
+        Kind::Postgres => SqlFlavour::Postgres,
+        Kind::MariaDb => SqlFlavour::MySql,
+        Kind::Sqlite => SqlFlavour::Sqlite,
     }
 }
 
 /// The statement of one filter, as a task would run it.
-fn statement(filter: &Value, flavour: Flavour) -> Statement {
+fn statement(filter: &Value, flavour: SqlFlavour) -> SqlStatement {
     let query = json!({"source": "thing", "fields": ["id"], "filter": filter});
-    let query = Query::read(&query, Some(&schema()), "").unwrap();
-    let bounds = Bounds { default_limit: 100, max_limit: 100, max_skip: 0 };
+    let query = QueryDocument::read(&query, Some(&schema()), "").unwrap();
+    let bounds = QueryBounds { default_limit: 100, max_limit: 100, max_skip: 0 };
     let select = query.bind(&Bindings { params: &Map::new(), folded: &[] }, bounds).unwrap();
     sql::select(&select, flavour).unwrap()
 }
 
 /// Many statements as one: a row for each, with the ids it found in one text.
-fn together(filters: &[Value], flavour: Flavour) -> (String, Vec<Value>) {
+fn together(filters: &[Value], flavour: SqlFlavour) -> (String, Vec<Value>) {
     let ids = match flavour {
-        Flavour::Postgres => "string_agg(CAST(q.id AS text), ',')",
-        Flavour::MySql | Flavour::Sqlite => "group_concat(q.id)",
+        SqlFlavour::Postgres => "string_agg(CAST(q.id AS text), ',')",
+        SqlFlavour::MySql | SqlFlavour::Sqlite => "group_concat(q.id)",
     };
     let mut params = Vec::new();
     let parts = filters.iter().enumerate().map(|(nth, filter)| {
         let one = statement(filter, flavour);
         // From the last, so that $1 does not find $10.
         let numbered = (1..=one.params.len()).rev().fold(one.sql, |sql, n| match flavour {
-            Flavour::Postgres => sql.replace(&format!("${n}"), &format!("$p{}", n + params.len())),
-            Flavour::MySql | Flavour::Sqlite => sql,
+            SqlFlavour::Postgres => sql.replace(&format!("${n}"), &format!("$p{}", n + params.len())),
+            SqlFlavour::MySql | SqlFlavour::Sqlite => sql,
         });
         params.extend(one.params);
         format!("SELECT {nth} AS f, {ids} AS ids FROM ({}) AS q", numbered.replace("$p", "$"))
@@ -87,7 +87,7 @@ fn together(filters: &[Value], flavour: Flavour) -> (String, Vec<Value>) {
     (parts.collect::<Vec<_>>().join(" UNION ALL "), params)
 }
 
-async fn found(world: &World, filters: &[Value], flavour: Flavour) -> BTreeMap<u64, Vec<i64>> {
+async fn found(world: &World, filters: &[Value], flavour: SqlFlavour) -> BTreeMap<u64, Vec<i64>> {
     let (sql, params) = together(filters, flavour);
     let rows = super::super::read(world, &sql, params.into()).await.unwrap();
     let answers = rows.as_array().unwrap().iter().map(|row| {

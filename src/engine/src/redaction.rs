@@ -25,20 +25,20 @@ const MAX_BYTES: usize = 64 << 10;
 
 /// Values that nothing may show. Cheap to clone, never printable.
 #[derive(Clone, Default)]
-pub struct Concealed {
+pub struct Redaction {
     /// The values as texts.
     values: Arc<BTreeSet<String>>,
     /// The texts to look for: the values in every form, the longest first.
     texts: Arc<[String]>,
 }
 
-impl fmt::Debug for Concealed {
+impl fmt::Debug for Redaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Concealed({})", self.values.len())
+        write!(f, "Redaction({})", self.values.len())
     }
 }
 
-impl Concealed {
+impl Redaction {
     /// Whether everything may be shown.
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
@@ -146,13 +146,13 @@ mod tests {
 
     use super::*;
 
-    fn concealed(values: &[Value]) -> Concealed {
-        Concealed::default().with(values)
+    fn redaction(values: &[Value]) -> Redaction {
+        Redaction::default().with(values)
     }
 
     #[test]
     fn a_value_is_masked_wherever_it_stands() {
-        let hidden = concealed(&[json!("s3cret"), json!({"user": "root-user", "n": 5})]);
+        let hidden = redaction(&[json!("s3cret"), json!({"user": "root-user", "n": 5})]);
         let mut value =
             json!({"a": ["s3cret", "Bearer s3cret"], "s3cret": {"b": "root-user"}, "n": 5, "ok": "secret"});
         hidden.mask(&mut value);
@@ -164,35 +164,35 @@ mod tests {
 
     #[test]
     fn a_value_is_masked_as_json_text_escapes_it() {
-        let hidden = concealed(&[json!("line one\nline \"two\"")]);
+        let hidden = redaction(&[json!("line one\nline \"two\"")]);
         let text = json!({"key": "line one\nline \"two\""}).to_string();
         assert_eq!(hidden.mask_text(text), r#"{"key":"******"}"#);
     }
 
     #[test]
     fn a_short_value_is_masked_only_alone_and_an_empty_one_never() {
-        let hidden = concealed(&[json!("e"), json!("")]);
+        let hidden = redaction(&[json!("e"), json!("")]);
         assert_eq!(hidden.mask_text("e".into()), "******");
         assert_eq!(hidden.mask_text("the rest".into()), "the rest");
-        assert!(concealed(&[json!("")]).is_empty());
+        assert!(redaction(&[json!("")]).is_empty());
     }
 
     #[test]
     fn of_two_values_the_longer_is_masked_first() {
-        let hidden = concealed(&[json!("abcd"), json!("abcdefgh")]);
+        let hidden = redaction(&[json!("abcd"), json!("abcdefgh")]);
         assert_eq!(hidden.mask_text("abcdefgh abcd".into()), "****** ******");
         assert_eq!(hidden.with(&[json!("wxyz")]).mask_text("abcd wxyz".into()), "****** ******");
     }
 
     #[test]
     fn nothing_prints_what_is_concealed() {
-        assert_eq!(format!("{:?}", concealed(&[json!("s3cret")])), "Concealed(1)");
+        assert_eq!(format!("{:?}", redaction(&[json!("s3cret")])), "Redaction(1)");
     }
 
     #[test]
     fn a_value_is_masked_however_it_is_encoded() {
         let secret = "Canary&S3cr<t>\"9 ü'/+";
-        let hidden = concealed(&[json!(secret)]);
+        let hidden = redaction(&[json!(secret)]);
         for form in forms(secret) {
             assert_eq!(hidden.mask_text(form.clone()), "******", "{form}");
             assert!(!hidden.mask_text(format!("x{form}y")).contains(&form), "{form}");
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn what_a_json_text_holds_is_masked_and_so_are_numbers() {
         let document = json!({"user": "canary-user", "ids": [12_345_678, 7]}).to_string();
-        let hidden = concealed(&[json!(document)]);
+        let hidden = redaction(&[json!(document)]);
         let mut value = json!({"user": "canary-user", "id": 12_345_678, "n": 7, "text": "id 12345678"});
         hidden.mask(&mut value);
         assert_eq!(value, json!({"user": "******", "id": "******", "n": 7, "text": "id ******"}));
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_was_made_of_a_secret_is_masked_unless_it_is_short() {
-        let hidden = Concealed::default().with_derived(&[json!(["Bearer x", "abc", "", 5, true])]);
+        let hidden = Redaction::default().with_derived(&[json!(["Bearer x", "abc", "", 5, true])]);
         let mut value = json!(["Bearer x", "abc", "", 5, true]);
         hidden.mask(&mut value);
         assert_eq!(value, json!(["******", "abc", "", 5, true]));
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn of_more_than_can_be_looked_for_everything_is_masked() {
         let many: Vec<_> = (1000..2000).map(Value::from).collect();
-        let hidden = Concealed::default().with_derived(&many);
+        let hidden = Redaction::default().with_derived(&many);
         let mut value = json!({"a": "b"});
         hidden.mask(&mut value);
         assert_eq!((value, hidden.mask_text("b".into())), (json!("******"), "******".to_owned()));

@@ -21,25 +21,25 @@ use futures_util::FutureExt;
 use slog::{Logger, info, warn};
 use tokio::time::{Instant, timeout};
 
-use crate::set::Slot;
-use crate::source::{Failure, Fetched, Source};
+use crate::set::KeySetSlot;
+use crate::source::{FetchedKeySet, KeySetFetchError, KeySetSource};
 
 pub(crate) use msg::Refresh;
 pub(crate) use state::{FETCH_LIMIT, Need, State, Want, lifetime};
 
 /// The actor.
-pub(crate) struct Keeper {
+pub(crate) struct KeySetFetcher {
     /// The next fetch of each set, by URL.
     due: HashMap<Arc<str>, SpawnHandle>,
-    source: Arc<dyn Source>,
+    source: Arc<dyn KeySetSource>,
     log: Logger,
 }
 
 /// A fetch that runs. One that goes down with the actor has failed like any other, and whoever waits for it is told.
-struct Flight(Arc<Slot>);
+struct Flight(Arc<KeySetSlot>);
 
 impl Flight {
-    fn begin(slot: Arc<Slot>, forced: bool) -> Self {
+    fn begin(slot: Arc<KeySetSlot>, forced: bool) -> Self {
         slot.change(|state| state.begun(Instant::now(), forced));
         Self(slot)
     }
@@ -54,30 +54,35 @@ impl Drop for Flight {
     }
 }
 
-impl Keeper {
-    pub(crate) fn new(source: Arc<dyn Source>, log: Logger) -> Self {
+impl KeySetFetcher {
+    pub(crate) fn new(source: Arc<dyn KeySetSource>, log: Logger) -> Self {
         Self { due: HashMap::new(), source, log }
     }
 
-    fn start(&mut self, slot: Arc<Slot>, forced: bool, ctx: &mut Context<Self>) {
+    fn start(&mut self, slot: Arc<KeySetSlot>, forced: bool, ctx: &mut Context<Self>) {
         let flight = Flight::begin(slot, forced);
         // What an issuer sends must not take the others down with it: a panic over it is a failed fetch.
         let fetch = timeout(FETCH_LIMIT, self.source.fetch(flight.0.url()));
         let fetch = AssertUnwindSafe(fetch).catch_unwind().into_actor(self);
-        ctx.spawn(fetch.map(move |outcome, keeper, ctx| {
+        ctx.spawn(fetch.map(move |outcome, fetcher, ctx| {
             let outcome = match outcome {
-                Ok(in_time) => in_time.unwrap_or(Err(Failure::Late)),
-                Err(_) => Err(Failure::Panicked),
+                Ok(in_time) => in_time.unwrap_or(Err(KeySetFetchError::Late)),
+                Err(_) => Err(KeySetFetchError::Panicked),
             };
-            keeper.land(&flight.0, outcome, ctx);
+            fetcher.land(&flight.0, outcome, ctx);
         }));
     }
 
-    fn land(&mut self, slot: &Arc<Slot>, outcome: Result<Fetched, Failure>, ctx: &mut Context<Self>) {
+    fn land(
+        &mut self,
+        slot: &Arc<KeySetSlot>,
+        outcome: Result<FetchedKeySet, KeySetFetchError>,
+        ctx: &mut Context<Self>,
+    ) {
         let now = Instant::now();
         let failed_before = slot.state().is_failing();
         match outcome {
-            Ok(Fetched { keys, max_age }) => {
+            Ok(FetchedKeySet { keys, max_age }) => {
                 let (keys, lifetime) = (Arc::new(keys), lifetime(max_age));
                 slot.land(|state| state.succeeded(now, keys, lifetime));
                 // While the keys still are fresh, so that nobody has to wait.
@@ -98,13 +103,13 @@ impl Keeper {
     }
 
     /// Fetches a set after a while if it is still in use.
-    fn start_in(&mut self, pause: Duration, slot: &Arc<Slot>, ctx: &mut Context<Self>) {
+    fn start_in(&mut self, pause: Duration, slot: &Arc<KeySetSlot>, ctx: &mut Context<Self>) {
         let (name, slot) = (slot.name(), Arc::downgrade(slot));
         let key = Arc::clone(&name);
-        let timer = ctx.run_later(pause, move |keeper, ctx| {
-            keeper.due.remove(&key);
+        let timer = ctx.run_later(pause, move |fetcher, ctx| {
+            fetcher.due.remove(&key);
             if let Some(slot) = slot.upgrade().filter(|slot| !slot.state().is_busy(Instant::now())) {
-                keeper.start(slot, false, ctx);
+                fetcher.start(slot, false, ctx);
             }
         });
         if let Some(earlier) = self.due.insert(name, timer) {
@@ -113,14 +118,14 @@ impl Keeper {
     }
 }
 
-impl Actor for Keeper {
+impl Actor for KeySetFetcher {
     type Context = Context<Self>;
 }
 
 /// A fetch ends by itself and nobody outside depends on its end: nothing to drain.
-impl Supervised for Keeper {}
+impl Supervised for KeySetFetcher {}
 
-impl Handler<Refresh> for Keeper {
+impl Handler<Refresh> for KeySetFetcher {
     type Result = ();
 
     fn handle(&mut self, Refresh { slot, want }: Refresh, ctx: &mut Context<Self>) {

@@ -3,14 +3,14 @@ use proptest::prelude::*;
 use super::*;
 
 fn keys() -> Arc<Jwks> {
-    Arc::new(crate::keeper::tests::keys(1))
+    Arc::new(crate::fetcher::tests::keys(1))
 }
 
 fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Fetched at an instant, with this `max-age`.
+/// FetchedKeySet at an instant, with this `max-age`.
 fn fetched(max_age: Option<u64>) -> (State, Arc<Jwks>, Instant) {
     let (keys, now) = (keys(), Instant::now());
     let state = State::default().succeeded(now, Arc::clone(&keys), lifetime(max_age.map(seconds)));

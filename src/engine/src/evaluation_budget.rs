@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::budget::{self, Exhausted};
+use crate::budget::{self, BudgetExhausted};
 use crate::error::TaskError;
 
 /// The time a run may hold its thread before it gives way.
 const TURN: Duration = Duration::from_millis(1);
 
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct EvaluationBudget {
     /// When the turn is over.
     turn: Instant,
     deadline: Option<Instant>,
@@ -24,7 +24,7 @@ pub(crate) fn deadline(limit: Option<Duration>, until: Option<Instant>) -> Optio
     limited.into_iter().chain(until).min()
 }
 
-impl Pace {
+impl EvaluationBudget {
     /// Starts the first turn of a run.
     pub(crate) fn start(deadline: Option<Instant>) -> Self {
         Self { turn: budget::turn_started() + TURN, deadline }
@@ -45,7 +45,7 @@ impl Pace {
 
     /// As [`in_time`](Self::in_time), for a moment that was read already.
     pub(crate) fn check_at(&self, now: Instant) -> Result<(), TaskError> {
-        budget::check(now).map_err(Exhausted::into_error)
+        budget::check(now).map_err(BudgetExhausted::into_error)
     }
 
     /// Gives way when the turn is over. Called between any two pieces of work.
@@ -64,5 +64,5 @@ impl Pace {
 
 /// The error of a task that the deadline met.
 pub(crate) fn timed_out() -> TaskError {
-    Exhausted::Deadline.into_error()
+    BudgetExhausted::Deadline.into_error()
 }

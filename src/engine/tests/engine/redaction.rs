@@ -8,8 +8,8 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, OwnedKVList, Record, o};
 use svc_engine::{
-    CompileCx, Concealed, Engine, Expression, Flow, Function, Outcome, RunOptions, Task, TaskCx, TaskError,
-    TraceOptions,
+    CompileCx, CompiledTask, Engine, Expression, Flow, Function, Redaction, RunOptions, TaskCx, TaskError,
+    TaskOutcome, TraceOptions,
 };
 
 use crate::support::{block_on, compile, message};
@@ -18,23 +18,23 @@ const SECRET: &str = "s3cret-token";
 
 /// A function that keeps what its input made of a message, and what that must conceal.
 #[derive(Clone, Default)]
-struct Tell(Arc<Mutex<Option<(Value, Concealed)>>>);
+struct Tell(Arc<Mutex<Option<(Value, Redaction)>>>);
 
 struct TellTask(Tell, Expression);
 
 impl Function for Tell {
-    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn Task>, String> {
+    fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(TellTask(self.clone(), cx.expression(&input["logic"])?)))
     }
 }
 
-impl Task for TellTask {
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<Outcome, TaskError>> {
+impl CompiledTask for TellTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
         async move {
-            let mut concealed = cx.concealed().clone();
-            let value = cx.confide(&self.1, &mut concealed)?;
-            *self.0.0.lock().unwrap() = Some((value, concealed));
-            Ok(Outcome::Success)
+            let mut redaction = cx.redaction().clone();
+            let value = cx.evaluate_tainted(&self.1, &mut redaction)?;
+            *self.0.0.lock().unwrap() = Some((value, redaction));
+            Ok(TaskOutcome::Success)
         }
         .boxed_local()
     }
@@ -76,15 +76,15 @@ fn nothing_a_run_records_shows_what_it_was_told_in_confidence() {
         .function("tell", Arc::new(tell.clone()))
         .logger(Logger::root(lines.clone(), o!()))
         .build();
-    let run = |tasks: Value, payload: Value, concealed: Concealed| {
+    let run = |tasks: Value, payload: Value, redaction: Redaction| {
         let flow = Flow::single(compile(&engine, &json!({"tasks": tasks})).unwrap());
         let trace = Some(TraceOptions::default());
-        let options = RunOptions { trace, capture_changes: true, concealed, ..RunOptions::default() };
+        let options = RunOptions { trace, capture_changes: true, redaction, ..RunOptions::default() };
         block_on(engine.run(&flow, message(payload), options))
     };
     let secret = json!({"merge": [[{"secret": "token"}], [1]]});
-    run(json!([task("tell", "tell", json!({"logic": secret}))]), json!({}), Concealed::default());
-    let (payload, concealed) = tell.0.lock().unwrap().take().unwrap();
+    run(json!([task("tell", "tell", json!({"logic": secret}))]), json!({}), Redaction::default());
+    let (payload, redaction) = tell.0.lock().unwrap().take().unwrap();
     assert_eq!(payload, json!([SECRET, 1]), "the value itself is handed on");
 
     let copy = json!({"mappings": [{"path": "data.all", "logic": {"var": "payload"}},
@@ -99,7 +99,7 @@ fn nothing_a_run_records_shows_what_it_was_told_in_confidence() {
         skipped,
         task("on", "tell", json!({"logic": {"var": "payload"}})),
     ]);
-    let outcome = run(tasks, payload, concealed);
+    let outcome = run(tasks, payload, redaction);
     assert_eq!(outcome.message.data["all"], format!("Bearer {SECRET}"), "the run itself works with it");
     let recorded = [
         serde_json::to_string(&outcome.trace).unwrap(),

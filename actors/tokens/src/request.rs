@@ -2,31 +2,31 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use svc_model::config::connector::{ClientAuth, Grant, OAuth2};
+use svc_model::config::connector::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
 use svc_outbound::header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue};
 use url::form_urlencoded::{Serializer, byte_serialize};
 
 /// A request for a token. Holds secrets.
-pub(crate) struct Order {
+pub(crate) struct TokenRequest {
     pub(crate) headers: HeaderMap,
     pub(crate) form: String,
 }
 
-impl Order {
+impl TokenRequest {
     /// The request of a grant; `refresh_token` where there is one to show.
     pub(crate) fn new(oauth: &OAuth2, refresh_token: Option<&str>) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
         let mut form = Serializer::new(String::new());
         match &oauth.grant {
-            Grant::ClientCredentials => {
+            OAuth2Grant::ClientCredentials => {
                 form.append_pair("grant_type", "client_credentials");
             }
-            Grant::RefreshToken { seed } => {
+            OAuth2Grant::RefreshToken { seed } => {
                 form.append_pair("grant_type", "refresh_token");
                 form.append_pair("refresh_token", refresh_token.unwrap_or(seed.expose()));
             }
-            Grant::AccountCredentials { account_id } => {
+            OAuth2Grant::AccountCredentials { account_id } => {
                 form.append_pair("grant_type", "account_credentials");
                 form.append_pair("account_id", account_id);
             }
@@ -44,10 +44,10 @@ impl Order {
         }
         let (id, secret) = (oauth.client_id.as_str(), oauth.client_secret.expose());
         match oauth.client_auth {
-            ClientAuth::Body => {
+            OAuth2ClientAuth::Body => {
                 form.append_pair("client_id", id).append_pair("client_secret", secret);
             }
-            ClientAuth::Basic => {
+            OAuth2ClientAuth::Basic => {
                 headers.insert(AUTHORIZATION, basic(id, secret));
             }
         }
@@ -59,8 +59,8 @@ impl Order {
 pub fn secrets(oauth: &OAuth2, refresh_token: Option<&str>) -> Vec<String> {
     let (id, secret) = (oauth.client_id.as_str(), oauth.client_secret.expose());
     let seed = match &oauth.grant {
-        Grant::RefreshToken { seed } => Some(seed.expose()),
-        Grant::ClientCredentials | Grant::AccountCredentials { .. } => None,
+        OAuth2Grant::RefreshToken { seed } => Some(seed.expose()),
+        OAuth2Grant::ClientCredentials | OAuth2Grant::AccountCredentials { .. } => None,
     };
     let further = oauth.extra_params.iter().map(|(_, value)| value.expose());
     let plain = std::iter::once(secret).chain(seed).chain(refresh_token).chain(further);
@@ -111,7 +111,7 @@ mod tests {
 
     fn order(more: Value, refresh_token: Option<&str>) -> (String, Option<String>) {
         let oauth = block(&more);
-        let Order { headers, form } = Order::new(&oauth, refresh_token);
+        let TokenRequest { headers, form } = TokenRequest::new(&oauth, refresh_token);
         let authorization = headers.get(AUTHORIZATION).map(|value| value.to_str().unwrap().to_owned());
         (form, authorization)
     }

@@ -6,14 +6,14 @@ use datalogic_rs::DataValue;
 use serde_json::{Map, Value, json};
 use svc_model::mask::MASK;
 
-use crate::concealed::Concealed;
 use crate::error::TaskError;
 use crate::extent;
 use crate::message::Message;
 use crate::path::{Path, Root, WriteError};
 use crate::reads::Reads;
-use crate::scope::{Roots, Scope};
-use crate::trace::{Change, Tracer};
+use crate::redaction::Redaction;
+use crate::scope::{EvaluationScope, WrittenRoots};
+use crate::trace::{AuditChange, Tracer};
 
 /// Members of an object that are merged into a root one by one under the eyes of its copy.
 const FOLLOWED: usize = 16;
@@ -28,10 +28,10 @@ pub(crate) struct Progress {
 
 /// What the tasks of one run share.
 #[derive(Debug)]
-pub(crate) struct Work {
+pub(crate) struct RunState {
     pub(crate) message: Message,
     /// The writes of the task that runs now; `None` while nobody asked for them.
-    pub(crate) changes: Option<Vec<Change>>,
+    pub(crate) changes: Option<Vec<AuditChange>>,
     /// Errors of the run; the ids of the newest are filled in when their task ends.
     pub(crate) errors: Vec<TaskError>,
     pub(crate) tracer: Option<Tracer>,
@@ -46,10 +46,10 @@ pub(crate) struct Work {
     /// Bytes the recorded changes may still take.
     pub(crate) change_bytes: usize,
     /// What nothing that is recorded may show.
-    pub(crate) concealed: Concealed,
+    pub(crate) redaction: Redaction,
 }
 
-impl Work {
+impl RunState {
     /// Where `metadata.progress` is written.
     fn progress_path() -> &'static Path {
         static PATH: std::sync::LazyLock<Path> =
@@ -58,7 +58,11 @@ impl Work {
     }
 
     /// The context of an expression that can read `reads`.
-    pub(crate) fn context<'r>(&mut self, scope: &mut Scope<'r>, reads: &Reads) -> &'r DataValue<'r> {
+    pub(crate) fn context<'r>(
+        &mut self,
+        scope: &mut EvaluationScope<'r>,
+        reads: &Reads,
+    ) -> &'r DataValue<'r> {
         if !reads.metadata.member("progress").is_nothing() {
             self.stamp_progress(scope);
         }
@@ -66,7 +70,7 @@ impl Work {
     }
 
     /// Writes the pending progress into the metadata.
-    pub(crate) fn stamp_progress(&mut self, scope: &mut Scope<'_>) {
+    pub(crate) fn stamp_progress(&mut self, scope: &mut EvaluationScope<'_>) {
         if let Some(progress) = self.progress.take() {
             let stamp = json!({
                 "workflow_id": &*progress.workflow_id,
@@ -79,7 +83,7 @@ impl Work {
     }
 
     /// A copy of what stands at a path; null where it leads nowhere.
-    pub(crate) fn get(&mut self, scope: &mut Scope<'_>, path: &Path) -> Value {
+    pub(crate) fn get(&mut self, scope: &mut EvaluationScope<'_>, path: &Path) -> Value {
         if *path.root() == Root::Metadata {
             self.stamp_progress(scope);
         }
@@ -90,7 +94,12 @@ impl Work {
     ///
     /// # Errors
     /// What the write would exceed; nothing is written then.
-    pub(crate) fn put(&mut self, scope: &mut Scope<'_>, path: &Path, value: Value) -> Result<(), WriteError> {
+    pub(crate) fn put(
+        &mut self,
+        scope: &mut EvaluationScope<'_>,
+        path: &Path,
+        value: Value,
+    ) -> Result<(), WriteError> {
         let added = self.message.check(path, &value, self.max_bytes)?;
         self.make_room(added)?;
         scope.follow(path, &value);
@@ -115,7 +124,7 @@ impl Work {
     /// What the write would exceed.
     pub(crate) fn merge(
         &mut self,
-        scope: &mut Scope<'_>,
+        scope: &mut EvaluationScope<'_>,
         path: &Path,
         value: Value,
     ) -> Result<(), WriteError> {
@@ -125,7 +134,7 @@ impl Work {
             Value::Object(map) if bare && self.holds_object(path.root()) => {
                 if map.len() > FOLLOWED {
                     // Each write that a copy follows takes as long as the root is wide.
-                    let mut written = Roots::default();
+                    let mut written = WrittenRoots::default();
                     written.mark(path.root());
                     scope.forget(written);
                 }
@@ -150,12 +159,12 @@ impl Work {
             self.message.put(path, value);
             return;
         }
-        let (old_value, new_value) = match self.concealed.is_empty() {
+        let (old_value, new_value) = match self.redaction.is_empty() {
             true => (self.message.get(path), value.clone()),
             false => (MASK.into(), MASK.into()),
         };
         if let (true, Some(changes)) = (self.message.put(path, value), &mut self.changes) {
-            changes.push(Change { path: path.to_string(), old_value, new_value });
+            changes.push(AuditChange { path: path.to_string(), old_value, new_value });
         }
     }
 
@@ -176,7 +185,7 @@ impl Work {
     }
 
     /// Keeps the context a mapping is about to see, when the run is traced.
-    pub(crate) fn keep_mapping_context(&mut self, scope: &mut Scope<'_>) {
+    pub(crate) fn keep_mapping_context(&mut self, scope: &mut EvaluationScope<'_>) {
         if self.tracer.is_some() {
             let snapshot = self.snapshot(scope);
             self.mapping_contexts.extend(snapshot);
@@ -184,16 +193,16 @@ impl Work {
     }
 
     /// A snapshot for the trace, while its budget lasts; none of a run that was told something in confidence.
-    pub(crate) fn snapshot(&mut self, scope: &mut Scope<'_>) -> Option<Value> {
+    pub(crate) fn snapshot(&mut self, scope: &mut EvaluationScope<'_>) -> Option<Value> {
         if self.tracer.is_some() {
             self.stamp_progress(scope);
         }
-        let tracer = self.tracer.as_mut().filter(|_| self.concealed.is_empty())?;
+        let tracer = self.tracer.as_mut().filter(|_| self.redaction.is_empty())?;
         tracer.snapshot(&self.message)
     }
 
     /// Appends to `metadata._svc_errors`, which keeps the newest records.
-    pub(crate) fn record_failure(&mut self, scope: &mut Scope<'_>, record: Map<String, Value>) {
+    pub(crate) fn record_failure(&mut self, scope: &mut EvaluationScope<'_>, record: Map<String, Value>) {
         const KEY: &str = "_svc_errors";
         const KEPT: usize = 32;
         let records = self.message.metadata.entry(KEY).or_insert_with(|| json!([]));

@@ -5,7 +5,7 @@ use svc_secrets::{ReferenceError, ResolveError, Resolver, Secret, parse};
 
 /// Why a secret field is unusable. Names the field and where its value was looked for, never the value.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum MaterialError {
+pub(crate) enum SecretFieldError {
     /// The reference has no value.
     #[error("auth: {field}: {error}")]
     Unresolved { field: String, error: ResolveError },
@@ -28,7 +28,7 @@ pub(crate) fn resolve(
     field: &str,
     text: &SecretText,
     resolver: &dyn Resolver,
-) -> Result<Secret, MaterialError> {
+) -> Result<Secret, SecretFieldError> {
     let field = || field.to_owned();
     let resolved = match parse(text.expose()) {
         Ok(None) => Ok(Secret::new(text.expose())),
@@ -36,14 +36,14 @@ pub(crate) fn resolve(
         Err(error) => Err(error.into()),
     };
     match resolved {
-        Ok(secret) if secret.expose().trim().is_empty() => Err(MaterialError::Blank { field: field() }),
+        Ok(secret) if secret.expose().trim().is_empty() => Err(SecretFieldError::Blank { field: field() }),
         Ok(secret) => Ok(secret),
         Err(ResolveError::Reference(ReferenceError::Env { .. })) => {
-            Err(MaterialError::Malformed { field: field(), scheme: "env" })
+            Err(SecretFieldError::Malformed { field: field(), scheme: "env" })
         }
         Err(ResolveError::Reference(ReferenceError::Vault { .. })) => {
-            Err(MaterialError::Malformed { field: field(), scheme: "vault" })
+            Err(SecretFieldError::Malformed { field: field(), scheme: "vault" })
         }
-        Err(error) => Err(MaterialError::Unresolved { field: field(), error }),
+        Err(error) => Err(SecretFieldError::Unresolved { field: field(), error }),
     }
 }

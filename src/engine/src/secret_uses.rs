@@ -10,7 +10,7 @@ use crate::expression::Survey;
 
 /// What a workflow takes from outside its document.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Intake {
+pub struct SecretUses {
     /// The references that stand in it, in whatever field.
     pub references: BTreeSet<Reference>,
     /// Whether it reads declared secrets.
@@ -18,15 +18,15 @@ pub struct Intake {
 }
 
 /// Finds what a workflow takes from outside its document.
-pub fn intake(content: &WorkflowContent) -> Intake {
-    let mut intake = Intake::default();
+pub fn secret_uses(content: &WorkflowContent) -> SecretUses {
+    let mut intake = SecretUses::default();
     for part in content.tasks.iter().chain([&content.condition]).chain(&content.loop_) {
         intake.add(part);
     }
     intake
 }
 
-impl Intake {
+impl SecretUses {
     fn add(&mut self, part: &Value) {
         svc_secrets::collect(part, &mut self.references);
         self.declared |= !Survey::of(part).secrets.is_empty();
@@ -42,7 +42,7 @@ mod tests {
     #[test]
     fn it_is_found_in_conditions_and_inputs_at_any_depth() {
         let of = |condition: Value, tasks: Value| {
-            intake(&WorkflowContent {
+            secret_uses(&WorkflowContent {
                 name: "w".into(),
                 description: None,
                 priority: 0,
@@ -59,6 +59,6 @@ mod tests {
         assert!(!found.declared);
         assert!(of(json!({"==": [{"secret": "a"}, 1]}), json!([])).declared);
         assert!(of(json!(true), json!([{"function": {"input": {"key": {"secret": ["a"]}}}}])).declared);
-        assert_eq!(of(json!(true), json!([{"id": "a"}])), Intake::default());
+        assert_eq!(of(json!(true), json!([{"id": "a"}])), SecretUses::default());
     }
 }

@@ -70,17 +70,17 @@ impl Issuer {
     }
 }
 
-impl Source for Issuer {
-    fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<Fetched, Failure>> {
+impl KeySetSource for Issuer {
+    fn fetch(&self, url: &Url) -> BoxFuture<'static, Result<FetchedKeySet, KeySetFetchError>> {
         self.hits.fetch_add(1, Ordering::SeqCst);
         let mood = if url.as_str() == SILENT { Mood::Hangs } else { *self.mood.lock().unwrap() };
         Box::pin(async move {
             match mood {
                 Mood::Answers { keys: count, after } => {
                     let _ = timeout(after, pending::<()>()).await;
-                    Ok(Fetched { keys: keys(count), max_age: None })
+                    Ok(FetchedKeySet { keys: keys(count), max_age: None })
                 }
-                Mood::Fails => Err(Failure::Jwks(JwksError::Malformed)),
+                Mood::Fails => Err(KeySetFetchError::Jwks(JwksError::Malformed)),
                 Mood::Hangs => pending().await,
                 Mood::Panics => panic!("a bug in fetching"),
             }
@@ -104,7 +104,7 @@ impl Drain for Lines {
 
 async fn cache(tree: &Tree, issuer: &Arc<Issuer>, lines: &Lines) -> KeySetCache {
     let log = Logger::root(lines.clone(), o!());
-    let source = Arc::clone(issuer) as Arc<dyn Source>;
+    let source = Arc::clone(issuer) as Arc<dyn KeySetSource>;
     KeySetCache::over(source, tree, "keysets", Placement::Here, false, log).await.unwrap()
 }
 
