@@ -3,17 +3,17 @@
 use std::io;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::load::Load;
 use crate::population::expect;
-use crate::{Setting, compare};
+use crate::{BenchContext, compare};
 
 /// Channels of the chain, each of which calls the next.
 const LINKS: usize = 5;
 
 /// A chain of calls and one workflow that counts as far, in one service.
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let server = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off").start()?;
     let mut client = server.client().keep_alive();
     for link in (1..=LINKS).rev() {
@@ -57,7 +57,7 @@ fn task(id: &str, function: &str, input: Value) -> Value {
 }
 
 /// Creates and activates a workflow and the channel of its name.
-pub(crate) fn serve(client: &mut Client, name: &str, tasks: &[Value]) -> io::Result<()> {
+pub(crate) fn serve(client: &mut HttpClient, name: &str, tasks: &[Value]) -> io::Result<()> {
     let workflow = json!({"workflow_id": name, "name": name, "tasks": tasks});
     let channel = json!({
         "channel_id": name, "name": name, "channel_type": "sync", "protocol": "rest", "methods": ["POST"],

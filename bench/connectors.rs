@@ -11,12 +11,12 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::redis::Redis;
-use svc_testkit::server::Server;
+use svc_testkit::server::ServerProcess;
 
-use crate::Setting;
+use crate::BenchContext;
 use crate::population::expect;
 use crate::process::{Companion, processor_time};
 
@@ -41,7 +41,7 @@ struct Side {
 
 /// Calls of every kind whose server is there.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let api = setting.bare()?;
     let brokers = Companion::start(&setting.binaries.join("brokers"))?;
     let (postgres, redis) = (Postgres::own(), Redis::own());
@@ -96,7 +96,7 @@ fn fastest(mut round: impl FnMut() -> io::Result<Duration>) -> io::Result<Durati
 }
 
 /// What the requests of a round cost the service.
-fn called(server: &Server, client: &mut Client, channel: &str) -> io::Result<Duration> {
+fn called(server: &ServerProcess, client: &mut HttpClient, channel: &str) -> io::Result<Duration> {
     let before = processor_time(server.pid())?;
     for _ in 0..REQUESTS {
         expect(client.json("POST", &format!("/api/v1/data/{channel}"), &json!({}))?, 200)?;
@@ -117,7 +117,7 @@ fn write() -> Value {
 }
 
 /// A channel whose workflow does this many times over.
-fn serve(client: &mut Client, name: &str, functions: &[Value]) -> io::Result<()> {
+fn serve(client: &mut HttpClient, name: &str, functions: &[Value]) -> io::Result<()> {
     let task = |number: usize| {
         let function = &functions[number % functions.len()];
         json!({"id": format!("t{number}"), "name": format!("t{number}"), "function": function})

@@ -11,16 +11,16 @@ use josekit::jwt::{self, JwtPayload};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use svc_testkit::example::create_and_activate;
-use svc_testkit::server::Server;
+use svc_testkit::server::ServerProcess;
 
 use crate::load::Load;
-use crate::{Setting, compare};
+use crate::{BenchContext, compare};
 
 /// Far in the future, in seconds of the Unix time.
 const EXPIRES: u64 = 4_102_444_800;
 
 /// Every mode beside the same workflow without a credential; traces are off.
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let bare = setting.bare()?;
     let server = setting.serve("off")?;
     let order = setting.order()?;
@@ -97,7 +97,7 @@ fn signature(secret: &str, body: &str) -> io::Result<String> {
 }
 
 /// A channel of the quickstart's workflow behind a credential; its path.
-fn channel(server: &Server, name: &str, auth: &Value) -> io::Result<String> {
+fn channel(server: &ServerProcess, name: &str, auth: &Value) -> io::Result<String> {
     let id: String = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     let document = json!({
         "channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest", "methods": ["POST"],

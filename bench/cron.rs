@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::json;
 use svc_testkit::cron::every_second;
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::Postgres;
-use svc_testkit::server::{Launch, Server};
+use svc_testkit::server::{ServerCommand, ServerProcess};
 
-use crate::Setting;
+use crate::BenchContext;
 use crate::population::{create_channels, expect};
 use crate::process::{let_run, processor_time, resident_mib, restarted_in, timed};
 
@@ -37,7 +37,7 @@ enum Backend<'p> {
 }
 
 /// What schedules cost, and how far one node goes, on each backend that is there.
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let postgres = Postgres::own();
     for backend in std::iter::once(Backend::Sqlite).chain(postgres.as_ref().map(Backend::Postgres)) {
         many(setting, &backend)?;
@@ -58,7 +58,7 @@ impl Backend<'_> {
     }
 
     /// A node on an empty database of this kind, not yet started.
-    fn launch(&self, setting: &Setting) -> io::Result<Launch> {
+    fn launch(&self, setting: &BenchContext) -> io::Result<ServerCommand> {
         let launch = setting.launch()?;
         let launch = match self {
             Self::Sqlite => launch,
@@ -76,7 +76,7 @@ impl Backend<'_> {
 }
 
 /// A workflow that costs next to nothing, and so many schedules of it.
-fn seed(client: &mut Client, busy: usize, all: usize) -> io::Result<()> {
+fn seed(client: &mut HttpClient, busy: usize, all: usize) -> io::Result<()> {
     let mapping =
         json!({"mappings": [{"path": "data.at", "logic": {"var": "metadata.trigger.scheduled_for"}}]});
     let workflow = json!({"workflow_id": "note", "name": "note", "tasks": [
@@ -91,7 +91,7 @@ fn seed(client: &mut Client, busy: usize, all: usize) -> io::Result<()> {
 
 /// Many schedules, of which few are due.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-fn many(setting: &Setting, backend: &Backend) -> io::Result<()> {
+fn many(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
     let server = backend.launch(setting)?.start()?;
     seed(&mut server.client(), BUSY, SCHEDULES)?;
     let (server, start) = restarted_in(server)?;
@@ -107,7 +107,7 @@ fn many(setting: &Setting, backend: &Backend) -> io::Result<()> {
 
 /// More due than can run.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-fn saturated(setting: &Setting, backend: &Backend) -> io::Result<()> {
+fn saturated(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
     let server = backend.launch(setting)?.env("SVC_CRON__MISFIRE_GRACE_SECS", "600").start()?;
     seed(&mut server.client(), TOO_MANY, TOO_MANY)?;
     let during = observe(&server)?;
@@ -120,7 +120,7 @@ fn saturated(setting: &Setting, backend: &Backend) -> io::Result<()> {
 
 /// The first page of a long list.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-fn long(setting: &Setting, backend: &Backend) -> io::Result<()> {
+fn long(setting: &BenchContext, backend: &Backend) -> io::Result<()> {
     let launch = setting.launch()?;
     let database = match backend {
         Backend::Sqlite => None,
@@ -209,7 +209,7 @@ impl Observed {
     }
 }
 
-fn observe(server: &Server) -> io::Result<Observed> {
+fn observe(server: &ServerProcess) -> io::Result<Observed> {
     let_run(SETTLE);
     let (before, processor_before) = (scrape(server)?, processor_time(server.pid())?);
     let (_, took) = timed(|| {
@@ -235,7 +235,7 @@ fn observe(server: &Server) -> io::Result<Observed> {
     })
 }
 
-fn scrape(server: &Server) -> io::Result<String> {
+fn scrape(server: &ServerProcess) -> io::Result<String> {
     Ok(expect(server.client().get("/metrics")?, 200)?.text())
 }
 

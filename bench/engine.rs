@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::Setting;
+use crate::BenchContext;
 
 /// Runs of one measurement of wall time; the fastest of [`ROUNDS`] counts, which what else the machine does disturbed least.
 const RUNS: u32 = 500;
@@ -26,7 +26,7 @@ struct Cost {
 }
 
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let callgrind = Command::new("valgrind").arg("--version").output().is_ok();
     println!("Runs in the engine, one thread, fastest of {ROUNDS} rounds of {RUNS}");
     if !callgrind {
@@ -59,7 +59,7 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
 }
 
 /// `counted`: how many runs callgrind counts, if it is there.
-fn cost(setting: &Setting, case: &str, counted: Option<u32>) -> io::Result<Cost> {
+fn cost(setting: &BenchContext, case: &str, counted: Option<u32>) -> io::Result<Cost> {
     let rounds = (0..ROUNDS)
         .map(|_| {
             let said = program(setting, Command::new(binary(setting)), case, RUNS)?;
@@ -75,11 +75,11 @@ fn cost(setting: &Setting, case: &str, counted: Option<u32>) -> io::Result<Cost>
     Ok(Cost { microseconds: fastest / 1000.0, instructions: counted.map(count).transpose()? })
 }
 
-fn binary(setting: &Setting) -> std::path::PathBuf {
+fn binary(setting: &BenchContext) -> std::path::PathBuf {
     setting.binaries.join("examples/cost")
 }
 
-fn program(setting: &Setting, mut command: Command, case: &str, runs: u32) -> io::Result<Output> {
+fn program(setting: &BenchContext, mut command: Command, case: &str, runs: u32) -> io::Result<Output> {
     let quickstart: &Path = &setting.quickstart;
     let output = command.arg(quickstart).arg(case).arg(runs.to_string()).output()?;
     if output.status.success() {
@@ -90,7 +90,7 @@ fn program(setting: &Setting, mut command: Command, case: &str, runs: u32) -> io
 }
 
 /// What callgrind counts for a whole process.
-fn instructions(setting: &Setting, case: &str, runs: u32) -> io::Result<u64> {
+fn instructions(setting: &BenchContext, case: &str, runs: u32) -> io::Result<u64> {
     let mut command = Command::new("valgrind");
     command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(binary(setting));
     let output = program(setting, command, case, runs)?;

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use svc_testkit::example;
-use svc_testkit::server::{Launch, Server, free_port};
+use svc_testkit::server::{ServerCommand, ServerProcess, free_port};
 
 use crate::load::{Load, Round, wrk};
 use crate::process::Bare;
@@ -37,7 +37,7 @@ const CONNECTIONS: usize = 50;
 const ORDERS: &str = "/api/v1/data/orders";
 
 /// A part of the report.
-type Part = fn(&Setting) -> io::Result<()>;
+type Part = fn(&BenchContext) -> io::Result<()>;
 
 /// What can be measured; a soak takes minutes and has to be asked for.
 const PARTS: [(&str, Part); 8] = [
@@ -53,19 +53,19 @@ const PARTS: [(&str, Part); 8] = [
 const ON_DEMAND: &str = "soak";
 
 /// Where everything is.
-struct Setting {
+struct BenchContext {
     binaries: PathBuf,
     quickstart: PathBuf,
 }
 
-impl Setting {
+impl BenchContext {
     /// A server without logs, not yet started.
-    fn launch(&self) -> io::Result<Launch> {
-        Ok(Launch::new(self.binaries.join("svc-server"))?.env("RUST_LOG", "warn"))
+    fn launch(&self) -> io::Result<ServerCommand> {
+        Ok(ServerCommand::new(self.binaries.join("svc-server"))?.env("RUST_LOG", "warn"))
     }
 
     /// A server that stores traces in this mode, with the quickstart loaded.
-    fn serve(&self, traces: &str) -> io::Result<Server> {
+    fn serve(&self, traces: &str) -> io::Result<ServerProcess> {
         let server = self.launch()?.env("SVC_TRACE_STORAGE__MODE", traces).start()?;
         example::load(&mut server.client(), &self.quickstart)?;
         Ok(server)
@@ -90,7 +90,7 @@ fn main() -> io::Result<()> {
             "usage: bench DIRECTORY_OF_RELEASE_BINARIES QUICKSTART_DIRECTORY [PART…]",
         ));
     };
-    let setting = Setting { binaries, quickstart };
+    let setting = BenchContext { binaries, quickstart };
     let wanted: Vec<PathBuf> = args.collect();
     if let Some(unknown) = wanted.iter().find(|name| !PARTS.iter().any(|(part, _)| Path::new(part) == *name))
     {

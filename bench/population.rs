@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::example;
-use svc_testkit::http::{Answer, Client};
+use svc_testkit::http::{HttpClient, HttpResponse};
 
-use crate::Setting;
+use crate::BenchContext;
 use crate::process::{resident_mib, restarted_in, started_in, timed};
 
 /// Items of one import request.
@@ -19,7 +19,7 @@ const FEW: usize = 10;
 
 /// What a start, a change and the memory of a service cost, by the number of its channels.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let mut changes = Vec::new();
     for count in [0, FEW, MANY] {
         let launch = setting.launch()?.env("SVC_TRACE_STORAGE__MODE", "off");
@@ -59,7 +59,7 @@ fn channel(number: usize) -> Value {
 }
 
 /// An answer that has this status.
-pub(crate) fn expect(answer: Answer, status: u16) -> io::Result<Answer> {
+pub(crate) fn expect(answer: HttpResponse, status: u16) -> io::Result<HttpResponse> {
     if answer.status == status {
         return Ok(answer);
     }
@@ -67,7 +67,7 @@ pub(crate) fn expect(answer: Answer, status: u16) -> io::Result<Answer> {
 }
 
 /// Imports and activates channels, with one engine reload at the end.
-pub(crate) fn create_channels(client: &mut Client, channels: &[Value]) -> io::Result<()> {
+pub(crate) fn create_channels(client: &mut HttpClient, channels: &[Value]) -> io::Result<()> {
     for batch in channels.chunks(IMPORT_BATCH) {
         expect(client.json("POST", "/api/v1/admin/channels/import", &Value::Array(batch.to_vec()))?, 200)?;
     }
@@ -80,13 +80,13 @@ pub(crate) fn create_channels(client: &mut Client, channels: &[Value]) -> io::Re
     Ok(())
 }
 
-fn order(client: &mut Client, number: usize) -> io::Result<Answer> {
+fn order(client: &mut HttpClient, number: usize) -> io::Result<HttpResponse> {
     let path = format!("/api/v1/data/bench/{number}");
     client.json("POST", &path, &json!({"qty": 3, "price": 50}))
 }
 
 /// The median time from asking for a new version's activation until the new version has answered a request.
-fn median_change(client: &mut Client) -> io::Result<Duration> {
+fn median_change(client: &mut HttpClient) -> io::Result<Duration> {
     let mut times = Vec::new();
     for change in 0..CHANGES {
         let id = format!("/api/v1/admin/channels/bench-{}", change % 10);

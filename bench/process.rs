@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use svc_testkit::http::Client;
-use svc_testkit::server::{Launch, Server, wait_until};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
 /// The bare handler as a child process; killed when dropped.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl Bare {
     pub(crate) fn start(binary: &Path, port: u16) -> io::Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let bare = Self(Command::new(binary).arg(port.to_string()).spawn()?, address);
-        let answers = wait_until(Duration::from_secs(10), || Ok(Client::new(address).get("/").is_ok()))?;
+        let answers = wait_until(Duration::from_secs(10), || Ok(HttpClient::new(address).get("/").is_ok()))?;
         if answers { Ok(bare) } else { Err(io::Error::other("the bare handler does not answer")) }
     }
 
@@ -72,12 +72,12 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<(T, D
 }
 
 /// Starts a server; the time runs from the process's birth to `/readyz`.
-pub(crate) fn started_in(launch: Launch) -> io::Result<(Server, Duration)> {
+pub(crate) fn started_in(launch: ServerCommand) -> io::Result<(ServerProcess, Duration)> {
     timed(|| launch.start())
 }
 
 /// Kills a server and starts it on the same database.
-pub(crate) fn restarted_in(server: Server) -> io::Result<(Server, Duration)> {
+pub(crate) fn restarted_in(server: ServerProcess) -> io::Result<(ServerProcess, Duration)> {
     timed(|| server.crash_and_restart())
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::load::wrk;
 use crate::process::resident_mib;
-use crate::{CONNECTIONS, Setting};
+use crate::{BenchContext, CONNECTIONS};
 
 /// Length of one slice; memory is read after each.
 const SLICE: Duration = Duration::from_secs(10);
@@ -13,7 +13,7 @@ const SLICES: usize = 15;
 
 /// Stored traces and submissions, half of the time each, on one server.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let server = setting.serve("sync")?;
     let order = setting.order()?;
     let mut submission = order.clone();

@@ -3,18 +3,18 @@
 use std::io;
 use std::time::Duration;
 
-use svc_testkit::server::{Server, wait_until};
+use svc_testkit::server::{ServerProcess, wait_until};
 
 use crate::load::{Round, wrk};
 use crate::process::timed;
-use crate::{CONNECTIONS, ROUND, ROUNDS, Setting};
+use crate::{BenchContext, CONNECTIONS, ROUND, ROUNDS};
 
 /// How long the queue may take to run empty after a round.
 const DRAIN: Duration = Duration::from_secs(60);
 
 /// Alternates bare rounds with rounds of submissions. Those that are shed are counted apart.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let bare = setting.bare()?;
     let server = setting.serve("sync")?;
     let order = setting.order()?;
@@ -44,7 +44,7 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
 }
 
 /// Waits until nothing is pending or running.
-fn drain(server: &Server) -> io::Result<()> {
+fn drain(server: &ServerProcess) -> io::Result<()> {
     let mut client = server.client();
     let done = wait_until(DRAIN, || {
         for status in ["pending", "running"] {

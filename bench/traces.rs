@@ -2,14 +2,14 @@
 
 use std::io;
 
-use svc_testkit::server::Server;
+use svc_testkit::server::ServerProcess;
 
 use crate::process::resident_mib;
-use crate::{Setting, compare};
+use crate::{BenchContext, compare};
 
 /// The quickstart order with traces off, stored before the answer, and stored behind it.
 #[expect(clippy::print_stdout, reason = "the report is what a bench is for")]
-pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
+pub(crate) fn measure(setting: &BenchContext) -> io::Result<()> {
     let bare = setting.bare()?;
     let (off, sync, batch) = (setting.serve("off")?, setting.serve("sync")?, setting.serve("batch")?);
     let order = setting.order()?;
@@ -30,7 +30,7 @@ pub(crate) fn measure(setting: &Setting) -> io::Result<()> {
 }
 
 /// Traces in the database, as its API counts them.
-pub(crate) fn stored(server: &Server) -> io::Result<u64> {
+pub(crate) fn stored(server: &ServerProcess) -> io::Result<u64> {
     let answer = server.client().get("/api/v1/admin/traces?limit=1&include_total=true")?;
     answer.json()["total"].as_u64().ok_or_else(|| io::Error::other(format!("no total: {}", answer.text())))
 }

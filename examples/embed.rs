@@ -90,7 +90,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         tokio::select! {
             () = signals.terminate() => {}
             // An essential part failed for good: the host decides what that means for it.
-            _ = shop.service.ended() => {}
+            _ = shop.service.wait_until_ended() => {}
         }
         match shop.close().await {
             TreeExit::Shutdown => Ok(()),
@@ -104,14 +104,14 @@ mod tests {
     use super::*;
     use serde_json::json;
     use svc::FaultKind;
-    use svc_testkit::http::Client;
+    use svc_testkit::http::HttpClient;
 
     /// Runs a test beside an open shop with the quickstart definitions loaded, then closes the shop.
-    fn in_shop(faults: Vec<PlannedFault>, test: impl FnOnce(&mut Client) + Send + 'static) {
+    fn in_shop(faults: Vec<PlannedFault>, test: impl FnOnce(&mut HttpClient) + Send + 'static) {
         let directory = tempfile::tempdir().unwrap();
         actix_rt::System::new().block_on(async {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-            let mut client = Client::new(listener.local_addr().unwrap());
+            let mut client = HttpClient::new(listener.local_addr().unwrap());
             let shop = Shop::open(&directory.path().join("shop.db"), listener, faults).await.unwrap();
             let tested = web::block(move || {
                 let ready = svc_testkit::server::wait_until(Duration::from_secs(30), || {

@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use svc_testkit::server::{Launch, free_port};
-use svc_testkit::{example, http::Answer};
+use svc_testkit::server::{ServerCommand, free_port};
+use svc_testkit::{example, http::HttpResponse};
 
 fn main() -> io::Result<()> {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from);
@@ -16,7 +16,7 @@ fn main() -> io::Result<()> {
         return Err(io::Error::other("usage: demo SVC_SERVER_BINARY QUICKSTART_DIRECTORY"));
     };
     let launch =
-        Launch::new(binary)?.port(port()?).env("SVC_METRICS__ENABLED", "true").env("RUST_LOG", "warn");
+        ServerCommand::new(binary)?.port(port()?).env("SVC_METRICS__ENABLED", "true").env("RUST_LOG", "warn");
     let mut server = launch.inherit_output().start()?;
     let mut client = server.client();
     example::load(&mut client, &quickstart)?;
@@ -47,7 +47,7 @@ fn port() -> io::Result<u16> {
 }
 
 #[expect(clippy::print_stdout, reason = "the demo speaks to the person who started it")]
-fn say(address: &str, quickstart: &Path, answer: &Answer) {
+fn say(address: &str, quickstart: &Path, answer: &HttpResponse) {
     let pretty = serde_json::to_string_pretty(&answer.json()).unwrap_or_else(|_| answer.text());
     println!("POST http://{address}/api/v1/data/orders < {}", quickstart.join("order.json").display());
     println!("{} {pretty}\n", answer.status);

@@ -10,7 +10,7 @@ use rdkafka::ClientConfig;
 use rdkafka::producer::{FutureProducer, FutureRecord};
 use redis::AsyncCommands;
 use serde_json::{Value, json};
-use svc_testkit::postgres::Database;
+use svc_testkit::postgres::PostgresDatabase;
 use tokio::runtime::Runtime;
 use tokio_postgres::NoTls;
 
@@ -55,7 +55,7 @@ pub(super) fn http(address: SocketAddr) -> Side {
 }
 
 /// `db_read` beside tokio-postgres.
-pub(super) fn postgres(database: &Database) -> io::Result<Side> {
+pub(super) fn postgres(database: &PostgresDatabase) -> io::Result<Side> {
     let fill = "CREATE TABLE people (id int8 PRIMARY KEY, name text NOT NULL); \
                 INSERT INTO people SELECT n, 'name ' || n FROM generate_series(1, 1000) n";
     database.rows(fill).map_err(failed)?;

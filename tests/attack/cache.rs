@@ -3,11 +3,11 @@
 use std::io;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::Attack;
-use crate::target::{Target, serve};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, serve};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -20,7 +20,7 @@ pub(crate) const ATTACK: Attack = (
 
 const TENANTS: [&str; 2] = ["the-first-tenants-key", "the-second-tenants-key"];
 
-fn attack(target: &Target) -> io::Result<Outcome> {
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let server = target.launch()?.start()?;
     let mut client = server.client();
     let auth = json!({"mode": "api_key", "keys": TENANTS});
@@ -30,7 +30,7 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     ]}}}]);
     let shaped = |cache: Value| json!({"auth": auth, "cache": cache, "response": {"mode": "shaped"}});
     serve(&mut client, "tenants", &shaped(json!({"enabled": true, "per_principal": true})), &answer)?;
-    let ask = |client: &mut Client, tenant: &str, body: &Value| {
+    let ask = |client: &mut HttpClient, tenant: &str, body: &Value| {
         let key = format!("Bearer {tenant}");
         let headers = [("content-type", "application/json"), ("authorization", key.as_str())];
         client.send("POST", "/api/v1/data/tenants", &headers, body.to_string().as_bytes())
@@ -55,5 +55,5 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     }
     let figure =
         format!("other tenant served: {leaked}; error served again: {kept}; undecided channel: {undecided}");
-    Ok(Outcome::new(!leaked && !kept && undecided == 400, figure))
+    Ok(AttackOutcome::new(!leaked && !kept && undecided == 400, figure))
 }

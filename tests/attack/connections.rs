@@ -7,12 +7,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use svc_testkit::http::Client;
-use svc_testkit::server::{Launch, free_port, wait_until};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::{ServerCommand, free_port, wait_until};
 
 use crate::Attack;
-use crate::target::{Target, resident_mib, serve_echo};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, resident_mib, serve_echo};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const BODIES: Attack = (
     Promise {
@@ -43,7 +43,7 @@ const PIPELINED: Duration = Duration::from_millis(10);
 const DESCRIPTOR_LIMIT: usize = 256;
 const HOLDERS: usize = 400;
 
-fn bodies(target: &Target) -> io::Result<Outcome> {
+fn bodies(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let clients: usize = target.sized(300, 1_500);
     let server = target.launch()?.start()?;
     let before = resident_mib(server.pid())?;
@@ -59,11 +59,11 @@ fn bodies(target: &Target) -> io::Result<Outcome> {
         peak = peak.max(resident_mib(server.pid())?);
     }
     let growth = peak.saturating_sub(before);
-    Ok(Outcome::new(growth <= GROWTH_MIB, format!("{before} to {peak} MiB with {clients} clients")))
+    Ok(AttackOutcome::new(growth <= GROWTH_MIB, format!("{before} to {peak} MiB with {clients} clients")))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the latency of another process is what is measured")]
-fn pipeline(target: &Target) -> io::Result<Outcome> {
+fn pipeline(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let server = target.launch()?.start()?;
     serve_echo(&mut server.client(), "echo", &json!({}))?;
     let request = b"POST /api/v1/data/echo HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}";
@@ -87,14 +87,14 @@ fn pipeline(target: &Target) -> io::Result<Outcome> {
         fastest = fastest.min(begin.elapsed());
     }
     let figure = format!("{:.1} ms", fastest.as_secs_f64() * 1e3);
-    Ok(Outcome::new(fastest < PIPELINED, figure))
+    Ok(AttackOutcome::new(fastest < PIPELINED, figure))
 }
 
 fn count(text: &[u8], pattern: &[u8]) -> usize {
     text.windows(pattern.len()).filter(|window| *window == pattern).count()
 }
 
-fn descriptors(target: &Target) -> io::Result<Outcome> {
+fn descriptors(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let directory = tempfile::tempdir()?;
     let limited = directory.path().join("svc-server");
     let binary = target.binary.canonicalize()?;
@@ -104,7 +104,7 @@ fn descriptors(target: &Target) -> io::Result<Outcome> {
     )?;
     fs::set_permissions(&limited, fs::Permissions::from_mode(0o755))?;
     let port = free_port()?;
-    let server = Launch::new(limited)?
+    let server = ServerCommand::new(limited)?
         .env("SVC_METRICS__ENABLED", "true")
         .env("SVC_METRICS__BIND_ADDR", &format!("127.0.0.1:{port}"))
         .start()?;
@@ -117,7 +117,7 @@ fn descriptors(target: &Target) -> io::Result<Outcome> {
     }
     let mut answered = 0;
     for _ in 0..10 {
-        let answer = Client::new(SocketAddr::from(([127, 0, 0, 1], port))).get("/healthz");
+        let answer = HttpClient::new(SocketAddr::from(([127, 0, 0, 1], port))).get("/healthz");
         answered += usize::from(answer.is_ok_and(|answer| answer.status == 200));
     }
     let clients = held.len();
@@ -128,5 +128,5 @@ fn descriptors(target: &Target) -> io::Result<Outcome> {
     let figure = format!(
         "{answered} of 10 answered with {clients} clients held; serving again afterwards: {recovered}"
     );
-    Ok(Outcome::new(answered == 10 && recovered, figure))
+    Ok(AttackOutcome::new(answered == 10 && recovered, figure))
 }

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::Attack;
-use crate::target::{Target, serve, serve_echo};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, serve, serve_echo};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -29,7 +29,7 @@ const PROBERS: usize = 4;
 const P99: Duration = Duration::from_millis(50);
 
 #[expect(clippy::disallowed_methods, reason = "the latency of another process is what is measured")]
-fn attack(target: &Target) -> io::Result<Outcome> {
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     // Objects that wide are refused by default; an operator may allow them.
     let server = target.launch()?.env("SVC_INGEST__MAX_OBJECT_MEMBERS", "200000").start()?;
     let mut client = server.client();
@@ -52,7 +52,7 @@ fn attack(target: &Target) -> io::Result<Outcome> {
                     while !stop.load(Ordering::Relaxed) {
                         let headers = [("content-type", "application/json")];
                         let answer =
-                            Client::new(address).send("POST", "/api/v1/data/compare", &headers, &body);
+                            HttpClient::new(address).send("POST", "/api/v1/data/compare", &headers, &body);
                         answered += usize::from(answer.is_ok());
                     }
                     answered
@@ -63,14 +63,14 @@ fn attack(target: &Target) -> io::Result<Outcome> {
             .map(|_| {
                 scope.spawn(|| {
                     let (mut client, mut lost, mut latencies) =
-                        (Client::new(address).keep_alive(), 0, Vec::new());
+                        (HttpClient::new(address).keep_alive(), 0, Vec::new());
                     for _ in 0..probes {
                         let begin = Instant::now();
                         match client.json("POST", "/api/v1/data/neighbour", &json!({"n": 1})) {
                             Ok(answer) if answer.status == 200 => latencies.push(begin.elapsed()),
                             _ => {
                                 lost += 1;
-                                client = Client::new(address).keep_alive();
+                                client = HttpClient::new(address).keep_alive();
                             }
                         }
                         thread::sleep(Duration::from_millis(20));
@@ -93,7 +93,7 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     // An unoptimised binary on a busy machine is slow by itself: there only lost requests count.
     let held = lost == 0 && attacked > 0 && (target.short || p99 < P99);
     let sent = probes * PROBERS;
-    Ok(Outcome::new(held, format!("{lost} of {sent} lost, p99 {:.0} ms", p99.as_secs_f64() * 1e3)))
+    Ok(AttackOutcome::new(held, format!("{lost} of {sent} lost, p99 {:.0} ms", p99.as_secs_f64() * 1e3)))
 }
 
 fn body() -> Vec<u8> {

@@ -7,11 +7,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::server::{Server, wait_until};
+use svc_testkit::server::{ServerProcess, wait_until};
 
 use crate::Attack;
-use crate::target::{Target, serve_echo};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, serve_echo};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -60,9 +60,9 @@ impl Drop for SmallDisk {
     }
 }
 
-fn attack(target: &Target) -> io::Result<Outcome> {
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let Some(disk) = SmallDisk::mount()? else {
-        return Ok(Outcome::not_run("this user may not mount a small disk"));
+        return Ok(AttackOutcome::not_run("this user may not mount a small disk"));
     };
     let url = format!("sqlite:{}", disk.file("svc.db").display());
     let server = target.launch()?.env("SVC_STORAGE__URL", &url).start()?;
@@ -78,15 +78,15 @@ fn attack(target: &Target) -> io::Result<Outcome> {
         Ok(state(&server)? == (200, "ok".to_owned()) && write(&server)? == 202)
     })?;
     let figure = format!("{refused} writes refused; told: {told}; recovered by itself: {recovered}");
-    Ok(Outcome::new(told && recovered && refused > 0, figure))
+    Ok(AttackOutcome::new(told && recovered && refused > 0, figure))
 }
 
-fn write(server: &Server) -> io::Result<u16> {
+fn write(server: &ServerProcess) -> io::Result<u16> {
     let pad = "x".repeat(100_000);
     Ok(server.client().json("POST", "/api/v1/data/echo/async", &json!({"pad": pad}))?.status)
 }
 
-fn state(server: &Server) -> io::Result<(u16, String)> {
+fn state(server: &ServerProcess) -> io::Result<(u16, String)> {
     let ready = server.client().get("/readyz")?.status;
     let health = server.client().get("/health")?.json();
     Ok((ready, health["status"].as_str().unwrap_or_default().to_owned()))

@@ -5,11 +5,11 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::Attack;
-use crate::target::{Target, serve_echo};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, serve_echo};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -26,7 +26,7 @@ const CLIENTS: usize = 20;
     clippy::disallowed_methods,
     reason = "the process is to stay stopped for longer than any of its timers"
 )]
-fn attack(target: &Target) -> io::Result<Outcome> {
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let server = target.launch()?.start()?;
     serve_echo(&mut server.client(), "echo", &json!({}))?;
     let mut clients = Vec::new();
@@ -38,7 +38,7 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     server.signal("STOP")?;
     let asking: Vec<_> = clients
         .into_iter()
-        .map(|mut client: Client| {
+        .map(|mut client: HttpClient| {
             thread::spawn(move || client.json("POST", "/api/v1/data/echo", &json!({"n": 2})))
         })
         .collect();
@@ -46,5 +46,5 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     server.signal("CONT")?;
     let answers = asking.into_iter().filter_map(|client| client.join().ok()?.ok());
     let answered = answers.filter(|answer| answer.status == 200).count();
-    Ok(Outcome::new(answered == CLIENTS, format!("{} of {CLIENTS} lost", CLIENTS - answered)))
+    Ok(AttackOutcome::new(answered == CLIENTS, format!("{} of {CLIENTS} lost", CLIENTS - answered)))
 }

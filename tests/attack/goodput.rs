@@ -5,11 +5,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::server::Server;
+use svc_testkit::server::ServerProcess;
 
 use crate::Attack;
-use crate::target::{Target, serve};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, serve};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const SUBMISSIONS: Attack = (
     Promise {
@@ -35,13 +35,13 @@ const PEAK: [usize; 3] = [50, 100, 200];
 const OVERLOAD: usize = 1_000;
 const SHARE: f64 = 0.9;
 
-fn attack(target: &Target, path: &str) -> io::Result<Outcome> {
+fn attack(target: &AttackTarget, path: &str) -> io::Result<AttackOutcome> {
     if Command::new("wrk").arg("-v").output().is_err() {
-        return Ok(Outcome::not_run("wrk is missing"));
+        return Ok(AttackOutcome::not_run("wrk is missing"));
     }
     // The share says something of an optimised binary only: an unoptimised one spends its time elsewhere.
     if target.short {
-        return Ok(Outcome::not_run("not part of the short form"));
+        return Ok(AttackOutcome::not_run("not part of the short form"));
     }
     let length = Duration::from_secs(8);
     let server = target.launch()?.start()?;
@@ -52,7 +52,7 @@ fn attack(target: &Target, path: &str) -> io::Result<Outcome> {
     }
     let attacked = goodput(&server, path, OVERLOAD, length)?;
     let share = attacked / peak;
-    Ok(Outcome::new(share >= SHARE, format!("{attacked:.0}/s of {peak:.0}/s: {share:.2}")))
+    Ok(AttackOutcome::new(share >= SHARE, format!("{attacked:.0}/s of {peak:.0}/s: {share:.2}")))
 }
 
 /// A few tasks, so that a run costs more than a refusal.
@@ -64,7 +64,7 @@ fn work() -> serde_json::Value {
 }
 
 /// Answers with 2xx in a second.
-fn goodput(server: &Server, path: &str, connections: usize, length: Duration) -> io::Result<f64> {
+fn goodput(server: &ServerProcess, path: &str, connections: usize, length: Duration) -> io::Result<f64> {
     let script = tempfile::NamedTempFile::with_suffix(".lua")?;
     std::fs::write(
         script.path(),

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::Attack;
-use crate::target::Target;
-use crate::verdict::{Outcome, Promise};
+use crate::target::AttackTarget;
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -24,7 +24,7 @@ const PROBES: usize = 12;
 /// Guesses between two looks of the operator.
 const GUESSES: usize = 8;
 
-fn attack(target: &Target) -> io::Result<Outcome> {
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let server = target
         .launch()?
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
@@ -49,11 +49,11 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     }
     let counted = locked_out(&mut server.client())?;
     let figure = format!("{refused} of {} refused; {counted} guesses locked out", 2 * PROBES);
-    Ok(Outcome::new(refused == 0 && counted > 0, figure))
+    Ok(AttackOutcome::new(refused == 0 && counted > 0, figure))
 }
 
 /// Attempts that were counted as made during a lock-out.
-fn locked_out(client: &mut Client) -> io::Result<u64> {
+fn locked_out(client: &mut HttpClient) -> io::Result<u64> {
     let page = client.send("GET", "/metrics", &[("x-api-key", KEY)], b"")?.text();
     let counts = page.lines().filter(|line| line.contains("locked_out"));
     Ok(counts.filter_map(|line| line.rsplit(' ').next()?.parse::<u64>().ok()).sum())

@@ -22,11 +22,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use target::Target;
-use verdict::{Outcome, Promise, Verdict};
+use target::AttackTarget;
+use verdict::{AttackOutcome, AttackVerdict, Promise};
 
 /// An attack: the promise, and the code that measures it.
-type Attack = (Promise, fn(&Target) -> io::Result<Outcome>);
+type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
 const ATTACKS: [Attack; 14] = [
@@ -51,7 +51,7 @@ fn main() -> io::Result<ExitCode> {
     let (Some(binary), Some(form)) = (args.next(), args.next()) else {
         return Err(io::Error::other("usage: attack SVC_SERVER_BINARY short|full [NAME…]"));
     };
-    let target = Target { binary: PathBuf::from(binary), short: form == "short" };
+    let target = AttackTarget { binary: PathBuf::from(binary), short: form == "short" };
     let names: Vec<String> = args.collect();
     if let Some(unknown) =
         names.iter().find(|name| !ATTACKS.iter().any(|(promise, _)| promise.name == **name))
@@ -72,11 +72,15 @@ fn main() -> io::Result<ExitCode> {
 }
 
 #[expect(clippy::disallowed_methods, reason = "an attack on another process takes real time")]
-fn judge(promise: Promise, attack: fn(&Target) -> io::Result<Outcome>, target: &Target) -> Verdict {
+fn judge(
+    promise: Promise,
+    attack: fn(&AttackTarget) -> io::Result<AttackOutcome>,
+    target: &AttackTarget,
+) -> AttackVerdict {
     let begin = Instant::now();
     // An attack that could not be carried out has shown nothing, which is no reason to call its promise kept.
-    let outcome = attack(target).unwrap_or_else(|error| Outcome::new(false, error.to_string()));
-    Verdict { promise, outcome, took: begin.elapsed() }
+    let outcome = attack(target).unwrap_or_else(|error| AttackOutcome::new(false, error.to_string()));
+    AttackVerdict { promise, outcome, took: begin.elapsed() }
 }
 
 #[expect(clippy::print_stdout, reason = "the report is what the program is for")]

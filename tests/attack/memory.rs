@@ -5,13 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::postgres::Postgres;
 use svc_testkit::server::wait_until;
 
 use crate::Attack;
-use crate::target::{Target, resident_mib, serve_echo};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, resident_mib, serve_echo};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -27,8 +27,10 @@ const BOUND_MIB: u64 = 1_024;
 /// How long the table of traces stays locked.
 const STALL_SECS: u64 = 15;
 
-fn attack(target: &Target) -> io::Result<Outcome> {
-    let Some(postgres) = Postgres::shared() else { return Ok(Outcome::not_run("there is no PostgreSQL")) };
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
+    let Some(postgres) = Postgres::shared() else {
+        return Ok(AttackOutcome::not_run("there is no PostgreSQL"));
+    };
     let database = postgres.database().map_err(io::Error::other)?;
     let server = target.launch()?.env("SVC_STORAGE__URL", database.url()).start()?;
     serve_echo(&mut server.client(), "echo", &json!({"timeout_ms": 60_000}))?;
@@ -47,7 +49,7 @@ fn attack(target: &Target) -> io::Result<Outcome> {
             let body = body.clone();
             thread::spawn(move || {
                 let headers = [("content-type", "application/json")];
-                Client::new(address)
+                HttpClient::new(address)
                     .send("POST", "/api/v1/data/echo", &headers, &body)
                     .map(|answer| answer.status)
             })
@@ -68,5 +70,5 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     let figure = format!(
         "{peak} MiB at {clients} requests, {answered} answered, {refused} refused with 503; serving afterwards: {served}"
     );
-    Ok(Outcome::new(peak <= BOUND_MIB && served, figure))
+    Ok(AttackOutcome::new(peak <= BOUND_MIB && served, figure))
 }

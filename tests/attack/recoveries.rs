@@ -4,13 +4,13 @@ use std::io;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::server::{Server, wait_until};
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::{ServerProcess, wait_until};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::Attack;
-use crate::target::{Target, serve_call, serve_echo, until};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, serve_call, serve_echo, until};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -28,8 +28,8 @@ const RUNS: usize = 6;
 /// How long a start may take until it has begun the job or given it up.
 const TAKEN_UP: Duration = Duration::from_secs(60);
 
-fn attack(target: &Target) -> io::Result<Outcome> {
-    let upstream = Upstream::start(|_| Reply::Held)?;
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
+    let upstream = Upstream::start(|_| UpstreamReply::Held)?;
     let mut server = target.launch()?.start()?;
     let mut client = server.client();
     serve_call(&mut client, "poison", &upstream.url("/"), &json!({}))?;
@@ -50,16 +50,16 @@ fn attack(target: &Target) -> io::Result<Outcome> {
     let letters = server.client().get("/api/v1/admin/trace-dlq?exhausted=true")?.text();
     let given_up = letters.contains("attempts_exhausted:");
     let figure = format!("{runs} runs, dead letter: {}", if given_up { "yes" } else { "no" });
-    Ok(Outcome::new(runs == RUNS && given_up, figure))
+    Ok(AttackOutcome::new(runs == RUNS && given_up, figure))
 }
 
-fn submit(client: &mut Client, channel: &str) -> io::Result<(String, String)> {
+fn submit(client: &mut HttpClient, channel: &str) -> io::Result<(String, String)> {
     let accepted = client.json("POST", &format!("/api/v1/data/{channel}/async"), &json!({}))?.json();
     let text = |key: &str| accepted[key].as_str().unwrap_or_default().to_owned();
     Ok((text("trace_id"), text("trace_token")))
 }
 
-fn status(server: &Server, (id, token): &(String, String)) -> io::Result<String> {
+fn status(server: &ServerProcess, (id, token): &(String, String)) -> io::Result<String> {
     let trace = server.client().get(&format!("/api/v1/admin/traces/{id}?token={token}"))?.json();
     Ok(trace.pointer("/data/status").and_then(Value::as_str).unwrap_or_default().to_owned())
 }

@@ -5,8 +5,8 @@ use std::io;
 use svc_testkit::rollout;
 
 use crate::Attack;
-use crate::target::Target;
-use crate::verdict::{Outcome, Promise};
+use crate::target::AttackTarget;
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -20,15 +20,15 @@ pub(crate) const ATTACK: Attack = (
 /// The largest difference from a share asked for, in percentage points.
 const TOLERANCE: f64 = 1.0;
 
-fn attack(target: &Target) -> io::Result<Outcome> {
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
     let launch = target.launch()?.env("SVC_ENGINE__ROLLOUT_STICKY_HEADER", rollout::STICKY_HEADER);
     let server = launch.start()?;
     let report = rollout::run(server.address(), target.sized(4, 16), target.sized(10, 500))?;
-    let worst = report.phases.iter().map(rollout::Phase::deviation).fold(0.0, f64::max);
+    let worst = report.phases.iter().map(rollout::RolloutPhase::deviation).fold(0.0, f64::max);
     let (failed, failures) = &report.failed;
     let mut figure = format!("{failed} of {} requests failed, shares {worst:.2} points off", report.answered);
     if let Some(first) = failures.first() {
         figure.push_str(&format!(" ({first})"));
     }
-    Ok(Outcome::new(*failed == 0 && worst <= TOLERANCE, figure))
+    Ok(AttackOutcome::new(*failed == 0 && worst <= TOLERANCE, figure))
 }

@@ -6,12 +6,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use svc_testkit::http::Client;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::Attack;
-use crate::target::{Target, serve_call, until};
-use crate::verdict::{Outcome, Promise};
+use crate::target::{AttackTarget, serve_call, until};
+use crate::verdict::{AttackOutcome, Promise};
 
 pub(crate) const ATTACK: Attack = (
     Promise {
@@ -27,13 +27,13 @@ const LIMIT: Duration = Duration::from_secs(3);
 const DRIP: Duration = Duration::from_millis(200);
 
 #[expect(clippy::disallowed_methods, reason = "the time to the end of another process is what is measured")]
-fn attack(target: &Target) -> io::Result<Outcome> {
-    let upstream = Upstream::start(|_| Reply::Held)?;
+fn attack(target: &AttackTarget) -> io::Result<AttackOutcome> {
+    let upstream = Upstream::start(|_| UpstreamReply::Held)?;
     let mut server = target.launch()?.env("SVC_SERVER__SHUTDOWN_FORCE_TIMEOUT_SECS", "1").start()?;
     serve_call(&mut server.client(), "slow", &upstream.url("/"), &json!({"timeout_ms": 60_000}))?;
     let address = server.address();
     let waiting: Vec<_> = ["/api/v1/data/slow", "/api/v1/data/slow/async"]
-        .map(|path| thread::spawn(move || Client::new(address).json("POST", path, &json!({}))))
+        .map(|path| thread::spawn(move || HttpClient::new(address).json("POST", path, &json!({}))))
         .into_iter()
         .collect();
     let dripping = thread::spawn(move || drip(address));
@@ -49,7 +49,7 @@ fn attack(target: &Target) -> io::Result<Outcome> {
         drop(client.join());
     }
     drop(dripping.join());
-    Ok(Outcome::new(took <= LIMIT, format!("{:.1} s", took.as_secs_f64())))
+    Ok(AttackOutcome::new(took <= LIMIT, format!("{:.1} s", took.as_secs_f64())))
 }
 
 /// Sends a body of which a byte comes now and then, until the connection is closed.

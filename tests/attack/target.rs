@@ -6,21 +6,21 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
-use svc_testkit::server::{Launch, wait_until};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::{ServerCommand, wait_until};
 
 /// The binary to attack, and the effort to spend.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct AttackTarget {
     pub(crate) binary: PathBuf,
     /// The short form: the same attacks at a size that fits a test run, on a binary that may be unoptimised.
     pub(crate) short: bool,
 }
 
-impl Target {
+impl AttackTarget {
     /// The binary, not yet started.
-    pub(crate) fn launch(&self) -> io::Result<Launch> {
-        Launch::new(&self.binary)
+    pub(crate) fn launch(&self) -> io::Result<ServerCommand> {
+        ServerCommand::new(&self.binary)
     }
 
     /// The larger value in the full form, the smaller one in the short form.
@@ -30,7 +30,7 @@ impl Target {
 }
 
 /// Serves one workflow behind a channel of the same id.
-pub(crate) fn serve(client: &mut Client, id: &str, config: &Value, tasks: &Value) -> io::Result<()> {
+pub(crate) fn serve(client: &mut HttpClient, id: &str, config: &Value, tasks: &Value) -> io::Result<()> {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
     create_and_activate(client, "workflows", "workflow_id", &workflow)?;
     let channel = json!({"channel_id": id, "name": id, "channel_type": "sync", "protocol": "rest",
@@ -40,14 +40,14 @@ pub(crate) fn serve(client: &mut Client, id: &str, config: &Value, tasks: &Value
 }
 
 /// Serves a workflow that copies its payload.
-pub(crate) fn serve_echo(client: &mut Client, id: &str, config: &Value) -> io::Result<()> {
+pub(crate) fn serve_echo(client: &mut HttpClient, id: &str, config: &Value) -> io::Result<()> {
     let take = json!([{"id": "take", "name": "Take",
         "function": {"name": "parse_json", "input": {"source": "payload", "target": "input"}}}]);
     serve(client, id, config, &take)
 }
 
 /// Serves a workflow that asks an HTTP API once.
-pub(crate) fn serve_call(client: &mut Client, id: &str, url: &str, config: &Value) -> io::Result<()> {
+pub(crate) fn serve_call(client: &mut HttpClient, id: &str, url: &str, config: &Value) -> io::Result<()> {
     let connector = json!({"id": id, "name": id, "connector_type": "http",
         "config": {"url": url, "allow_private_urls": true}});
     let made = client.json("POST", "/api/v1/admin/connectors", &connector)?;

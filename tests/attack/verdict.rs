@@ -24,12 +24,12 @@ enum Judgement {
 
 /// The measured figure and its judgement.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct AttackOutcome {
     figure: String,
     judgement: Judgement,
 }
 
-impl Outcome {
+impl AttackOutcome {
     /// Judges a figure.
     pub(crate) fn new(held: bool, figure: impl Into<String>) -> Self {
         let judgement = if held { Judgement::Held } else { Judgement::Broken };
@@ -44,20 +44,20 @@ impl Outcome {
 
 /// One attack with its outcome.
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub(crate) struct AttackVerdict {
     pub(crate) promise: Promise,
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: AttackOutcome,
     pub(crate) took: Duration,
 }
 
-impl Verdict {
+impl AttackVerdict {
     /// Tells a broken promise; an attack that was not run has broken none.
     pub(crate) fn is_broken(&self) -> bool {
         self.outcome.judgement == Judgement::Broken
     }
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for AttackVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Promise { name, text, before } = self.promise;
         let word = match self.outcome.judgement {
@@ -78,16 +78,16 @@ mod tests {
 
     #[test]
     fn verdict_line_carries_both_figures_and_the_judgement() {
-        let outcome = Outcome::new(false, "4.0 s");
-        let verdict = Verdict { promise: PROMISE, outcome, took: Duration::from_secs(7) };
+        let outcome = AttackOutcome::new(false, "4.0 s");
+        let verdict = AttackVerdict { promise: PROMISE, outcome, took: Duration::from_secs(7) };
         assert!(verdict.is_broken());
         assert_eq!(verdict.to_string(), "BROKEN  stop          it ends in 3 s: 4.0 s (before: 20.2 s) [7 s]");
     }
 
     #[test]
     fn attack_that_was_not_run_breaks_no_promise() {
-        let outcome = Outcome::not_run("no wrk");
-        let verdict = Verdict { promise: PROMISE, outcome, took: Duration::ZERO };
+        let outcome = AttackOutcome::not_run("no wrk");
+        let verdict = AttackVerdict { promise: PROMISE, outcome, took: Duration::ZERO };
         assert!(!verdict.is_broken() && verdict.to_string().starts_with("not run"), "{verdict}");
     }
 }

@@ -14,13 +14,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::cron::{self, Row, every_second, forbid};
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::{Launch, wait_until};
-use svc_testkit::witness::{Run, Witness};
+use svc_testkit::cron::{self, RecordedOccurrence, every_second, forbid};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::{ServerCommand, wait_until};
+use svc_testkit::witness::{RunWitness, WitnessedRun};
 
-use nodes::Nodes;
-use verdict::{Evidence, Limits, judge};
+use nodes::DrillNodes;
+use verdict::{DrillLimits, Evidence, judge};
 
 const NODES: usize = 3;
 const CHANNELS: usize = 20;
@@ -45,7 +45,7 @@ fn main() -> io::Result<ExitCode> {
     let rounds = occurrences / CHANNELS / KILL_EVERY.as_secs() as usize;
     let verdict = judge(
         &evidence,
-        &Limits {
+        &DrillLimits {
             takeover: Duration::from_secs(cron::LEASE_SECS + cron::POLL_SECS + 1),
             occurrences,
             kills: (rounds / 2).max(1),
@@ -63,11 +63,11 @@ fn say(document: &str) {
     println!("{document}");
 }
 
-fn drill(binary: &PathBuf, database: &Database, occurrences: usize) -> io::Result<Evidence> {
-    let witness = Witness::start(hold)?;
-    cron::store(Launch::new(binary)?, database, &witness, &channels())?;
+fn drill(binary: &PathBuf, database: &PostgresDatabase, occurrences: usize) -> io::Result<Evidence> {
+    let witness = RunWitness::start(hold)?;
+    cron::store(ServerCommand::new(binary)?, database, &witness, &channels())?;
     let channels: Vec<_> = (0..CHANNELS).map(|number| format!("c{number}")).collect();
-    let mut nodes = Nodes::start(binary, database, NODES)?;
+    let mut nodes = DrillNodes::start(binary, database, NODES)?;
     if !wait_until(SOON, || Ok(verdict::seen(&rows(database)?).len() == channels.len()))? {
         return Err(io::Error::other("not every channel fires"));
     }
@@ -91,7 +91,7 @@ fn drill(binary: &PathBuf, database: &Database, occurrences: usize) -> io::Resul
 }
 
 /// From 50 to 500 ms, the same for every attempt.
-fn hold(run: &Run) -> Duration {
+fn hold(run: &WitnessedRun) -> Duration {
     let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&run.occurrence);
     Duration::from_millis(50 + hash % 451)
 }
@@ -108,19 +108,19 @@ fn channels() -> Vec<Value> {
     (0..CHANNELS).map(channel).collect()
 }
 
-fn rows(database: &Database) -> io::Result<Vec<Row>> {
+fn rows(database: &PostgresDatabase) -> io::Result<Vec<RecordedOccurrence>> {
     cron::rows(database).map_err(io::Error::other)
 }
 
 /// Whether every instant of the window has passed every schedule, and its rows have ended. One that was lost does not
 /// keep the others waiting: the judge finds it.
-fn settled(database: &Database, window: &RangeInclusive<i64>, channels: usize) -> io::Result<bool> {
+fn settled(database: &PostgresDatabase, window: &RangeInclusive<i64>, channels: usize) -> io::Result<bool> {
     let sql = format!(
         "SELECT count(*) FROM cron_schedule_state WHERE extract(epoch FROM next_fire_at) > {}",
         window.end()
     );
     let passed = database.rows(&sql).map_err(io::Error::other)?;
     let passed = passed.first().and_then(|row| row.first().cloned().flatten());
-    let open = |row: &Row| window.contains(&row.scheduled_for) && !row.is_terminal();
+    let open = |row: &RecordedOccurrence| window.contains(&row.scheduled_for) && !row.is_terminal();
     Ok(passed.and_then(|count| count.parse().ok()) == Some(channels) && !rows(database)?.iter().any(open))
 }

@@ -5,20 +5,20 @@ use std::io;
 use std::path::PathBuf;
 
 use svc_testkit::cron::node;
-use svc_testkit::postgres::Database;
-use svc_testkit::server::{Launch, Server};
+use svc_testkit::postgres::PostgresDatabase;
+use svc_testkit::server::{ServerCommand, ServerProcess};
 
 /// Nodes on one database.
-pub(crate) struct Nodes {
-    running: Vec<Server>,
+pub(crate) struct DrillNodes {
+    running: Vec<ServerProcess>,
     random: RandomState,
     kills: usize,
 }
 
-impl Nodes {
+impl DrillNodes {
     /// Starts so many.
-    pub(crate) fn start(binary: &PathBuf, database: &Database, count: usize) -> io::Result<Self> {
-        let start = |_| node(Launch::new(binary)?, database).env("RUST_LOG", "warn").start();
+    pub(crate) fn start(binary: &PathBuf, database: &PostgresDatabase, count: usize) -> io::Result<Self> {
+        let start = |_| node(ServerCommand::new(binary)?, database).env("RUST_LOG", "warn").start();
         let running = (0..count).map(start).collect::<io::Result<_>>()?;
         Ok(Self { running, random: RandomState::new(), kills: 0 })
     }

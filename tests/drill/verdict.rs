@@ -5,8 +5,8 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::cron::Row;
-use svc_testkit::witness::Run;
+use svc_testkit::cron::RecordedOccurrence;
+use svc_testkit::witness::WitnessedRun;
 
 /// How much earlier than its instant a run may seem to begin: two readings of one clock.
 const READING: f64 = 0.05;
@@ -20,9 +20,9 @@ pub(crate) struct Evidence {
     /// The seconds since 1970 in which every channel was due.
     pub(crate) window: RangeInclusive<i64>,
     /// Every row on record, read after `runs`.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<RecordedOccurrence>,
     /// Every run the witness saw.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) runs: Vec<WitnessedRun>,
     /// When the witness began, since 1970.
     pub(crate) began_unix: Duration,
     /// Nodes that were killed.
@@ -30,7 +30,7 @@ pub(crate) struct Evidence {
 }
 
 /// What must hold.
-pub(crate) struct Limits {
+pub(crate) struct DrillLimits {
     /// From the end of an attempt that was cut off to the begin of the next.
     pub(crate) takeover: Duration,
     /// Below this the drill shows nothing.
@@ -42,12 +42,12 @@ pub(crate) struct Limits {
 }
 
 /// What came of it.
-pub(crate) struct Verdict {
+pub(crate) struct DrillVerdict {
     pub(crate) failures: Vec<String>,
     figures: Value,
 }
 
-impl Verdict {
+impl DrillVerdict {
     pub(crate) fn passed(&self) -> bool {
         self.failures.is_empty()
     }
@@ -58,9 +58,9 @@ impl Verdict {
 }
 
 /// Judges.
-pub(crate) fn judge(evidence: &Evidence, limits: &Limits) -> Verdict {
+pub(crate) fn judge(evidence: &Evidence, limits: &DrillLimits) -> DrillVerdict {
     let mut judge = Judge { failures: Vec::new() };
-    let in_window: Vec<&Row> =
+    let in_window: Vec<&RecordedOccurrence> =
         evidence.rows.iter().filter(|row| evidence.window.contains(&row.scheduled_for)).collect();
     let lost = lost(evidence, &in_window);
     judge.none("instants were lost", &lost);
@@ -107,7 +107,7 @@ pub(crate) fn judge(evidence: &Evidence, limits: &Limits) -> Verdict {
 
     let (direct, indirect): (Vec<_>, Vec<_>) = takeovers.iter().partition(|takeover| takeover.attempts == 1);
     let worst = direct.iter().map(|takeover| takeover.took).max().unwrap_or_default();
-    let effects = |runs: &Vec<&Run>| runs.iter().filter(|run| run.answered).count() > 1;
+    let effects = |runs: &Vec<&WitnessedRun>| runs.iter().filter(|run| run.answered).count() > 1;
     let mut statuses = BTreeMap::<&str, usize>::new();
     in_window.iter().for_each(|row| *statuses.entry(&row.status).or_default() += 1);
     let figures = json!({
@@ -122,7 +122,7 @@ pub(crate) fn judge(evidence: &Evidence, limits: &Limits) -> Verdict {
         "takeover_max_ms": worst.as_millis() as u64, "takeover_limit_ms": limits.takeover.as_millis() as u64,
         "begin_after_instant_ms": delays(evidence),
     });
-    Verdict { failures: judge.failures, figures }
+    DrillVerdict { failures: judge.failures, figures }
 }
 
 struct Judge {
@@ -145,7 +145,7 @@ impl Judge {
 }
 
 /// Instants of the window without a row.
-fn lost(evidence: &Evidence, rows: &[&Row]) -> Vec<String> {
+fn lost(evidence: &Evidence, rows: &[&RecordedOccurrence]) -> Vec<String> {
     let there: HashSet<(&str, i64)> =
         rows.iter().map(|row| (row.channel.as_str(), row.scheduled_for)).collect();
     let due = evidence
@@ -164,24 +164,26 @@ fn duplicates(evidence: &Evidence) -> Vec<String> {
     again.map(|row| format!("{} at {}", row.channel, row.scheduled_for)).collect()
 }
 
-fn said(rows: &[&Row], is: impl Fn(&Row) -> bool) -> Vec<String> {
-    let line = |row: &&Row| {
-        let Row { id, channel, scheduled_for, status, message, .. } = row;
+fn said(rows: &[&RecordedOccurrence], is: impl Fn(&RecordedOccurrence) -> bool) -> Vec<String> {
+    let line = |row: &&RecordedOccurrence| {
+        let RecordedOccurrence { id, channel, scheduled_for, status, message, .. } = row;
         format!("{channel} at {scheduled_for} ({id}) {status} {}", message.as_deref().unwrap_or_default())
     };
     rows.iter().filter(|row| is(row)).map(line).collect()
 }
 
 /// Runs by what they have in common, in order of their beginnings.
-fn grouped<'r>(runs: impl Iterator<Item = (&'r str, &'r Run)>) -> BTreeMap<&'r str, Vec<&'r Run>> {
-    let mut groups = BTreeMap::<_, Vec<&Run>>::new();
+fn grouped<'r>(
+    runs: impl Iterator<Item = (&'r str, &'r WitnessedRun)>,
+) -> BTreeMap<&'r str, Vec<&'r WitnessedRun>> {
+    let mut groups = BTreeMap::<_, Vec<&WitnessedRun>>::new();
     runs.for_each(|(of, run)| groups.entry(of).or_default().push(run));
     groups.values_mut().for_each(|runs| runs.sort_by_key(|run| run.begin));
     groups
 }
 
 /// Runs that began before an earlier one of their group had ended.
-fn overlaps(groups: &BTreeMap<&str, Vec<&Run>>) -> Vec<String> {
+fn overlaps(groups: &BTreeMap<&str, Vec<&WitnessedRun>>) -> Vec<String> {
     let mut found = Vec::new();
     for (of, runs) in groups {
         let mut busy_until = Duration::ZERO;
@@ -196,7 +198,7 @@ fn overlaps(groups: &BTreeMap<&str, Vec<&Run>>) -> Vec<String> {
 }
 
 /// Seconds from the instant of a run to its begin.
-fn delay(evidence: &Evidence, run: &Run, instants: &HashMap<&str, i64>) -> Option<f64> {
+fn delay(evidence: &Evidence, run: &WitnessedRun, instants: &HashMap<&str, i64>) -> Option<f64> {
     let instant = *instants.get(run.occurrence.as_str())?;
     Some((evidence.began_unix + run.begin).as_secs_f64() - instant as f64)
 }
@@ -236,10 +238,10 @@ struct Takeover<'r> {
     attempts: u32,
 }
 
-fn takeovers<'r>(runs: &BTreeMap<&'r str, Vec<&'r Run>>) -> Vec<Takeover<'r>> {
-    let of = |(occurrence, runs): (&&'r str, &Vec<&Run>)| {
+fn takeovers<'r>(runs: &BTreeMap<&'r str, Vec<&'r WitnessedRun>>) -> Vec<Takeover<'r>> {
+    let of = |(occurrence, runs): (&&'r str, &Vec<&WitnessedRun>)| {
         let occurrence = *occurrence;
-        let takeover = |pair: &[&Run]| {
+        let takeover = |pair: &[&WitnessedRun]| {
             let attempts = u32::try_from(pair[1].attempt - pair[0].attempt).unwrap_or_default();
             Some(Takeover { occurrence, took: pair[1].begin.saturating_sub(pair[0].end?), attempts })
         };
@@ -249,7 +251,7 @@ fn takeovers<'r>(runs: &BTreeMap<&'r str, Vec<&'r Run>>) -> Vec<Takeover<'r>> {
 }
 
 /// The channels that have a row.
-pub(crate) fn seen(rows: &[Row]) -> BTreeSet<&str> {
+pub(crate) fn seen(rows: &[RecordedOccurrence]) -> BTreeSet<&str> {
     rows.iter().map(|row| row.channel.as_str()).collect()
 }
 

@@ -22,7 +22,7 @@ fn clean() -> Evidence {
     for second in 0..10 {
         for channel in ["a", "b"] {
             let id = format!("{channel}{second}");
-            evidence.rows.push(Row {
+            evidence.rows.push(RecordedOccurrence {
                 id: id.clone(),
                 channel: channel.into(),
                 scheduled_for: START + second,
@@ -31,27 +31,31 @@ fn clean() -> Evidence {
                 message: None,
             });
             let begin = millis(second as u64 * 1000 + 10);
-            evidence.runs.push(Run {
+            evidence.runs.push(WitnessedRun {
                 occurrence: id,
                 attempt: 1,
                 key: (channel == "b").then(|| "k".into()),
                 begin,
                 end: Some(begin + millis(200)),
                 answered: true,
-                ..Run::default()
+                ..WitnessedRun::default()
             });
         }
     }
     evidence.rows[0].attempt = 2;
-    let again =
-        Run { attempt: 2, begin: millis(5_210), end: Some(millis(5_410)), ..evidence.runs[0].clone() };
+    let again = WitnessedRun {
+        attempt: 2,
+        begin: millis(5_210),
+        end: Some(millis(5_410)),
+        ..evidence.runs[0].clone()
+    };
     evidence.runs[0].answered = false;
     evidence.runs.push(again);
     evidence
 }
 
-fn limits() -> Limits {
-    Limits { takeover: Duration::from_secs(7), occurrences: 20, kills: 1, takeovers: 1 }
+fn limits() -> DrillLimits {
+    DrillLimits { takeover: Duration::from_secs(7), occurrences: 20, kills: 1, takeovers: 1 }
 }
 
 #[track_caller]
@@ -102,7 +106,8 @@ fn two_runs_of_a_key_at_once_are_found() {
 
 #[test]
 fn a_long_run_overlaps_even_the_run_after_the_next() {
-    let run = |begin, end| Run { begin: millis(begin), end: Some(millis(end)), ..Run::default() };
+    let run =
+        |begin, end| WitnessedRun { begin: millis(begin), end: Some(millis(end)), ..WitnessedRun::default() };
     let runs = [run(0, 3_000), run(1_000, 1_100), run(2_000, 2_100)];
     assert_eq!(overlaps(&grouped(runs.iter().map(|run| ("k", run)))).len(), 2);
 }
@@ -118,7 +123,8 @@ fn a_late_takeover_is_found() {
 #[test]
 fn an_attempt_that_died_unseen_gets_its_own_time() {
     let mut evidence = clean();
-    evidence.runs[20] = Run { begin: millis(11_400), end: Some(millis(11_500)), ..evidence.runs[20].clone() };
+    evidence.runs[20] =
+        WitnessedRun { begin: millis(11_400), end: Some(millis(11_500)), ..evidence.runs[20].clone() };
     assert!(!judge(&evidence, &limits()).passed());
     evidence.runs[20].attempt = 3;
     let verdict = judge(&evidence, &limits());

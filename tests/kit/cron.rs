@@ -1,14 +1,14 @@
-//! Schedules whose runs call a [`Witness`], and the rows they leave.
+//! Schedules whose runs call a [`RunWitness`], and the rows they leave.
 
 use std::io;
 
 use serde_json::{Value, json};
 
 use crate::example::create_and_activate;
-use crate::http::{Answer, Client};
-use crate::postgres::Database;
-use crate::server::Launch;
-use crate::witness::Witness;
+use crate::http::{HttpClient, HttpResponse};
+use crate::postgres::PostgresDatabase;
+use crate::server::ServerCommand;
+use crate::witness::RunWitness;
 
 /// Seconds a claim of a [`node`] holds without being renewed.
 pub const LEASE_SECS: u64 = 5;
@@ -17,7 +17,7 @@ pub const POLL_SECS: u64 = 1;
 
 /// A node on this database with short leases, not yet started. Its grace is longer than any test, so that no instant is
 /// dropped because nodes were away.
-pub fn node(launch: Launch, database: &Database) -> Launch {
+pub fn node(launch: ServerCommand, database: &PostgresDatabase) -> ServerCommand {
     let seconds = |value: u64| value.to_string();
     launch
         .env("SVC_STORAGE__URL", database.url())
@@ -33,7 +33,12 @@ pub fn node(launch: Launch, database: &Database) -> Launch {
 ///
 /// # Errors
 /// When the node does not start or refuses something.
-pub fn store(launch: Launch, database: &Database, witness: &Witness, channels: &[Value]) -> io::Result<()> {
+pub fn store(
+    launch: ServerCommand,
+    database: &PostgresDatabase,
+    witness: &RunWitness,
+    channels: &[Value],
+) -> io::Result<()> {
     let author = node(launch, database).start()?;
     let mut client = author.client();
     tell_workflow(&mut client, witness)?;
@@ -47,7 +52,7 @@ pub fn store(launch: Launch, database: &Database, witness: &Witness, channels: &
 }
 
 /// `tell` sends its trigger to the witness and waits for the answer.
-fn tell_workflow(client: &mut Client, witness: &Witness) -> io::Result<()> {
+fn tell_workflow(client: &mut HttpClient, witness: &RunWitness) -> io::Result<()> {
     let config = json!({"url": witness.url(), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
     expect(&client.json("POST", "/api/v1/admin/connectors", &connector)?, 201)?;
@@ -58,7 +63,7 @@ fn tell_workflow(client: &mut Client, witness: &Witness) -> io::Result<()> {
     create_and_activate(client, "workflows", "workflow_id", &workflow).map(drop)
 }
 
-fn expect(answer: &Answer, status: u16) -> io::Result<()> {
+fn expect(answer: &HttpResponse, status: u16) -> io::Result<()> {
     if answer.status == status {
         return Ok(());
     }
@@ -82,7 +87,7 @@ pub fn forbid(key: &str) -> Value {
 
 /// An occurrence as it is on record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct RecordedOccurrence {
     /// Its id.
     pub id: String,
     /// Its channel.
@@ -97,7 +102,7 @@ pub struct Row {
     pub message: Option<String>,
 }
 
-impl Row {
+impl RecordedOccurrence {
     /// Whether it has come to its end.
     pub fn is_terminal(&self) -> bool {
         !matches!(self.status.as_str(), "pending" | "claimed" | "running")
@@ -108,7 +113,7 @@ impl Row {
 ///
 /// # Errors
 /// What the database says.
-pub fn rows(database: &Database) -> Result<Vec<Row>, String> {
+pub fn rows(database: &PostgresDatabase) -> Result<Vec<RecordedOccurrence>, String> {
     let sql =
         "SELECT id, channel_id, extract(epoch FROM scheduled_for)::bigint, status, attempt, error_message
         FROM cron_occurrences ORDER BY scheduled_for, channel_id";
@@ -116,7 +121,7 @@ pub fn rows(database: &Database) -> Result<Vec<Row>, String> {
         |text: &Option<String>| text.as_deref().and_then(|text| text.parse().ok()).unwrap_or_default();
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
     let row = |row: Vec<Option<String>>| match row.as_slice() {
-        [id, channel, scheduled_for, status, attempt, message] => Ok(Row {
+        [id, channel, scheduled_for, status, attempt, message] => Ok(RecordedOccurrence {
             id: text(id),
             channel: text(channel),
             scheduled_for: number(scheduled_for),

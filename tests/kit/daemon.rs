@@ -10,7 +10,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::peer;
-use crate::tls::Issued;
+use crate::tls::IssuedCertificate;
 
 /// A server, kept alive by a shared lock that ends with this process at the latest.
 #[derive(Debug)]
@@ -24,19 +24,19 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// The one for the processes of this user and this checkout. Where there is none, says so as [`peer::missing`] does.
+    /// The one for the processes of this user and this checkout. Where there is none, says so as [`peer::report_missing`] does.
     pub fn shared(script: &'static str) -> Option<Self> {
         let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
         let directory = std::env::temp_dir().join(format!("svc-test-{script}-{owner}"));
-        Self::start(script, directory, None).map_err(|why| peer::missing(script, &why)).ok()
+        Self::start(script, directory, None).map_err(|why| peer::report_missing(script, &why)).ok()
     }
 
-    /// A new one. Where there is none, says so as [`peer::missing`] does.
-    pub fn own(script: &'static str, certificate: Option<&Issued>) -> Option<Self> {
-        Self::start_own(script, certificate).map_err(|why| peer::missing(script, &why)).ok()
+    /// A new one. Where there is none, says so as [`peer::report_missing`] does.
+    pub fn own(script: &'static str, certificate: Option<&IssuedCertificate>) -> Option<Self> {
+        Self::start_own(script, certificate).map_err(|why| peer::report_missing(script, &why)).ok()
     }
 
-    fn start_own(script: &'static str, certificate: Option<&Issued>) -> Result<Self, String> {
+    fn start_own(script: &'static str, certificate: Option<&IssuedCertificate>) -> Result<Self, String> {
         let own = TempDir::new().map_err(|error| error.to_string())?;
         // The server runs as another user, who must be able to enter.
         std::fs::set_permissions(own.path(), Permissions::from_mode(0o755))
@@ -103,7 +103,7 @@ impl Drop for Daemon {
     }
 }
 
-fn write(certificate: &Issued, directory: &Path) -> io::Result<()> {
+fn write(certificate: &IssuedCertificate, directory: &Path) -> io::Result<()> {
     std::fs::create_dir(directory)?;
     std::fs::write(directory.join("cert.pem"), &certificate.certificate)?;
     std::fs::write(directory.join("key.pem"), &certificate.key)

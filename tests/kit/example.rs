@@ -7,13 +7,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::http::Client;
+use crate::http::HttpClient;
 
 /// Creates and activates everything below `directory`, in name order.
 ///
 /// # Errors
 /// When a file cannot be read, or the server refuses one: the message names the file and carries the answer.
-pub fn load(client: &mut Client, directory: &Path) -> io::Result<()> {
+pub fn load(client: &mut HttpClient, directory: &Path) -> io::Result<()> {
     for (kind, id) in [("workflows", "workflow_id"), ("channels", "channel_id")] {
         let folder = directory.join(kind);
         if !folder.is_dir() {
@@ -36,7 +36,7 @@ pub fn load(client: &mut Client, directory: &Path) -> io::Result<()> {
 /// # Errors
 /// When the server refuses one of the two steps.
 pub fn create_and_activate(
-    client: &mut Client,
+    client: &mut HttpClient,
     kind: &str,
     id_key: &str,
     document: &Value,

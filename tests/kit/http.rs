@@ -11,7 +11,7 @@ const EXCHANGE_LIMIT: Duration = Duration::from_secs(60);
 
 /// One answer, headers in order of arrival with lowercase names.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct HttpResponse {
     /// The status code.
     pub status: u16,
     /// Header lines, names in lower case.
@@ -20,7 +20,7 @@ pub struct Answer {
     pub body: Vec<u8>,
 }
 
-impl Answer {
+impl HttpResponse {
     /// The first value of a header, by its lowercase name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -37,16 +37,16 @@ impl Answer {
     }
 }
 
-/// A client of one address; opens a connection for each request, or keeps one with [`Client::keep_alive`].
+/// A client of one address; opens a connection for each request, or keeps one with [`HttpClient::keep_alive`].
 #[derive(Debug)]
-pub struct Client {
+pub struct HttpClient {
     address: SocketAddr,
     headers: Vec<(String, String)>,
     kept: Option<BufReader<TcpStream>>,
     keep: bool,
 }
 
-impl Client {
+impl HttpClient {
     /// A client that opens a connection for each request.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, headers: Vec::new(), kept: None, keep: false }
@@ -70,7 +70,7 @@ impl Client {
     ///
     /// # Errors
     /// Any socket error, or an answer that is not HTTP/1.1.
-    pub fn get(&mut self, path: &str) -> io::Result<Answer> {
+    pub fn get(&mut self, path: &str) -> io::Result<HttpResponse> {
         self.send("GET", path, &[], b"")
     }
 
@@ -78,7 +78,7 @@ impl Client {
     ///
     /// # Errors
     /// Any socket error, or an answer that is not HTTP/1.1.
-    pub fn json(&mut self, method: &str, path: &str, body: &Value) -> io::Result<Answer> {
+    pub fn json(&mut self, method: &str, path: &str, body: &Value) -> io::Result<HttpResponse> {
         self.send(method, path, &[("content-type", "application/json")], body.to_string().as_bytes())
     }
 
@@ -92,7 +92,7 @@ impl Client {
         path: &str,
         headers: &[(&str, &str)],
         body: &[u8],
-    ) -> io::Result<Answer> {
+    ) -> io::Result<HttpResponse> {
         let mut connection = match self.kept.take() {
             Some(open) => open,
             None => self.connect()?,
@@ -127,7 +127,7 @@ impl Client {
     }
 }
 
-fn read_answer(stream: &mut BufReader<TcpStream>, bodiless: bool) -> io::Result<Answer> {
+fn read_answer(stream: &mut BufReader<TcpStream>, bodiless: bool) -> io::Result<HttpResponse> {
     loop {
         let status_line = read_line(stream)?;
         let status = status_line
@@ -147,7 +147,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>, bodiless: bool) -> io::Result<
         if status == 100 {
             continue;
         }
-        let mut answer = Answer { status, headers, body: Vec::new() };
+        let mut answer = HttpResponse { status, headers, body: Vec::new() };
         if !bodiless && status != 204 && status != 304 {
             answer.body = read_body(stream, &answer)?;
         }
@@ -155,7 +155,7 @@ fn read_answer(stream: &mut BufReader<TcpStream>, bodiless: bool) -> io::Result<
     }
 }
 
-fn read_body(stream: &mut BufReader<TcpStream>, answer: &Answer) -> io::Result<Vec<u8>> {
+fn read_body(stream: &mut BufReader<TcpStream>, answer: &HttpResponse) -> io::Result<Vec<u8>> {
     let mut body = Vec::new();
     if answer.header("transfer-encoding").is_some_and(|value| value.contains("chunked")) {
         loop {

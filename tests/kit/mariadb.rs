@@ -3,7 +3,7 @@
 use std::ops::Deref;
 
 use crate::daemon::Daemon;
-use crate::tls::Issued;
+use crate::tls::IssuedCertificate;
 
 /// A server.
 #[derive(Debug)]
@@ -11,18 +11,18 @@ pub struct MariaDb(Daemon);
 
 impl MariaDb {
     /// The one for the processes of this user and this checkout; it ends after the last of them. Where there is none,
-    /// says so as [`missing`](crate::peer::missing) does.
+    /// says so as [`report_missing`](crate::peer::report_missing) does.
     pub fn shared() -> Option<Self> {
         Daemon::shared("mariadb").map(Self)
     }
 
-    /// A new one. Where there is none, says so as [`missing`](crate::peer::missing) does.
+    /// A new one. Where there is none, says so as [`report_missing`](crate::peer::report_missing) does.
     pub fn own() -> Option<Self> {
         Daemon::own("mariadb", None).map(Self)
     }
 
     /// A new one that offers TLS.
-    pub fn with_tls(certificate: &Issued) -> Option<Self> {
+    pub fn with_tls(certificate: &IssuedCertificate) -> Option<Self> {
         Daemon::own("mariadb", Some(certificate)).map(Self)
     }
 

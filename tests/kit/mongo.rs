@@ -24,21 +24,21 @@ pub struct Mongo {
 
 impl Mongo {
     /// The one for the processes of this user and this checkout; it ends after the last of them. Where there is none,
-    /// says so as [`peer::missing`] does.
+    /// says so as [`peer::report_missing`] does.
     pub fn shared() -> Option<Self> {
         let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
         let directory = std::env::temp_dir().join(format!("svc-test-mongo-{owner}"));
-        Self::start(directory, None).map_err(|why| peer::missing("mongo", &why)).ok()
+        Self::start(directory, None).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }
 
-    /// A new one. Where there is none, says so as [`peer::missing`] does.
+    /// A new one. Where there is none, says so as [`peer::report_missing`] does.
     pub fn own() -> Option<Self> {
-        Self::start_own(false).map_err(|why| peer::missing("mongo", &why)).ok()
+        Self::start_own(false).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }
 
     /// A new one that speaks TLS alone, with a certificate of [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
-        Self::start_own(true).map_err(|why| peer::missing("mongo", &why)).ok()
+        Self::start_own(true).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }
 
     fn start_own(encrypted: bool) -> Result<Self, String> {
@@ -47,7 +47,7 @@ impl Mongo {
         if !encrypted {
             return Self::start(directory, Some(own));
         }
-        let issued = tls::issue().map_err(|error| error.to_string())?;
+        let issued = tls::issue_certificate().map_err(|error| error.to_string())?;
         let files = own.path().join("mongo.tls");
         std::fs::create_dir(&files).map_err(|error| error.to_string())?;
         for (name, text) in [("cert.pem", &issued.certificate), ("key.pem", &issued.key)] {

@@ -6,19 +6,19 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 
-use crate::http::Client;
+use crate::http::HttpClient;
 use crate::peer;
 
 /// A provider of its own; ends when dropped, or with this process.
 #[derive(Debug)]
-pub struct Oidc {
+pub struct OidcProvider {
     child: Child,
     address: SocketAddr,
 }
 
 /// What the token endpoint did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct TokenEvent {
     /// `granted`, `refused`, or `revoked`: the whole family was ended.
     pub event: String,
     /// The refresh token it was shown, if any.
@@ -29,10 +29,10 @@ pub struct Event {
     pub access_token: Option<String>,
 }
 
-impl Oidc {
-    /// One whose tokens live so many seconds. Where there is none, says so as [`peer::missing`] does.
+impl OidcProvider {
+    /// One whose tokens live so many seconds. Where there is none, says so as [`peer::report_missing`] does.
     pub fn start(seconds: u64) -> Option<Self> {
-        Self::launch(seconds).map_err(|why| peer::missing("oidc-provider", &why)).ok()
+        Self::launch(seconds).map_err(|why| peer::report_missing("oidc-provider", &why)).ok()
     }
 
     fn launch(seconds: u64) -> Result<Self, String> {
@@ -68,7 +68,7 @@ impl Oidc {
     ///
     /// # Errors
     /// What the provider says.
-    pub fn seed(&self) -> Result<String, String> {
+    pub fn issue_refresh_token(&self) -> Result<String, String> {
         self.ask("POST", "/seed")
     }
 
@@ -76,11 +76,11 @@ impl Oidc {
     ///
     /// # Errors
     /// The provider does not answer.
-    pub fn log(&self) -> Result<Vec<Event>, String> {
+    pub fn token_events(&self) -> Result<Vec<TokenEvent>, String> {
         let log: Value =
             serde_json::from_str(&self.ask("GET", "/log")?).map_err(|error| error.to_string())?;
         let text = |entry: &Value, name: &str| entry[name].as_str().map(str::to_owned);
-        let event = |entry: &Value| Event {
+        let event = |entry: &Value| TokenEvent {
             event: text(entry, "event").unwrap_or_default(),
             shown: text(entry, "shown"),
             refresh_token: text(entry, "refresh_token"),
@@ -93,7 +93,7 @@ impl Oidc {
     ///
     /// # Errors
     /// The provider does not answer.
-    pub fn hold(&self) -> Result<(), String> {
+    pub fn hold_responses(&self) -> Result<(), String> {
         self.ask("POST", "/hold").map(drop)
     }
 
@@ -101,18 +101,18 @@ impl Oidc {
     ///
     /// # Errors
     /// The provider does not answer.
-    pub fn release(&self) -> Result<(), String> {
+    pub fn release_responses(&self) -> Result<(), String> {
         self.ask("POST", "/release").map(drop)
     }
 
     fn ask(&self, method: &str, path: &str) -> Result<String, String> {
         let answer =
-            Client::new(self.address).send(method, path, &[], b"").map_err(|error| error.to_string())?;
+            HttpClient::new(self.address).send(method, path, &[], b"").map_err(|error| error.to_string())?;
         if answer.status == 200 { Ok(answer.text()) } else { Err(answer.text()) }
     }
 }
 
-impl Drop for Oidc {
+impl Drop for OidcProvider {
     fn drop(&mut self) {
         // Already ended is as good as killed.
         let _ = self.child.kill();

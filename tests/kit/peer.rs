@@ -14,7 +14,7 @@ pub fn required() -> bool {
     clippy::print_stdout,
     reason = "the test's verdict: the line is what the reader looks for"
 )]
-pub fn missing(peer: &str, why: &str) {
+pub fn report_missing(peer: &str, why: &str) {
     if required() {
         panic!("{peer} is required here and missing: {why}");
     }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 use crate::daemon::Daemon;
-use crate::tls::Issued;
+use crate::tls::IssuedCertificate;
 
 /// A server.
 #[derive(Debug)]
@@ -14,18 +14,18 @@ pub struct Postgres(Daemon);
 
 impl Postgres {
     /// The one for the processes of this user and this checkout; it ends after the last of them. Where there is none,
-    /// says so as [`missing`](crate::peer::missing) does.
+    /// says so as [`report_missing`](crate::peer::report_missing) does.
     pub fn shared() -> Option<Self> {
         Daemon::shared("postgres").map(Self)
     }
 
-    /// A new one. Where there is none, says so as [`missing`](crate::peer::missing) does.
+    /// A new one. Where there is none, says so as [`report_missing`](crate::peer::report_missing) does.
     pub fn own() -> Option<Self> {
         Daemon::own("postgres", None).map(Self)
     }
 
     /// A new one that offers TLS.
-    pub fn with_tls(certificate: &Issued) -> Option<Self> {
+    pub fn with_tls(certificate: &IssuedCertificate) -> Option<Self> {
         Daemon::own("postgres", Some(certificate)).map(Self)
     }
 
@@ -33,15 +33,15 @@ impl Postgres {
     ///
     /// # Errors
     /// What the server says.
-    pub fn database(&self) -> Result<Database, String> {
+    pub fn database(&self) -> Result<PostgresDatabase, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let server = Database { url: self.url().to_owned() };
+        let server = PostgresDatabase { url: self.url().to_owned() };
         // Process ids come round again; a leftover of that name is nobody's.
         server.rows(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
         server.rows(&format!("CREATE DATABASE {name}"))?;
         let (server, _) = self.url().rsplit_once('/').ok_or("the URL names no database")?;
-        Ok(Database { url: format!("{server}/{name}") })
+        Ok(PostgresDatabase { url: format!("{server}/{name}") })
     }
 }
 
@@ -55,11 +55,11 @@ impl Deref for Postgres {
 
 /// A database, read and written beside the service.
 #[derive(Clone, Debug)]
-pub struct Database {
+pub struct PostgresDatabase {
     url: String,
 }
 
-impl Database {
+impl PostgresDatabase {
     /// Where it is.
     pub fn url(&self) -> &str {
         &self.url

@@ -13,7 +13,7 @@ const GOODBYE: Duration = Duration::from_secs(5);
 
 /// The process; ended when dropped.
 #[derive(Debug)]
-pub struct Process {
+pub struct ChildProcess {
     child: Child,
     said: Arc<(Mutex<Said>, Condvar)>,
 }
@@ -24,7 +24,7 @@ struct Said {
     ended: bool,
 }
 
-impl Process {
+impl ChildProcess {
     /// Starts it.
     ///
     /// # Errors
@@ -86,7 +86,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         drop(self.child.stdin.take());
         self.ending();

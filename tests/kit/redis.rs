@@ -19,14 +19,14 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// A new one. Where there is none, says so as [`peer::missing`] does.
+    /// A new one. Where there is none, says so as [`peer::report_missing`] does.
     pub fn own() -> Option<Self> {
-        Self::start_own(false).map_err(|why| peer::missing("redis", &why)).ok()
+        Self::start_own(false).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
     /// A new one that speaks TLS alone, with a certificate of [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
-        Self::start_own(true).map_err(|why| peer::missing("redis", &why)).ok()
+        Self::start_own(true).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
     fn start_own(encrypted: bool) -> Result<Self, String> {
@@ -34,7 +34,7 @@ impl Redis {
         let directory = own.path().join("redis");
         let mut authority = None;
         if encrypted {
-            let issued = tls::issue().map_err(|error| error.to_string())?;
+            let issued = tls::issue_certificate().map_err(|error| error.to_string())?;
             let files = own.path().join("redis.tls");
             std::fs::create_dir(&files).map_err(|error| error.to_string())?;
             for (name, text) in

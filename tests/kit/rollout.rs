@@ -11,7 +11,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::example::create_and_activate;
-use crate::http::{Answer, Client};
+use crate::http::{HttpClient, HttpResponse};
 use crate::server::wait_until;
 
 /// The header that callers are told apart by, for the setting `engine.rollout_sticky_header`.
@@ -27,7 +27,7 @@ type Tally = BTreeMap<i64, u64>;
 
 /// One phase: what operators did before it, and the shares they asked for.
 #[derive(Clone, Debug)]
-pub struct Phase {
+pub struct RolloutPhase {
     /// The act that began it.
     pub name: &'static str,
     /// Percentage by version.
@@ -36,7 +36,7 @@ pub struct Phase {
     pub measured: BTreeMap<i64, f64>,
 }
 
-impl Phase {
+impl RolloutPhase {
     /// The largest difference of a measured share from the one asked for, in percentage points.
     pub fn deviation(&self) -> f64 {
         let versions = self.expected.keys().chain(self.measured.keys());
@@ -49,13 +49,13 @@ impl Phase {
 
 /// The outcome of a run.
 #[derive(Clone, Debug)]
-pub struct Report {
+pub struct RolloutReport {
     /// Requests answered.
     pub answered: u64,
     /// Requests that failed, and the first of them in words.
     pub failed: (u64, Vec<String>),
     /// Every phase, in order.
-    pub phases: Vec<Phase>,
+    pub phases: Vec<RolloutPhase>,
 }
 
 /// State that clients and the operator share.
@@ -75,8 +75,8 @@ struct Shared {
 ///
 /// # Errors
 /// The operator is refused, or a phase takes too long.
-pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<Report> {
-    let mut operator = Client::new(address);
+pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<RolloutReport> {
+    let mut operator = HttpClient::new(address);
     create_and_activate(&mut operator, "workflows", "workflow_id", &numbered(1))?;
     let channel = json!({"channel_id": "tier", "name": "tier", "channel_type": "sync", "protocol": "rest",
         "methods": ["POST"], "route_pattern": "/tier", "workflow_id": "tier", "config": {}});
@@ -108,12 +108,12 @@ pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<Repor
     });
     operated?;
     let all = shared.rounds.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let phases = acts.iter().enumerate().map(|(index, (name, _, expected))| Phase {
+    let phases = acts.iter().enumerate().map(|(index, (name, _, expected))| RolloutPhase {
         name,
         expected: expected.iter().copied().collect(),
         measured: all.get(&(index * 2)).map(|(_, tally)| shares(tally)).unwrap_or_default(),
     });
-    Ok(Report {
+    Ok(RolloutReport {
         answered: shared.answered.into_inner(),
         failed: (
             shared.failed.into_inner(),
@@ -124,12 +124,12 @@ pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<Repor
 }
 
 /// The steps of an operator.
-type Act = fn(&mut Client) -> io::Result<()>;
+type Act = fn(&mut HttpClient) -> io::Result<()>;
 /// An act by name, with the percentages by version that it asks for.
 type Step = (&'static str, Act, &'static [(i64, f64)]);
 
 /// Does one act after the other, each once the phase before has been seen for long enough.
-fn operate(operator: &mut Client, acts: &[Step], rounds: u64, shared: &Shared) -> io::Result<()> {
+fn operate(operator: &mut HttpClient, acts: &[Step], rounds: u64, shared: &Shared) -> io::Result<()> {
     for (index, (name, act, _)) in acts.iter().enumerate() {
         shared.phase.store((index * 2).saturating_sub(1), Ordering::Release);
         act(operator)?;
@@ -147,7 +147,7 @@ fn operate(operator: &mut Client, acts: &[Step], rounds: u64, shared: &Shared) -
 
 /// Calls for every caller in turn until told to stop. A round counts where nothing changed meanwhile.
 fn call(address: SocketAddr, callers: &[String], shared: &Shared) {
-    let mut client = Client::new(address).keep_alive();
+    let mut client = HttpClient::new(address).keep_alive();
     while !shared.stop.load(Ordering::Acquire) {
         let phase = shared.phase.load(Ordering::Acquire);
         let mut tally = Tally::new();
@@ -179,7 +179,7 @@ fn fail(shared: &Shared, failure: String) {
     }
 }
 
-fn version(answer: &Answer) -> Result<i64, String> {
+fn version(answer: &HttpResponse) -> Result<i64, String> {
     let version = (answer.status == 200).then(|| answer.json()["data"]["version"].as_i64()).flatten();
     version.ok_or_else(|| format!("{}: {}", answer.status, answer.text()))
 }
@@ -217,7 +217,7 @@ fn numbered(version: i64) -> Value {
 }
 
 /// Makes a draft that answers `version`, and activates it on these terms.
-fn activate(operator: &mut Client, version: i64, mut terms: Value) -> io::Result<()> {
+fn activate(operator: &mut HttpClient, version: i64, mut terms: Value) -> io::Result<()> {
     let path = format!("{ADMIN}/workflows/tier");
     expect(operator.json("POST", &format!("{path}/versions"), &json!({}))?, 201)?;
     expect(operator.json("PUT", &path, &json!({"tasks": numbered(version)["tasks"]}))?, 200)?;
@@ -225,16 +225,16 @@ fn activate(operator: &mut Client, version: i64, mut terms: Value) -> io::Result
     expect(operator.json("PATCH", &format!("{path}/status"), &terms)?, 200)
 }
 
-fn abort(operator: &mut Client) -> io::Result<()> {
+fn abort(operator: &mut HttpClient) -> io::Result<()> {
     let path = format!("{ADMIN}/workflows/tier/rollout");
     expect(operator.json("PATCH", &path, &json!({"rollout_percentage": 0}))?, 200)
 }
 
-fn rollback(operator: &mut Client) -> io::Result<()> {
+fn rollback(operator: &mut HttpClient) -> io::Result<()> {
     expect(operator.json("POST", &format!("{ADMIN}/workflows/tier/rollback"), &json!({}))?, 200)
 }
 
-fn expect(answer: Answer, status: u16) -> io::Result<()> {
+fn expect(answer: HttpResponse, status: u16) -> io::Result<()> {
     if answer.status == status {
         return Ok(());
     }

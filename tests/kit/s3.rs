@@ -6,7 +6,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::peer;
-use crate::process::Process;
+use crate::process::ChildProcess;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/s3");
 
@@ -22,15 +22,15 @@ pub const DOMAIN: &str = "s3.example";
 /// The store; ends when dropped, and what it keeps with it.
 #[derive(Debug)]
 pub struct ObjectStore {
-    _process: Process,
+    _process: ChildProcess,
     address: SocketAddr,
     _files: TempDir,
 }
 
 impl ObjectStore {
-    /// Starts one. Where there is none, says so as [`peer::missing`] does.
+    /// Starts one. Where there is none, says so as [`peer::report_missing`] does.
     pub fn start() -> Option<Self> {
-        Self::try_start().map_err(|why| peer::missing("s3", &why)).ok()
+        Self::try_start().map_err(|why| peer::report_missing("s3", &why)).ok()
     }
 
     fn try_start() -> Result<Self, String> {
@@ -40,7 +40,8 @@ impl ObjectStore {
         }
         let files = TempDir::new().map_err(|error| error.to_string())?;
         std::fs::create_dir(files.path().join(BUCKET)).map_err(|error| error.to_string())?;
-        let process = Process::start(Command::new(SCRIPT).args(["run", "0", KEY, SECRET]).arg(files.path()))?;
+        let process =
+            ChildProcess::start(Command::new(SCRIPT).args(["run", "0", KEY, SECRET]).arg(files.path()))?;
         let port = process.wait_for(|lines| {
             let (_, rest) = lines.iter().find_map(|line| line.split_once("http://127.0.0.1:"))?;
             let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-use crate::http::Client;
+use crate::http::HttpClient;
 
 /// How long a start may take before it counts as failed.
 const START_LIMIT: Duration = Duration::from_secs(60);
@@ -16,7 +16,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// What to start, and where.
 #[derive(Debug)]
-pub struct Launch {
+pub struct ServerCommand {
     binary: PathBuf,
     directory: tempfile::TempDir,
     env: Vec<(String, String)>,
@@ -25,7 +25,7 @@ pub struct Launch {
     inherit_output: bool,
 }
 
-impl Launch {
+impl ServerCommand {
     /// The binary, in a new temporary directory, on a free loopback port, with a file database in that directory.
     ///
     /// # Errors
@@ -143,7 +143,7 @@ impl Launch {
     ///
     /// # Errors
     /// When it ends first or is not ready in time; the message carries the end of its log.
-    pub fn start(self) -> io::Result<Server> {
+    pub fn start(self) -> io::Result<ServerProcess> {
         let log = self.directory.path().join("server.log");
         let mut command = self.command();
         if !self.inherit_output {
@@ -152,7 +152,7 @@ impl Launch {
         }
         let child = command.spawn()?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
-        let mut server = Server { child, address, log, launch: self };
+        let mut server = ServerProcess { child, address, log, launch: self };
         let ready = wait_until(START_LIMIT, || {
             if let Some(status) = server.child.try_wait()? {
                 return Err(io::Error::other(format!(
@@ -160,7 +160,7 @@ impl Launch {
                     server.log_text()
                 )));
             }
-            Ok(Client::new(address).get("/readyz").is_ok_and(|answer| answer.status == 200))
+            Ok(HttpClient::new(address).get("/readyz").is_ok_and(|answer| answer.status == 200))
         })?;
         if ready {
             Ok(server)
@@ -172,22 +172,22 @@ impl Launch {
 
 /// A running server; killed when dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct ServerProcess {
     child: Child,
     address: SocketAddr,
     log: PathBuf,
-    launch: Launch,
+    launch: ServerCommand,
 }
 
-impl Server {
+impl ServerProcess {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// A new client of it.
-    pub fn client(&self) -> Client {
-        Client::new(self.address)
+    pub fn client(&self) -> HttpClient {
+        HttpClient::new(self.address)
     }
 
     /// Its process id.
@@ -231,7 +231,7 @@ impl Server {
     /// Kills it as a power cut would and starts it again on the same directory and port.
     ///
     /// # Errors
-    /// As [`Launch::start`].
+    /// As [`ServerCommand::start`].
     pub fn crash_and_restart(mut self) -> io::Result<Self> {
         self.child.kill()?;
         self.child.wait()?;
@@ -239,7 +239,7 @@ impl Server {
         let port = self.launch.port;
         let launch = std::mem::replace(
             &mut self.launch,
-            Launch {
+            ServerCommand {
                 binary: PathBuf::new(),
                 directory: replacement,
                 env: Vec::new(),
@@ -252,7 +252,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         // Already ended is as good as killed.
         let _ = self.child.kill();

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::process::Process;
+use crate::process::ChildProcess;
 use crate::{peer, tls};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/smtp");
@@ -26,7 +26,7 @@ pub enum Protection {
 #[derive(Debug)]
 pub struct MailServer {
     /// None while it is stopped.
-    process: Option<Process>,
+    process: Option<ChildProcess>,
     arguments: Vec<String>,
     port: u16,
     authority: String,
@@ -63,14 +63,14 @@ impl Mail {
 
 impl MailServer {
     /// Starts one; with `login`, only for whoever knows this user and password. Where there is none, says so as
-    /// [`peer::missing`] does.
+    /// [`peer::report_missing`] does.
     pub fn start(protection: Protection, login: Option<(&str, &str)>) -> Option<Self> {
-        Self::try_start(protection, login).map_err(|why| peer::missing("smtp", &why)).ok()
+        Self::try_start(protection, login).map_err(|why| peer::report_missing("smtp", &why)).ok()
     }
 
     fn try_start(protection: Protection, login: Option<(&str, &str)>) -> Result<Self, String> {
         let files = TempDir::new().map_err(|error| error.to_string())?;
-        let issued = tls::issue().map_err(|error| error.to_string())?;
+        let issued = tls::issue_certificate().map_err(|error| error.to_string())?;
         let [certificate, key] =
             [("certificate.pem", &issued.certificate), ("key.pem", &issued.key)].map(|(name, text)| {
                 let path = files.path().join(name);
@@ -113,7 +113,7 @@ impl MailServer {
     /// What it has received.
     pub fn mails(&self) -> Vec<Mail> {
         let mut mails = self.earlier.clone();
-        mails.extend(self.process.iter().flat_map(Process::lines).filter_map(|line| received(&line)));
+        mails.extend(self.process.iter().flat_map(ChildProcess::lines).filter_map(|line| received(&line)));
         mails
     }
 
@@ -152,12 +152,13 @@ impl MailServer {
     }
 }
 
-fn spawn(arguments: &[String], port: u16) -> Result<(Process, u16), String> {
+fn spawn(arguments: &[String], port: u16) -> Result<(ChildProcess, u16), String> {
     let ensured = Command::new(SCRIPT).arg("ensure").output().map_err(|error| error.to_string())?;
     if !ensured.status.success() {
         return Err(String::from_utf8_lossy(&ensured.stderr).trim().to_owned());
     }
-    let process = Process::start(Command::new(SCRIPT).args(arguments).args(["--port", &port.to_string()]))?;
+    let process =
+        ChildProcess::start(Command::new(SCRIPT).args(arguments).args(["--port", &port.to_string()]))?;
     let port = process.wait_for(|lines| {
         let first: Value = serde_json::from_str(lines.first()?).ok()?;
         u16::try_from(first["port"].as_u64()?).ok()

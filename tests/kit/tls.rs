@@ -126,13 +126,13 @@ impl HttpsServer {
     }
 
     /// From now on does this, also with requests that hang.
-    pub fn behave(&self, behaviour: Behaviour) {
+    pub fn set_behaviour(&self, behaviour: Behaviour) {
         self.shared.lock().behaviour = behaviour;
         self.shared.changed.notify_all();
     }
 
     /// How many requests have come.
-    pub fn hits(&self) -> usize {
+    pub fn request_count(&self) -> usize {
         self.shared.lock().requests.len()
     }
 
@@ -218,7 +218,7 @@ fn answer(stream: &mut impl Write, behaviour: &Behaviour) -> io::Result<()> {
 
 /// A certificate for `localhost`, `127.0.0.1` and `::1`, its key, and the authority it comes from; each as PEM.
 #[derive(Clone)]
-pub struct Issued {
+pub struct IssuedCertificate {
     /// The authority's certificate.
     pub authority: String,
     /// The certificate.
@@ -231,7 +231,7 @@ pub struct Issued {
 ///
 /// # Errors
 /// What the library says.
-pub fn issue() -> Result<Issued, rcgen::Error> {
+pub fn issue_certificate() -> Result<IssuedCertificate, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name.push(DnType::CommonName, "test authority");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -239,12 +239,12 @@ pub fn issue() -> Result<Issued, rcgen::Error> {
     let key = KeyPair::generate()?;
     let names = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let leaf = CertificateParams::new(names)?.signed_by(&key, &authority)?;
-    Ok(Issued { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() })
+    Ok(IssuedCertificate { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() })
 }
 
 /// The server's settings and its authority's certificate.
 fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error + Send + Sync>> {
-    let Issued { authority, certificate, key } = issue()?;
+    let IssuedCertificate { authority, certificate, key } = issue_certificate()?;
     let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes())?];
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?

@@ -18,7 +18,7 @@ impl Trap {
     ///
     /// # Errors
     /// No port is free on both addresses.
-    pub fn set() -> io::Result<Self> {
+    pub fn bind() -> io::Result<Self> {
         for _ in 0..ATTEMPTS {
             let v4 = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
             let port = v4.local_addr()?.port();
@@ -36,7 +36,7 @@ impl Trap {
     }
 
     /// How many came since the last count.
-    pub fn count(&self) -> usize {
+    pub fn take_connection_count(&self) -> usize {
         let come = |listener: &TcpListener| std::iter::from_fn(|| listener.accept().ok()).count();
         self.listeners.iter().map(come).sum()
     }

@@ -7,7 +7,7 @@ use std::thread;
 
 /// What a client asked.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ReceivedRequest {
     /// The method.
     pub method: String,
     /// Path and query.
@@ -20,7 +20,7 @@ pub struct Asked {
     pub connection: usize,
 }
 
-impl Asked {
+impl ReceivedRequest {
     /// The first value of a header, by its lowercase name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -34,7 +34,7 @@ impl Asked {
 
 /// What the server does with a request.
 #[derive(Clone, Debug)]
-pub enum Reply {
+pub enum UpstreamReply {
     /// A whole answer; its length is announced.
     Answer {
         /// The status code.
@@ -52,7 +52,7 @@ pub enum Reply {
     Cut,
 }
 
-impl Reply {
+impl UpstreamReply {
     /// A status and a body.
     pub fn new(status: u16, body: impl Into<String>) -> Self {
         Self::Answer { status, headers: Vec::new(), body: body.into().into_bytes() }
@@ -65,7 +65,7 @@ impl Reply {
     }
 }
 
-type Decide = Box<dyn Fn(&Asked) -> Reply + Send + Sync>;
+type Decide = Box<dyn Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync>;
 
 /// The server; ends when dropped.
 pub struct Upstream {
@@ -81,7 +81,7 @@ struct Shared {
 
 #[derive(Default)]
 struct Seen {
-    requests: Vec<Asked>,
+    requests: Vec<ReceivedRequest>,
     connections: usize,
     opened: bool,
     ended: bool,
@@ -92,7 +92,9 @@ impl Upstream {
     ///
     /// # Errors
     /// No port.
-    pub fn start(decide: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> io::Result<Self> {
+    pub fn start(
+        decide: impl Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync + 'static,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let shared =
@@ -125,7 +127,7 @@ impl Upstream {
     }
 
     /// What was asked so far.
-    pub fn requests(&self) -> Vec<Asked> {
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.lock().requests.clone()
     }
 
@@ -173,36 +175,39 @@ impl Shared {
             self.lock().requests.push(asked);
             self.changed.notify_all();
             let reply = match reply {
-                Reply::Held => {
+                UpstreamReply::Held => {
                     let seen = self.lock();
                     drop(self.changed.wait_while(seen, |seen| !seen.opened));
-                    Reply::new(200, "{}")
+                    UpstreamReply::new(200, "{}")
                 }
                 reply => reply,
             };
             match reply {
-                Reply::Answer { status, headers, body } => {
+                UpstreamReply::Answer { status, headers, body } => {
                     let mut head = format!("HTTP/1.1 {status} Told\r\ncontent-length: {}\r\n", body.len());
                     headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
                     head.push_str("\r\n");
                     stream.get_mut().write_all(&[head.as_bytes(), &body].concat())?;
                 }
-                Reply::Raw(bytes) => return stream.get_mut().write_all(&bytes),
-                Reply::Held | Reply::Cut => return Ok(()),
+                UpstreamReply::Raw(bytes) => return stream.get_mut().write_all(&bytes),
+                UpstreamReply::Held | UpstreamReply::Cut => return Ok(()),
             }
         }
         Ok(())
     }
 }
 
-pub(crate) fn read(stream: &mut BufReader<TcpStream>, connection: usize) -> io::Result<Option<Asked>> {
+pub(crate) fn read(
+    stream: &mut BufReader<TcpStream>,
+    connection: usize,
+) -> io::Result<Option<ReceivedRequest>> {
     let mut line = String::new();
     if stream.read_line(&mut line)? == 0 {
         return Ok(None);
     }
     let mut words = line.split_whitespace().map(str::to_owned);
     let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let mut asked = Asked { method, target, headers: Vec::new(), body: Vec::new(), connection };
+    let mut asked = ReceivedRequest { method, target, headers: Vec::new(), body: Vec::new(), connection };
     loop {
         let mut line = String::new();
         stream.read_line(&mut line)?;

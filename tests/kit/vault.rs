@@ -29,7 +29,7 @@ pub enum Health {
 }
 
 /// The store; ends when dropped.
-pub struct SecretStore {
+pub struct FakeVault {
     address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -49,7 +49,7 @@ struct State {
     ended: bool,
 }
 
-impl SecretStore {
+impl FakeVault {
     /// Starts on a free loopback port; `token` opens it.
     ///
     /// # Errors
@@ -102,18 +102,18 @@ impl SecretStore {
     }
 
     /// From now on fares like this, also for requests that hang.
-    pub fn fare(&self, health: Health) {
+    pub fn set_health(&self, health: Health) {
         self.shared.lock().health = health;
         self.shared.changed.notify_all();
     }
 
     /// The paths asked for since the last look.
-    pub fn asked(&self) -> Vec<String> {
+    pub fn take_requested_paths(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().asked)
     }
 }
 
-impl Drop for SecretStore {
+impl Drop for FakeVault {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.ended = true;

@@ -16,7 +16,7 @@ use crate::upstream::read;
 
 /// One run, as it was seen. Times are since the witness began.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub struct WitnessedRun {
     /// Which occurrence said it runs.
     pub occurrence: String,
     /// The instant it said it is for.
@@ -34,7 +34,7 @@ pub struct Run {
 }
 
 /// The server. Its threads end with their connections.
-pub struct Witness {
+pub struct RunWitness {
     address: SocketAddr,
     watch: Arc<Watch>,
 }
@@ -42,17 +42,17 @@ pub struct Witness {
 struct Watch {
     began: Instant,
     began_unix: Duration,
-    hold: Box<dyn Fn(&Run) -> Duration + Send + Sync>,
-    runs: Mutex<Vec<Run>>,
+    hold: Box<dyn Fn(&WitnessedRun) -> Duration + Send + Sync>,
+    runs: Mutex<Vec<WitnessedRun>>,
 }
 
-impl Witness {
+impl RunWitness {
     /// Starts on a free loopback port; `hold` is how long a run is kept before it is answered.
     ///
     /// # Errors
     /// No port.
     #[expect(clippy::disallowed_methods, reason = "the witness has a clock of its own")]
-    pub fn start(hold: impl Fn(&Run) -> Duration + Send + Sync + 'static) -> io::Result<Self> {
+    pub fn start(hold: impl Fn(&WitnessedRun) -> Duration + Send + Sync + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let watch = Arc::new(Watch {
@@ -93,7 +93,7 @@ impl Witness {
     }
 
     /// What it has seen, in order of the beginnings.
-    pub fn runs(&self) -> Vec<Run> {
+    pub fn runs(&self) -> Vec<WitnessedRun> {
         self.watch.lock().clone()
     }
 }
@@ -104,7 +104,7 @@ impl Watch {
         Instant::now().duration_since(self.began)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Run>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<WitnessedRun>> {
         self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,10 +125,10 @@ impl Watch {
         Ok(())
     }
 
-    fn begin(&self, run: Run) -> usize {
+    fn begin(&self, run: WitnessedRun) -> usize {
         let mut runs = self.lock();
         // Read under the lock, so that the order of the log is the order of time.
-        runs.push(Run { begin: self.now(), ..run });
+        runs.push(WitnessedRun { begin: self.now(), ..run });
         runs.len() - 1
     }
 
@@ -140,15 +140,15 @@ impl Watch {
 }
 
 /// What a run says of itself: `metadata.trigger`.
-fn told(body: &[u8]) -> Run {
+fn told(body: &[u8]) -> WitnessedRun {
     let trigger: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |name: &str| trigger[name].as_str().unwrap_or_default().to_owned();
-    Run {
+    WitnessedRun {
         occurrence: text("occurrence_id"),
         scheduled_for: text("scheduled_for"),
         attempt: trigger["attempt"].as_i64().unwrap_or_default(),
         key: trigger["singleton_key"].as_str().map(str::to_owned),
-        ..Run::default()
+        ..WitnessedRun::default()
     }
 }
 

@@ -8,7 +8,7 @@ const KEY: &str = "an-admin-key-of-more-than-32-characters";
 const READ: &str = "a-read-only-key-of-more-than-32-characters";
 const BASE: &str = "/api/v1/admin/workflows";
 
-fn guarded() -> svc_testkit::server::Server {
+fn guarded() -> svc_testkit::server::ServerProcess {
     launch()
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", KEY)
@@ -59,7 +59,7 @@ fn an_unregistered_path_is_guarded_and_the_probes_are_open() {
 }
 
 /// The series of refused credentials with this reason.
-fn refused(client: &mut svc_testkit::http::Client, reason: &str) -> f64 {
+fn refused(client: &mut svc_testkit::http::HttpClient, reason: &str) -> f64 {
     let page = client.send("GET", "/metrics", &[("x-api-key", KEY)], b"").unwrap().text();
     let series = format!("svc_admin_auth_failures_total{{reason=\"{reason}\"}} ");
     page.lines().find_map(|line| line.strip_prefix(&series)).map_or(0.0, |value| value.parse().unwrap())
@@ -102,7 +102,7 @@ fn guesses_of_a_read_only_key_holder_are_counted_as_locked_out() {
 fn forwarded_headers_without_trusted_proxies_are_noted_in_health() {
     let server = guarded();
     let mut client = server.client();
-    let notes = |client: &mut svc_testkit::http::Client, headers: &[(&str, &str)]| {
+    let notes = |client: &mut svc_testkit::http::HttpClient, headers: &[(&str, &str)]| {
         client.send("GET", "/health", headers, b"").unwrap().json()["notes"].clone()
     };
     assert_eq!(notes(&mut client, &[("x-api-key", KEY)]), json!([]));

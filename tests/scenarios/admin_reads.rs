@@ -1,7 +1,7 @@
 //! Reads of the admin API: one form of timestamps, what is told of actors and the process; the methods of a channel.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::{channel, echo, echo_workflow, error, eventually, launch, start};
 
@@ -38,7 +38,7 @@ fn reads(trace: &str, letter: &str, occurrence: &str) -> Vec<String> {
 }
 
 /// Makes one of everything that has a time; returns the ids of a trace, a dead letter and an occurrence.
-fn populate(client: &mut Client) -> (String, String, String) {
+fn populate(client: &mut HttpClient) -> (String, String, String) {
     echo(client, "w", json!({}));
     let connector =
         json!({"id": "k", "name": "k", "connector_type": "http", "config": {"url": "https://a.example"}});
@@ -156,7 +156,7 @@ fn actors_of_connectors_have_names_and_workers_count_their_jobs() {
         json!({"id": "k-1", "name": "crm", "connector_type": "http", "config": {"url": "https://a.example"}});
     client.json("POST", &format!("{ADMIN}/connectors"), &connector).unwrap();
     assert_eq!(client.json("POST", "/api/v1/data/w/async", &json!({})).unwrap().status, 202);
-    let nodes = |client: &mut Client, path: &str| {
+    let nodes = |client: &mut HttpClient, path: &str| {
         let answer = client.get(path).unwrap().json();
         let nodes = answer["data"]["nodes"].as_array().or_else(|| answer["actors"]["nodes"].as_array());
         nodes.unwrap_or_else(|| panic!("{answer}")).clone()

@@ -1,7 +1,7 @@
 //! The `auth` block as authors get it wrong: the same refusal, with its path, at every door a definition comes in by.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::{channel, details, echo, error, launch, start};
 
@@ -123,7 +123,7 @@ const P256: &str = "-----BEGIN PUBLIC KEY-----\n\
     -----END PUBLIC KEY-----\n";
 
 /// The refusal of a document at each of the four doors: path and message of the one problem it has.
-fn at_every_door(client: &mut Client, auth: &Value) -> Vec<(String, String)> {
+fn at_every_door(client: &mut HttpClient, auth: &Value) -> Vec<(String, String)> {
     let document = channel("wrong", "w", json!({"auth": auth}));
     let told = |error: &Value| {
         let detail = &error["details"][0];

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use svc_testkit::canary::Canaries;
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::server::Server;
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::server::ServerProcess;
 
 use crate::support::{channel, echo, error, launch, serve, serve_with, settled, start};
 
@@ -22,12 +22,12 @@ fn copy(from: &str, to: &str) -> Value {
         "input": {"mappings": [{"path": to, "logic": {"var": from}}]}}})
 }
 
-fn post(client: &mut Client, channel: &str, payload: &Value) -> Answer {
+fn post(client: &mut HttpClient, channel: &str, payload: &Value) -> HttpResponse {
     client.json("POST", &format!("/api/v1/data/{channel}"), payload).unwrap()
 }
 
 /// Submits a payload and returns the trace of its run when it has ended.
-fn submitted(client: &mut Client, channel: &str, payload: &Value) -> Value {
+fn submitted(client: &mut HttpClient, channel: &str, payload: &Value) -> Value {
     let accepted = post(client, &format!("{channel}/async"), payload).json();
     let (id, token) = (accepted["trace_id"].as_str().unwrap(), accepted["trace_token"].as_str().unwrap());
     let path = format!("{ADMIN}/traces/{id}");
@@ -35,7 +35,7 @@ fn submitted(client: &mut Client, channel: &str, payload: &Value) -> Value {
 }
 
 /// Channels `c1` to the last, each of which calls the next; the last takes the payload.
-fn chain(client: &mut Client, last: usize) {
+fn chain(client: &mut HttpClient, last: usize) {
     echo(client, &format!("c{last}"), json!({}));
     for n in (1..last).rev() {
         serve(client, &format!("c{n}"), json!([call(&format!("c{}", n + 1))]));
@@ -101,7 +101,7 @@ fn a_call_is_exempt_from_the_credential_and_meets_the_limits_of_its_target() {
     let refused = error(&post(&mut client, "front", &json!({"bad": 1})), 400, "VALIDATION_ERROR");
     assert!(refused["message"].as_str().unwrap().contains("'closed'"), "{refused}");
     let mut answers = Vec::new();
-    while answers.last().is_none_or(|answer: &Answer| answer.status == 200) {
+    while answers.last().is_none_or(|answer: &HttpResponse| answer.status == 200) {
         assert!(answers.len() < 10_000, "the limit never met a caller");
         answers.push(post(&mut client, "front", &json!({})));
     }
@@ -180,7 +180,7 @@ fn a_channel_without_room_is_unavailable_to_those_that_call_it() {
 }
 
 /// A channel whose workflow goes on for a long time.
-fn endless(client: &mut Client, id: &str, config: Value) {
+fn endless(client: &mut HttpClient, id: &str, config: Value) {
     let mapping = json!({"mappings": [{"path": "data.n", "logic": {"var": "temp_data.i"}}]});
     let looping = json!({"workflow_id": id, "name": id, "loop": {"counter": "i", "max": 1_000_000_000_u64},
         "tasks": [{"id": "count", "name": "", "function": {"name": "map", "input": mapping}}]});
@@ -282,7 +282,7 @@ fn a_trial_run_calls_for_real_and_tells_why_it_could_not() {
 
 /// A server that declares the secret `token`, logs everything, and serves `vault`, which keeps its payload wherever a
 /// workflow can, and `front`, which gives it the secret.
-fn confiding(canary: &str) -> Server {
+fn confiding(canary: &str) -> ServerProcess {
     let launch = launch();
     let file = launch.directory().join("svc.toml");
     std::fs::write(&file, "[secrets]\ntoken = \"env://CANARY\"\n").unwrap();

@@ -1,8 +1,8 @@
 //! The connector as an entity: what is hidden and comes back, batches, validation, trying one out.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{details, error, launch, start};
 
@@ -12,7 +12,7 @@ fn api(id: &str, config: Value) -> Value {
     json!({"id": id, "name": id, "connector_type": "http", "config": config})
 }
 
-fn create(client: &mut Client, id: &str, config: Value) -> Value {
+fn create(client: &mut HttpClient, id: &str, config: Value) -> Value {
     let made = client.json("POST", CONNECTORS, &api(id, config)).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
     made.json()["data"].clone()
@@ -24,7 +24,7 @@ fn what_was_read_can_be_sent_back_and_a_mask_without_a_value_is_refused() {
         let known = asked.header("authorization") == Some("Bearer swordfish")
             && asked.header("x-key") == Some("trout")
             && asked.target.ends_with("?key=pike&v=2");
-        Reply::new(if known { 204 } else { 403 }, "")
+        UpstreamReply::new(if known { 204 } else { 403 }, "")
     })
     .unwrap();
     let server = start();
@@ -61,7 +61,7 @@ fn what_was_read_can_be_sent_back_and_a_mask_without_a_value_is_refused() {
 
 #[test]
 fn a_test_tells_why_a_connector_does_not_answer_and_shows_no_secret() {
-    let upstream = Upstream::start(|_| Reply::new(500, "swordfish")).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::new(500, "swordfish")).unwrap();
     let server = start();
     let mut client = server.client();
     let secret = json!({"type": "bearer", "token": "swordfish"});

@@ -1,15 +1,15 @@
 //! What `/health` says of connectors.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{echo, launch};
 
 const CONNECTORS: &str = "/api/v1/admin/connectors";
 
 /// A connector at a loopback server.
-fn connect(client: &mut Client, upstream: &Upstream, name: &str, more: Value) {
+fn connect(client: &mut HttpClient, upstream: &Upstream, name: &str, more: Value) {
     let mut config = json!({"url": upstream.url(""), "allow_private_urls": true});
     if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
         config.extend(more);
@@ -21,7 +21,7 @@ fn connect(client: &mut Client, upstream: &Upstream, name: &str, more: Value) {
 #[test]
 fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone() {
     const KEY: &str = "an-admin-key-of-more-than-32-characters";
-    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = launch()
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", KEY)
@@ -29,7 +29,7 @@ fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone
         .start()
         .unwrap();
     let (mut client, mut stranger) = (server.client().with_header("x-api-key", KEY), server.client());
-    let health = |client: &mut Client| {
+    let health = |client: &mut HttpClient| {
         let answer = client.get("/health").unwrap();
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert!(!answer.text().contains("swordfish"));
@@ -88,7 +88,7 @@ fn health_counts_what_should_be_in_use_and_is_not_and_says_why_to_an_admin_alone
 
 #[test]
 fn stored_definitions_read_the_variables_that_the_operator_allows_and_no_other() {
-    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let launch = launch().env("PARTNER_KEY", "fine").env("OPERATOR_KEY", "swordfish");
     let file = launch.directory().join("svc.toml");
     let settings = "[secrets]\nown = \"env://OPERATOR_KEY\"\nallowed_env = [\"PARTNER_*\"]\n";

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::server::Launch;
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::ServerCommand;
 
 use crate::support::{eventually, launch};
 
@@ -19,7 +19,7 @@ const ROUNDS: u64 = 4;
 const UPDATES: u64 = 60;
 
 /// The binary on a database that outlives it, with a key that writes and one that only reads.
-fn on(directory: &Path, current: Option<&str>, previous: Option<&str>) -> Launch {
+fn on(directory: &Path, current: Option<&str>, previous: Option<&str>) -> ServerCommand {
     let url = format!("sqlite:{}", directory.join("kept.db").display());
     let launch = launch().env("SVC_STORAGE__URL", &url);
     let launch = match current {
@@ -48,7 +48,7 @@ struct Told {
 
 /// Updates a connector until the server is gone.
 fn update(address: SocketAddr, id: usize, told: &Told) {
-    let mut client = Client::new(address).keep_alive();
+    let mut client = HttpClient::new(address).keep_alive();
     loop {
         let number = told.sent.fetch_add(1, Ordering::Relaxed) + 1;
         let answer = client.json("PUT", &format!("{CONNECTORS}/{id}"), &json!({"config": config(number)}));
@@ -59,7 +59,7 @@ fn update(address: SocketAddr, id: usize, told: &Told) {
     }
 }
 
-fn rows(client: &mut Client) -> Vec<Value> {
+fn rows(client: &mut HttpClient) -> Vec<Value> {
     client.get(CONNECTORS).unwrap().json()["data"].as_array().unwrap().clone()
 }
 
@@ -109,7 +109,7 @@ fn through_kills_and_changes_of_key_every_row_is_readable_and_no_secret_is_on_di
     }
     // Rewritten, the former key is not needed any more.
     let (current, former) = (&keys[1], &keys[0]);
-    let run = |launch: Launch| launch.args(&["reencrypt"]).run_to_end().unwrap();
+    let run = |launch: ServerCommand| launch.args(&["reencrypt"]).run_to_end().unwrap();
     let done = run(on(directory.path(), Some(current), Some(former)));
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(0), "{said}");
@@ -148,7 +148,7 @@ fn rewritten(directory: &Path) -> i64 {
 }
 
 /// That every row is read as it was written; the first one is changed all the time.
-fn assert_readable(client: &mut Client) {
+fn assert_readable(client: &mut HttpClient) {
     let rows = client.get(&format!("{CONNECTORS}/export")).unwrap().json()["data"].clone();
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len() as u64, ROWS);
@@ -234,7 +234,7 @@ fn without_its_key_a_connector_fails_alone_and_is_kept() {
     assert_eq!((&sealed["config"]["max_response_size"], &sealed["enabled"]), (&json!(8), &json!(false)));
 }
 
-fn client_row(client: &mut Client, id: &str) -> Value {
+fn client_row(client: &mut HttpClient, id: &str) -> Value {
     client.get(&format!("{CONNECTORS}/{id}")).unwrap().json()["data"].clone()
 }
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{details, error, launch, serve, start};
 
@@ -79,7 +79,7 @@ fn a_connector_that_could_never_work_is_refused_with_the_place_of_each_problem()
 }
 
 /// A connector at a loopback server.
-fn connect(client: &mut Client, name: &str, upstream: &Upstream, more: Value) -> Value {
+fn connect(client: &mut HttpClient, name: &str, upstream: &Upstream, more: Value) -> Value {
     let mut config =
         json!({"url": upstream.url(""), "allow_private_urls": true, "retry": {"retry_delay_ms": 1}});
     if let (Some(config), Value::Object(more)) = (config.as_object_mut(), more) {
@@ -98,7 +98,7 @@ fn call(input: Value) -> Value {
 #[test]
 fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
     let upstream = Upstream::start(|asked| {
-        Reply::new(200, json!({"said": asked.text(), "at": asked.target}).to_string())
+        UpstreamReply::new(200, json!({"said": asked.text(), "at": asked.target}).to_string())
     })
     .unwrap();
     let server = launch().env("API_TOKEN", "swordfish").start().unwrap();
@@ -132,7 +132,7 @@ fn a_task_calls_an_api_with_the_connectors_credentials_and_writes_the_answer() {
 
 #[test]
 fn a_connector_that_cannot_be_loaded_is_named_and_the_others_serve() {
-    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = start();
     let mut client = server.client();
     let broken =
@@ -172,7 +172,7 @@ fn a_connector_that_cannot_be_loaded_is_named_and_the_others_serve() {
 
 #[test]
 fn a_backend_in_trouble_is_left_alone_until_an_operator_closes_its_breaker() {
-    let upstream = Upstream::start(|_| Reply::new(500, "")).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::new(500, "")).unwrap();
     let server = launch()
         .env("SVC_ENGINE__CIRCUIT_BREAKER__ENABLED", "true")
         .env("SVC_ENGINE__CIRCUIT_BREAKER__FAILURE_THRESHOLD", "2")
@@ -222,7 +222,7 @@ fn a_backend_in_trouble_is_left_alone_until_an_operator_closes_its_breaker() {
 
 #[test]
 fn a_start_is_refused_over_a_broken_connector_only_where_that_was_asked_for() {
-    let upstream = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     let server = start();
     let mut client = server.client();
     connect(&mut client, "broken", &upstream, json!({"headers": {"k": "env://NOT_SET_ANYWHERE"}}));

@@ -5,9 +5,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_model::Timestamp;
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
-use svc_testkit::server::Server;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::ServerProcess;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{error, eventually, launch, start};
 
@@ -15,7 +15,13 @@ const CHANNELS: &str = "/api/v1/admin/channels";
 const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
 
 /// A channel that runs by the clock, in front of these tasks.
-pub(crate) fn schedule(client: &mut Client, id: &str, tasks: Value, transport_config: Value, config: Value) {
+pub(crate) fn schedule(
+    client: &mut HttpClient,
+    id: &str,
+    tasks: Value,
+    transport_config: Value,
+    config: Value,
+) {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
     create_and_activate(client, "workflows", "workflow_id", &workflow).unwrap();
     let channel = json!({"channel_id": id, "name": id, "channel_type": "async", "protocol": "cron",
@@ -37,8 +43,8 @@ pub(crate) fn calling() -> Value {
 }
 
 /// A peer that answers nothing until it is opened, and the connector to it.
-pub(crate) fn held(client: &mut Client) -> Upstream {
-    let upstream = Upstream::start(|_| Reply::Held).unwrap();
+pub(crate) fn held(client: &mut HttpClient) -> Upstream {
+    let upstream = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let config = json!({"url": upstream.url(""), "allow_private_urls": true, "timeout_secs": 600,
         "retry": {"max_retries": 0}});
     let body = json!({"name": "api", "connector_type": "http", "config": config});
@@ -47,7 +53,7 @@ pub(crate) fn held(client: &mut Client) -> Upstream {
     upstream
 }
 
-fn edit(client: &mut Client, id: &str, change: &Value) {
+fn edit(client: &mut HttpClient, id: &str, change: &Value) {
     for (method, path, body) in [
         ("POST", format!("{CHANNELS}/{id}/versions"), &json!({})),
         ("PUT", format!("{CHANNELS}/{id}"), change),
@@ -59,7 +65,7 @@ fn edit(client: &mut Client, id: &str, change: &Value) {
 }
 
 /// Every occurrence of a channel, the first one due first, in full.
-pub(crate) fn occurrences(client: &mut Client, id: &str) -> Vec<Value> {
+pub(crate) fn occurrences(client: &mut HttpClient, id: &str) -> Vec<Value> {
     let page = client.get(&format!("{OCCURRENCES}?channel_id={id}&limit=1000")).unwrap().json();
     let mut rows: Vec<Value> = page["data"]
         .as_array()
@@ -74,11 +80,11 @@ pub(crate) fn occurrences(client: &mut Client, id: &str) -> Vec<Value> {
     rows
 }
 
-pub(crate) fn of_status(client: &mut Client, id: &str, status: &str) -> Vec<Value> {
+pub(crate) fn of_status(client: &mut HttpClient, id: &str, status: &str) -> Vec<Value> {
     occurrences(client, id).into_iter().filter(|row| row["status"] == status).collect()
 }
 
-pub(crate) fn come_to(server: &Server, id: &str, status: &str, count: usize) -> Vec<Value> {
+pub(crate) fn come_to(server: &ServerProcess, id: &str, status: &str, count: usize) -> Vec<Value> {
     let mut rows = Vec::new();
     eventually(|| {
         rows = of_status(&mut server.client(), id, status);

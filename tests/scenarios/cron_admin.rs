@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
-use svc_testkit::server::Server;
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::ServerProcess;
 
 use crate::support::{channel, echo_workflow, error, eventually, launch, settled, start};
 
@@ -22,13 +22,13 @@ fn schedule(id: &str, workflow: &str, transport_config: Value) -> Value {
 }
 
 /// A channel of that schedule in front of an echo workflow.
-fn echo_on(client: &mut Client, id: &str, transport_config: Value) {
+fn echo_on(client: &mut HttpClient, id: &str, transport_config: Value) {
     create_and_activate(client, "workflows", "workflow_id", &echo_workflow(id)).unwrap();
     create_and_activate(client, "channels", "channel_id", &schedule(id, id, transport_config)).unwrap();
 }
 
 /// A channel whose runs fail.
-fn broken_on(client: &mut Client, id: &str, transport_config: Value) {
+fn broken_on(client: &mut HttpClient, id: &str, transport_config: Value) {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": [{"id": "boom", "name": "",
         "function": {"name": "map", "input": {"mappings": [{"path": "data.x", "logic": {"throw": "no"}}]}}}]});
     create_and_activate(client, "workflows", "workflow_id", &workflow).unwrap();
@@ -36,31 +36,31 @@ fn broken_on(client: &mut Client, id: &str, transport_config: Value) {
 }
 
 /// Runs a channel out of turn and returns the row of the answer.
-fn trigger(client: &mut Client, id: &str) -> Value {
+fn trigger(client: &mut HttpClient, id: &str) -> Value {
     let taken = client.send("POST", &format!("{CHANNELS}/{id}/trigger"), &[], b"").unwrap();
     assert_eq!(taken.status, 202, "{}", taken.text());
     taken.json()["data"].clone()
 }
 
-fn read(client: &mut Client, id: &Value) -> Value {
+fn read(client: &mut HttpClient, id: &Value) -> Value {
     let one = client.get(&format!("{OCCURRENCES}/{}", id.as_str().unwrap())).unwrap();
     assert_eq!(one.status, 200, "{}", one.text());
     one.json()["data"].clone()
 }
 
 /// Runs a channel out of turn and returns the row once the run has ended.
-fn run(client: &mut Client, id: &str) -> Value {
+fn run(client: &mut HttpClient, id: &str) -> Value {
     let id = trigger(client, id)["id"].clone();
     settled(|| read(client, &id))
 }
 
-fn listed(client: &mut Client, query: &str) -> Value {
+fn listed(client: &mut HttpClient, query: &str) -> Value {
     let page = client.get(&format!("{OCCURRENCES}?{query}")).unwrap();
     assert_eq!(page.status, 200, "{}", page.text());
     page.json()
 }
 
-fn audited(client: &mut Client, action: &str, resource_type: &str) -> Value {
+fn audited(client: &mut HttpClient, action: &str, resource_type: &str) -> Value {
     let query = format!("action={action}&resource_type={resource_type}");
     client.get(&format!("/api/v1/admin/audit-logs?{query}")).unwrap().json()
 }
@@ -78,7 +78,7 @@ const SUMMARY: &str =
 const REST: &str = "channel_version executing_version workflow_id claimed_by claimed_until singleton_key \
                     fencing_token singleton_slot trace_id error_message updated_at";
 
-fn guarded() -> Server {
+fn guarded() -> ServerProcess {
     launch()
         .env("SVC_ADMIN_AUTH__ENABLED", "true")
         .env("SVC_ADMIN_AUTH__API_KEYS", KEY)

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::thread;
 
 use serde_json::{Value, json};
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::server::Server;
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::server::ServerProcess;
 
 use crate::cron::{calling, come_to, held, occurrences, of_status, pass, schedule, telling};
 use crate::support::{error, eventually, launch, start};
@@ -15,19 +15,19 @@ const OCCURRENCES: &str = "/api/v1/admin/cron/occurrences";
 /// A schedule that does not come due by itself while a test runs.
 const RARELY: &str = "0 0 0 29 2 *";
 
-fn trigger(client: &mut Client, id: &str) -> Value {
+fn trigger(client: &mut HttpClient, id: &str) -> Value {
     let taken = client.send("POST", &format!("/api/v1/admin/channels/{id}/trigger"), &[], b"").unwrap();
     assert_eq!(taken.status, 202, "{}", taken.text());
     taken.json()["data"].clone()
 }
 
-fn retry(client: &mut Client, row: &Value) -> Answer {
+fn retry(client: &mut HttpClient, row: &Value) -> HttpResponse {
     let path = format!("{OCCURRENCES}/{}/retry", row["id"].as_str().unwrap());
     client.send("POST", &path, &[], b"").unwrap()
 }
 
 /// Asks for another attempt and returns the row of the answer, which waits.
-fn retried(client: &mut Client, row: &Value) -> Value {
+fn retried(client: &mut HttpClient, row: &Value) -> Value {
     let taken = retry(client, row);
     assert_eq!(taken.status, 200, "{}", taken.text());
     let again = taken.json()["data"].clone();
@@ -45,7 +45,7 @@ fn retried(client: &mut Client, row: &Value) -> Value {
 }
 
 /// Waits until a row is in that status, and returns it.
-fn come(server: &Server, row: &Value, status: &str) -> Value {
+fn come(server: &ServerProcess, row: &Value, status: &str) -> Value {
     let path = format!("{OCCURRENCES}/{}", row["id"].as_str().unwrap());
     let mut seen = Value::Null;
     eventually(|| {
@@ -55,7 +55,7 @@ fn come(server: &Server, row: &Value, status: &str) -> Value {
     seen
 }
 
-fn slots_held(client: &mut Client) -> Value {
+fn slots_held(client: &mut HttpClient) -> Value {
     client.get("/api/v1/admin/cron/status").unwrap().json()["data"][0]["slots_held"].clone()
 }
 

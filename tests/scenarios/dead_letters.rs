@@ -1,7 +1,7 @@
 //! Dead letters: what failed behind a 202 is kept, tried again, and let go by an operator.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::{error, eventually, launch, serve, settled};
 
@@ -9,7 +9,7 @@ const LETTERS: &str = "/api/v1/admin/trace-dlq";
 const TRACES: &str = "/api/v1/admin/traces";
 
 /// A channel that fails whatever comes in, for a reason that time may heal.
-fn broken(client: &mut Client) {
+fn broken(client: &mut HttpClient) {
     let nowhere = json!({"name": "nowhere", "connector_type": "http", "config": {
         "url": "http://127.0.0.1:1", "allow_private_urls": true, "retry": {"max_retries": 0}}});
     let created = client.json("POST", "/api/v1/admin/connectors", &nowhere).unwrap();
@@ -20,14 +20,14 @@ fn broken(client: &mut Client) {
 }
 
 /// A channel that fails whatever comes in, each time.
-fn wrong(client: &mut Client) {
+fn wrong(client: &mut HttpClient) {
     let tasks = json!([{"id": "boom", "name": "", "function": {"name": "map", "input": {"mappings": [
         {"path": "data.x", "logic": {"throw": "no"}}]}}}]);
     serve(client, "broken", tasks);
 }
 
 /// Submits, waits until it has failed, and returns its trace.
-fn failed(client: &mut Client) -> Value {
+fn failed(client: &mut HttpClient) -> Value {
     let taken = client.json("POST", "/api/v1/data/broken/async", &json!({"n": 1})).unwrap();
     assert_eq!(taken.status, 202, "{}", taken.text());
     let taken = taken.json();
@@ -36,7 +36,7 @@ fn failed(client: &mut Client) -> Value {
     settled(|| client.get(&path).unwrap().json()["data"].clone())
 }
 
-fn letters(client: &mut Client, query: &str) -> Vec<Value> {
+fn letters(client: &mut HttpClient, query: &str) -> Vec<Value> {
     let page = client.get(&format!("{LETTERS}{query}")).unwrap();
     assert_eq!(page.status, 200, "{}", page.text());
     page.json()["data"].as_array().unwrap().clone()

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::peer;
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::{Launch, Server, wait_until};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
 use crate::cron::{calling, held, of_status, schedule, telling};
 use crate::support::{echo, eventually, launch};
@@ -23,13 +23,13 @@ const ON_A_SMALL_DISK: &str = r#"mount -t tmpfs -o size=8m none "$0" && exec "$@
 const APART: [&str; 4] = ["--user", "--map-root-user", "--mount", "--"];
 
 /// A server whose database is on a disk of 8 MiB, and the disk as this process sees it.
-fn on_a_small_disk() -> Option<(Server, PathBuf)> {
+fn on_a_small_disk() -> Option<(ServerProcess, PathBuf)> {
     let may = Command::new("unshare").args(APART).arg("true").stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {
-        peer::missing("a small disk", "unshare may not make name spaces here");
+        peer::report_missing("a small disk", "unshare may not make name spaces here");
         return None;
     }
-    let server = Launch::new("unshare").unwrap();
+    let server = ServerCommand::new("unshare").unwrap();
     let disk = server.directory().join("disk");
     std::fs::create_dir(&disk).unwrap();
     let at = disk.display().to_string();
@@ -63,7 +63,7 @@ fn full_disk_is_told_until_there_is_room_again() {
     let mut admin = server.client().with_header("x-api-key", KEY);
     echo(&mut admin, "s", json!({}));
     let submit =
-        |client: &mut Client| client.json("POST", "/api/v1/data/s/async", &json!({})).unwrap().status;
+        |client: &mut HttpClient| client.json("POST", "/api/v1/data/s/async", &json!({})).unwrap().status;
     assert_eq!(submit(&mut admin), 202);
     let other = fill(&disk);
     // What is left of the page of the journal takes a few rows.
@@ -98,11 +98,11 @@ fn schedules_that_do_not_keep_up_are_told_until_they_do() {
 }
 
 /// Sets the clock of a database, by a function that goes before the system's own.
-fn set_clock(database: &Database, seconds: i64) {
+fn set_clock(database: &PostgresDatabase, seconds: i64) {
     database.rows(&format!("UPDATE set_clock.ahead SET seconds = {seconds}")).unwrap();
 }
 
-fn with_a_clock_to_set(postgres: &Postgres) -> Database {
+fn with_a_clock_to_set(postgres: &Postgres) -> PostgresDatabase {
     let database = postgres.database().unwrap();
     let (_, name) = database.url().rsplit_once('/').unwrap();
     let make = format!(

@@ -1,7 +1,7 @@
 //! Dry runs: every mutation of the admin API can be tried, or says that it cannot.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::{channel, echo, echo_workflow, error, start};
 
@@ -47,7 +47,7 @@ const REFUSED: [&str; 7] = [
 const READS: usize = 2;
 
 /// Everything that a mutation could change.
-fn state(client: &mut Client) -> Vec<Value> {
+fn state(client: &mut HttpClient) -> Vec<Value> {
     let lists =
         ["workflows", "workflows/w/versions", "channels", "channels/w/versions", "connectors", "audit-logs"];
     lists.map(|list| client.get(&format!("{ADMIN}/{list}")).unwrap().json()).to_vec()

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::server::{Server, wait_until};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::{ServerProcess, wait_until};
 
 use crate::support::{launch, serve};
 
@@ -27,7 +27,7 @@ struct Told {
 
 /// Submits until enough was accepted; a connection that breaks is opened again.
 fn submit(told: &Told, address: std::net::SocketAddr) {
-    let mut client = Client::new(address).keep_alive();
+    let mut client = HttpClient::new(address).keep_alive();
     while !told.stop.load(Ordering::Relaxed) {
         let number = told.sent.fetch_add(1, Ordering::Relaxed);
         let body = json!({"n": number, "bad": number.is_multiple_of(FAILING)});
@@ -42,19 +42,19 @@ fn submit(told: &Told, address: std::net::SocketAddr) {
             }
             Ok(answer) => assert_eq!(answer.status, 503, "{}", answer.text()),
             // The server is away: it was killed.
-            Err(_) => client = Client::new(address).keep_alive(),
+            Err(_) => client = HttpClient::new(address).keep_alive(),
         }
     }
 }
 
 /// Every trace by id with its status, page after page.
-fn traces(client: &mut Client) -> BTreeMap<String, String> {
+fn traces(client: &mut HttpClient) -> BTreeMap<String, String> {
     pages(client, "/api/v1/admin/traces?mode=async&limit=1000", |row| {
         (text(&row["id"]), text(&row["status"]))
     })
 }
 
-fn pages<K: Ord, V>(client: &mut Client, path: &str, of: impl Fn(&Value) -> (K, V)) -> BTreeMap<K, V> {
+fn pages<K: Ord, V>(client: &mut HttpClient, path: &str, of: impl Fn(&Value) -> (K, V)) -> BTreeMap<K, V> {
     let (mut all, mut cursor) = (BTreeMap::new(), String::new());
     loop {
         let page = client.get(&format!("{path}{cursor}")).unwrap();
@@ -73,7 +73,7 @@ fn text(value: &Value) -> String {
 }
 
 /// Ids of the traces that have a dead letter.
-fn dead_letters(client: &mut Client) -> BTreeSet<String> {
+fn dead_letters(client: &mut HttpClient) -> BTreeSet<String> {
     let mut ids = BTreeSet::new();
     loop {
         let path = format!("/api/v1/admin/trace-dlq?limit=1000&offset={}", ids.len());
@@ -86,7 +86,7 @@ fn dead_letters(client: &mut Client) -> BTreeSet<String> {
     }
 }
 
-fn is_settled(client: &mut Client) -> bool {
+fn is_settled(client: &mut HttpClient) -> bool {
     ["pending", "running"].iter().all(|status| {
         let page = client.get(&format!("/api/v1/admin/traces?status={status}&limit=1")).unwrap();
         page.json()["data"].as_array().is_some_and(Vec::is_empty)
@@ -95,7 +95,8 @@ fn is_settled(client: &mut Client) -> bool {
 
 #[test]
 fn every_202_ends_completed_or_dead_lettered_after_kill_9() {
-    let mut server: Server = launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
+    let mut server: ServerProcess =
+        launch().env("SVC_TRACE_QUEUE__DLQ_RETRY_ENABLED", "false").start().unwrap();
     let rule = json!({"rules": [{"logic": {"!": {"var": "payload.bad"}}, "message": "bad"}]});
     let tasks = json!([
         {"id": "check", "name": "Check", "function": {"name": "validation", "input": rule}},

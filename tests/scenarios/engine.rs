@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::{channel, echo, error, launch, start};
 
@@ -18,7 +18,7 @@ fn map(id: &str, mappings: &[(&str, Value)]) -> Value {
 }
 
 /// Puts a workflow in service behind a channel of the same id.
-fn put(client: &mut Client, id: &str, mut workflow: Value) {
+fn put(client: &mut HttpClient, id: &str, mut workflow: Value) {
     workflow["workflow_id"] = json!(id);
     workflow["name"] = json!(id);
     create_and_activate(client, "workflows", "workflow_id", &workflow).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::{channel, echo, error, eventually, launch, serve, serve_with};
 
@@ -13,13 +13,13 @@ fn throwing() -> Value {
         {"path": "data.x", "logic": {"*": [{"var": "payload.q"}, 2]}}]}}}])
 }
 
-fn listed(client: &mut Client, query: &str) -> Vec<Value> {
+fn listed(client: &mut HttpClient, query: &str) -> Vec<Value> {
     let page = client.get(&format!("{TRACES}?{query}")).unwrap();
     assert_eq!(page.status, 200, "{}", page.text());
     page.json()["data"].as_array().unwrap().clone()
 }
 
-fn trace(client: &mut Client, row: &Value) -> Value {
+fn trace(client: &mut HttpClient, row: &Value) -> Value {
     client.get(&format!("{TRACES}/{}", row["id"].as_str().unwrap())).unwrap().json()["data"].clone()
 }
 

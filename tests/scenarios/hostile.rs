@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::server::Server;
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::server::ServerProcess;
 
 use crate::support::{details, echo, error, serve, start};
 
@@ -19,7 +19,7 @@ const WORKFLOWS: &str = "/api/v1/admin/workflows";
 /// Sends a body and holds the answer to the time it may take.
 #[track_caller]
 #[expect(clippy::disallowed_methods, reason = "the time another process takes is real")]
-fn post(client: &mut Client, path: &str, body: &[u8]) -> Answer {
+fn post(client: &mut HttpClient, path: &str, body: &[u8]) -> HttpResponse {
     let started = Instant::now();
     let answer = client.send("POST", path, &[("content-type", "application/json")], body).unwrap();
     assert!(started.elapsed() < IN_TIME, "{path} took {:?}", started.elapsed());
@@ -27,20 +27,20 @@ fn post(client: &mut Client, path: &str, body: &[u8]) -> Answer {
 }
 
 #[track_caller]
-fn post_json(client: &mut Client, path: &str, body: &Value) -> Answer {
+fn post_json(client: &mut HttpClient, path: &str, body: &Value) -> HttpResponse {
     post(client, path, body.to_string().as_bytes())
 }
 
 /// Asserts that a workflow is refused for exactly these `(path, code)`.
 #[track_caller]
-fn refused(client: &mut Client, workflow: &Value, due: &[(&str, &str)]) {
+fn refused(client: &mut HttpClient, workflow: &Value, due: &[(&str, &str)]) {
     let refused = error(&post_json(client, WORKFLOWS, workflow), 400, "VALIDATION_ERROR");
     let due: Vec<_> = due.iter().map(|(path, code)| ((*path).to_owned(), (*code).to_owned())).collect();
     assert_eq!(details(&refused), due, "{refused}");
 }
 
 /// The largest the process ever was, in bytes.
-fn peak(server: &Server) -> usize {
+fn peak(server: &ServerProcess) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() << 10
@@ -175,7 +175,7 @@ fn thousands_of_tasks_are_stored_loaded_and_run() {
 
 /// Serves one workflow and sends it a payload that makes it fail.
 #[track_caller]
-fn fails(client: &mut Client, id: &str, mut document: Value, payload: &Value) {
+fn fails(client: &mut HttpClient, id: &str, mut document: Value, payload: &Value) {
     document["workflow_id"] = json!(id);
     document["name"] = json!(id);
     svc_testkit::example::create_and_activate(client, "workflows", "workflow_id", &document).unwrap();

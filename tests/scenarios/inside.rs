@@ -3,11 +3,11 @@
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::spellings::{corpus, urls};
 use svc_testkit::tls::{Behaviour, HttpsServer};
 use svc_testkit::trap::Trap;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{channel, echo, eventually, launch, serve};
 
@@ -26,18 +26,18 @@ fn oauth(token_url: &str) -> Value {
         "client_secret": "s"})
 }
 
-fn create(client: &mut Client, connector: &Value) {
+fn create(client: &mut HttpClient, connector: &Value) {
     let made = client.json("POST", &format!("{ADMIN}/connectors"), connector).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
 }
 
 /// What trying a connector out says.
-fn tried(client: &mut Client, id: &str) -> Value {
+fn tried(client: &mut HttpClient, id: &str) -> Value {
     client.json("POST", &format!("{ADMIN}/connectors/{id}/test"), &json!({})).unwrap().json()["data"].clone()
 }
 
 /// A workflow, behind a channel of the same id, that asks a connector once.
-fn asking(client: &mut Client, connector: &str) {
+fn asking(client: &mut HttpClient, connector: &str) {
     let input = json!({"connector": connector, "timeout_ms": 200, "output": "data.api"});
     serve(
         client,
@@ -47,7 +47,7 @@ fn asking(client: &mut Client, connector: &str) {
 }
 
 /// Imports a list and answers how many of it were taken, with the texts of the refusals.
-fn imported(client: &mut Client, kind: &str, items: &[Value]) -> (u64, Vec<String>) {
+fn imported(client: &mut HttpClient, kind: &str, items: &[Value]) -> (u64, Vec<String>) {
     let (mut taken, mut refusals) = (0, Vec::new());
     for batch in items.chunks(BATCH) {
         let report = client.json("POST", &format!("{ADMIN}/{kind}/import"), &json!(batch)).unwrap();
@@ -62,7 +62,7 @@ fn imported(client: &mut Client, kind: &str, items: &[Value]) -> (u64, Vec<Strin
 
 #[test]
 fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out() {
-    let (server, trap) = (launch().start().unwrap(), Trap::set().unwrap());
+    let (server, trap) = (launch().start().unwrap(), Trap::bind().unwrap());
     let port = trap.port();
     let of_type = |kind: &str, config: Value| json!({"name": "x", "connector_type": kind, "config": config});
     let mut items = Vec::new();
@@ -89,12 +89,12 @@ fn no_connector_of_any_type_is_stored_for_an_inner_address_that_is_written_out()
     assert_eq!(refusals.len(), items.len());
     let protected = refusals.iter().filter(|refusal| refusal.contains("SSRF protection:")).count();
     assert!(protected >= 9 * 300, "{protected}");
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[test]
 fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
-    let trap = Trap::set().unwrap();
+    let trap = Trap::bind().unwrap();
     // What a variable of the environment can hold.
     let hosts: Vec<_> = corpus().into_iter().filter(|host| !host.contains('\0')).collect();
     assert!(hosts.len() >= 300);
@@ -126,12 +126,12 @@ fn no_address_that_a_variable_stands_for_is_loaded_tried_or_called() {
         asking(&mut client, id);
         assert_eq!(client.json("POST", &format!("/api/v1/data/{id}"), &json!({})).unwrap().status, 500);
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[test]
 fn a_name_that_leads_inside_is_refused_where_it_is_dialled_and_reached_where_that_is_allowed() {
-    let (server, trap) = (launch().start().unwrap(), Trap::set().unwrap());
+    let (server, trap) = (launch().start().unwrap(), Trap::bind().unwrap());
     let mut client = server.client();
     let url = format!("http://localhost:{}/", trap.port());
     create(&mut client, &http("guarded", json!({"url": url, "retry": {"max_retries": 0}})));
@@ -145,22 +145,22 @@ fn a_name_that_leads_inside_is_refused_where_it_is_dialled_and_reached_where_tha
     let told = tried(&mut client, "guarded");
     assert!(told["error"].as_str().unwrap().starts_with("SSRF protection:"), "{told}");
     assert_eq!(client.json("POST", "/api/v1/data/guarded", &json!({})).unwrap().status, 500);
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
     // The trap works: it would have been reached if nobody had looked.
     assert_eq!(client.json("POST", "/api/v1/data/free", &json!({})).unwrap().status, 500);
-    assert!(trap.count() > 0);
+    assert!(trap.take_connection_count() > 0);
 }
 
 #[test]
 fn no_redirect_of_a_peer_leads_inside() {
-    let trap = Trap::set().unwrap();
+    let trap = Trap::bind().unwrap();
     let told = Arc::new(Mutex::new((302, String::new())));
     let telling = Arc::clone(&told);
     let home = Upstream::start(move |asked| match asked.target.as_str() {
-        "/here" => Reply::new(200, "{}"),
+        "/here" => UpstreamReply::new(200, "{}"),
         _ => {
             let (code, location) = telling.lock().unwrap().clone();
-            Reply::redirect(code, &location)
+            UpstreamReply::redirect(code, &location)
         }
     })
     .unwrap();
@@ -184,7 +184,7 @@ fn no_redirect_of_a_peer_leads_inside() {
             assert_eq!(called.status, 500, "{code} {location}");
         }
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
     *told.lock().unwrap() = (307, "/here".to_owned());
     assert_eq!(tried(&mut client, "home")["reachable"], true, "a redirect as such is followed");
     assert_eq!(client.json("POST", "/api/v1/data/home", &json!({})).unwrap().status, 200);
@@ -192,12 +192,12 @@ fn no_redirect_of_a_peer_leads_inside() {
 
 #[test]
 fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
-    let trap = Trap::set().unwrap();
+    let trap = Trap::bind().unwrap();
     let told = Arc::new(Mutex::new((302, String::new())));
     let telling = Arc::clone(&told);
     let issuer = Upstream::start(move |_| {
         let (code, location) = telling.lock().unwrap().clone();
-        Reply::redirect(code, &location)
+        UpstreamReply::redirect(code, &location)
     })
     .unwrap();
     let server = launch().start().unwrap();
@@ -221,7 +221,7 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
         assert!(said["error"].as_str().unwrap().contains(&code.to_string()), "{code}: {said}");
         assert_eq!(client.json("POST", "/api/v1/data/redirected", &json!({})).unwrap().status, 400, "{code}");
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
     // The trap works: leave to reach it is all that was missing.
     let free =
         json!({"config": {"url": issuer.url("/api"), "auth": oauth(&trapped), "allow_private_urls": true}});
@@ -230,7 +230,7 @@ fn no_token_is_fetched_from_inside_and_no_redirect_of_its_issuer_is_followed() {
     std::thread::scope(|scope| {
         // The trap never answers; that somebody came is enough.
         scope.spawn(|| tried(&mut waiting, "guarded"));
-        eventually(|| trap.count() > 0);
+        eventually(|| trap.take_connection_count() > 0);
     });
 }
 
@@ -240,20 +240,20 @@ fn judged(id: &str, url: &str) -> Value {
 }
 
 /// Presents a token that makes the service look for its key.
-fn present(client: &mut Client, id: &str) {
+fn present(client: &mut HttpClient, id: &str) {
     let token = "Bearer eyJhbGciOiJSUzI1NiIsImtpZCI6ImsifQ.eyJleHAiOjk5OTk5OTk5OTl9.c2ln";
     let headers = [("authorization", token), ("content-type", "application/json")];
     let answer = client.send("POST", &format!("/api/v1/data/{id}"), &headers, b"{}").unwrap();
     assert!(matches!(answer.status, 401 | 503), "{}", answer.text());
 }
 
-fn open(client: &mut Client, channel: &Value) {
+fn open(client: &mut HttpClient, channel: &Value) {
     svc_testkit::example::create_and_activate(client, "channels", "channel_id", channel).unwrap();
 }
 
 #[test]
 fn no_key_set_is_fetched_from_inside() {
-    let (server, trap) = (launch().start().unwrap(), Trap::set().unwrap());
+    let (server, trap) = (launch().start().unwrap(), Trap::bind().unwrap());
     let mut client = server.client();
     echo(&mut client, "echo", json!({}));
     let url = |host: &str| format!("https://{host}:{}/keys", trap.port());
@@ -263,7 +263,7 @@ fn no_key_set_is_fetched_from_inside() {
     assert_eq!((taken, refusals.len()), (0, items.len()));
     open(&mut client, &judged("named", &url("localhost")));
     present(&mut client, "named");
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
     let free = launch().env("SVC_JWT__ALLOW_PRIVATE_JWKS_URLS", "true").start().unwrap();
     let mut client = free.client();
     echo(&mut client, "echo", json!({}));
@@ -272,13 +272,13 @@ fn no_key_set_is_fetched_from_inside() {
     std::thread::scope(|scope| {
         // The trap never answers; that somebody came is enough.
         scope.spawn(|| present(&mut presented, "named"));
-        eventually(|| trap.count() > 0);
+        eventually(|| trap.take_connection_count() > 0);
     });
 }
 
 #[test]
 fn no_redirect_of_an_issuer_leads_anywhere() {
-    let trap = Trap::set().unwrap();
+    let trap = Trap::bind().unwrap();
     let issuer = HttpsServer::start(Behaviour::Down).unwrap();
     let launch = launch().env("SVC_JWT__ALLOW_PRIVATE_JWKS_URLS", "true");
     let authority = issuer.write_authority(launch.directory()).unwrap();
@@ -286,11 +286,11 @@ fn no_redirect_of_an_issuer_leads_anywhere() {
     let mut client = server.client();
     echo(&mut client, "echo", json!({}));
     for code in CODES {
-        issuer.behave(Behaviour::redirect(code, &format!("http://127.0.0.1:{}/", trap.port())));
-        let (id, before) = (format!("r{code}"), issuer.hits());
+        issuer.set_behaviour(Behaviour::redirect(code, &format!("http://127.0.0.1:{}/", trap.port())));
+        let (id, before) = (format!("r{code}"), issuer.request_count());
         open(&mut client, &judged(&id, &issuer.url(&format!("/{code}"))));
         present(&mut client, &id);
-        assert!(issuer.hits() > before, "the issuer was asked");
+        assert!(issuer.request_count() > before, "the issuer was asked");
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::{Answer, Client};
+use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::rollout;
 
 use crate::support::{channel, echo, echo_workflow, error, launch, start};
@@ -16,29 +16,29 @@ fn numbered(id: &str, version: i64) -> Value {
 }
 
 /// Serves version 1 of a workflow and a channel of the same id.
-fn serve_first(client: &mut Client, id: &str) {
+fn serve_first(client: &mut HttpClient, id: &str) {
     create_and_activate(client, "workflows", "workflow_id", &numbered(id, 1)).unwrap();
     create_and_activate(client, "channels", "channel_id", &channel(id, id, json!({}))).unwrap();
 }
 
 /// Makes a draft that answers another version.
-fn draft(client: &mut Client, id: &str, version: i64) {
+fn draft(client: &mut HttpClient, id: &str, version: i64) {
     let path = format!("{ADMIN}/workflows/{id}");
     assert_eq!(client.send("POST", &format!("{path}/versions"), &[], b"").unwrap().status, 201);
     let tasks = json!({"tasks": numbered(id, version)["tasks"]});
     assert_eq!(client.json("PUT", &path, &tasks).unwrap().status, 200);
 }
 
-fn activate(client: &mut Client, id: &str, body: Value) -> Answer {
+fn activate(client: &mut HttpClient, id: &str, body: Value) -> HttpResponse {
     client.json("PATCH", &format!("{ADMIN}/workflows/{id}/status"), &body).unwrap()
 }
 
-fn rollback(client: &mut Client, path: &str, body: Value) -> Answer {
+fn rollback(client: &mut HttpClient, path: &str, body: Value) -> HttpResponse {
     client.json("POST", &format!("{ADMIN}/{path}"), &body).unwrap()
 }
 
 /// The active versions and their shares, newest first.
-fn shares(client: &mut Client, id: &str) -> Vec<(i64, i64)> {
+fn shares(client: &mut HttpClient, id: &str) -> Vec<(i64, i64)> {
     let rows = client.get(&format!("{ADMIN}/workflows/{id}/versions")).unwrap().json();
     let active = rows["data"].as_array().unwrap().iter().filter(|row| row["status"] == "active");
     active
@@ -46,7 +46,7 @@ fn shares(client: &mut Client, id: &str) -> Vec<(i64, i64)> {
         .collect()
 }
 
-fn answered_version(client: &mut Client, id: &str) -> Value {
+fn answered_version(client: &mut HttpClient, id: &str) -> Value {
     client.json("POST", &format!("/api/v1/data/{id}"), &json!({})).unwrap().json()["data"]["version"].clone()
 }
 
@@ -239,7 +239,7 @@ fn simultaneous_activations_of_one_draft_leave_one_winner_and_conflicts() {
             let tries: Vec<_> = (0..6)
                 .map(|_| {
                     scope.spawn(|| {
-                        let mut client = Client::new(address).keep_alive();
+                        let mut client = HttpClient::new(address).keep_alive();
                         client.get("/healthz").unwrap();
                         start_line.wait();
                         client.json("PATCH", &path, &json!({"status": "active"})).unwrap().status

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::{Server, wait_until};
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::{ServerProcess, wait_until};
 
 use crate::support::{echo, launch};
 
@@ -19,20 +19,20 @@ const BOUND: u32 = 64 << 20;
 const GROWTH: u64 = 256 << 10;
 
 /// The most memory a process ever had, in KiB.
-fn peak_kib(server: &Server) -> u64 {
+fn peak_kib(server: &ServerProcess) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-fn metric(client: &mut Client, name: &str) -> f64 {
+fn metric(client: &mut HttpClient, name: &str) -> f64 {
     let page = client.get("/metrics").unwrap().text();
     let value = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     value.map_or(0.0, |value| value.parse().unwrap())
 }
 
 /// Holds the table of traces, so that no row can be written, until it is told to give it back.
-fn stall(database: &Database) -> impl FnOnce() + use<> {
+fn stall(database: &PostgresDatabase) -> impl FnOnce() + use<> {
     let (holder, releasing) = (database.clone(), database.clone());
     let held = std::thread::spawn(move || {
         // Ends with an error when its session is terminated.
@@ -80,7 +80,8 @@ fn memory_stays_within_the_bound_while_the_database_stalls() {
     assert!(metric(&mut client, "svc_in_flight_bytes") <= f64::from(BOUND));
     assert_eq!(client.get("/healthz").unwrap().status, 200);
     release();
-    let answers: Vec<Answer> = requests.into_iter().filter_map(|request| request.join().unwrap()).collect();
+    let answers: Vec<HttpResponse> =
+        requests.into_iter().filter_map(|request| request.join().unwrap()).collect();
     for answer in answers.iter().filter(|answer| answer.status == 503) {
         assert_eq!(answer.header("retry-after"), Some("1"), "{}", answer.text());
     }

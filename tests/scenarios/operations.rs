@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 
 use serde_json::json;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::server::free_port;
 
 use crate::support::{echo, error, launch, start};
@@ -56,7 +56,7 @@ fn metrics_are_off_by_default_and_the_text_format_when_on() {
 #[test]
 fn promtool_finds_no_fault_in_the_metrics() {
     if std::process::Command::new("promtool").arg("--version").output().is_err() {
-        svc_testkit::peer::missing("promtool", "not installed (Debian package prometheus)");
+        svc_testkit::peer::report_missing("promtool", "not installed (Debian package prometheus)");
         return;
     }
     let server = launch().env("SVC_METRICS__ENABLED", "true").start().unwrap();
@@ -87,7 +87,7 @@ fn the_own_listener_serves_the_operational_paths_alone() {
         .env("SVC_METRICS__BIND_ADDR", &format!("127.0.0.1:{port}"))
         .start()
         .unwrap();
-    let mut own = Client::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    let mut own = HttpClient::new(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
     for path in ["/health", "/healthz", "/readyz", "/metrics"] {
         assert_eq!(own.get(path).unwrap().status, 200, "{path}");
     }

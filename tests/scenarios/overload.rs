@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::Client;
-use svc_testkit::server::{Server, wait_until};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::{ServerProcess, wait_until};
 
 use crate::support::{channel, launch};
 
@@ -17,7 +17,7 @@ const CLIENTS: usize = 64;
 const SHED: usize = 1_500;
 
 /// A workflow that keeps a thread busy for some milliseconds.
-fn busy(server: &Server, config: serde_json::Value) {
+fn busy(server: &ServerProcess, config: serde_json::Value) {
     let workflow = json!({
         "workflow_id": "busy", "name": "busy", "loop": {"counter": "i", "init": 0, "max": 300},
         "tasks": [{"id": "count", "name": "Count", "function": {"name": "map", "input": {"mappings": [
@@ -30,7 +30,7 @@ fn busy(server: &Server, config: serde_json::Value) {
 }
 
 /// Sends from many connections until enough was shed; returns how many were accepted.
-fn flood(server: &Server, path: &'static str, accepted_as: u16) -> usize {
+fn flood(server: &ServerProcess, path: &'static str, accepted_as: u16) -> usize {
     let (stop, shed, accepted) = (AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     let shared = Arc::new((stop, shed, accepted));
     let clients: Vec<_> = (0..CLIENTS)
@@ -65,7 +65,7 @@ fn flood(server: &Server, path: &'static str, accepted_as: u16) -> usize {
     shared.2.load(Ordering::Relaxed)
 }
 
-fn resident_kib(server: &Server) -> u64 {
+fn resident_kib(server: &ServerProcess) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.split_whitespace().next().unwrap().parse().unwrap()
@@ -102,7 +102,7 @@ fn submissions_beyond_the_queue_are_shed_and_the_queue_runs_empty() {
     assert!(accepted > 0);
     let grown = resident_kib(&server).saturating_sub(before);
     assert!(grown < 200 * 1024, "memory grew by {grown} KiB");
-    let mut client: Client = server.client().keep_alive();
+    let mut client: HttpClient = server.client().keep_alive();
     let recovered = wait_until(Duration::from_secs(60), || {
         let answer = client.json("POST", "/api/v1/data/busy/async", &json!({}))?;
         let waiting = client.get("/api/v1/admin/traces?status=pending&limit=1")?.json();

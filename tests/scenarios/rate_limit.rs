@@ -1,18 +1,18 @@
 //! The platform's own limit on requests: which part of the service, which client, and what a refusal looks like.
 
 use serde_json::json;
-use svc_testkit::http::{Answer, Client};
+use svc_testkit::http::{HttpClient, HttpResponse};
 
 use crate::support::{echo, error, launch};
 
 /// Sends the same request until it is refused for its number. A bucket of one token refills once a second, so of many
 /// requests some are refused, however slow the machine.
-fn until_limited(mut request: impl FnMut() -> Answer) -> Answer {
+fn until_limited(mut request: impl FnMut() -> HttpResponse) -> HttpResponse {
     let answers = std::iter::repeat_with(&mut request).take(50);
     answers.into_iter().find(|answer| answer.status == 429).expect("one of many requests is over the limit")
 }
 
-fn preflight(client: &mut Client, path: &str) -> Answer {
+fn preflight(client: &mut HttpClient, path: &str) -> HttpResponse {
     let headers = [("origin", "https://shop.example"), ("access-control-request-method", "POST")];
     client.send("OPTIONS", path, &headers, b"").unwrap()
 }
@@ -77,7 +77,7 @@ fn the_data_plane_and_its_mounts_share_one_bucket_for_each_client() {
     let mut client = server.client();
     echo(&mut client, "e", json!({}));
     let mut paths = ["/api/v1/data/e", "/hooks/nothing", "/api/v1/data/%zz"].into_iter().cycle();
-    let mut from = |client: &mut Client, address: &str| {
+    let mut from = |client: &mut HttpClient, address: &str| {
         let headers = [("x-forwarded-for", address), ("content-type", "application/json")];
         client.send("POST", paths.next().unwrap(), &headers, b"{}").unwrap()
     };
@@ -110,7 +110,7 @@ fn probes_and_unknown_paths_follow_the_default_and_a_listener_for_operators_is_f
     for path in ["/healthz", "/nothing/here"] {
         error(&until_limited(|| client.get(path).unwrap()), 429, "RATE_LIMITED");
     }
-    let mut operator = Client::new(operations);
+    let mut operator = HttpClient::new(operations);
     for _ in 0..30 {
         assert_eq!(operator.get("/healthz").unwrap().status, 200);
     }

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64URL;
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use svc_testkit::http::{Answer, Client};
+use svc_testkit::http::{HttpClient, HttpResponse};
 
 use crate::support::{echo, start};
 
@@ -29,14 +29,14 @@ pub(crate) fn token(header: &Value, claims: &Value) -> String {
 }
 
 /// One request with these headers and a request id of its own choice, so that answers can be compared whole.
-fn post(client: &mut Client, channel: &str, headers: &[(&str, &str)]) -> Answer {
+fn post(client: &mut HttpClient, channel: &str, headers: &[(&str, &str)]) -> HttpResponse {
     let mut all = vec![("content-type", "application/json"), ("x-request-id", "same")];
     all.extend_from_slice(headers);
     client.send("POST", &format!("/api/v1/data/{channel}"), &all, BODY).unwrap()
 }
 
 /// What a caller can compare: everything but the date. The order of headers is drawn anew for every answer.
-fn seen(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
+fn seen(answer: &HttpResponse) -> (u16, Vec<(String, String)>, String) {
     let mut headers: Vec<_> = answer.headers.iter().filter(|(name, _)| name != "date").cloned().collect();
     headers.sort();
     (answer.status, headers, answer.text())
@@ -44,13 +44,13 @@ fn seen(answer: &Answer) -> (u16, Vec<(String, String)>, String) {
 
 /// Asks on both ingresses with every bad credential and compares the answers; a good one passes.
 fn all_alike(
-    client: &mut Client,
+    client: &mut HttpClient,
     channel: &str,
     good: &[(&str, &str)],
     bad: &[(&str, Vec<(&str, &str)>)],
-) -> Answer {
+) -> HttpResponse {
     assert_eq!(post(client, channel, good).status, 200, "{channel}");
-    let mut first: Option<Answer> = None;
+    let mut first: Option<HttpResponse> = None;
     for path in [channel.to_owned(), format!("{channel}/async")] {
         for (cause, headers) in bad {
             let answer = post(client, &path, headers);

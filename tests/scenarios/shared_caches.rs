@@ -1,16 +1,16 @@
 //! Idempotency keys and answers that two processes keep in one Redis.
 
 use serde_json::{Value, json};
-use svc_testkit::http::{Answer, Client};
+use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::redis::Redis;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::{echo, error, eventually, launch, serve_with, start};
 
 const ADMIN: &str = "/api/v1/admin";
 const PATH: &str = "/api/v1/data/orders";
 
-fn connect(client: &mut Client, config: Value) {
+fn connect(client: &mut HttpClient, config: Value) {
     let body = json!({"id": "shared", "name": "shared", "connector_type": "cache", "config": config});
     let made = client.json("POST", &format!("{ADMIN}/connectors"), &body).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
@@ -20,11 +20,11 @@ fn redis(server: &Redis) -> Value {
     json!({"backend": "redis", "url": server.url(), "allow_private_urls": true})
 }
 
-fn keyed(client: &mut Client, key: &str) -> Answer {
+fn keyed(client: &mut HttpClient, key: &str) -> HttpResponse {
     keyed_at(client, PATH, key)
 }
 
-fn keyed_at(client: &mut Client, path: &str, key: &str) -> Answer {
+fn keyed_at(client: &mut HttpClient, path: &str, key: &str) -> HttpResponse {
     let headers = [("content-type", "application/json"), ("idempotency-key", key)];
     client.send("POST", path, &headers, b"{}").unwrap()
 }
@@ -65,7 +65,7 @@ fn a_key_that_one_process_has_seen_is_a_duplicate_to_the_other_until_its_window_
 #[test]
 fn a_request_that_finds_no_capacity_gives_its_key_back() {
     let Some(store) = Redis::own() else { return };
-    let held = Upstream::start(|_| Reply::Held).unwrap();
+    let held = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let server = start();
     let mut client = server.client();
     connect(&mut client, redis(&store));
@@ -78,7 +78,7 @@ fn a_request_that_finds_no_capacity_gives_its_key_back() {
         json!([{"id": "t", "name": "T", "function": {"name": "http_call", "input": {"connector": "api"}}}]);
     serve_with(&mut client, "orders", config, call);
     let address = server.address();
-    let busy = std::thread::spawn(move || keyed(&mut Client::new(address), "first").status);
+    let busy = std::thread::spawn(move || keyed(&mut HttpClient::new(address), "first").status);
     eventually(|| held.requests().len() == 1);
     error(&keyed(&mut client, "k"), 503, "SERVICE_UNAVAILABLE");
     error(&keyed(&mut client, "first"), 409, "CONFLICT");
@@ -99,7 +99,7 @@ fn an_answer_of_one_process_is_reused_by_the_other_and_by_no_other_version_of_th
         connect(client, redis(&store));
         echo(client, "orders", config.clone());
     }
-    let ask = |client: &mut Client, body: Value| client.json("POST", PATH, &body).unwrap();
+    let ask = |client: &mut HttpClient, body: Value| client.json("POST", PATH, &body).unwrap();
     let [one, other] = &mut clients;
     let first = ask(one, json!({"a": "ü", "b": 2}));
     let again = ask(other, json!({"b": 2, "a": "ü"}));
@@ -127,7 +127,7 @@ fn while_the_server_is_away_keys_pass_or_are_refused_as_the_channel_says_and_ans
         let mut config = deduplicating(json!({"on_backend_error": word}));
         config["cache"] = json!({"enabled": true, "connector": "shared"});
         echo(&mut client, "orders", config);
-        let unkeyed = |client: &mut Client| client.json("POST", PATH, &json!({})).unwrap();
+        let unkeyed = |client: &mut HttpClient| client.json("POST", PATH, &json!({})).unwrap();
         let kept = unkeyed(&mut client).text();
         assert_eq!(unkeyed(&mut client).text(), kept);
         assert_eq!(keyed(&mut client, word).status, 200);

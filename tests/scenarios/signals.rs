@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::server::wait_until;
 
 use crate::support::{echo, launch, start};
@@ -73,7 +73,7 @@ fn under_load_no_connection_taken_is_lost_and_the_end_is_0() {
 }
 
 /// Opens a connection for each request until one fails.
-fn until_refused(mut client: Client) -> ErrorKind {
+fn until_refused(mut client: HttpClient) -> ErrorKind {
     loop {
         match client.json("POST", "/api/v1/data/s", &json!({})) {
             Ok(answer) => assert_eq!(answer.status, 200, "{}", answer.text()),

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use crate::support::{launch, start};
 
 /// Runs to the end; checks the exit code and that one line of stderr holds every word.
-fn fails(launch: svc_testkit::server::Launch, code: i32, words: &[&str]) {
+fn fails(launch: svc_testkit::server::ServerCommand, code: i32, words: &[&str]) {
     let output = launch.run_to_end().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(code), "{stderr}");

@@ -143,7 +143,7 @@ fn of_two_activations_of_one_route_exactly_one_wins() {
             .map(|id| {
                 scope.spawn(move || {
                     let path = format!("{ADMIN}/channels/{id}/status");
-                    let mut client = svc_testkit::http::Client::new(address);
+                    let mut client = svc_testkit::http::HttpClient::new(address);
                     client.json("PATCH", &path, &json!({"status": "active"})).unwrap().status
                 })
             })

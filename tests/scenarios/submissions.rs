@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::{Answer, Client};
+use svc_testkit::http::{HttpClient, HttpResponse};
 
 use crate::support::{channel, echo, error, launch, settled, start};
 
 const TRACES: &str = "/api/v1/admin/traces";
 
 /// Submits and returns the id and the token of the trace.
-fn submit(client: &mut Client, channel: &str, payload: &Value) -> (String, String) {
+fn submit(client: &mut HttpClient, channel: &str, payload: &Value) -> (String, String) {
     let answer = client.json("POST", &format!("/api/v1/data/{channel}/async"), payload).unwrap();
     assert_eq!(answer.status, 202, "{}", answer.text());
     let body = answer.json();
@@ -18,7 +18,7 @@ fn submit(client: &mut Client, channel: &str, payload: &Value) -> (String, Strin
     (told("trace_id"), told("trace_token"))
 }
 
-fn with_token(client: &mut Client, id: &str, token: &str) -> Answer {
+fn with_token(client: &mut HttpClient, id: &str, token: &str) -> HttpResponse {
     client.send("GET", &format!("{TRACES}/{id}"), &[("x-trace-token", token)], b"").unwrap()
 }
 
@@ -153,7 +153,7 @@ fn an_empty_token_header_does_not_hide_the_token_of_the_query() {
     let mut client = server.client();
     echo(&mut client, "jobs", json!({}));
     let (id, token) = submit(&mut client, "jobs", &json!({}));
-    let read = |client: &mut Client, header: &str| {
+    let read = |client: &mut HttpClient, header: &str| {
         let path = format!("{TRACES}/{id}?token={token}");
         client.send("GET", &path, &[("x-trace-token", header)], b"").unwrap()
     };

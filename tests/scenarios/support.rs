@@ -4,19 +4,19 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::server::{Launch, Server, wait_until};
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 
 /// How long a state may take to come about.
 const SOON: Duration = Duration::from_secs(30);
 
 /// The binary under test, not yet started.
-pub(crate) fn launch() -> Launch {
-    Launch::new(env!("CARGO_BIN_EXE_svc-server")).expect("a directory and a port")
+pub(crate) fn launch() -> ServerCommand {
+    ServerCommand::new(env!("CARGO_BIN_EXE_svc-server")).expect("a directory and a port")
 }
 
 /// The binary under test with its defaults, ready.
-pub(crate) fn start() -> Server {
+pub(crate) fn start() -> ServerProcess {
     launch().start().expect("the server starts")
 }
 
@@ -34,7 +34,7 @@ pub(crate) fn channel(id: &str, workflow: &str, config: Value) -> Value {
 }
 
 /// Creates and activates an echo workflow and a channel of the same id in front of it.
-pub(crate) fn echo(client: &mut Client, id: &str, config: Value) {
+pub(crate) fn echo(client: &mut HttpClient, id: &str, config: Value) {
     create_and_activate(client, "workflows", "workflow_id", &echo_workflow(id))
         .expect("the workflow is served");
     create_and_activate(client, "channels", "channel_id", &channel(id, id, config))
@@ -42,12 +42,12 @@ pub(crate) fn echo(client: &mut Client, id: &str, config: Value) {
 }
 
 /// A workflow made of these tasks, behind a channel of the same id.
-pub(crate) fn serve(client: &mut Client, id: &str, tasks: Value) {
+pub(crate) fn serve(client: &mut HttpClient, id: &str, tasks: Value) {
     serve_with(client, id, json!({}), tasks);
 }
 
 /// As [`serve`], with the channel's config.
-pub(crate) fn serve_with(client: &mut Client, id: &str, config: Value, tasks: Value) {
+pub(crate) fn serve_with(client: &mut HttpClient, id: &str, config: Value, tasks: Value) {
     let workflow = json!({"workflow_id": id, "name": id, "tasks": tasks});
     create_and_activate(client, "workflows", "workflow_id", &workflow).expect("the workflow is served");
     create_and_activate(client, "channels", "channel_id", &channel(id, id, config))
@@ -55,7 +55,7 @@ pub(crate) fn serve_with(client: &mut Client, id: &str, config: Value, tasks: Va
 }
 
 /// Checks the status and the error envelope, and returns the error object.
-pub(crate) fn error(answer: &Answer, status: u16, code: &str) -> Value {
+pub(crate) fn error(answer: &HttpResponse, status: u16, code: &str) -> Value {
     assert_eq!(answer.status, status, "{}", answer.text());
     let body = answer.json();
     assert_eq!(body["error"]["code"], code, "{body}");

@@ -1,26 +1,26 @@
 //! Traces of synchronous runs: when they are stored, what they show, how they are listed.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::server::Server;
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::ServerProcess;
 
 use crate::support::{channel, echo, error, eventually, launch, serve, start};
 
 const TRACES: &str = "/api/v1/admin/traces";
 
 /// Runs a channel once and returns the id of its answer.
-fn run(client: &mut Client, channel: &str, payload: &Value) -> String {
+fn run(client: &mut HttpClient, channel: &str, payload: &Value) -> String {
     let answer = client.json("POST", &format!("/api/v1/data/{channel}"), payload).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
     answer.json()["id"].as_str().unwrap().to_owned()
 }
 
 /// The number of stored traces of a channel.
-fn stored(client: &mut Client, channel: &str) -> Value {
+fn stored(client: &mut HttpClient, channel: &str) -> Value {
     client.get(&format!("{TRACES}?include_total=true&channel={channel}")).unwrap().json()["total"].clone()
 }
 
-fn in_mode(mode: &str) -> Server {
+fn in_mode(mode: &str) -> ServerProcess {
     launch().env("SVC_TRACE_STORAGE__MODE", mode).start().unwrap()
 }
 

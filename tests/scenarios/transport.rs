@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::server::{Launch, Server, free_port, wait_until};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::{ServerCommand, ServerProcess, free_port, wait_until};
 
 use crate::support::{channel, echo, error, eventually, launch, serve, start};
 
@@ -16,7 +16,7 @@ use crate::support::{channel, echo, error, eventually, launch, serve, start};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Opens a connection and sends these bytes.
-fn open(server: &Server, bytes: &[u8]) -> TcpStream {
+fn open(server: &ServerProcess, bytes: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect_timeout(&server.address(), PATIENCE).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.write_all(bytes).unwrap();
@@ -45,7 +45,7 @@ fn last_answer(text: &str) -> (u16, Value) {
     (head[9..12].parse().unwrap(), body["error"]["code"].clone())
 }
 
-fn resident_mib(server: &Server) -> usize {
+fn resident_mib(server: &ServerProcess) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").trim().parse::<usize>().unwrap() >> 10
@@ -57,7 +57,7 @@ fn let_pass(time: Duration) {
 }
 
 /// One sample of the metrics, by its whole name with labels.
-fn metric(client: &mut Client, name: &str) -> f64 {
+fn metric(client: &mut HttpClient, name: &str) -> f64 {
     let text = client.get("/metrics").unwrap().text();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.map_or(0.0, |value| value.parse().unwrap())
@@ -358,14 +358,14 @@ fn client_that_hangs_up_is_no_error_in_the_log() {
 }
 
 /// Sets the soft limit of open files of a running process.
-fn set_open_files(server: &Server, limit: usize) {
+fn set_open_files(server: &ServerProcess, limit: usize) {
     let nofile = format!("--nofile={limit}:");
     let status =
         Command::new("prlimit").args(["--pid", &server.pid().to_string(), &nofile]).status().unwrap();
     assert!(status.success(), "prlimit: {status}");
 }
 
-fn with_own_listener() -> (Launch, SocketAddr) {
+fn with_own_listener() -> (ServerCommand, SocketAddr) {
     let port = free_port().unwrap();
     let launch = launch()
         .env("SVC_SERVER__HEAD_TIMEOUT_SECS", "600")
@@ -378,7 +378,7 @@ fn with_own_listener() -> (Launch, SocketAddr) {
 fn operational_listener_answers_when_descriptors_are_exhausted() {
     let (launch, address) = with_own_listener();
     let server = launch.start().unwrap();
-    let mut own = Client::new(address);
+    let mut own = HttpClient::new(address);
     assert_eq!(own.get("/health").unwrap().json()["components"]["descriptors"], "ok");
     let open_files = || std::fs::read_dir(format!("/proc/{}/fd", server.pid())).unwrap();
     let highest = open_files()

@@ -1,10 +1,10 @@
 //! `vault://` references, against a stand-in that speaks the contract of the real servers.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::server::Launch;
-use svc_testkit::upstream::{Reply, Upstream};
-use svc_testkit::vault::{Health, SecretStore};
+use svc_testkit::http::HttpClient;
+use svc_testkit::server::ServerCommand;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
+use svc_testkit::vault::{FakeVault, Health};
 
 use crate::support::{details, echo, error, eventually, launch, serve};
 
@@ -12,18 +12,18 @@ const ADMIN: &str = "/api/v1/admin";
 const TOKEN: &str = "hvs.the-token";
 const KEY: &str = "vault://secret/data/app#key";
 
-fn store(key: &str) -> SecretStore {
-    let store = SecretStore::start(TOKEN).unwrap();
+fn store(key: &str) -> FakeVault {
+    let store = FakeVault::start(TOKEN).unwrap();
     store.put_v2("app", json!({"key": key}));
     store
 }
 
-fn launch_with(store: &SecretStore) -> Launch {
+fn launch_with(store: &FakeVault) -> ServerCommand {
     launch().env("VAULT_ADDR", &store.url()).env("VAULT_TOKEN", TOKEN)
 }
 
 /// With a declared secret `key`.
-fn launch_declaring(store: &SecretStore) -> Launch {
+fn launch_declaring(store: &FakeVault) -> ServerCommand {
     let launch = launch_with(store);
     let file = launch.directory().join("svc.toml");
     std::fs::write(&file, format!("[secrets]\nkey = \"{KEY}\"\n")).unwrap();
@@ -34,17 +34,17 @@ fn locked() -> Value {
     json!({"auth": {"mode": "api_key", "header": "x-key", "keys": [KEY]}})
 }
 
-fn call(client: &mut Client, channel: &str, key: &str) -> u16 {
+fn call(client: &mut HttpClient, channel: &str, key: &str) -> u16 {
     let headers = [("content-type", "application/json"), ("x-key", key)];
     client.send("POST", &format!("/api/v1/data/{channel}"), &headers, b"{}").unwrap().status
 }
 
-fn reload(client: &mut Client) {
+fn reload(client: &mut HttpClient) {
     let answer = client.json("POST", &format!("{ADMIN}/engine/reload"), &json!({})).unwrap();
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-fn quarantined(client: &mut Client) -> Value {
+fn quarantined(client: &mut HttpClient) -> Value {
     client.get("/health").unwrap().json()["channels"]["quarantined"].clone()
 }
 
@@ -54,7 +54,7 @@ fn sign(key: &Value) -> Value {
         "input": {"op": "hmac", "key": key, "data": "data", "output": "data.code"}}}])
 }
 
-fn code(client: &mut Client, channel: &str) -> Value {
+fn code(client: &mut HttpClient, channel: &str) -> Value {
     client.json("POST", &format!("/api/v1/data/{channel}"), &json!({})).unwrap().json()["data"]["code"]
         .clone()
 }
@@ -100,7 +100,7 @@ fn a_store_that_is_down_at_the_start_costs_only_the_channels_that_need_it() {
     echo(&mut server.client(), "locked", locked());
     echo(&mut server.client(), "open", json!({}));
     serve(&mut server.client(), "signing", sign(&json!(KEY)));
-    store.fare(Health::Down);
+    store.set_health(Health::Down);
     let server = server.crash_and_restart().unwrap();
     let mut client = server.client();
     let refused = client.json("POST", "/api/v1/data/locked", &json!({})).unwrap();
@@ -114,7 +114,7 @@ fn a_store_that_is_down_at_the_start_costs_only_the_channels_that_need_it() {
         "the task fails by name: {}",
         failed.text()
     );
-    store.fare(Health::Unsealed);
+    store.set_health(Health::Unsealed);
     reload(&mut client);
     assert_eq!((call(&mut client, "locked", "key-one"), call(&mut client, "locked", "x")), (200, 401));
     assert!(code(&mut client, "signing").is_string());
@@ -128,7 +128,7 @@ fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
     echo(&mut client, "locked", locked());
     serve(&mut client, "declared", sign(&json!({"secret": "key"})));
     let before = code(&mut client, "declared");
-    store.fare(Health::Sealed);
+    store.set_health(Health::Sealed);
     echo(&mut client, "other", json!({}));
     assert_eq!(call(&mut client, "locked", "key-one"), 200, "a change of something else reads nothing");
     reload(&mut client);
@@ -138,7 +138,7 @@ fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
     assert_eq!(call(&mut client, "other", ""), 200);
     assert_eq!(code(&mut client, "declared"), before, "what was declared keeps its value");
     assert!(server.log_text().contains("a declared secret keeps its value"), "{}", server.log_text());
-    store.fare(Health::Unsealed);
+    store.set_health(Health::Unsealed);
     reload(&mut client);
     assert_eq!(call(&mut client, "locked", "key-one"), 200);
 }
@@ -146,7 +146,7 @@ fn a_store_that_is_down_at_a_reload_quarantines_until_it_is_back() {
 #[test]
 fn a_declared_secret_that_cannot_be_read_stops_the_start_and_is_named() {
     let sealed = store("key-one");
-    sealed.fare(Health::Sealed);
+    sealed.set_health(Health::Sealed);
     let unset = || {
         let launch = launch();
         let file = launch.directory().join("svc.toml");
@@ -170,8 +170,8 @@ fn a_store_that_hangs_holds_up_no_load_that_does_not_need_it() {
     let server = launch_with(&store).start().unwrap();
     let mut client = server.client();
     echo(&mut client, "locked", locked());
-    store.asked();
-    store.fare(Health::Hanging);
+    store.take_requested_paths();
+    store.set_health(Health::Hanging);
     echo(&mut client, "other", json!({}));
     // The workflow behind the locked channel: its actors are replaced, its credentials are not read again.
     let answer = client.json("POST", &format!("{ADMIN}/workflows/locked/versions"), &json!({})).unwrap();
@@ -179,7 +179,7 @@ fn a_store_that_hangs_holds_up_no_load_that_does_not_need_it() {
     let path = format!("{ADMIN}/workflows/locked/status");
     assert_eq!(client.json("PATCH", &path, &json!({"status": "active"})).unwrap().status, 200);
     assert_eq!((call(&mut client, "other", ""), call(&mut client, "locked", "key-one")), (200, 200));
-    assert_eq!(store.asked(), Vec::<String>::new());
+    assert_eq!(store.take_requested_paths(), Vec::<String>::new());
 }
 
 #[test]
@@ -191,9 +191,9 @@ fn each_document_is_read_once_in_a_load() {
         echo(&mut client, id, locked());
     }
     serve(&mut client, "signing", sign(&json!(KEY)));
-    store.asked();
+    store.take_requested_paths();
     reload(&mut client);
-    assert_eq!(store.asked(), ["secret/data/app"]);
+    assert_eq!(store.take_requested_paths(), ["secret/data/app"]);
 }
 
 #[test]
@@ -237,25 +237,25 @@ fn a_connector_that_waits_for_a_store_that_hangs_holds_up_no_other() {
         json!({"id": id, "name": id, "connector_type": "http", "config": {"url": "https://api.example.com",
             "headers": {"x-key": key}}})
     };
-    let create = |client: &mut Client, body: &Value| {
+    let create = |client: &mut HttpClient, body: &Value| {
         client.json("POST", &format!("{ADMIN}/connectors"), body).unwrap().json()["data"]["load_status"]
             .clone()
     };
     // A wait ends by itself after some seconds, which a busy machine may need for the rest.
     let held = (0..5).any(|round| {
-        store.fare(Health::Hanging);
-        store.asked();
+        store.set_health(Health::Hanging);
+        store.take_requested_paths();
         let (mut client, mut other) = (server.client(), server.client());
         let waits =
             std::thread::spawn(move || create(&mut other, &connector(&format!("waits-{round}"), KEY)));
-        eventually(|| !store.asked().is_empty());
+        eventually(|| !store.take_requested_paths().is_empty());
         let quick = format!("quick-{round}");
         assert_eq!(create(&mut client, &connector(&quick, "literal")), "loaded");
         let changed = json!({"config": {"url": "https://api.example.com/v2"}});
         let put = client.json("PUT", &format!("{ADMIN}/connectors/{quick}"), &changed).unwrap();
         assert_eq!(put.json()["data"]["load_status"], "loaded");
         let held = !waits.is_finished();
-        store.fare(Health::Unsealed);
+        store.set_health(Health::Unsealed);
         assert!(["loaded", "failed"].contains(&waits.join().unwrap().as_str().unwrap()));
         held
     });
@@ -265,7 +265,7 @@ fn a_connector_that_waits_for_a_store_that_hangs_holds_up_no_other() {
 #[test]
 fn recovered_jobs_wait_for_a_store_that_is_down_and_keep_their_attempts() {
     let store = store("key-one");
-    let upstream = Upstream::start(|_| Reply::Held).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let server = launch_with(&store)
         .env("SVC_TRACE_QUEUE__DLQ_POLL_INTERVAL_SECS", "1")
         .env("SVC_TRACE_QUEUE__DLQ_MAX_RETRIES", "1")
@@ -296,7 +296,7 @@ fn recovered_jobs_wait_for_a_store_that_is_down_and_keep_their_attempts() {
         assert_eq!(accepted.status, 202, "{}", accepted.text());
     }
     upstream.wait_for(2);
-    store.fare(Health::Down);
+    store.set_health(Health::Down);
     let server = server.crash_and_restart().unwrap();
     let mut client = server.client();
     let mut letters = || client.get(&format!("{ADMIN}/trace-dlq")).unwrap().json()["data"].clone();
@@ -307,7 +307,7 @@ fn recovered_jobs_wait_for_a_store_that_is_down_and_keep_their_attempts() {
     assert!(letters().as_array().unwrap().iter().all(waits), "{}", letters());
     assert_eq!(upstream.requests().len(), 2, "nothing was tried");
     upstream.open();
-    store.fare(Health::Unsealed);
+    store.set_health(Health::Unsealed);
     reload(&mut server.client());
     for letter in letters().as_array().unwrap() {
         let path = format!("{ADMIN}/trace-dlq/{}/requeue", letter["id"].as_str().unwrap());

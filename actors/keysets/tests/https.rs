@@ -55,12 +55,12 @@ fn a_key_set_is_fetched_once_and_again_when_a_key_id_is_not_in_it() {
         let set = cache.at(&server.url("/keys")).unwrap();
         assert!(set.fresh().is_none());
         let all = join_all((0..64).map(|_| set.obtain())).await;
-        assert!(all.iter().flatten().count() == 64 && server.hits() == 1);
+        assert!(all.iter().flatten().count() == 64 && server.request_count() == 1);
         let old = set.fresh().unwrap();
-        server.behave(keys(2));
+        server.set_behaviour(keys(2));
         second_passes().await;
         assert_eq!(set.obtain().await.unwrap().len(), 1);
-        assert_eq!((set.renew(&old).await.unwrap().len(), server.hits()), (2, 2));
+        assert_eq!((set.renew(&old).await.unwrap().len(), server.request_count()), (2, 2));
     });
 }
 
@@ -87,9 +87,9 @@ fn whatever_is_no_key_set_leaves_the_old_one() {
     with(&server, true, async |cache| {
         for (at, (name, behaviour)) in cases.into_iter().enumerate() {
             let set = cache.at(&server.url(&format!("/{at}"))).unwrap();
-            server.behave(keys(1));
+            server.set_behaviour(keys(1));
             let old = set.obtain().await.unwrap();
-            server.behave(behaviour);
+            server.set_behaviour(behaviour);
             second_passes().await;
             assert!(Arc::ptr_eq(&set.renew(&old).await.unwrap(), &old), "{name}");
             assert!(Arc::ptr_eq(&set.fresh().unwrap(), &old), "{name}");
@@ -100,7 +100,7 @@ fn whatever_is_no_key_set_leaves_the_old_one() {
         }
         assert!(server.requests().iter().all(|head| !head.contains("/elsewhere")), "no redirect is followed");
     });
-    assert_eq!(target.hits(), 0);
+    assert_eq!(target.request_count(), 0);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn callers_of_a_silent_issuer_are_answered_by_the_fetch_limit() {
         let start = Instant::now();
         assert!(join_all((0..64).map(|_| set.obtain())).await.iter().all(Option::is_none));
         assert!(start.elapsed() < Duration::from_secs(7), "{:?}", start.elapsed());
-        assert_eq!(server.hits(), 1);
+        assert_eq!(server.request_count(), 1);
     });
 }
 
@@ -132,7 +132,7 @@ fn an_issuer_at_a_private_address_is_not_asked_unless_that_is_allowed() {
         assert!(cache.at(&server.url("/keys")).err().unwrap().contains("not a public address"));
         let by_name = format!("https://localhost:{}/keys", server.address().port());
         assert!(cache.at(&by_name).unwrap().obtain().await.is_none());
-        assert_eq!(server.hits(), 0);
+        assert_eq!(server.request_count(), 0);
     });
     with(&server, true, async |cache| {
         let by_name = format!("https://localhost:{}/keys", server.address().port());

@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use clap::{Parser, Subcommand};
 
-use crate::config::{self, Format};
+use crate::config::{self, ConfigFormat};
 use crate::{BUILD_TIMESTAMP, GIT_HASH, VERSION};
 
 /// Exit code of success.
@@ -35,17 +35,17 @@ pub struct Cli {
     pub config: Option<PathBuf>,
     /// What to do instead of starting the server
     #[command(subcommand)]
-    pub command: Option<Command>,
+    pub command: Option<CliCommand>,
 }
 
 /// What else can be done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
-pub enum Command {
+pub enum CliCommand {
     /// Check the configuration and print all of it, secrets struck out
     ValidateConfig {
         /// How to print it
-        #[arg(long, value_enum, default_value_t = Format::Toml)]
-        format: Format,
+        #[arg(long, value_enum, default_value_t = ConfigFormat::Toml)]
+        format: ConfigFormat,
     },
     /// Apply the pending migrations of the database
     Migrate {
@@ -73,7 +73,7 @@ pub fn environment() -> Vec<(String, String)> {
 pub fn validate_config(
     path: Option<&Path>,
     environment: &[(String, String)],
-    format: Format,
+    format: ConfigFormat,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> io::Result<u8> {
@@ -115,7 +115,7 @@ mod tests {
         Cli::try_parse_from(line.split_whitespace())
     }
 
-    fn validate(text: &str, format: Format) -> (u8, String, String) {
+    fn validate(text: &str, format: ConfigFormat) -> (u8, String, String) {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         let (mut out, mut err) = (Vec::new(), Vec::new());
@@ -134,7 +134,7 @@ mod tests {
         {
             let cli = parse(line).unwrap();
             assert_eq!(cli.config.as_deref(), Some(Path::new("a.toml")), "{line}");
-            assert_eq!(cli.command, Some(Command::Migrate { dry_run: true }), "{line}");
+            assert_eq!(cli.command, Some(CliCommand::Migrate { dry_run: true }), "{line}");
         }
         assert_eq!(parse("svc-server").unwrap().command, None);
     }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn a_valid_configuration_is_printed_and_called_valid() {
-        let (code, out, err) = validate("server.port = 9000", Format::Toml);
+        let (code, out, err) = validate("server.port = 9000", ConfigFormat::Toml);
         assert_eq!(code, EXIT_OK);
         assert!(out.contains("port = 9000"), "{out}");
         assert!(err.ends_with("note: the configuration is valid\n"), "{err}");
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn an_invalid_configuration_exits_with_78_and_prints_nothing_on_standard_output() {
-        let (code, out, err) = validate("server.prot = 9000\nserver.host = ''", Format::Json);
+        let (code, out, err) = validate("server.prot = 9000\nserver.host = ''", ConfigFormat::Json);
         assert_eq!((code, out.as_str()), (EXIT_CONFIG, ""));
         assert_eq!(
             err,

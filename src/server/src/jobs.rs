@@ -13,7 +13,7 @@ use crate::config::Config;
 const CHUNK: i64 = 500;
 
 /// The jobs that the configuration asks for; what is kept for ever needs none.
-pub(crate) fn of(config: &Config, store: &Store) -> Vec<JobSpec> {
+pub(crate) fn housekeeping_jobs(config: &Config, store: &Store) -> Vec<JobSpec> {
     let (traces, audit) = (&config.trace_queue, &config.audit);
     let mut jobs = Vec::new();
     if traces.retention_hours > 0 {

@@ -9,10 +9,10 @@ pub mod config;
 mod descriptors;
 pub mod error_codes;
 pub mod http;
-mod io;
+mod io_runtime;
 mod jobs;
 mod lifecycle;
-mod listener;
+mod listener_shutdown;
 pub mod logging;
 mod operations;
 pub mod reencrypt;
@@ -25,12 +25,12 @@ pub mod state;
 mod transport;
 mod tree;
 mod watchdog;
-mod workers;
+mod worker_threads;
 
 pub use actix_supervision::{FaultKind, PlannedFault, TreeExit};
 pub use config::Config;
 pub use operations::Operations;
-pub use service::{Options, Service, StartError};
+pub use service::{Options, Service, ServiceStartError};
 
 /// The version of the service.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -42,11 +42,11 @@ impl Lifecycle {
         self.in_flight.load(Ordering::Acquire)
     }
 
-    pub(crate) fn enter(&self) {
+    pub(crate) fn begin_request(&self) {
         self.in_flight.fetch_add(1, Ordering::AcqRel);
     }
 
-    pub(crate) fn leave(&self) {
+    pub(crate) fn end_request(&self) {
         if self.in_flight.fetch_sub(1, Ordering::AcqRel) == 1 && self.is_draining() {
             self.idle.notify_waiters();
         }
@@ -56,7 +56,7 @@ impl Lifecycle {
     ///
     /// # Errors
     /// That of `body`, or 503.
-    pub(crate) async fn receive<T>(
+    pub(crate) async fn receive_body<T>(
         &self,
         body: impl Future<Output = Result<T, ServiceError>>,
     ) -> Result<T, ServiceError> {
@@ -77,7 +77,7 @@ impl Lifecycle {
     }
 
     /// Waits until no request is being answered.
-    pub(crate) async fn idle(&self) {
+    pub(crate) async fn wait_until_idle(&self) {
         loop {
             let notified = self.idle.notified();
             tokio::pin!(notified);

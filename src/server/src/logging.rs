@@ -7,7 +7,7 @@ use std::io::{self, IsTerminal as _, Write};
 
 use slog::{Drain, FilterLevel, Logger, Record};
 
-use crate::config::{LogFormat, LogLevel, Logging};
+use crate::config::{LogFormat, LogLevel, LoggingSection};
 
 /// Messages that may wait to be written.
 const QUEUE: usize = 4096;
@@ -22,7 +22,7 @@ pub struct Logs {
 
 /// Starts logging. `rust_log` is the value of `RUST_LOG`, which goes before the configured level.
 #[must_use]
-pub fn start(logging: &Logging, rust_log: Option<&str>) -> Logs {
+pub fn start(logging: &LoggingSection, rust_log: Option<&str>) -> Logs {
     let (filter, unread) = Filter::new(logging.level, rust_log);
     let pretty = match logging.format {
         Some(format) => format == LogFormat::Pretty,

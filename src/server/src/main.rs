@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use clap::Parser;
 use mimalloc::MiMalloc;
-use svc::cli::{self, Cli, Command, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
+use svc::cli::{self, Cli, CliCommand, EXIT_CONFIG, EXIT_FAILURE, EXIT_OK};
 use svc::logging::Logs;
-use svc::serve::{Ending, serve};
+use svc::serve::{ServeOutcome, serve};
 use svc::{Options, config, logging, settings};
 
 /// Requests are made of small pieces that one thread allocates and another frees, which the C library does slowly.
@@ -28,11 +28,11 @@ fn main() -> ExitCode {
     let (mut out, mut err) = (io::stdout(), io::stderr());
     let code = match cli.command {
         None => start(path, environment, &mut err),
-        Some(Command::ValidateConfig { format }) => {
+        Some(CliCommand::ValidateConfig { format }) => {
             cli::validate_config(path, &environment, format, &mut out, &mut err)
         }
-        Some(Command::Migrate { dry_run }) => migrate(path, &environment, dry_run, &mut out, &mut err),
-        Some(Command::Reencrypt) => reencrypt(path, &environment, &mut err),
+        Some(CliCommand::Migrate { dry_run }) => migrate(path, &environment, dry_run, &mut out, &mut err),
+        Some(CliCommand::Reencrypt) => reencrypt(path, &environment, &mut err),
     };
     // What cannot be written to a closed stream cannot be complained about either.
     ExitCode::from(code.unwrap_or(EXIT_FAILURE))
@@ -53,10 +53,10 @@ fn start(path: Option<&Path>, environment: Vec<(String, String)>, err: &mut dyn 
     let ended = actix_rt::System::new().block_on(serve(loaded.config, options, move || force_exit(&last)));
     drop(logs.lock().unwrap_or_else(PoisonError::into_inner).take());
     match ended {
-        Ok(Ending::Drained) => Ok(EXIT_OK),
-        Ok(Ending::Failed) => Ok(EXIT_FAILURE),
+        Ok(ServeOutcome::Drained) => Ok(EXIT_OK),
+        Ok(ServeOutcome::Failed) => Ok(EXIT_FAILURE),
         // At once: nothing is waited for, not even threads on their way out.
-        Ok(Ending::CutShort) => std::process::exit(EXIT_FAILURE.into()),
+        Ok(ServeOutcome::Aborted) => std::process::exit(EXIT_FAILURE.into()),
         Err(error) => cli::write_error(&error, err).map(|()| error.exit_code()),
     }
 }

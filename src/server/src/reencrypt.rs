@@ -5,7 +5,7 @@ use svc_store::{Reencrypted, StoreConfig};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
-use crate::service::StartError;
+use crate::service::ServiceStartError;
 use crate::settings;
 
 /// Rewrites what is not under the current key. Servers may run meanwhile, if they know both keys.
@@ -16,10 +16,10 @@ pub async fn reencrypt(
     config: &Config,
     environment: &[(String, String)],
     log: &Logger,
-) -> Result<Reencrypted, StartError> {
+) -> Result<Reencrypted, ServiceStartError> {
     if config.storage.connector_encryption_key.is_empty() {
         let why = "storage.connector_encryption_key: is not set, so there is nothing to encrypt with";
-        return Err(StartError::Config(why.to_owned()));
+        return Err(ServiceStartError::Config(why.to_owned()));
     }
     let outbound = settings::outbound(log)?;
     let secrets = settings::keyring(config, environment, &outbound, Handle::current())?;

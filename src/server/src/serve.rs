@@ -18,9 +18,9 @@ use svc_store::AuditEntry;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
-use crate::http::Extent;
-use crate::listener::Door;
-use crate::service::{Options, Service, StartError};
+use crate::http::MountMode;
+use crate::listener_shutdown::ListenerShutdown;
+use crate::service::{Options, Service, ServiceStartError};
 use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
 use crate::state::AppState;
@@ -34,11 +34,11 @@ const LISTENERS: Duration = Duration::from_millis(200);
 
 /// How a service that ran came to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum ServeOutcome {
     /// Drained after a signal.
     Drained,
     /// A second signal cut the drain short.
-    CutShort,
+    Aborted,
     /// An essential part failed for good.
     Failed,
 }
@@ -52,14 +52,15 @@ pub async fn serve(
     config: Config,
     options: Options,
     force_exit: impl FnOnce() + Send + 'static,
-) -> Result<Ending, StartError> {
-    let mut signals = Signals::install().map_err(StartError::system("cannot install signal handlers"))?;
+) -> Result<ServeOutcome, ServiceStartError> {
+    let mut signals =
+        Signals::install().map_err(ServiceStartError::system("cannot install signal handlers"))?;
     let log = options.log.clone();
     let descriptors = descriptors::raise_limit();
     let service = tokio::select! {
         started = Service::start(config.clone(), options) => started?,
         // Nothing serves yet, so there is nothing to drain.
-        () = signals.terminate() => return Ok(Ending::Drained),
+        () = signals.terminate() => return Ok(ServeOutcome::Drained),
     };
     let operations = match config.metrics.bind_addr.as_deref() {
         Some(address) => Some(service.listen_for_operations(address)?),
@@ -67,14 +68,15 @@ pub async fn serve(
     };
     let address = (config.listen_host(), config.server.port);
     let listener = transport::bind(address, transport::settings::backlog(&config))
-        .map_err(StartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
-    let door = Door::of(&listener).map_err(StartError::system("cannot share the listener"))?;
-    let routes = service.mount(Extent::Whole);
+        .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
+    let door =
+        ListenerShutdown::of(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
+    let routes = service.mount(MountMode::WholeApplication);
     let transport = service.transport(transport::settings::main_listener(&config, descriptors, &log));
     let application = move || App::new().configure(routes.clone());
     let server = Server::build()
         .listen("svc", listener, move || transport.clone().factory(application.clone()))
-        .map_err(StartError::system("cannot serve the listener"))?
+        .map_err(ServiceStartError::system("cannot serve the listener"))?
         // Bounded by the transport, which tells clients.
         .max_concurrent_connections(usize::MAX)
         .disable_signals()
@@ -85,7 +87,7 @@ pub async fn serve(
 
     let mut watchdog = Watchdog::new(force_exit);
     let ending = watch(&service, &mut signals, (&door, &handle), &config, (&log, &mut watchdog)).await;
-    if ending == Ending::CutShort {
+    if ending == ServeOutcome::Aborted {
         return Ok(ending);
     }
     watchdog.arm(FORCED_EXIT, &log);
@@ -107,13 +109,13 @@ pub async fn serve(
 async fn watch(
     service: &Service,
     signals: &mut Signals,
-    (door, server): (&Door, &ServerHandle),
+    (door, server): (&ListenerShutdown, &ServerHandle),
     config: &Config,
     (log, watchdog): (&Logger, &mut Watchdog),
-) -> Ending {
+) -> ServeOutcome {
     let accepting_for = loop {
         tokio::select! {
-            exit = service.ended() => return failed(&exit, log),
+            exit = service.wait_until_ended() => return failed(&exit, log),
             signal = signals.next() => match signal {
                 Signal::Terminate => break Duration::from_secs(config.server.shutdown_drain_secs),
                 Signal::Interrupt => break Duration::ZERO,
@@ -137,17 +139,17 @@ async fn watch(
         service.shutdown(deadline.saturating_duration_since(Instant::now())).await
     };
     tokio::select! {
-        _ = drained => Ending::Drained,
+        _ = drained => ServeOutcome::Drained,
         () = signals.terminate() => {
             warn!(log, "second signal: ending at once");
-            Ending::CutShort
+            ServeOutcome::Aborted
         }
     }
 }
 
-fn failed(exit: &TreeExit, log: &Logger) -> Ending {
+fn failed(exit: &TreeExit, log: &Logger) -> ServeOutcome {
     error!(log, "an essential part failed for good"; "exit" => ?exit);
-    Ending::Failed
+    ServeOutcome::Failed
 }
 
 /// `SIGHUP`: what `POST /engine/reload` does, with its record.

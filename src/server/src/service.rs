@@ -30,19 +30,21 @@ use tokio::time::Instant;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::http::{
-    self, AdminAuth, Cors, Extent, InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer, TreeCollector,
-    TrustedProxies,
+    self, AdminAuthenticator, CorsPolicy, InFlightBytes, Metrics, MountMode, Planes, RateLimits,
+    RefusalPacer, TreeCollector, TrustedProxies,
 };
-use crate::io::Io;
+use crate::io_runtime::IoRuntime;
 use crate::jobs;
 use crate::lifecycle::Lifecycle;
 use crate::operations::Operations;
 use crate::settings;
 use crate::shutdown;
 use crate::state::AppState;
-use crate::transport::{self, ConnectionAdmission, ConnectionLimits, ConnectionMetrics, Reports, Transport};
-use crate::tree::{self, Ground, PlantError, Roots};
-use crate::workers::Workers;
+use crate::transport::{
+    self, ConnectionAdmission, ConnectionLimits, ConnectionMetrics, RefusalReporter, Transport,
+};
+use crate::tree::{self, Assembly, AssemblyError, CoreServices};
+use crate::worker_threads::WorkerThreads;
 
 /// What a start takes beside the configuration.
 pub struct Options {
@@ -76,7 +78,7 @@ impl fmt::Debug for Options {
 
 /// Why a service did not start.
 #[derive(Debug, thiserror::Error)]
-pub enum StartError {
+pub enum ServiceStartError {
     /// Something in the configuration only shows when it is used.
     #[error("{0}")]
     Config(String),
@@ -96,7 +98,7 @@ pub enum StartError {
     },
 }
 
-impl StartError {
+impl ServiceStartError {
     pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
         let what = what.into();
         move |error| Self::System { what, error }
@@ -112,8 +114,8 @@ impl StartError {
     }
 }
 
-impl From<PlantError> for StartError {
-    fn from(error: PlantError) -> Self {
+impl From<AssemblyError> for ServiceStartError {
+    fn from(error: AssemblyError) -> Self {
         Self::Tree(error.to_string())
     }
 }
@@ -131,9 +133,9 @@ impl Service {
     ///
     /// # Errors
     /// What stands in the way, in one line.
-    pub async fn start(config: Config, options: Options) -> Result<Self, StartError> {
+    pub async fn start(config: Config, options: Options) -> Result<Self, ServiceStartError> {
         let log = options.log.clone();
-        let io = Io::start()?;
+        let io = IoRuntime::start()?;
         let outbound = settings::outbound(&log)?;
         let secrets = settings::keyring(&config, &options.environment, &outbound, io.handle().clone())?;
         let stored = StoreConfig {
@@ -173,20 +175,20 @@ impl Service {
             .supervisor(io.arbiter()?)
             .build();
         metrics.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
-        let ground = Ground { tree: &tree, io: io.arbiter()?, log: log.clone() };
+        let ground = Assembly { tree: &tree, io: io.arbiter()?, log: log.clone() };
         let recording = settings::traces(&config, channels.clone(), succeeded.clone());
         let schedules = settings::cron(&config, &node_id, channels.clone(), succeeded.clone());
         let lease = settings::lease(&config, &node_id, file_lock.is_some());
         let key_sets = settings::key_sets(&config, outbound.clone());
-        let Roots { store, key_sets, nodes, traces } =
-            ground.roots(opened, key_sets, (lease, leased), (recording, traced)).await?;
+        let CoreServices { store, key_sets, nodes, traces } =
+            ground.start_core_services(opened, key_sets, (lease, leased), (recording, traced)).await?;
         store.metrics().register(metrics.registry_mut());
         let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
         let tokens = settings::tokens(&node_id, &store, &outbound, channels.clone());
-        let tokens = ground.tokens(tokens, obtained).await?;
+        let tokens = ground.start_tokens(tokens, obtained).await?;
         let cluster = settings::kafka(&config, &options.environment);
         let brokers = match &cluster {
-            Some(cluster) => Some(ground.brokers(cluster, settings::health_check(&config)).await?),
+            Some(cluster) => Some(ground.start_broker_check(cluster, settings::health_check(&config)).await?),
             None => None,
         };
         let reached = svc_connectors::Settings {
@@ -201,7 +203,7 @@ impl Service {
             memory_cache: settings::memory_cache(&config),
             kafka: cluster,
         };
-        let connectors = ground.connectors(reached, calls, io.driving_arbiter()?).await?;
+        let connectors = ground.start_connectors(reached, calls, io.driving_arbiter()?).await?;
         settings::check_connectors(&config, &connectors)?;
         let engine = svc_functions::register(engine, Arc::clone(&key_sets));
         let engine = svc_connectors::register(engine, &connectors, settings::calls(&config));
@@ -231,19 +233,21 @@ impl Service {
             metrics: reloads,
             log: log.clone(),
         };
-        let registry = ground.registry(schedules.is_some(), parts).await?;
-        ground.begin(&traces, &registry, jobs::of(&config, &store), succeeded).await?;
+        let registry = ground.start_registry(schedules.is_some(), parts).await?;
+        ground
+            .start_accepting_work(&traces, &registry, jobs::housekeeping_jobs(&config, &store), succeeded)
+            .await?;
         let cron = match schedules {
             Some(settings) => {
-                let ground = Ground { io: io.arbiter()?, ..ground };
-                Some(ground.cron(&store, &registry, settings, scheduled).await?)
+                let ground = Assembly { io: io.arbiter()?, ..ground };
+                Some(ground.start_cron(&store, &registry, settings, scheduled).await?)
             }
             None => None,
         };
         let state = AppState {
-            auth: AdminAuth::new(&config.admin_auth),
+            auth: AdminAuthenticator::new(&config.admin_auth),
             proxies: TrustedProxies::new(&config.rate_limit.trusted_proxies),
-            cors: Cors::new(&config.cors),
+            cors: CorsPolicy::new(&config.cors),
             connections,
             descriptors: DescriptorWatch::start(io.handle(), log.clone()),
             rate_limits,
@@ -262,7 +266,7 @@ impl Service {
             tree,
             metrics,
             lifecycle: Lifecycle::default(),
-            workers: Workers::default(),
+            workers: WorkerThreads::default(),
             in_flight,
             compute_gate,
             pacer,
@@ -282,12 +286,12 @@ impl Service {
     /// thread that mounts it becomes a worker. Connections are the host's: its server keeps their time limits and their
     /// number.
     pub fn routes(&self) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
-        self.mount(Extent::Own)
+        self.mount(MountMode::OwnPaths)
     }
 
     pub(crate) fn mount(
         &self,
-        extent: Extent,
+        extent: MountMode,
     ) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         let state = self.state.clone();
         move |cfg| http::configure(cfg, &state, extent)
@@ -297,10 +301,10 @@ impl Service {
     ///
     /// # Errors
     /// The address cannot be listened on.
-    pub fn listen_for_operations(&self, address: &str) -> Result<Operations, StartError> {
+    pub fn listen_for_operations(&self, address: &str) -> Result<Operations, ServiceStartError> {
         let what = format!("cannot listen on {address} (metrics.bind_addr)");
         let transport = self.transport(transport::settings::operations_listener());
-        Operations::listen(self.state.clone(), transport, address).map_err(StartError::system(what))
+        Operations::listen(self.state.clone(), transport, address).map_err(ServiceStartError::system(what))
     }
 
     /// The way connections of one listener are served, within these bounds.
@@ -310,7 +314,7 @@ impl Service {
             timeouts: transport::settings::timeouts(&state.config),
             admission: ConnectionAdmission::new(limits),
             refusals: ConnectionAdmission::new(transport::settings::answered_refusals()),
-            reports: Reports::new(state.connections.clone(), state.log.clone()),
+            reports: RefusalReporter::new(state.connections.clone(), state.log.clone()),
             state,
         }
     }
@@ -324,7 +328,7 @@ impl Service {
     pub async fn submit(&self, channel: &str, payload: Value) -> Result<ChannelResponse, ServiceError> {
         let workers = &self.state.workers;
         let worker = match workers.current() {
-            None if !workers.any(&self.state.registry) => {
+            None if !workers.has_any(&self.state.registry) => {
                 workers.join(&self.state.registry, &self.state.log).await
             }
             known => known,
@@ -373,7 +377,7 @@ impl Service {
     }
 
     /// Waits until the tree has ended, by a shutdown or by the failure of an essential part.
-    pub async fn ended(&self) -> TreeExit {
+    pub async fn wait_until_ended(&self) -> TreeExit {
         self.state.tree.wait_until_ended().await
     }
 }

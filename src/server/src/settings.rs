@@ -25,7 +25,7 @@ use svc_vault::SecretProvider;
 use tokio::runtime::Handle;
 
 use crate::config::{self, Config};
-use crate::service::StartError;
+use crate::service::ServiceStartError;
 use crate::tree;
 
 /// The database settings, as the store takes them.
@@ -51,7 +51,10 @@ pub(crate) fn health_check(config: &Config) -> Duration {
 }
 
 /// The keys that connectors are encrypted with, read where they are references.
-pub(crate) async fn connector_keys(config: &Config, secrets: &Keyring) -> Result<EnvelopeKeys, StartError> {
+pub(crate) async fn connector_keys(
+    config: &Config,
+    secrets: &Keyring,
+) -> Result<EnvelopeKeys, ServiceStartError> {
     let storage = &config.storage;
     let current = match storage.connector_encryption_key.is_empty() {
         true => None,
@@ -62,11 +65,11 @@ pub(crate) async fn connector_keys(config: &Config, secrets: &Keyring) -> Result
         previous.push(key("previous_connector_encryption_keys", former, secrets).await?);
     }
     EnvelopeKeys::new(current.as_ref().map(Secret::expose), previous.iter().map(Secret::expose))
-        .map_err(|error| StartError::Config(format!("storage.connector_encryption_key: {error}")))
+        .map_err(|error| ServiceStartError::Config(format!("storage.connector_encryption_key: {error}")))
 }
 
-async fn key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Secret, StartError> {
-    let refused = |why: String| StartError::Config(format!("storage.{setting}: {why}"));
+async fn key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Secret, ServiceStartError> {
+    let refused = |why: String| ServiceStartError::Config(format!("storage.{setting}: {why}"));
     let read = match svc_secrets::parse(given.expose()).map_err(|error| refused(error.to_string()))? {
         None => given.clone(),
         Some(reference) => {
@@ -119,7 +122,7 @@ pub(crate) fn memory_cache(config: &Config) -> MemoryCacheSettings {
 
 /// The cluster that records are published to, and who this service is to every broker; `None` where Kafka is off.
 pub(crate) fn kafka(config: &Config, environment: &[(String, String)]) -> Option<KafkaCluster> {
-    let config::Kafka { enabled, brokers, auth, extra_config, .. } = &config.kafka;
+    let config::KafkaSection { enabled, brokers, auth, extra_config, .. } = &config.kafka;
     let set = |name: &str| {
         let found = environment.iter().find(|(known, value)| known == name && !value.is_empty());
         found.map(|(_, value)| value.clone())
@@ -139,14 +142,14 @@ pub(crate) fn kafka(config: &Config, environment: &[(String, String)]) -> Option
 }
 
 /// Refuses the start over a connector that cannot be loaded, where that was asked for.
-pub(crate) fn check_connectors(config: &Config, connectors: &Connectors) -> Result<(), StartError> {
+pub(crate) fn check_connectors(config: &Config, connectors: &Connectors) -> Result<(), ServiceStartError> {
     let failed = connectors.statuses().into_iter().filter_map(|status| match status.state {
         LoadState::Failed(error) => Some(format!("connector '{}': {error}", status.name)),
         _ => None,
     });
     let failed: Vec<_> = failed.collect();
     if config.engine.fail_on_connector_load_error && !failed.is_empty() {
-        return Err(StartError::Config(failed.join("; ")));
+        return Err(ServiceStartError::Config(failed.join("; ")));
     }
     Ok(())
 }
@@ -158,9 +161,9 @@ pub(crate) fn keyring(
     environment: &[(String, String)],
     outbound: &Outbound,
     runtime: Handle,
-) -> Result<Keyring, StartError> {
+) -> Result<Keyring, ServiceStartError> {
     let store = SecretProvider::new(lookup(environment), outbound, runtime)
-        .map_err(|error| StartError::Tree(error.to_string()))?;
+        .map_err(|error| ServiceStartError::Tree(error.to_string()))?;
     // What is no reference was refused with the rest of the configuration.
     let reference = |text: &str| svc_secrets::parse(text).ok().flatten();
     let declared =
@@ -173,8 +176,9 @@ pub(crate) fn keyring(
 }
 
 /// The way out. What is wrong with the trust anchors is logged: it shows only when a peer is refused.
-pub(crate) fn outbound(log: &Logger) -> Result<Outbound, StartError> {
-    let outbound = Outbound::new(&Trust::System).map_err(|error| StartError::Tree(error.to_string()))?;
+pub(crate) fn outbound(log: &Logger) -> Result<Outbound, ServiceStartError> {
+    let outbound =
+        Outbound::new(&Trust::System).map_err(|error| ServiceStartError::Tree(error.to_string()))?;
     for warning in outbound.warnings() {
         warn!(log, "trust anchors are missing"; "error" => warning);
     }
@@ -195,10 +199,10 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
     svc_traces::Settings {
         tracing: Tracing {
             mode: match storage.mode {
-                config::TraceMode::Sync => TracingMode::Sync,
-                config::TraceMode::Async => TracingMode::Async,
-                config::TraceMode::Batch => TracingMode::Batch,
-                config::TraceMode::Off => TracingMode::Off,
+                config::TraceStorageMode::Sync => TracingMode::Sync,
+                config::TraceStorageMode::Async => TracingMode::Async,
+                config::TraceStorageMode::Batch => TracingMode::Batch,
+                config::TraceStorageMode::Off => TracingMode::Off,
             },
             sample_rate: storage.sample_rate,
             errors_only: storage.errors_only,
@@ -206,8 +210,8 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
         recorder: RecorderSettings {
             max_pending: storage.max_pending,
             overflow: match storage.async_on_overflow {
-                config::Overflow::Drop => Overflow::Drop,
-                config::Overflow::Block => {
+                config::TraceOverflow::Drop => Overflow::Drop,
+                config::TraceOverflow::Block => {
                     Overflow::Block(Duration::from_millis(storage.overflow_block_timeout_ms))
                 }
             },
@@ -317,7 +321,7 @@ pub(crate) async fn engine(
     config: &Config,
     keyring: &Keyring,
     log: &Logger,
-) -> Result<EngineBuilder, StartError> {
+) -> Result<EngineBuilder, ServiceStartError> {
     let readings = keyring.read_declared().await;
     let mut secrets: Vec<(&str, Value)> = Vec::new();
     let mut failed = Vec::new();
@@ -328,7 +332,7 @@ pub(crate) async fn engine(
         }
     }
     if !failed.is_empty() {
-        return Err(StartError::Config(failed.join("; ")));
+        return Err(ServiceStartError::Config(failed.join("; ")));
     }
     let max_loop_iterations = i64::try_from(config.engine.max_loop_iterations).unwrap_or(i64::MAX);
     Ok(Engine::builder()
@@ -377,7 +381,7 @@ fn vars(config: &Config) -> Option<Value> {
     Some(&config.vars.0).filter(|vars| !vars.is_empty()).map(|vars| Value::Object(vars.clone()))
 }
 
-pub(crate) fn filter(config: &config::ChannelFilter) -> ChannelFilter {
+pub(crate) fn filter(config: &config::ChannelFilterSection) -> ChannelFilter {
     ChannelFilter { include: config.include.clone(), exclude: config.exclude.clone() }
 }
 

@@ -37,7 +37,7 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS, left()).await {
         info!(state.log, "runs cut by the shutdown deadline");
     }
-    let _late = timeout(ANSWERS, state.lifecycle.idle()).await;
+    let _late = timeout(ANSWERS, state.lifecycle.wait_until_idle()).await;
     let exit = state.tree.shutdown(left() + LAST_WRITES).await;
     state.io.stop();
     exit
@@ -46,11 +46,11 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
 /// Waits for the requests being answered; for those that still arrive no longer than for uploads.
 async fn requests(lifecycle: &Lifecycle, deadline: Instant, log: &Logger) {
     let uploads_end = deadline.min(Instant::now() + UPLOADS);
-    if timeout_at(uploads_end, lifecycle.idle()).await.is_ok() {
+    if timeout_at(uploads_end, lifecycle.wait_until_idle()).await.is_ok() {
         return;
     }
     lifecycle.end_uploads();
-    if timeout_at(deadline, lifecycle.idle()).await.is_err() {
+    if timeout_at(deadline, lifecycle.wait_until_idle()).await.is_err() {
         warn!(log, "requests cut short by the shutdown deadline"; "in_flight" => lifecycle.in_flight());
     }
 }
@@ -66,10 +66,10 @@ mod tests {
     async fn body_that_never_arrives_is_given_up_though_runs_have_no_bound() {
         let (lifecycle, log) = (Lifecycle::default(), Logger::root(Discard, o!()));
         lifecycle.drain();
-        lifecycle.enter();
+        lifecycle.begin_request();
         let upload = async {
-            let received: Result<(), _> = lifecycle.receive(std::future::pending()).await;
-            lifecycle.leave();
+            let received: Result<(), _> = lifecycle.receive_body(std::future::pending()).await;
+            lifecycle.end_request();
             received.unwrap_err().status()
         };
         let begun = Instant::now();
@@ -81,11 +81,11 @@ mod tests {
     async fn request_that_runs_is_waited_for_until_the_deadline_and_no_longer() {
         let (lifecycle, log) = (Lifecycle::default(), Logger::root(Discard, o!()));
         lifecycle.drain();
-        lifecycle.enter();
+        lifecycle.begin_request();
         let begun = Instant::now();
         requests(&lifecycle, begun + UPLOADS * 3, &log).await;
         assert_eq!(begun.elapsed(), UPLOADS * 3);
-        lifecycle.leave();
+        lifecycle.end_request();
         assert!(requests(&lifecycle, begun, &log).now_or_never().is_some());
     }
 }

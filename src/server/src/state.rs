@@ -20,13 +20,13 @@ use tokio::time::Instant;
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
 use crate::http::{
-    AdminAuth, Cors, InFlightBytes, Metrics, Planes, RateLimits, Reason, RefusalPacer, RequestId,
-    TrustedProxies,
+    AdminAuthenticator, AuthFailureReason, CorsPolicy, InFlightBytes, Metrics, Planes, RateLimits,
+    RefusalPacer, RequestId, TrustedProxies,
 };
-use crate::io::Io;
+use crate::io_runtime::IoRuntime;
 use crate::lifecycle::Lifecycle;
 use crate::transport::ConnectionMetrics;
-use crate::workers::Workers;
+use crate::worker_threads::WorkerThreads;
 
 /// The service as its handlers see it; one per service, shared by all worker threads.
 pub struct AppState {
@@ -55,7 +55,7 @@ pub struct AppState {
     /// What is counted.
     pub metrics: Metrics,
     /// Who may act on the admin tree.
-    pub auth: AdminAuth,
+    pub auth: AdminAuthenticator,
     /// Whose word about a client's address is taken.
     pub proxies: TrustedProxies,
     /// Whether the service accepts work.
@@ -66,17 +66,17 @@ pub struct AppState {
     pub started_at: Instant,
     /// The root logger.
     pub log: Logger,
-    pub(crate) workers: Workers,
+    pub(crate) workers: WorkerThreads,
     pub(crate) in_flight: InFlightBytes,
     pub(crate) compute_gate: ComputeGate,
     pub(crate) pacer: RefusalPacer,
-    pub(crate) cors: Cors,
+    pub(crate) cors: CorsPolicy,
     pub(crate) connections: ConnectionMetrics,
     pub(crate) descriptors: Arc<DescriptorWatch>,
     pub(crate) rate_limits: RateLimits,
     pub(crate) planes: Planes,
     /// Here, so that the actor threads live as long as anything is mounted.
-    pub(crate) io: Io,
+    pub(crate) io: IoRuntime,
     /// The exclusive use of a SQLite file; given up when nothing writes to it any more.
     pub(crate) file_lock: Mutex<Option<FileLock>>,
 }
@@ -102,7 +102,7 @@ impl AppState {
     }
 
     /// Counts and logs a credential that was refused.
-    pub(crate) fn count_refusal(&self, reason: Reason, client_ip: IpAddr, id: &RequestId) {
+    pub(crate) fn count_refusal(&self, reason: AuthFailureReason, client_ip: IpAddr, id: &RequestId) {
         self.metrics.auth_failure(reason.name());
         info!(self.log, "admin credential refused";
             "reason" => reason.name(), "client_ip" => %client_ip, "request_id" => id.as_str());
@@ -110,7 +110,7 @@ impl AppState {
 
     /// Startup ended, a thread serves, and shutdown has not started.
     pub(crate) fn is_initialized(&self) -> bool {
-        self.lifecycle.is_ready() && self.workers.any(&self.registry)
+        self.lifecycle.is_ready() && self.workers.has_any(&self.registry)
     }
 
     /// Whether `/metrics` is part of the mounted routes; otherwise it has a listener of its own.

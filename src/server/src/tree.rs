@@ -95,32 +95,32 @@ fn from_root<const N: usize>(nodes: [&str; N]) -> Vec<String> {
 }
 
 /// Where things are planted, and what they share.
-pub(crate) struct Ground<'t> {
+pub(crate) struct Assembly<'t> {
     pub(crate) tree: &'t Tree,
     pub(crate) io: Placement,
     pub(crate) log: Logger,
 }
 
 /// What the registry stands on.
-pub(crate) struct Roots {
+pub(crate) struct CoreServices {
     pub(crate) store: Store,
     pub(crate) key_sets: KeySetCache,
     pub(crate) nodes: Nodes,
     pub(crate) traces: Traces,
 }
 
-impl Ground<'_> {
+impl Assembly<'_> {
     /// Starts what the registry stands on: the store, the key sets, the lease, the recorder. Nothing is accepted yet.
     ///
     /// # Errors
     /// What did not start.
-    pub(crate) async fn roots(
+    pub(crate) async fn start_core_services(
         &self,
         opened: Opened,
         key_sets: svc_keysets::Settings,
         (lease, of_lease): (svc_nodes::Settings, NodeMetrics),
         (settings, metrics): (svc_traces::Settings, TraceMetrics),
-    ) -> Result<Roots, PlantError> {
+    ) -> Result<CoreServices, AssemblyError> {
         let (tree, io, log) = (self.tree, || self.io.clone(), || self.log.clone());
         let store = Store::supervise(opened, tree, STORE, io()).await?;
         let key_sets = KeySetCache::supervise(tree, KEY_SETS, io(), key_sets, log()).await?;
@@ -128,18 +128,18 @@ impl Ground<'_> {
         let parts =
             svc_traces::Parts { store: store.clone(), nodes: nodes.clone(), settings, metrics, log: log() };
         let traces = Traces::supervise(tree, TRACES, io(), parts).await?;
-        Ok(Roots { store, key_sets, nodes, traces })
+        Ok(CoreServices { store, key_sets, nodes, traces })
     }
 
     /// Starts what obtains tokens. Nothing is obtained yet.
     ///
     /// # Errors
     /// What did not start.
-    pub(crate) async fn tokens(
+    pub(crate) async fn start_tokens(
         &self,
         settings: svc_tokens::Settings,
         metrics: TokenMetrics,
-    ) -> Result<Tokens, PlantError> {
+    ) -> Result<Tokens, AssemblyError> {
         let (io, log) = (self.io.clone(), self.log.clone());
         Ok(Tokens::supervise(self.tree, TOKENS, io, settings, metrics, log).await?)
     }
@@ -148,12 +148,12 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// What did not start.
-    pub(crate) async fn connectors(
+    pub(crate) async fn start_connectors(
         &self,
         settings: svc_connectors::Settings,
         metrics: ConnectorMetrics,
         at: Placement,
-    ) -> Result<Connectors, PlantError> {
+    ) -> Result<Connectors, AssemblyError> {
         let connectors =
             Connectors::supervise(self.tree, CONNECTORS, at, settings, metrics, self.log.clone()).await?;
         connectors.reload(svc_connectors::Scope::All).await?;
@@ -164,11 +164,11 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// The actor could not be placed.
-    pub(crate) async fn brokers(
+    pub(crate) async fn start_broker_check(
         &self,
         cluster: &KafkaCluster,
         limit: Duration,
-    ) -> Result<BrokerHealth, PlantError> {
+    ) -> Result<BrokerHealth, AssemblyError> {
         let (io, log) = (self.io.clone(), self.log.clone());
         Ok(BrokerHealth::supervise(self.tree, KAFKA, io, cluster, limit, log).await?)
     }
@@ -178,11 +178,11 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// What did not start.
-    pub(crate) async fn registry(
+    pub(crate) async fn start_registry(
         &self,
         schedules: bool,
         parts: impl FnOnce(ChannelPolicy) -> RegistryParts,
-    ) -> Result<Registry, PlantError> {
+    ) -> Result<Registry, AssemblyError> {
         self.tree.add_group(CHANNELS, GroupSpec::new()).await?;
         let spec = ChildSpec::new().essential().needs([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
         let parts = parts(channel_policy(schedules));
@@ -195,13 +195,13 @@ impl Ground<'_> {
     ///
     /// # Errors
     /// What did not start.
-    pub(crate) async fn begin(
+    pub(crate) async fn start_accepting_work(
         &self,
         traces: &Traces,
         registry: &Registry,
         jobs: Vec<JobSpec>,
         metrics: JobMetrics,
-    ) -> Result<(), PlantError> {
+    ) -> Result<(), AssemblyError> {
         traces.start(Arc::new(registry.clone()), &[REGISTRY, CHANNELS]).await?;
         let (io, log) = (self.io.clone(), self.log.clone());
         Housekeeping::supervise(self.tree, HOUSEKEEPING, io, jobs, metrics, log).await?;
@@ -209,18 +209,18 @@ impl Ground<'_> {
     }
 }
 
-impl Ground<'_> {
+impl Assembly<'_> {
     /// Begins to follow schedules.
     ///
     /// # Errors
     /// What did not start.
-    pub(crate) async fn cron(
+    pub(crate) async fn start_cron(
         &self,
         store: &Store,
         registry: &Registry,
         settings: svc_cron::Settings,
         metrics: CronMetrics,
-    ) -> Result<Cron, PlantError> {
+    ) -> Result<Cron, AssemblyError> {
         let parts = svc_cron::Parts {
             store: store.clone(),
             registry: registry.clone(),
@@ -235,7 +235,7 @@ impl Ground<'_> {
 
 /// A child that did not start.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlantError {
+pub(crate) enum AssemblyError {
     /// It could not be placed.
     #[error(transparent)]
     Spawn(#[from] SpawnError),

@@ -8,20 +8,20 @@ use std::thread;
 use actix_supervision::CallErrorKind;
 use serde_json::json;
 use svc_channels::ProbeVersion;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
-use crate::kit::{Running, panics, until, wait, with_quickstart};
+use crate::kit::{RunningService, panics, until, wait, with_quickstart};
 
 const ORDERS: &str = "/api/v1/data/orders";
 /// Connections that send orders while an actor fails.
 const CLIENTS: usize = 4;
 
-fn order(client: &mut Client) -> u16 {
+fn order(client: &mut HttpClient) -> u16 {
     client.json("POST", ORDERS, &json!({"order_id": "A-1", "qty": 3, "price": 50})).unwrap().status
 }
 
 /// The channel's actors in `/health`.
-fn nodes(running: &Running) -> Vec<serde_json::Value> {
+fn nodes(running: &RunningService) -> Vec<serde_json::Value> {
     let health = running.client().get("/health").unwrap().json();
     let nodes = health["actors"]["nodes"].as_array().unwrap().clone();
     let of_channel =

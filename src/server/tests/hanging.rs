@@ -10,10 +10,10 @@ use serde_json::json;
 use svc_model::LifecycleStatus;
 use svc_registry::ReloadScope;
 use svc_store::{AuditEntry, ChannelGates, Mutation};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use tokio::time::Instant;
 
-use crate::kit::{Running, WORKERS, until, wait, with_quickstart};
+use crate::kit::{RunningService, WORKERS, until, wait, with_quickstart};
 
 /// Blocks its thread.
 struct Blocker;
@@ -25,7 +25,7 @@ impl Actor for Blocker {
 impl Supervised for Blocker {}
 
 /// Activates the draft of the channel `orders`, without HTTP: its threads may be blocked.
-async fn activate(running: &Running) {
+async fn activate(running: &RunningService) {
     let state = running.service.state();
     let audit = AuditEntry {
         principal: "anonymous".into(),
@@ -60,7 +60,7 @@ impl Handler<Block> for Blocker {
 }
 
 /// Blocks the first `count` worker threads until what it returns is dropped.
-fn block(running: &Running, count: usize) -> Vec<Sender<()>> {
+fn block(running: &RunningService, count: usize) -> Vec<Sender<()>> {
     let tree = &running.service.state().tree;
     let mut releases = Vec::new();
     for (number, worker) in running.workers().iter().take(count).enumerate() {
@@ -82,7 +82,7 @@ fn block(running: &Running, count: usize) -> Vec<Sender<()>> {
 fn while_every_worker_is_blocked_the_own_listener_answers_and_names_thread_and_message() {
     with_quickstart(vec![], |running| {
         let operations = running.service.listen_for_operations("127.0.0.1:0").unwrap();
-        let mut own = Client::new(operations.address());
+        let mut own = HttpClient::new(operations.address());
         let releases = block(running, WORKERS);
         for path in ["/healthz", "/readyz", "/health", "/metrics"] {
             assert_eq!(own.get(path).unwrap().status, 200, "{path}");

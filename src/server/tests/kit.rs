@@ -12,7 +12,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpServer};
 use svc::{Config, FaultKind, Options, PlannedFault, Service, TreeExit};
 use svc_channels::ChannelActor;
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::server::wait_until;
 use tokio::runtime::Handle;
 
@@ -20,7 +20,7 @@ use tokio::runtime::Handle;
 pub(crate) const WORKERS: usize = 2;
 
 /// A running service, mounted into an application of its own.
-pub(crate) struct Running {
+pub(crate) struct RunningService {
     pub(crate) service: Service,
     threads: Arc<Mutex<Vec<ArbiterHandle>>>,
     server: ServerHandle,
@@ -30,7 +30,10 @@ pub(crate) struct Running {
 
 /// Runs a test against a service with the quickstart definitions loaded; then ends the service. The test has a thread
 /// of its own, so it may block.
-pub(crate) fn with_quickstart(faults: Vec<PlannedFault>, test: impl FnOnce(&Running) + Send + 'static) {
+pub(crate) fn with_quickstart(
+    faults: Vec<PlannedFault>,
+    test: impl FnOnce(&RunningService) + Send + 'static,
+) {
     with_service(Options { faults, ..Options::default() }, |running| {
         let quickstart = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/quickstart");
         svc_testkit::example::load(&mut running.client(), &quickstart).unwrap();
@@ -39,9 +42,9 @@ pub(crate) fn with_quickstart(faults: Vec<PlannedFault>, test: impl FnOnce(&Runn
 }
 
 /// As [`with_quickstart`], with nothing loaded.
-pub(crate) fn with_service(options: Options, test: impl FnOnce(&Running) + Send + 'static) {
+pub(crate) fn with_service(options: Options, test: impl FnOnce(&RunningService) + Send + 'static) {
     System::new().block_on(async {
-        let running = Running::start(options).await;
+        let running = RunningService::start(options).await;
         let tested = spawn_blocking(move || {
             running.until_ready();
             test(&running);
@@ -68,7 +71,7 @@ pub(crate) fn panics(path: &str, message: &str, times: std::ops::RangeInclusive<
     times.map(fault).collect()
 }
 
-impl Running {
+impl RunningService {
     async fn start(options: Options) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mut config = Config::default();
@@ -99,8 +102,8 @@ impl Running {
         self.threads.lock().unwrap().clone()
     }
 
-    pub(crate) fn client(&self) -> Client {
-        Client::new(self.address)
+    pub(crate) fn client(&self) -> HttpClient {
+        HttpClient::new(self.address)
     }
 
     /// The actor of a channel on one of the workers.

@@ -11,7 +11,7 @@ use serde_json::json;
 use svc_outbound::{Outbound, Trust};
 use svc_secrets::{Readings, Reference, Resolver as _, SecretSource as _};
 use svc_testkit::tls::{Behaviour, HttpsServer};
-use svc_testkit::vault::{Health, SecretStore as Server};
+use svc_testkit::vault::{FakeVault as Server, Health};
 use svc_vault::SecretProvider;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
@@ -61,7 +61,7 @@ async fn both_engines_are_read_each_document_once_and_variables_beside_them() {
     ];
     let readings = read(&store, &texts).await;
     assert_eq!(texts.map(|text| value(&readings, text)), ["u1", "5432", "p2", r#"{"max":4}"#, "e3"]);
-    let mut asked = server.asked();
+    let mut asked = server.take_requested_paths();
     asked.sort();
     assert_eq!(asked, ["kv/app", "secret/data/db"]);
 }
@@ -98,13 +98,13 @@ async fn what_has_no_value_is_told_by_reference_and_cause_alone() {
             "vault://secret/data/db#password: the secret store answered 403 Forbidden",
         ),
     ];
-    server.fare(Health::Sealed);
+    server.set_health(Health::Sealed);
     let sealed = why(&read(&good, &[password]).await, password);
     told.push((sealed, "vault://secret/data/db#password: the secret store answered 503 Service Unavailable"));
     for (told, expected) in &told {
         assert_eq!(told, expected);
     }
-    server.fare(Health::Down);
+    server.set_health(Health::Down);
     told.push((why(&read(&good, &[password]).await, password), ""));
     for (told, _) in told {
         assert!(told.starts_with("vault://"), "{told}");
@@ -154,10 +154,10 @@ async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
     let trusting = store(&environment, &Trust::Only(server.authority().to_owned()));
     assert_eq!(value(&read(&trusting, &[text]).await, text), "swordfish");
     assert!(server.requests()[0].contains(&format!("x-vault-token: {TOKEN}\r\n")));
-    server.behave(Behaviour::redirect(307, &elsewhere.url("/v1/secret/data/db")));
+    server.set_behaviour(Behaviour::redirect(307, &elsewhere.url("/v1/secret/data/db")));
     let told = why(&read(&trusting, &[text]).await, text);
     assert_eq!(told, format!("{text}: the secret store answered 307 Temporary Redirect"));
-    assert_eq!(elsewhere.hits(), 0);
+    assert_eq!(elsewhere.request_count(), 0);
     let distrusting = store(&environment, &Trust::Only(elsewhere.authority().to_owned()));
     let told = why(&read(&distrusting, &[text]).await, text);
     assert!(told.contains("no connection to '127.0.0.1'"), "{told}");
@@ -167,7 +167,7 @@ async fn no_redirect_is_followed_and_no_stranger_is_trusted() {
 #[tokio::test(start_paused = true)]
 async fn many_documents_of_a_store_that_hangs_cost_one_timeout() {
     let server = Server::start(TOKEN).unwrap();
-    server.fare(Health::Hanging);
+    server.set_health(Health::Hanging);
     let store = store(&[("VAULT_ADDR", &server.url()), ("VAULT_TOKEN", TOKEN)], &Trust::System);
     let texts: Vec<String> = (0..40).map(|n| format!("vault://secret/data/{n}#f")).collect();
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
@@ -176,7 +176,7 @@ async fn many_documents_of_a_store_that_hangs_cost_one_timeout() {
     let timed_out = told.iter().filter(|told| told.contains("within 5000 ms")).count();
     let spared = told.iter().filter(|told| told.ends_with("the secret store does not answer")).count();
     assert_eq!(timed_out + spared, 40, "{told:?}");
-    assert!(server.asked().len() < 40, "those that waited in line were not asked for");
+    assert!(server.take_requested_paths().len() < 40, "those that waited in line were not asked for");
 }
 
 /// Answers each request with the field `f`, as late as may be.

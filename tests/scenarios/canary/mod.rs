@@ -11,13 +11,13 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use svc_testkit::canary::{Canaries, value};
 use svc_testkit::example::create_and_activate;
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::vault::{Health, SecretStore};
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::vault::{FakeVault, Health};
 
 use crate::support::eventually;
-use plant::{CHANNEL_ROWS, CONNECTOR_ROWS, Plants, Source, WORKFLOW_READS, WORKFLOW_ROWS};
+use plant::{CHANNEL_ROWS, CONNECTOR_ROWS, Plants, SecretSource, WORKFLOW_READS, WORKFLOW_ROWS};
 use served::Served;
-use setup::Setup;
+use setup::CanarySetup;
 
 const ADMIN: &str = "/api/v1/admin";
 /// Least number of different secrets.
@@ -32,7 +32,7 @@ const CONTROLS: [&str; 6] =
 struct Places(Vec<(&'static str, String)>);
 
 impl Places {
-    fn keep(&mut self, place: &'static str, answer: &Answer) {
+    fn keep(&mut self, place: &'static str, answer: &HttpResponse) {
         let headers = answer.headers.iter().map(|(name, value)| format!("{name}: {value}\n"));
         self.0.push((place, headers.collect::<String>() + &answer.text()));
     }
@@ -52,7 +52,7 @@ impl Places {
 }
 
 /// Writes, reads and misuses every definition.
-fn administer(client: &mut Client, served: &Served, places: &mut Places) {
+fn administer(client: &mut HttpClient, served: &Served, places: &mut Places) {
     for document in &served.connectors {
         let made = client.json("POST", &format!("{ADMIN}/connectors"), document).unwrap();
         assert_eq!(made.status, 201, "the connector is stored");
@@ -93,7 +93,7 @@ fn administer(client: &mut Client, served: &Served, places: &mut Places) {
 }
 
 /// Calls every channel with the right credentials and without, with good bodies and a bad one; returns how many runs were answered 200.
-fn call(client: &mut Client, served: &Served, payload: &[u8], places: &mut Places) -> usize {
+fn call(client: &mut HttpClient, served: &Served, payload: &[u8], places: &mut Places) -> usize {
     let mut succeeded = 0;
     for (path, headers) in &served.calls {
         let mut headers: Vec<(&str, &str)> =
@@ -109,7 +109,7 @@ fn call(client: &mut Client, served: &Served, payload: &[u8], places: &mut Place
 }
 
 /// Everything an operator can read.
-fn observe(client: &mut Client, places: &mut Places) {
+fn observe(client: &mut HttpClient, places: &mut Places) {
     for path in ["/health", "/healthz", "/readyz"] {
         places.keep("health", &client.get(path).unwrap());
     }
@@ -135,12 +135,12 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     let mut plants = Plants::default();
     let served = Served::plant(&mut plants);
     let vault_token = plants.given("VAULT_TOKEN");
-    let store = SecretStore::start(&vault_token).unwrap();
+    let store = FakeVault::start(&vault_token).unwrap();
     store.put_v2("canaries", Value::Object(plants.fields.clone()));
     let mut control = Canaries::default();
     let shown = value(1000, 40);
     control.add("no secret", shown.as_bytes(), &[]);
-    let setup = Setup::new(&mut plants, &store, &vault_token, &shown);
+    let setup = CanarySetup::new(&mut plants, &store, &vault_token, &shown);
     let mut places = Places::default();
     setup.offline(&mut plants, &mut places);
 
@@ -154,16 +154,16 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
     // Without the admin key, which the data plane does not look at.
     let payload = json!({"x": shown}).to_string().into_bytes();
     let succeeded = call(&mut server.client(), &served, &payload, &mut places);
-    assert!(succeeded >= 4 * Source::REFERENCES.len(), "the right credentials are right: {succeeded}");
+    assert!(succeeded >= 4 * SecretSource::REFERENCES.len(), "the right credentials are right: {succeeded}");
     eventually(|| {
         let letters = client.get(&format!("{ADMIN}/trace-dlq?limit=1000")).unwrap().json();
-        letters["data"].as_array().is_some_and(|rows| rows.len() >= Source::ALL.len())
+        letters["data"].as_array().is_some_and(|rows| rows.len() >= SecretSource::ALL.len())
     });
     observe(&mut client, &mut places);
 
     // What cannot be read any more is told in reasons, logs and health.
     for health in [Health::Sealed, Health::Down, Health::Unsealed] {
-        store.fare(health);
+        store.set_health(health);
         let reloaded = client.json("POST", &format!("{ADMIN}/engine/reload"), &json!({})).unwrap();
         places.keep("answers of the admin plane", &reloaded);
         call(&mut server.client(), &served, &payload, &mut places);
@@ -191,9 +191,9 @@ fn no_secret_comes_out_wherever_it_was_given_and_however_it_is_encoded() {
 fn a_literal_is_found_in_the_rows_that_must_hold_it() {
     let mut plants = Plants::default();
     let served = Served::plant(&mut plants);
-    let store = SecretStore::start("token").unwrap();
+    let store = FakeVault::start("token").unwrap();
     store.put_v2("canaries", Value::Object(plants.fields.clone()));
-    let setup = Setup::new(&mut plants, &store, "token", "shown");
+    let setup = CanarySetup::new(&mut plants, &store, "token", "shown");
     let server = setup.launch(&[]).start().unwrap_or_else(|_| panic!("the service does not start"));
     let mut client = server.client().with_header("x-api-key", &setup.variable("ADMIN_KEY"));
     administer(&mut client, &served, &mut Places::default());

@@ -16,7 +16,7 @@ pub(super) const WORKFLOW_READS: &str = "reads of workflows";
 
 /// How a secret is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum SecretSource {
     Literal,
     Env,
     Vault,
@@ -24,7 +24,7 @@ pub(super) enum Source {
     DeclaredVault,
 }
 
-impl Source {
+impl SecretSource {
     pub(super) const REFERENCES: [Self; 3] = [Self::Literal, Self::Env, Self::Vault];
     pub(super) const ALL: [Self; 5] =
         [Self::Literal, Self::Env, Self::Vault, Self::DeclaredEnv, Self::DeclaredVault];
@@ -89,25 +89,27 @@ impl Plants {
     pub(super) fn plant(
         &mut self,
         field: &str,
-        source: Source,
+        source: SecretSource,
         text: &Text,
         shown: &'static [&'static str],
     ) -> Value {
         let name = format!("{field}-{}", source.name());
-        self.add(&name, text, if source == Source::Literal { shown } else { &[] });
+        self.add(&name, text, if source == SecretSource::Literal { shown } else { &[] });
         let plain = name.replace(['-', '.'], "_").to_uppercase();
         match source {
-            Source::Literal => return json!(text.text),
-            Source::Env | Source::DeclaredEnv => self.variables.push((plain.clone(), text.text.clone())),
-            Source::Vault | Source::DeclaredVault => {
+            SecretSource::Literal => return json!(text.text),
+            SecretSource::Env | SecretSource::DeclaredEnv => {
+                self.variables.push((plain.clone(), text.text.clone()))
+            }
+            SecretSource::Vault | SecretSource::DeclaredVault => {
                 self.fields.insert(plain.clone(), json!(text.text));
             }
         }
         let reference = match source {
-            Source::Env | Source::DeclaredEnv => format!("env://{plain}"),
+            SecretSource::Env | SecretSource::DeclaredEnv => format!("env://{plain}"),
             _ => format!("vault://secret/data/canaries#{plain}"),
         };
-        if matches!(source, Source::Env | Source::Vault) {
+        if matches!(source, SecretSource::Env | SecretSource::Vault) {
             return json!(reference);
         }
         self.declared.push_str(&format!("{plain} = \"{reference}\"\n"));

@@ -5,9 +5,11 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
-use super::plant::{CHANNEL_ROWS, CONNECTOR_ROWS, Plants, Source, Text, WORKFLOW_READS, WORKFLOW_ROWS, pair};
+use super::plant::{
+    CHANNEL_ROWS, CONNECTOR_ROWS, Plants, SecretSource, Text, WORKFLOW_READS, WORKFLOW_ROWS, pair,
+};
 use crate::support::{channel, echo_workflow};
 
 /// What is served, and what its callers present.
@@ -29,19 +31,19 @@ impl Served {
             calls: Vec::new(),
             repeats: Upstream::start(|asked| {
                 let said = json!({"at": asked.target, "body": asked.text()}).to_string();
-                Reply::new(if asked.target.starts_with("/no") { 422 } else { 200 }, said)
+                UpstreamReply::new(if asked.target.starts_with("/no") { 422 } else { 200 }, said)
             })
             .unwrap(),
         };
         let config = json!({"type": "http", "url": served.repeats.url("/"), "allow_private_urls": true});
         served.connectors.push(json!({"name": "repeats", "connector_type": "http", "config": config}));
-        for source in Source::REFERENCES {
+        for source in SecretSource::REFERENCES {
             served.plant_credentials(plants, source);
         }
-        for source in Source::ALL {
+        for source in SecretSource::ALL {
             served.plant_tasks(plants, source);
         }
-        for source in Source::REFERENCES {
+        for source in SecretSource::REFERENCES {
             let (password, header) = (plants.text(), plants.text());
             let config = json!({"type": "http", "url": "https://api.example.com/v1",
                 "headers": {"X-Key": plants.plant("connector.header", source, &header, &[CONNECTOR_ROWS])},
@@ -60,7 +62,7 @@ impl Served {
     }
 
     /// A channel of each mode; called with the right credential and with none.
-    fn plant_credentials(&mut self, plants: &mut Plants, source: Source) {
+    fn plant_credentials(&mut self, plants: &mut Plants, source: SecretSource) {
         let shown: &[&str] = &[CHANNEL_ROWS];
         let key = plants.text();
         let keys = [plants.plant("auth.keys", source, &key, shown)];
@@ -101,7 +103,7 @@ impl Served {
     }
 
     /// A workflow with every field that takes a secret, its tasks failing and succeeding; a channel, called both ways.
-    fn plant_tasks(&mut self, plants: &mut Plants, source: Source) {
+    fn plant_tasks(&mut self, plants: &mut Plants, source: SecretSource) {
         let shown: &[&str] = &[WORKFLOW_ROWS, WORKFLOW_READS];
         let id = format!("work-{}", source.name());
         let texts = [plants.text(), plants.text(), plants.text(), plants.text(), plants.text()];

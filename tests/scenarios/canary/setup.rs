@@ -1,22 +1,22 @@
 //! The configuration of the canary test, and what the program says of it.
 
 use svc_testkit::canary::value;
-use svc_testkit::server::Launch;
-use svc_testkit::vault::SecretStore;
+use svc_testkit::server::ServerCommand;
+use svc_testkit::vault::FakeVault;
 
 use super::Places;
 use super::plant::Plants;
 use crate::support::launch;
 
 /// A launch with the configuration file and everything it needs.
-pub(super) struct Setup {
+pub(super) struct CanarySetup {
     file: String,
     environment: Vec<(String, String)>,
     _directory: tempfile::TempDir,
 }
 
-impl Setup {
-    pub(super) fn new(plants: &mut Plants, store: &SecretStore, vault_token: &str, shown: &str) -> Self {
+impl CanarySetup {
+    pub(super) fn new(plants: &mut Plants, store: &FakeVault, vault_token: &str, shown: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let placed = plants.given("admin key in the environment");
         let (literal, reading) = (plants.given("admin key in the file"), plants.given("reading admin key"));
@@ -47,7 +47,7 @@ impl Setup {
         Self { file: path.to_str().unwrap().to_owned(), environment, _directory: directory }
     }
 
-    pub(super) fn launch(&self, args: &[&str]) -> Launch {
+    pub(super) fn launch(&self, args: &[&str]) -> ServerCommand {
         let launch = launch().args(&["-c", &self.file]).args(args);
         self.environment.iter().fold(launch, |launch, (name, value)| launch.env(name, value))
     }

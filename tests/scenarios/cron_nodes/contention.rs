@@ -15,11 +15,12 @@ const ROWS: usize = 60;
 fn a_key_has_one_run_at_every_instant_and_the_others_are_skipped() {
     let channels: Vec<_> =
         (0..CHANNELS).map(|n| every_second(&format!("c{n}"), "tell", forbid("shared"))).collect();
-    let hold = |_: &svc_testkit::witness::Run| Duration::from_millis(300);
+    let hold = |_: &svc_testkit::witness::WitnessedRun| Duration::from_millis(300);
     let Some(stage) = Stage::set(Postgres::shared(), &channels, hold) else { return };
     let nodes = [(); 3].map(|()| stage.node());
-    let terminal =
-        |stage: &Stage| stage.rows().into_iter().filter(svc_testkit::cron::Row::is_terminal).count();
+    let terminal = |stage: &Stage| {
+        stage.rows().into_iter().filter(svc_testkit::cron::RecordedOccurrence::is_terminal).count()
+    };
     let before = terminal(&stage);
     eventually(|| terminal(&stage) >= before + ROWS);
     drop(nodes);

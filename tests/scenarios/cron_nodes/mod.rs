@@ -8,17 +8,17 @@ mod restart;
 use std::time::Duration;
 
 use serde_json::Value;
-use svc_testkit::cron::{self, Row};
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::{Launch, Server};
-use svc_testkit::witness::{Run, Witness};
+use svc_testkit::cron::{self, RecordedOccurrence};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::{ServerCommand, ServerProcess};
+use svc_testkit::witness::{RunWitness, WitnessedRun};
 
 use crate::support::launch;
 
 /// A database with channels that tell the witness of their runs.
 struct Stage {
-    database: Database,
-    witness: Witness,
+    database: PostgresDatabase,
+    witness: RunWitness,
     postgres: Postgres,
 }
 
@@ -27,25 +27,25 @@ impl Stage {
     fn set(
         postgres: Option<Postgres>,
         channels: &[Value],
-        hold: impl Fn(&Run) -> Duration + Send + Sync + 'static,
+        hold: impl Fn(&WitnessedRun) -> Duration + Send + Sync + 'static,
     ) -> Option<Self> {
         let postgres = postgres?;
         let database = postgres.database().unwrap();
-        let witness = Witness::start(hold).unwrap();
+        let witness = RunWitness::start(hold).unwrap();
         cron::store(launch(), &database, &witness, channels).unwrap();
         Some(Self { database, witness, postgres })
     }
 
     /// A node, not yet started.
-    fn launch(&self) -> Launch {
+    fn launch(&self) -> ServerCommand {
         cron::node(launch(), &self.database)
     }
 
-    fn node(&self) -> Server {
+    fn node(&self) -> ServerProcess {
         self.launch().start().unwrap()
     }
 
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<RecordedOccurrence> {
         cron::rows(&self.database).unwrap()
     }
 

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::cron::{Row, every_second};
+use svc_testkit::cron::{RecordedOccurrence, every_second};
 use svc_testkit::postgres::Postgres;
-use svc_testkit::witness::Run;
+use svc_testkit::witness::WitnessedRun;
 
 use super::Stage;
 use crate::support::eventually;
@@ -29,8 +29,9 @@ fn a_worker_that_wakes_up_past_its_lease_to_find_its_run_done_changes_no_row() {
 /// Stops the node under its first run, whose answer takes so long, until another node has made a second attempt.
 fn wakes_up_to(answer_takes: Duration) {
     let is_first = AtomicBool::new(true);
-    let hold =
-        move |_: &Run| if is_first.swap(false, Ordering::Relaxed) { answer_takes } else { Duration::ZERO };
+    let hold = move |_: &WitnessedRun| {
+        if is_first.swap(false, Ordering::Relaxed) { answer_takes } else { Duration::ZERO }
+    };
     let channel = every_second("c", "tell", json!({}));
     let Some(stage) = Stage::set(Postgres::shared(), &[channel], hold) else { return };
     let stopped = stage.node();
@@ -57,8 +58,8 @@ fn wakes_up_to(answer_takes: Duration) {
     }
     // What the woken node had to say has been said once it has brought another occurrence to its end.
     drop(other);
-    let before = stage.rows().into_iter().filter(Row::is_terminal).count();
-    eventually(|| stage.rows().into_iter().filter(Row::is_terminal).count() > before + 1);
+    let before = stage.rows().into_iter().filter(RecordedOccurrence::is_terminal).count();
+    eventually(|| stage.rows().into_iter().filter(RecordedOccurrence::is_terminal).count() > before + 1);
     assert_eq!(row(&stage, &id), settled);
 }
 

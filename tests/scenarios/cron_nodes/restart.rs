@@ -42,7 +42,7 @@ fn every_schedule_fires_again_within_five_seconds_of_the_databases_return() {
     let instants: HashSet<_> = rows.iter().map(|row| (&row.channel, row.scheduled_for)).collect();
     assert_eq!(instants.len(), rows.len());
     for channel in 0..CHANNELS {
-        let of = |row: &&svc_testkit::cron::Row| row.channel == format!("c{channel}");
+        let of = |row: &&svc_testkit::cron::RecordedOccurrence| row.channel == format!("c{channel}");
         let seconds: Vec<_> = rows.iter().filter(of).map(|row| row.scheduled_for).collect();
         assert!(seconds.windows(2).all(|pair| pair[1] == pair[0] + 1), "c{channel} lost an instant");
     }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::{Launch, Server};
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::{ServerCommand, ServerProcess};
 use tempfile::TempDir;
 
 use crate::support::launch;
@@ -51,19 +51,19 @@ impl Project {
     }
 
     /// A new database with the tables of the project.
-    fn database(&self, server: &Postgres) -> Database {
+    fn database(&self, server: &Postgres) -> PostgresDatabase {
         let database = server.database().expect("a database");
         database.rows(&self.read("schema.sql")).expect("the schema is valid");
         database
     }
 
     /// The service with the configuration of the project, not yet started.
-    fn launch(&self) -> Launch {
+    fn launch(&self) -> ServerCommand {
         launch().args(&["-c", self.files.path().join("svc.toml").to_str().expect("a path of text")])
     }
 
     /// Loads the project by the command of its page.
-    fn load(&self, server: &Server) -> Client {
+    fn load(&self, server: &ServerProcess) -> HttpClient {
         let mut command = Command::new(examples().join("load"));
         command.arg(self.files.path()).env("SVC", format!("http://{}", server.address()));
         match self.key {
@@ -99,20 +99,20 @@ fn copy(from: &Path, to: &Path, change: &mut dyn FnMut(String) -> String) {
 }
 
 /// The traces of a channel that have this status.
-fn traces(client: &mut Client, channel: &str, status: &str) -> Vec<Value> {
+fn traces(client: &mut HttpClient, channel: &str, status: &str) -> Vec<Value> {
     let path = format!("/api/v1/admin/traces?channel={channel}&status={status}");
     let page = client.get(&path).expect("the service answers").json();
     page["data"].as_array().cloned().unwrap_or_else(|| panic!("{page}"))
 }
 
 /// Sends an admin request that must succeed, and returns its `data`.
-fn admin(client: &mut Client, method: &str, path: &str, body: Value) -> Value {
+fn admin(client: &mut HttpClient, method: &str, path: &str, body: Value) -> Value {
     let answer = client.json(method, &format!("/api/v1/admin/{path}"), &body).expect("the service answers");
     assert!((200..300).contains(&answer.status), "{method} {path}: {}", answer.text());
     answer.json()["data"].clone()
 }
 
-fn problem(answer: &Answer) -> (u16, Value) {
+fn problem(answer: &HttpResponse) -> (u16, Value) {
     assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{}", answer.text());
     let problem = answer.json();
     assert_eq!(problem["status"], json!(answer.status), "{problem}");
@@ -120,7 +120,7 @@ fn problem(answer: &Answer) -> (u16, Value) {
 }
 
 /// The first column of a query that yields one row, as text.
-fn scalar(database: &Database, sql: &str) -> String {
+fn scalar(database: &PostgresDatabase, sql: &str) -> String {
     let rows = database.rows(sql).expect("the query is valid");
     rows.first().and_then(|row| row.first().cloned().flatten()).unwrap_or_default()
 }

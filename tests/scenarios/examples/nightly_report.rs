@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::oidc::Oidc;
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::Server;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::oidc::OidcProvider;
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::ServerProcess;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use super::{Project, admin, scalar};
 use crate::support::eventually;
@@ -20,22 +20,22 @@ const SALES: &str = "INSERT INTO sales (sold_at, category, cents)
 
 /// The project, running.
 struct World {
-    server: Server,
-    database: Database,
-    provider: Oidc,
+    server: ServerProcess,
+    database: PostgresDatabase,
+    provider: OidcProvider,
     api: Upstream,
     refuses: Arc<AtomicBool>,
     _postgres: Postgres,
 }
 
 /// Starts the project; `None` where a peer is missing.
-fn world() -> Option<(World, Client)> {
-    let (postgres, provider) = (Postgres::shared()?, Oidc::start(3600)?);
+fn world() -> Option<(World, HttpClient)> {
+    let (postgres, provider) = (Postgres::shared()?, OidcProvider::start(3600)?);
     let refuses = Arc::new(AtomicBool::new(false));
     let switch = Arc::clone(&refuses);
     let api = Upstream::start(move |_| match switch.load(Ordering::Relaxed) {
-        true => Reply::new(422, r#"{"error": "the period is closed"}"#),
-        false => Reply::new(200, "{}"),
+        true => UpstreamReply::new(422, r#"{"error": "the period is closed"}"#),
+        false => UpstreamReply::new(200, "{}"),
     })
     .unwrap();
     let project = Project::copy("nightly-report", &[]);
@@ -55,7 +55,7 @@ fn world() -> Option<(World, Client)> {
 }
 
 /// Waits until an occurrence has this status, and returns it.
-fn come(server: &Server, id: &Value, status: &str) -> Value {
+fn come(server: &ServerProcess, id: &Value, status: &str) -> Value {
     let path = format!("/api/v1/admin/cron/occurrences/{}", id.as_str().unwrap());
     let mut seen = Value::Null;
     eventually(|| {
@@ -77,7 +77,7 @@ fn sales_of_the_day_before_are_summed_and_sent_with_a_token() {
     let report: Value = serde_json::from_str(&sent[0].text()).unwrap();
     let lines = json!([{"category": "books", "sales": 2, "cents": 2000}, {"category": "toys", "sales": 1, "cents": 700}]);
     assert_eq!(report, json!({"day": day, "lines": lines, "total_cents": 2700}));
-    let granted = world.provider.log().unwrap();
+    let granted = world.provider.token_events().unwrap();
     let token = granted[0].access_token.clone().unwrap();
     assert_eq!(sent[0].header("authorization"), Some(&format!("Bearer {token}") as &str));
     assert_eq!(scalar(&world.database, "SELECT total_cents FROM reports"), "2700");
@@ -104,5 +104,5 @@ fn refused_report_fails_its_occurrence_until_an_operator_repeats_it() {
     let sent = world.api.requests();
     assert_eq!((sent.len(), &sent[0].target), (2, &sent[1].target), "the same day: {sent:?}");
     assert_eq!(scalar(&world.database, "SELECT total_cents FROM reports"), "2700");
-    assert_eq!(world.provider.log().unwrap().len(), 1, "one token serves both");
+    assert_eq!(world.provider.token_events().unwrap().len(), 1, "one token serves both");
 }

@@ -7,10 +7,10 @@ use openssl::pkey::{PKey, Private};
 use openssl::rsa::Rsa;
 use openssl::sign::Signer;
 use serde_json::{Value, json};
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::postgres::{Database, Postgres};
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
 use svc_testkit::redis::Redis;
-use svc_testkit::server::Server;
+use svc_testkit::server::ServerProcess;
 use svc_testkit::tls::{Behaviour, HttpsServer};
 
 use super::{Project, problem, scalar};
@@ -50,8 +50,8 @@ impl Issuer {
 /// The project, running.
 struct World {
     issuer: Issuer,
-    server: Server,
-    database: Database,
+    server: ServerProcess,
+    database: PostgresDatabase,
     _redis: Redis,
     _postgres: Postgres,
 }
@@ -78,17 +78,17 @@ fn world() -> Option<World> {
 
 impl World {
     /// A client with a token.
-    fn client(&self, subject: &str, scope: &str) -> Client {
+    fn client(&self, subject: &str, scope: &str) -> HttpClient {
         let token = format!("Bearer {}", self.issuer.token(subject, scope));
         self.server.client().with_header("authorization", &token)
     }
 }
 
-fn ordered(client: &mut Client, item: &str) -> Answer {
+fn ordered(client: &mut HttpClient, item: &str) -> HttpResponse {
     client.json("POST", ORDERS, &json!({"item": item, "qty": 2})).unwrap()
 }
 
-fn get(client: &mut Client, path: &str) -> Answer {
+fn get(client: &mut HttpClient, path: &str) -> HttpResponse {
     client.get(&format!("{ORDERS}{path}")).unwrap()
 }
 
@@ -123,7 +123,7 @@ fn order_is_created_read_listed_and_cancelled_by_its_owner_alone() {
         assert_eq!(problem(&get(&mut ada, query)).0, 400, "{query}");
     }
 
-    let delete = |client: &mut Client| client.send("DELETE", &format!("{ORDERS}/1"), &[], b"").unwrap();
+    let delete = |client: &mut HttpClient| client.send("DELETE", &format!("{ORDERS}/1"), &[], b"").unwrap();
     assert_eq!(problem(&delete(&mut world.client("eve", "orders:write"))).0, 404);
     let cancelled = delete(&mut ada);
     assert_eq!((cancelled.status, cancelled.text()), (204, String::new()));

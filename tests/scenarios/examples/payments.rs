@@ -1,9 +1,9 @@
 //! Stripe's webhook, PostgreSQL and a mail server.
 
 use serde_json::{Value, json};
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::Server;
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::ServerProcess;
 use svc_testkit::smtp::{MailServer, Protection};
 
 use super::{Project, scalar, traces};
@@ -16,15 +16,15 @@ const FORMER: &str = "whsec_before";
 
 /// The project, running.
 struct World {
-    server: Server,
-    database: Database,
+    server: ServerProcess,
+    database: PostgresDatabase,
     mail: MailServer,
     _postgres: Postgres,
     project: Project,
 }
 
 /// Starts the project; `None` where a peer is missing.
-fn world() -> Option<(World, Client)> {
+fn world() -> Option<(World, HttpClient)> {
     let postgres = Postgres::shared()?;
     let mail = MailServer::start(Protection::StartTls, None)?;
     let port = format!("\"port\": {}", mail.port());
@@ -55,7 +55,7 @@ impl World {
     }
 
     /// Posts an event, signed so many seconds ago, as Stripe does: without a key of the service.
-    fn post(&self, event: &Value, secret: &str, age: u64) -> Answer {
+    fn post(&self, event: &Value, secret: &str, age: u64) -> HttpResponse {
         let body = event.to_string();
         let time = unix_time() - age;
         let signature = hex(&mac(secret, format!("{time}.{body}").as_bytes()));

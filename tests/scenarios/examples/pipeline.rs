@@ -1,9 +1,9 @@
 //! Orders taken for later, a channel that calls another, and a second version under a part of the traffic.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::Server;
+use svc_testkit::http::HttpClient;
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::ServerProcess;
 
 use super::{Project, admin, scalar, traces};
 use crate::support::{error, eventually};
@@ -13,14 +13,14 @@ const CUSTOMERS: usize = 200;
 
 /// The project, running.
 struct World {
-    server: Server,
-    database: Database,
+    server: ServerProcess,
+    database: PostgresDatabase,
     project: Project,
     _postgres: Postgres,
 }
 
 /// Starts the project; `None` where a peer is missing.
-fn world() -> Option<(World, Client)> {
+fn world() -> Option<(World, HttpClient)> {
     let postgres = Postgres::shared()?;
     let project = Project::copy("pipeline", &[]);
     let database = project.database(&postgres);
@@ -31,7 +31,7 @@ fn world() -> Option<(World, Client)> {
 
 impl World {
     /// Stores the draft of the second version.
-    fn draft(&self, client: &mut Client) {
+    fn draft(&self, client: &mut HttpClient) {
         admin(client, "POST", &format!("{WORKFLOW}/versions"), json!({}));
         admin(client, "PUT", WORKFLOW, self.project.json("versions/order-pipeline.v2.json"));
     }
@@ -47,7 +47,7 @@ fn order(id: &str, qty: i64) -> Value {
 }
 
 /// Version, status and share of each version, the newest first.
-fn versions(client: &mut Client) -> Vec<(i64, String, i64)> {
+fn versions(client: &mut HttpClient) -> Vec<(i64, String, i64)> {
     let listed = client.get(&format!("/api/v1/admin/{WORKFLOW}/versions")).unwrap().json();
     let row = |row: &Value| {
         let number = |key: &str| row[key].as_i64().unwrap();
@@ -57,7 +57,7 @@ fn versions(client: &mut Client) -> Vec<(i64, String, i64)> {
 }
 
 /// Version and share of each active version, the newest first.
-fn active(client: &mut Client) -> Vec<(i64, i64)> {
+fn active(client: &mut HttpClient) -> Vec<(i64, i64)> {
     let versions = versions(client).into_iter().filter(|(_, status, _)| status == "active");
     versions.map(|(number, _, share)| (number, share)).collect()
 }
@@ -67,7 +67,7 @@ fn version(number: i64, status: &str, share: i64) -> (i64, String, i64) {
 }
 
 /// Sends an order of each customer: true where the second version, which ranks orders, took it. `round` makes them new.
-fn ranked(world: &World, client: &mut Client, round: &str) -> Vec<bool> {
+fn ranked(world: &World, client: &mut HttpClient, round: &str) -> Vec<bool> {
     let meets = |customer: usize| {
         let body = order(&format!("{round}-{customer}"), 1).to_string();
         let customer = format!("customer-{customer}");

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::channel;
 
 /// A block whose first word is `json`.
-pub(super) struct Block {
+pub(super) struct ManualBlock {
     /// The page and the line that opens the block.
     pub(super) place: String,
     /// The words behind `json`.
@@ -17,7 +17,7 @@ pub(super) struct Block {
 }
 
 /// The blocks of a page, in order.
-pub(super) fn blocks(page: &Path) -> Vec<Block> {
+pub(super) fn blocks(page: &Path) -> Vec<ManualBlock> {
     let text = std::fs::read_to_string(page).expect("the page is there");
     let mut lines = text.lines().enumerate();
     let mut found = Vec::new();
@@ -28,7 +28,7 @@ pub(super) fn blocks(page: &Path) -> Vec<Block> {
         let Some(kind) = info.strip_prefix("json") else { continue };
         let place = format!("{}:{}", page.display(), number + 1);
         let value = serde_json::from_str(&body.join("\n")).unwrap_or_else(|error| panic!("{place}: {error}"));
-        found.push(Block { place, kind: kind.trim().to_owned(), value });
+        found.push(ManualBlock { place, kind: kind.trim().to_owned(), value });
     }
     found
 }
@@ -63,8 +63,8 @@ fn task(name: &str, input: &Value) -> Value {
 }
 
 /// Has the service check a block as a part of the document that its kind names.
-pub(super) fn check(client: &mut Client, block: &Block) {
-    let Block { place, kind, value } = block;
+pub(super) fn check(client: &mut HttpClient, block: &ManualBlock) {
+    let ManualBlock { place, kind, value } = block;
     let (entity, document) = match kind.split_once(' ').unwrap_or((kind, "")) {
         ("workflow", "") => ("workflows", value.clone()),
         ("tasks", "") => ("workflows", workflow(value.clone())),

@@ -1,13 +1,13 @@
 //! The examples of the functions, against the systems that their connectors stand for.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::mongo::Mongo;
 use svc_testkit::s3::{BUCKET, KEY, ObjectStore, SECRET};
 use svc_testkit::smtp::{MailServer, Protection};
-use svc_testkit::upstream::{Asked, Reply, Upstream};
+use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 
-use super::blocks::{Block, blocks, page, workflow};
+use super::blocks::{ManualBlock, blocks, page, workflow};
 use super::{run, serve};
 use crate::support::launch;
 
@@ -17,16 +17,16 @@ const KAFKA: &str = "[kafka]\nenabled = true\nbrokers = [\"127.0.0.1:1\"]\n\
 /// Connectors to systems that may be missing.
 const PEERS: [&str; 3] = ["crm", "post", "files"];
 
-fn connect(client: &mut Client, name: &str, kind: &str, config: Value) {
+fn connect(client: &mut HttpClient, name: &str, kind: &str, config: Value) {
     let connector = json!({"name": name, "connector_type": kind, "config": config});
     let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
     assert_eq!(made.json()["data"]["load_status"], "loaded", "{}", made.text());
 }
 
 /// Answers with what it was asked.
-fn echo(asked: &Asked) -> Reply {
+fn echo(asked: &ReceivedRequest) -> UpstreamReply {
     let body: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
-    Reply::new(200, json!({"path": asked.target, "method": asked.method, "body": body}).to_string())
+    UpstreamReply::new(200, json!({"path": asked.target, "method": asked.method, "body": body}).to_string())
 }
 
 /// The connectors that a workflow names.
@@ -36,8 +36,8 @@ fn connectors(tasks: &Value) -> Vec<String> {
 }
 
 /// The blocks of the page, each list of tasks with its runs.
-fn examples() -> Vec<(Block, Vec<Block>)> {
-    let mut examples: Vec<(Block, Vec<Block>)> = Vec::new();
+fn examples() -> Vec<(ManualBlock, Vec<ManualBlock>)> {
+    let mut examples: Vec<(ManualBlock, Vec<ManualBlock>)> = Vec::new();
     for block in blocks(&page("functions.md")) {
         match block.kind.as_str() {
             "tasks" => examples.push((block, Vec::new())),

@@ -4,9 +4,9 @@ mod blocks;
 mod functions;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
-use self::blocks::{Block, blocks, check, page, pages};
+use self::blocks::{ManualBlock, blocks, check, page, pages};
 use crate::support::{channel, start};
 use svc_testkit::example::create_and_activate;
 
@@ -30,7 +30,7 @@ fn matches(actual: &Value, expected: &Value) -> bool {
 }
 
 /// Puts a workflow behind a channel of the same id.
-fn serve(client: &mut Client, place: &str, id: &str, mut workflow: Value) {
+fn serve(client: &mut HttpClient, place: &str, id: &str, mut workflow: Value) {
     workflow["workflow_id"] = id.into();
     create_and_activate(client, "workflows", "workflow_id", &workflow)
         .unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -39,7 +39,7 @@ fn serve(client: &mut Client, place: &str, id: &str, mut workflow: Value) {
 }
 
 /// Sends the payload of a block to a channel and compares the answer with the rest of the block.
-fn run(client: &mut Client, id: &str, block: &Block) {
+fn run(client: &mut HttpClient, id: &str, block: &ManualBlock) {
     let (place, expected) = (&block.place, &block.value);
     let answer = client.json("POST", &format!("/api/v1/data/{id}"), &expected["payload"]).expect("an answer");
     assert_eq!(answer.status, 200, "{place}: {}", answer.text());
@@ -53,7 +53,7 @@ fn run(client: &mut Client, id: &str, block: &Block) {
 }
 
 /// Tries a workflow with the stubs of a block, which answer every call.
-fn try_out(client: &mut Client, id: &str, block: &Block) {
+fn try_out(client: &mut HttpClient, id: &str, block: &ManualBlock) {
     let path = format!("/api/v1/admin/workflows/{id}/test");
     let answer = client.json("POST", &path, &block.value).expect("an answer");
     assert_eq!(answer.status, 200, "{}: {}", block.place, answer.text());

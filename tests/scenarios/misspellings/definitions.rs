@@ -1,7 +1,7 @@
 //! Four definitions as applications have them, each with twenty names misspelt, one at a time.
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 
 use crate::support::start;
 
@@ -213,7 +213,7 @@ fn names(refused: &Value, meant: &str) -> bool {
     })
 }
 
-fn refused_everywhere(client: &mut Client, made: fn() -> (Value, Value), slips: &[Slip]) {
+fn refused_everywhere(client: &mut HttpClient, made: fn() -> (Value, Value), slips: &[Slip]) {
     let mut silent = Vec::new();
     for (place, wrong, meant) in slips {
         let (mut workflow, mut channel) = made();

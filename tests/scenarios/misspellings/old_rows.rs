@@ -66,7 +66,7 @@ fn old_rows_load_and_serve_as_before_with_a_warning() {
         ("workflow_id", "old".into()),
     ];
     copy(&file, "channels", "seed", &[row.as_slice(), &[("config_json", config)]].concat());
-    let serves = |client: &mut svc_testkit::http::Client| {
+    let serves = |client: &mut svc_testkit::http::HttpClient| {
         let answer = client.json("POST", "/api/v1/data/old", &json!({"a": 1})).unwrap();
         assert_eq!(answer.status, 200, "{}", answer.text());
         assert_eq!(

@@ -1,29 +1,29 @@
 //! Each grant, from the connector's config to the header of a call.
 
 use serde_json::{Value, json};
-use svc_testkit::oidc::Oidc;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::oidc::OidcProvider;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use super::{CONNECTORS, api, call, change, config, connect};
 use crate::support::{error, launch, start};
 
 #[test]
 fn tokens_of_every_grant_are_obtained_once_and_shown() {
-    let Some(provider) = Oidc::start(600) else { return };
+    let Some(provider) = OidcProvider::start(600) else { return };
     let (api, server) = (api(), start());
     let mut client = server.client();
     connect(&mut client, &config(&provider, &api, json!({})));
-    assert!(provider.log().unwrap().is_empty(), "nothing is asked before it is needed");
+    assert!(provider.token_events().unwrap().is_empty(), "nothing is asked before it is needed");
     for more in [
         json!({}),
         json!({"client_id": "body", "client_auth": "body", "scopes": ["read", "write"], "resource": "urn:other"}),
         json!({"grant": "account_credentials", "account_id": "account-1"}),
-        json!({"grant": "refresh_token", "refresh_token": provider.seed().unwrap()}),
+        json!({"grant": "refresh_token", "refresh_token": provider.issue_refresh_token().unwrap()}),
     ] {
         change(&mut client, &config(&provider, &api, more.clone()));
-        let before = provider.log().unwrap().len();
+        let before = provider.token_events().unwrap().len();
         let tokens: Vec<_> = (0..3).map(|_| call(&mut client).unwrap()).collect();
-        let log = provider.log().unwrap();
+        let log = provider.token_events().unwrap();
         assert_eq!(log.len(), before + 1, "{more}");
         let granted = log[before].access_token.as_ref().unwrap();
         assert!(tokens.iter().all(|token| token == granted), "{more}");
@@ -36,7 +36,7 @@ fn tokens_of_every_grant_are_obtained_once_and_shown() {
 
 #[test]
 fn what_the_provider_refuses_is_named_where_operators_look_and_nowhere_else() {
-    let Some(provider) = Oidc::start(600) else { return };
+    let Some(provider) = OidcProvider::start(600) else { return };
     let (api, server) = (api(), launch().env("SVC_METRICS__ENABLED", "true").start().unwrap());
     let mut client = server.client();
     connect(&mut client, &config(&provider, &api, json!({"client_secret": "swordfish"})));
@@ -45,7 +45,7 @@ fn what_the_provider_refuses_is_named_where_operators_look_and_nowhere_else() {
         assert_eq!(refused.status, 400, "{}", refused.text());
         assert!(!refused.text().contains("invalid_client"), "{}", refused.text());
     }
-    assert_eq!(provider.log().unwrap().len(), 1, "a refusal stands for a while");
+    assert_eq!(provider.token_events().unwrap().len(), 1, "a refusal stands for a while");
     let test = client.json("POST", &format!("{CONNECTORS}/api/test"), &json!({})).unwrap().json();
     let said = test["data"]["error"].as_str().unwrap();
     assert_eq!(said, "connector 'api': the token endpoint refused with status 401: invalid_client");
@@ -97,23 +97,23 @@ fn a_block_that_could_never_work_is_refused_with_its_place() {
 
 #[test]
 fn a_rotated_token_survives_a_kill_and_is_on_disk_in_an_envelope() {
-    let Some(provider) = Oidc::start(600) else { return };
+    let Some(provider) = OidcProvider::start(600) else { return };
     // What an API answers is in traces: this one repeats nothing.
-    let (api, key) = (Upstream::start(|_| Reply::new(200, "\"fine\"")).unwrap(), "a1".repeat(32));
+    let (api, key) = (Upstream::start(|_| UpstreamReply::new(200, "\"fine\"")).unwrap(), "a1".repeat(32));
     let shown = || api.requests().last().unwrap().header("authorization").unwrap().to_owned();
     let server = launch().env("SVC_STORAGE__CONNECTOR_ENCRYPTION_KEY", &key).start().unwrap();
     let mut client = server.client();
-    let more = json!({"grant": "refresh_token", "refresh_token": provider.seed().unwrap()});
+    let more = json!({"grant": "refresh_token", "refresh_token": provider.issue_refresh_token().unwrap()});
     connect(&mut client, &config(&provider, &api, more.clone()));
     assert!(call(&mut client).is_ok());
-    let granted = provider.log().unwrap().remove(0);
+    let granted = provider.token_events().unwrap().remove(0);
     let (token, kept) = (granted.access_token.unwrap(), granted.refresh_token.unwrap());
     assert_eq!(shown(), format!("Bearer {token}"));
     let server = server.crash_and_restart().unwrap();
     let mut client = server.client();
     assert!(call(&mut client).is_ok());
     assert_eq!(shown(), format!("Bearer {token}"), "it is still good");
-    assert_eq!(provider.log().unwrap().len(), 1);
+    assert_eq!(provider.token_events().unwrap().len(), 1);
     for secret in [&token, &kept] {
         for file in std::fs::read_dir(server.directory()).unwrap() {
             let bytes = std::fs::read(file.unwrap().path()).unwrap();
@@ -125,7 +125,8 @@ fn a_rotated_token_survives_a_kill_and_is_on_disk_in_an_envelope() {
     edited["scopes"] = json!(["read"]);
     change(&mut client, &config(&provider, &api, edited));
     assert_eq!(call(&mut client), Err(400));
-    let fresh: Value = json!({"grant": "refresh_token", "refresh_token": provider.seed().unwrap()});
+    let fresh: Value =
+        json!({"grant": "refresh_token", "refresh_token": provider.issue_refresh_token().unwrap()});
     change(&mut client, &config(&provider, &api, fresh));
     assert!(call(&mut client).is_ok());
     assert_eq!(client.send("DELETE", &format!("{CONNECTORS}/api?force=true"), &[], b"").unwrap().status, 204);

@@ -5,9 +5,9 @@ mod nodes;
 mod window;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::oidc::Oidc;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::oidc::OidcProvider;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::support::serve;
 
@@ -15,11 +15,12 @@ const CONNECTORS: &str = "/api/v1/admin/connectors";
 
 /// An API that says what it was shown.
 fn api() -> Upstream {
-    Upstream::start(|asked| Reply::new(200, json!(asked.header("authorization")).to_string())).unwrap()
+    Upstream::start(|asked| UpstreamReply::new(200, json!(asked.header("authorization")).to_string()))
+        .unwrap()
 }
 
 /// The config of a connector `api` whose tokens come from the provider's client `basic`.
-fn config(provider: &Oidc, api: &Upstream, more: Value) -> Value {
+fn config(provider: &OidcProvider, api: &Upstream, more: Value) -> Value {
     let mut auth = json!({"type": "oauth2", "grant": "client_credentials", "token_url": provider.token_url(),
         "client_id": "basic", "client_secret": "s3cret"});
     for (key, value) in more.as_object().unwrap() {
@@ -29,7 +30,7 @@ fn config(provider: &Oidc, api: &Upstream, more: Value) -> Value {
 }
 
 /// Stores the connector `api`, and serves a channel `call` that calls it.
-fn connect(client: &mut Client, config: &Value) {
+fn connect(client: &mut HttpClient, config: &Value) {
     let body = json!({"id": "api", "name": "api", "connector_type": "http", "config": config});
     let made = client.json("POST", CONNECTORS, &body).unwrap();
     assert_eq!(
@@ -47,13 +48,13 @@ fn connect(client: &mut Client, config: &Value) {
 }
 
 /// Replaces the connector's config.
-fn change(client: &mut Client, config: &Value) {
+fn change(client: &mut HttpClient, config: &Value) {
     let changed = client.json("PUT", &format!("{CONNECTORS}/api"), &json!({"config": config})).unwrap();
     assert_eq!(changed.status, 200, "{}", changed.text());
 }
 
 /// What the API was shown, or the status of the failure.
-fn call(client: &mut Client) -> Result<String, u16> {
+fn call(client: &mut HttpClient) -> Result<String, u16> {
     let answer = client.json("POST", "/api/v1/data/call", &json!({})).unwrap();
     match answer.status {
         200 => Ok(answer.json()["data"]["api"].as_str().unwrap().trim_start_matches("Bearer ").to_owned()),

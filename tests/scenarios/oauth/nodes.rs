@@ -7,10 +7,10 @@ use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::oidc::{Event, Oidc};
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::{Launch, Server, wait_until};
+use svc_testkit::http::HttpClient;
+use svc_testkit::oidc::{OidcProvider, TokenEvent};
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::{ServerCommand, ServerProcess, wait_until};
 use svc_testkit::upstream::Upstream;
 
 use super::{api, call, change, config, connect};
@@ -39,7 +39,7 @@ struct Crowd {
 impl Crowd {
     /// Calls a node until it is over, through every restart of it.
     fn call(&self, node: usize, address: SocketAddr) {
-        let mut client = Client::new(address);
+        let mut client = HttpClient::new(address);
         while !self.over.load(Ordering::Relaxed) {
             let answer = client.json("POST", "/api/v1/data/call", &json!({}));
             if answer.is_ok_and(|answer| answer.status == 200) {
@@ -63,17 +63,17 @@ impl Crowd {
     }
 }
 
-fn node(database: &Database) -> Launch {
+fn node(database: &PostgresDatabase) -> ServerCommand {
     launch().env("SVC_STORAGE__URL", database.url()).env("SVC_STORAGE__MAX_CONNECTIONS", "10")
 }
 
 /// A margin that leaves two seconds of the shortest life a token is taken for.
-fn seeded(provider: &Oidc, api: &Upstream) -> Value {
-    let more = json!({"grant": "refresh_token", "refresh_token": provider.seed().unwrap(), "refresh_margin_secs": 28});
+fn seeded(provider: &OidcProvider, api: &Upstream) -> Value {
+    let more = json!({"grant": "refresh_token", "refresh_token": provider.issue_refresh_token().unwrap(), "refresh_margin_secs": 28});
     config(provider, api, more)
 }
 
-fn count(log: &[Event], event: &str) -> usize {
+fn count(log: &[TokenEvent], event: &str) -> usize {
     log.iter().filter(|entry| entry.event == event).count()
 }
 
@@ -85,18 +85,18 @@ struct Kill {
 
 /// Two nodes that are killed, and what they are kept going with.
 struct Drill<'a> {
-    provider: &'a Oidc,
+    provider: &'a OidcProvider,
     api: &'a Upstream,
     crowd: &'a Crowd,
-    nodes: [Option<Server>; 2],
+    nodes: [Option<ServerProcess>; 2],
     kills: Vec<Kill>,
     /// Families that were ended so far.
     ended: usize,
 }
 
 impl Drill<'_> {
-    fn log(&self) -> Vec<Event> {
-        self.provider.log().unwrap()
+    fn log(&self) -> Vec<TokenEvent> {
+        self.provider.token_events().unwrap()
     }
 
     fn kill(&mut self, node: usize) {
@@ -115,7 +115,7 @@ impl Drill<'_> {
         loop {
             let (mut granted, mut revoked) = (0, 0);
             let looked = wait_until(RECOVERY, || {
-                let log = self.provider.log().map_err(std::io::Error::other)?;
+                let log = self.provider.token_events().map_err(std::io::Error::other)?;
                 (granted, revoked) = (count(&log, "granted") - before, count(&log, "revoked"));
                 Ok(granted >= refreshes || revoked > self.ended)
             });
@@ -134,7 +134,7 @@ impl Drill<'_> {
 
     /// Whether a refresh token that came twice is explained by a kill: what was given for it never came back, and it was the last
     /// that was given out before the kill, or given out during it, or the first after it: its request may have been on its way.
-    fn is_in_the_window(&self, log: &[Event], shown: Option<&str>) -> bool {
+    fn is_in_the_window(&self, log: &[TokenEvent], shown: Option<&str>) -> bool {
         let mut granted = log.iter().filter(|entry| entry.event == "granted").enumerate();
         let Some((at, grant)) = granted.find(|(_, entry)| entry.shown.as_deref() == shown) else {
             return false;
@@ -146,7 +146,7 @@ impl Drill<'_> {
 
 #[test]
 fn two_hundred_callers_of_two_nodes_that_are_killed_show_no_refresh_token_twice() {
-    let Some(provider) = Oidc::start(2) else { return };
+    let Some(provider) = OidcProvider::start(2) else { return };
     let Some(postgres) = Postgres::shared() else { return };
     let database = postgres.database().unwrap();
     let api = api();
@@ -170,12 +170,12 @@ fn two_hundred_callers_of_two_nodes_that_are_killed_show_no_refresh_token_twice(
                 drill.goes_on(REFRESHES);
             }
             // Once surely in the window that is named: whoever asked for the answer that is kept back never reads it.
-            provider.hold().unwrap();
+            provider.hold_responses().unwrap();
             let before = count(&drill.log(), "granted");
             assert!(wait_until(RECOVERY, || Ok(count(&drill.log(), "granted") > before)).unwrap());
             drill.kill(0);
             drill.kill(1);
-            provider.release().unwrap();
+            provider.release_responses().unwrap();
             drill.goes_on(REFRESHES);
         }));
         crowd.end();

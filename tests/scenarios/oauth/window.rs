@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::http::Client;
-use svc_testkit::oidc::Oidc;
+use svc_testkit::http::HttpClient;
+use svc_testkit::oidc::OidcProvider;
 use svc_testkit::server::wait_until;
 
 use super::{CONNECTORS, api, call, change, config, connect};
@@ -15,29 +15,30 @@ const LEASE: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_kill_between_the_answer_and_the_commit_is_named_and_healed_by_a_fresh_seed() {
-    let Some(provider) = Oidc::start(600) else { return };
+    let Some(provider) = OidcProvider::start(600) else { return };
     let (api, server) = (api(), start());
     let mut client = server.client();
-    let seeded = || json!({"grant": "refresh_token", "refresh_token": provider.seed().unwrap()});
+    let seeded =
+        || json!({"grant": "refresh_token", "refresh_token": provider.issue_refresh_token().unwrap()});
     connect(&mut client, &config(&provider, &api, seeded()));
-    provider.hold().unwrap();
+    provider.hold_responses().unwrap();
     let address = server.address();
     let caller = std::thread::spawn(move || {
-        Client::new(address).json("POST", "/api/v1/data/call", &json!({})).is_err()
+        HttpClient::new(address).json("POST", "/api/v1/data/call", &json!({})).is_err()
     });
-    eventually(|| provider.log().unwrap().len() == 1);
+    eventually(|| provider.token_events().unwrap().len() == 1);
     let server = server.crash_and_restart().unwrap();
     assert!(caller.join().unwrap(), "its caller was given nothing");
-    provider.release().unwrap();
+    provider.release_responses().unwrap();
     let mut client = server.client();
     assert!(call(&mut client).is_err_and(|status| status >= 500), "the turn is still that of the one killed");
-    assert_eq!(provider.log().unwrap().len(), 1, "and nobody shows the token meanwhile");
+    assert_eq!(provider.token_events().unwrap().len(), 1, "and nobody shows the token meanwhile");
     assert!(wait_until(LEASE, || Ok(call(&mut client) == Err(400))).unwrap());
     let test = client.json("POST", &format!("{CONNECTORS}/api/test"), &json!({})).unwrap().json();
     let said = test["data"]["error"].as_str().unwrap();
     assert!(said.ends_with("invalid_grant; update the connector with a fresh refresh_token"), "{said}");
     assert!(server.log_text().contains("a refresh was begun and never ended"));
-    let refused = provider.log().unwrap().iter().filter(|event| event.event == "refused").count();
+    let refused = provider.token_events().unwrap().iter().filter(|event| event.event == "refused").count();
     assert_eq!(refused, 1, "it is asked once, not in a loop");
     change(&mut client, &config(&provider, &api, seeded()));
     assert!(call(&mut client).is_ok());

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use svc_testkit::server::Launch;
+use svc_testkit::server::ServerCommand;
 
 use super::nodes;
 use crate::support::launch;
 
 /// The server on this file; what it says when it does not start.
-fn refused(launch: Launch, path: &str) -> (Option<i32>, String) {
+fn refused(launch: ServerCommand, path: &str) -> (Option<i32>, String) {
     let output = launch.env("SVC_STORAGE__URL", &format!("sqlite:{path}")).run_to_end().unwrap();
     let said =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);

@@ -7,9 +7,9 @@ mod several;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use svc_testkit::http::Client;
-use svc_testkit::postgres::Database;
-use svc_testkit::server::{Launch, Server};
+use svc_testkit::http::HttpClient;
+use svc_testkit::postgres::PostgresDatabase;
+use svc_testkit::server::{ServerCommand, ServerProcess};
 use svc_testkit::upstream::Upstream;
 
 use crate::support::{channel, eventually, launch};
@@ -20,7 +20,7 @@ const LEASE_SECS: u64 = 6;
 const SUBMIT: &str = "/api/v1/data/jobs/async";
 
 /// A node of a shared database, not yet started.
-fn node(database: &Database) -> Launch {
+fn node(database: &PostgresDatabase) -> ServerCommand {
     launch()
         .env("SVC_STORAGE__URL", database.url())
         .env("SVC_STORAGE__MAX_CONNECTIONS", "8")
@@ -28,7 +28,7 @@ fn node(database: &Database) -> Launch {
 }
 
 /// Stores and serves `jobs`, whose runs tell the witness their number and wait for its answer.
-fn serve_jobs(client: &mut Client, witness: &Upstream) {
+fn serve_jobs(client: &mut HttpClient, witness: &Upstream) {
     let config = json!({"url": witness.url(""), "allow_private_urls": true, "retry": {"max_retries": 0}});
     let connector = json!({"id": "witness", "name": "witness", "connector_type": "http", "config": config});
     let made = client.json("POST", "/api/v1/admin/connectors", &connector).unwrap();
@@ -41,14 +41,14 @@ fn serve_jobs(client: &mut Client, witness: &Upstream) {
     create_and_activate(client, "channels", "channel_id", &channel("jobs", "jobs", json!({}))).unwrap();
 }
 
-fn submit(client: &mut Client, n: usize) -> String {
+fn submit(client: &mut HttpClient, n: usize) -> String {
     let answer = client.json("POST", SUBMIT, &json!({"n": n})).unwrap();
     assert_eq!(answer.status, 202, "{}", answer.text());
     answer.json()["trace_id"].as_str().unwrap().to_owned()
 }
 
 /// How far a run is. The trace itself is its caller's to read.
-fn status(client: &mut Client, id: &str) -> String {
+fn status(client: &mut HttpClient, id: &str) -> String {
     let page = client.get("/api/v1/admin/traces?mode=async&limit=1000").unwrap().json();
     let rows = page["data"].as_array().cloned().unwrap_or_default();
     let row = rows.into_iter().find(|row| row["id"] == *id).unwrap_or_default();
@@ -70,7 +70,7 @@ fn runs_of(witness: &Upstream, n: usize) -> usize {
 }
 
 /// Waits until nothing that was accepted is unfinished.
-fn settle(client: &mut Client) {
+fn settle(client: &mut HttpClient) {
     eventually(|| {
         ["pending", "running"].iter().all(|status| {
             let page =
@@ -81,7 +81,7 @@ fn settle(client: &mut Client) {
 }
 
 /// The nodes as one of them lists them.
-fn nodes(server: &Server) -> Vec<Value> {
+fn nodes(server: &ServerProcess) -> Vec<Value> {
     let listed = server.client().get("/api/v1/admin/nodes").unwrap();
     assert_eq!(listed.status, 200, "{}", listed.text());
     listed.json()["data"].as_array().unwrap().clone()

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use svc_testkit::server::Server;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::server::ServerProcess;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use super::{runs_of, serve_jobs, status, submit};
 use crate::support::{eventually, launch};
@@ -15,11 +15,11 @@ const MAX_RECOVERIES: usize = 5;
 #[test]
 fn job_that_is_killed_each_time_ends_exhausted_and_others_are_served() {
     let witness = Upstream::start(|asked| match asked.target.as_str() {
-        "/0" => Reply::Held,
-        _ => Reply::new(200, "{}"),
+        "/0" => UpstreamReply::Held,
+        _ => UpstreamReply::new(200, "{}"),
     })
     .unwrap();
-    let mut server: Server = launch().env("SVC_TRACE_QUEUE__WORKERS", "2").start().unwrap();
+    let mut server: ServerProcess = launch().env("SVC_TRACE_QUEUE__WORKERS", "2").start().unwrap();
     serve_jobs(&mut server.client(), &witness);
     let poison = submit(&mut server.client(), POISON);
     for life in 1..=10 {
@@ -42,7 +42,7 @@ fn job_that_is_killed_each_time_ends_exhausted_and_others_are_served() {
 
 #[test]
 fn orderly_ends_are_no_recoveries_and_the_next_process_goes_on_at_once() {
-    let witness = Upstream::start(|_| Reply::Held).unwrap();
+    let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let mut server = launch()
         .env("SVC_METRICS__ENABLED", "true")
         .env("SVC_TRACE_QUEUE__MAX_RECOVERIES", "1")

@@ -5,22 +5,22 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
-use svc_testkit::http::Client;
-use svc_testkit::postgres::{Database, Postgres};
-use svc_testkit::server::Server;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::http::HttpClient;
+use svc_testkit::postgres::{Postgres, PostgresDatabase};
+use svc_testkit::server::ServerProcess;
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use super::{LEASE_SECS, SUBMIT, node, nodes, runs, runs_of, serve_jobs, settle, status, submit};
 use crate::support::eventually;
 
 /// A new database, and the server it is of, which lives as long as somebody holds it.
-fn database() -> Option<(Postgres, Database)> {
+fn database() -> Option<(Postgres, PostgresDatabase)> {
     let postgres = Postgres::shared()?;
     let database = postgres.database().unwrap();
     Some((postgres, database))
 }
 
-fn owner(database: &Database, id: &str) -> (String, String) {
+fn owner(database: &PostgresDatabase, id: &str) -> (String, String) {
     let row =
         database.rows(&format!("SELECT owner, recoveries FROM traces WHERE id = '{id}'")).unwrap().remove(0);
     let text = |column: &Option<String>| column.clone().unwrap_or_default();
@@ -28,7 +28,7 @@ fn owner(database: &Database, id: &str) -> (String, String) {
 }
 
 /// Waits until the nodes have looked after one another for two leases.
-fn renewals_pass(server: &Server, database: &Database) {
+fn renewals_pass(server: &ServerProcess, database: &PostgresDatabase) {
     let ask = || database.rows("SELECT max(renewed_at)::text, now()::text FROM nodes").unwrap().remove(0);
     let begun = ask()[1].clone();
     let due =
@@ -40,7 +40,7 @@ fn renewals_pass(server: &Server, database: &Database) {
 #[test]
 fn second_process_runs_nothing_of_what_a_live_one_runs() {
     let Some((_postgres, database)) = database() else { return };
-    let witness = Upstream::start(|_| Reply::Held).unwrap();
+    let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let first = node(&database).env("SVC_TRACE_QUEUE__WORKERS", "6").start().unwrap();
     serve_jobs(&mut first.client(), &witness);
     let ids: Vec<_> = (0..8).map(|n| submit(&mut first.client(), n)).collect();
@@ -61,7 +61,7 @@ fn second_process_runs_nothing_of_what_a_live_one_runs() {
 #[test]
 fn what_a_killed_node_had_accepted_is_run_by_the_other() {
     let Some((_postgres, database)) = database() else { return };
-    let witness = Upstream::start(|_| Reply::Held).unwrap();
+    let witness = Upstream::start(|_| UpstreamReply::Held).unwrap();
     let first = node(&database).env("SVC_TRACE_QUEUE__WORKERS", "2").start().unwrap();
     serve_jobs(&mut first.client(), &witness);
     let second = node(&database).env("SVC_TRACE_QUEUE__WORKERS", "2").start().unwrap();
@@ -85,8 +85,8 @@ fn node_that_wakes_past_its_lease_ends_its_runs_and_changes_no_row() {
     let Some((_postgres, database)) = database() else { return };
     let is_first = AtomicBool::new(true);
     let witness = Upstream::start(move |_| match is_first.swap(false, Ordering::Relaxed) {
-        true => Reply::Held,
-        false => Reply::new(200, "{}"),
+        true => UpstreamReply::Held,
+        false => UpstreamReply::new(200, "{}"),
     })
     .unwrap();
     let stopped = node(&database).env("SVC_TRACE_QUEUE__WORKERS", "1").start().unwrap();
@@ -129,7 +129,7 @@ struct Told {
 }
 
 fn keep_submitting(told: &Told, address: std::net::SocketAddr) {
-    let mut client = Client::new(address).keep_alive();
+    let mut client = HttpClient::new(address).keep_alive();
     while !told.stop.load(Ordering::Relaxed) {
         let number = {
             let mut next = told.next.lock().unwrap();
@@ -147,13 +147,13 @@ fn keep_submitting(told: &Told, address: std::net::SocketAddr) {
 #[test]
 fn rolling_start_under_load_runs_nothing_twice_and_loses_nothing() {
     let Some((_postgres, database)) = database() else { return };
-    let witness = Upstream::start(|_| Reply::new(200, "{}")).unwrap();
+    let witness = Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap();
     // No lease is to run out here, however busy the machine is.
     let patient = || node(&database).env("SVC_CLUSTER__NODE_LEASE_SECS", "60");
     let mut first = patient().start().unwrap();
     serve_jobs(&mut first.client(), &witness);
     let told = Arc::new(Told::default());
-    let load = |server: &Server| {
+    let load = |server: &ServerProcess| {
         let (told, address) = (Arc::clone(&told), server.address());
         std::thread::spawn(move || keep_submitting(&told, address))
     };

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use serde_json::json;
-use svc_testkit::server::Server;
+use svc_testkit::server::ServerProcess;
 
 use super::{ends, hurried};
 use crate::support::{echo, eventually};
@@ -13,7 +13,7 @@ use crate::support::{echo, eventually};
 const LARGE: usize = 24 << 20;
 
 /// Sends the head of a request and this much of its body.
-fn begin(server: &Server, length: usize, sent: &[u8]) -> TcpStream {
+fn begin(server: &ServerProcess, length: usize, sent: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.address()).unwrap();
     let head = format!(
         "POST /api/v1/data/s HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n"

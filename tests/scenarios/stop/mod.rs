@@ -11,8 +11,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use svc_testkit::http::{Answer, Client};
-use svc_testkit::server::{Launch, Server};
+use svc_testkit::http::{HttpClient, HttpResponse};
+use svc_testkit::server::{ServerCommand, ServerProcess};
 
 use crate::support::{eventually, launch};
 
@@ -22,7 +22,7 @@ const ADMIN: &str = "/api/v1/admin";
 const PROMISE: Duration = Duration::from_secs(1 + 2 + 2);
 
 /// A server with a force timeout of a second, and work that would be waited for much longer by itself.
-fn hurried() -> Launch {
+fn hurried() -> ServerCommand {
     launch()
         .env("SVC_SERVER__SHUTDOWN_FORCE_TIMEOUT_SECS", "1")
         .env("SVC_TRACE_QUEUE__SHUTDOWN_TIMEOUT_SECS", "600")
@@ -37,7 +37,7 @@ fn silent() -> (TcpListener, u16) {
     (listener, port)
 }
 
-fn connect(client: &mut Client, name: &str, kind: &str, config: &Value) {
+fn connect(client: &mut HttpClient, name: &str, kind: &str, config: &Value) {
     let body = json!({"name": name, "connector_type": kind, "config": config});
     let made = client.json("POST", &format!("{ADMIN}/connectors"), &body).unwrap();
     assert_eq!(made.status, 201, "{}", made.text());
@@ -48,13 +48,13 @@ fn task(function: &str, input: Value) -> Value {
 }
 
 /// Sends a request from a thread of its own.
-fn request(server: &Server, channel: &str, payload: Value) -> JoinHandle<io::Result<Answer>> {
+fn request(server: &ServerProcess, channel: &str, payload: Value) -> JoinHandle<io::Result<HttpResponse>> {
     let (mut client, path) = (server.client(), format!("/api/v1/data/{channel}"));
     thread::spawn(move || client.json("POST", &path, &payload))
 }
 
 /// Submits a payload and waits until it runs; answers its trace.
-fn running(client: &mut Client, channel: &str, payload: &Value) -> String {
+fn running(client: &mut HttpClient, channel: &str, payload: &Value) -> String {
     let accepted = client.json("POST", &format!("/api/v1/data/{channel}/async"), payload).unwrap();
     assert_eq!(accepted.status, 202, "{}", accepted.text());
     let id = accepted.json()["trace_id"].as_str().unwrap().to_owned();
@@ -62,27 +62,27 @@ fn running(client: &mut Client, channel: &str, payload: &Value) -> String {
     id
 }
 
-fn trace(client: &mut Client, id: &str) -> Value {
+fn trace(client: &mut HttpClient, id: &str) -> Value {
     let page = client.get(&format!("{ADMIN}/traces?limit=100")).unwrap().json();
     let traces = page["data"].as_array().cloned().unwrap_or_default();
     traces.into_iter().find(|trace| trace["id"] == id).unwrap_or_default()
 }
 
 /// Ends the server by a signal; it must be gone in time.
-fn ends(server: &mut Server, signal: &str) {
+fn ends(server: &mut ServerProcess, signal: &str) {
     server.signal(signal).unwrap();
     server.wait(PROMISE).unwrap_or_else(|error| panic!("{error}\n{}", server.log_text()));
 }
 
 /// Checks that a caller was told that the service ends, or found its connection closed.
-fn is_cut(caller: JoinHandle<io::Result<Answer>>) {
+fn is_cut(caller: JoinHandle<io::Result<HttpResponse>>) {
     if let Ok(answer) = caller.join().unwrap() {
         assert_eq!(answer.status, 503, "{}", answer.text());
     }
 }
 
 /// Checks that accepted work counts as unfinished, not as failed, for the next process.
-fn is_unfinished(client: &mut Client, id: &str) {
+fn is_unfinished(client: &mut HttpClient, id: &str) {
     let trace = trace(client, id);
     assert!(matches!(trace["status"].as_str(), Some("pending" | "running")), "{trace}");
     let letters = client.get(&format!("{ADMIN}/trace-dlq")).unwrap().json();
@@ -91,7 +91,7 @@ fn is_unfinished(client: &mut Client, id: &str) {
 
 /// Ends the server while a request and a submission of `channel` run; both must be cut in time, and the submission goes
 /// back to the queue. Answers the next process and the trace.
-fn cut(mut server: Server, channel: &str, payload: &Value) -> (Server, String) {
+fn cut(mut server: ServerProcess, channel: &str, payload: &Value) -> (ServerProcess, String) {
     let caller = request(&server, channel, payload.clone());
     let id = running(&mut server.client(), channel, payload);
     ends(&mut server, "TERM");

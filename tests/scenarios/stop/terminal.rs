@@ -3,9 +3,9 @@
 use std::process::Command;
 use std::time::Duration;
 
-use svc_testkit::http::Client;
+use svc_testkit::http::HttpClient;
 use svc_testkit::peer;
-use svc_testkit::process::Process;
+use svc_testkit::process::ChildProcess;
 use svc_testkit::server::{free_port, wait_until};
 
 use crate::support::launch;
@@ -44,13 +44,13 @@ fn ctrl_c_at_a_terminal_skips_the_drain_time_and_a_signal_without_one_does_not()
         .env("SVC_SERVER__HOST", "127.0.0.1")
         .env("SVC_SERVER__PORT", port.to_string())
         .env("SVC_SERVER__SHUTDOWN_DRAIN_SECS", "3600");
-    let mut typist = match Process::start(&mut command) {
+    let mut typist = match ChildProcess::start(&mut command) {
         Ok(process) => process,
-        Err(why) => return peer::missing("python3", &why),
+        Err(why) => return peer::report_missing("python3", &why),
     };
     let address = ([127, 0, 0, 1], port).into();
     let ready = wait_until(Duration::from_secs(60), || {
-        Ok(Client::new(address).get("/readyz").is_ok_and(|answer| answer.status == 200))
+        Ok(HttpClient::new(address).get("/readyz").is_ok_and(|answer| answer.status == 200))
     });
     assert!(ready.unwrap());
     typist.write(b"\x03").unwrap();

@@ -4,7 +4,7 @@ use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use serde_json::{Value, json};
 use svc_testkit::postgres::Postgres;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use super::{connect, cut, ends, hurried, is_cut, request, running, silent, task, trace};
 use crate::cron::{calling, held, occurrences, schedule};
@@ -47,7 +47,7 @@ fn a_run_that_waits_for_another_channel_is_cut() {
 fn a_run_that_pauses_before_a_retry_is_cut() {
     let server = hurried().start().unwrap();
     let mut client = server.client();
-    let upstream = Upstream::start(|_| Reply::new(503, "{}")).unwrap();
+    let upstream = Upstream::start(|_| UpstreamReply::new(503, "{}")).unwrap();
     let config = json!({"url": upstream.url(""), "allow_private_urls": true, "retry_non_idempotent": true,
         "retry": {"max_retries": 5, "retry_delay_ms": 60_000}});
     connect(&mut client, "api", "http", &config);

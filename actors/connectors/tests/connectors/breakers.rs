@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use svc_connectors::{BreakerSettings, BreakerState, Scope};
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{at, run, run_with};
 
@@ -18,7 +18,7 @@ fn settings(recovery: Duration) -> Option<BreakerSettings> {
 fn changing(status: u16) -> (Upstream, Arc<AtomicU16>) {
     let status = Arc::new(AtomicU16::new(status));
     let told = Arc::clone(&status);
-    (Upstream::start(move |_| Reply::new(told.load(Ordering::Relaxed), "1")).unwrap(), status)
+    (Upstream::start(move |_| UpstreamReply::new(told.load(Ordering::Relaxed), "1")).unwrap(), status)
 }
 
 #[test]

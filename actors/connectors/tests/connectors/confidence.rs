@@ -1,7 +1,7 @@
 //! What an API is told in confidence comes back nowhere.
 
 use serde_json::{Value, json};
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{DECLARED, at, run};
 
@@ -10,8 +10,8 @@ fn repeating() -> Upstream {
     Upstream::start(|asked| {
         let said = json!({"at": asked.target, "body": asked.text()}).to_string();
         match asked.target.starts_with("/no") {
-            true => Reply::new(422, "x".repeat(500) + &asked.text() + &asked.target),
-            false => Reply::new(200, said),
+            true => UpstreamReply::new(422, "x".repeat(500) + &asked.text() + &asked.target),
+            false => UpstreamReply::new(200, said),
         }
     })
     .unwrap()

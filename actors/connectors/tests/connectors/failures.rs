@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{at, run};
 
@@ -14,7 +14,7 @@ fn a_refused_answer_is_shown_in_part_and_without_secrets() {
     run(async |world| {
         let upstream = Upstream::start(|asked| {
             let seen = format!("{:?} {}", asked.headers, asked.target);
-            Reply::new(422, format!("{seen} {}", "é".repeat(1000)))
+            UpstreamReply::new(422, format!("{seen} {}", "é".repeat(1000)))
         })
         .unwrap();
         let auth = json!({"type": "bearer", "token": "swordfish-token"});
@@ -40,8 +40,8 @@ fn a_refused_answer_is_shown_in_part_and_without_secrets() {
 fn captured_body_is_readable_by_later_tasks_bounded_and_without_secrets() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
-            "/json" => Reply::new(409, r#"{"code":"taken","token":"swordfish-token"}"#.to_owned()),
-            _ => Reply::new(409, "x".repeat(10_000)),
+            "/json" => UpstreamReply::new(409, r#"{"code":"taken","token":"swordfish-token"}"#.to_owned()),
+            _ => UpstreamReply::new(409, "x".repeat(10_000)),
         })
         .unwrap();
         let auth = json!({"type": "bearer", "token": "swordfish-token"});
@@ -76,7 +76,7 @@ fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
             let meant =
                 headers.split(' ').filter_map(|word| String::from_utf8(STANDARD.decode(word).ok()?).ok());
             let meant: String = meant.collect();
-            Reply::new(422, format!("{} {meant} {encoded} {page} {}", asked.target, json!(headers)))
+            UpstreamReply::new(422, format!("{} {meant} {encoded} {page} {}", asked.target, json!(headers)))
         })
         .unwrap();
         let url =
@@ -111,7 +111,7 @@ fn a_secret_is_hidden_in_whatever_spelling_it_is_repeated() {
 #[test]
 fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
     run(async |world| {
-        let upstream = Upstream::start(|_| Reply::new(200, "1")).unwrap();
+        let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
         world.put("off", "http", false, at(&upstream, json!({}))).await;
         world.put("broken", "http", true, at(&upstream, json!({"headers": {"a": "env://GONE"}}))).await;
         world.put("kafka", "kafka", true, json!({"brokers": "b"})).await;
@@ -142,7 +142,7 @@ fn a_connector_that_is_not_in_use_fails_its_tasks_by_name() {
 #[test]
 fn a_method_that_the_connector_does_not_allow_is_not_sent() {
     run(async |world| {
-        let upstream = Upstream::start(|_| Reply::new(200, "1")).unwrap();
+        let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
         world.connect(at(&upstream, json!({"operations": {"methods": ["GET"]}}))).await;
         assert_eq!(world.fail(json!({"method": "DELETE"})).await.code.name(), "connector_detail");
         assert!(upstream.requests().is_empty());
@@ -168,7 +168,7 @@ fn a_name_of_the_machine_is_refused_for_good_where_it_is_dialled() {
         assert!(world.probe("c").await.error.unwrap().ends_with(remedy));
         // Nothing lets a redirect go where the connector itself may.
         let url = format!("http://localhost:{}", trap.local_addr().unwrap().port());
-        let upstream = Upstream::start(move |_| Reply::redirect(302, &url)).unwrap();
+        let upstream = Upstream::start(move |_| UpstreamReply::redirect(302, &url)).unwrap();
         world.connect(at(&upstream, json!({}))).await;
         let error = world.fail(json!({})).await;
         assert!(error.message.starts_with("SSRF protection: 'localhost'"), "{}", error.message);
@@ -192,8 +192,8 @@ fn what_cannot_be_reached_or_read_is_told_apart() {
         world.connect(unknown).await;
         assert_eq!(world.fail(json!({})).await.code.name(), "IO_ERROR");
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
-            "/loop" => Reply::redirect(302, "/loop"),
-            _ => Reply::new(200, "x".repeat(2000)),
+            "/loop" => UpstreamReply::redirect(302, "/loop"),
+            _ => UpstreamReply::new(200, "x".repeat(2000)),
         })
         .unwrap();
         world.connect(at(&upstream, json!({"max_response_size": 1000}))).await;

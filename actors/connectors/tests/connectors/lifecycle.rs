@@ -5,18 +5,18 @@ use std::sync::Arc;
 use futures_util::future::join;
 use serde_json::json;
 use svc_connectors::{LoadState, Scope};
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{asked, at, run};
 
 fn answering(body: &'static str) -> Upstream {
-    Upstream::start(move |_| Reply::new(200, body)).unwrap()
+    Upstream::start(move |_| UpstreamReply::new(200, body)).unwrap()
 }
 
 #[test]
 fn a_change_lets_the_old_actor_finish_and_the_new_one_serve() {
     run(async |world| {
-        let held = Arc::new(Upstream::start(|_| Reply::Held).unwrap());
+        let held = Arc::new(Upstream::start(|_| UpstreamReply::Held).unwrap());
         let quick = answering("2");
         world.connect(at(&held, json!({}))).await;
         assert_eq!(world.actors(), ["connectors/c"]);

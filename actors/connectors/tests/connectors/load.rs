@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use futures_util::future::{join, join_all};
 use serde_json::{Value, json};
 use svc_connectors::Scope;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{World, at, run};
 
@@ -23,8 +23,10 @@ fn name(index: usize) -> String {
 
 /// A server that says which connector asked, and with what.
 fn repeating() -> Upstream {
-    Upstream::start(|asked| Reply::new(200, json!([asked.target, asked.header("x-round")]).to_string()))
-        .unwrap()
+    Upstream::start(|asked| {
+        UpstreamReply::new(200, json!([asked.target, asked.header("x-round")]).to_string())
+    })
+    .unwrap()
 }
 
 fn config(upstream: &Upstream, index: usize, header: &str) -> Value {

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use mongodb::Client;
 use serde_json::{Value, json};
 use svc_testkit::mongo::Mongo;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{Setup, World, at, run, run_in};
 use crate::mongo::{beside, connect, fresh, over};
@@ -124,7 +124,7 @@ fn a_private_server_is_not_dialled_without_leave() {
 #[test]
 fn a_connector_of_another_kind_is_refused() {
     run(async |world| {
-        let upstream = Upstream::start(|_| Reply::new(200, "1")).unwrap();
+        let upstream = Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap();
         world.put("m", "http", true, at(&upstream, json!({}))).await;
         let error = world.failed("mongo_read", read("d"), Value::Null).await;
         assert_eq!(error.code.name(), "connector_detail", "{}", error.message);

@@ -6,23 +6,26 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_connectors::BreakerSettings;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{at, run, run_with};
 
 /// An API that says what it was shown, beside its token endpoint `/token`, which answers by `grant` and the number of the
 /// request, from 1.
-fn api(grant: impl Fn(usize) -> Reply + Send + Sync + 'static, status: u16) -> Upstream {
+fn api(grant: impl Fn(usize) -> UpstreamReply + Send + Sync + 'static, status: u16) -> Upstream {
     let asked = AtomicUsize::new(0);
     Upstream::start(move |request| match request.target.as_str() {
         "/token" => grant(asked.fetch_add(1, Ordering::SeqCst) + 1),
-        _ => Reply::new(status, json!(request.header("authorization")).to_string()),
+        _ => UpstreamReply::new(status, json!(request.header("authorization")).to_string()),
     })
     .unwrap()
 }
 
-fn granting(number: usize) -> Reply {
-    Reply::new(200, json!({"access_token": format!("token-{number}"), "expires_in": 3600}).to_string())
+fn granting(number: usize) -> UpstreamReply {
+    UpstreamReply::new(
+        200,
+        json!({"access_token": format!("token-{number}"), "expires_in": 3600}).to_string(),
+    )
 }
 
 fn oauth(upstream: &Upstream, more: Value) -> Value {
@@ -71,7 +74,7 @@ fn a_refusal_names_its_code_is_remembered_and_opens_no_breaker() {
         BreakerSettings { failure_threshold: 1, recovery: Duration::from_secs(3600), max_breakers: 10 };
     run_with(Some(breakers), async |world| {
         let body = json!({"error": "invalid_client", "error_description": "no swordfish"}).to_string();
-        let upstream = api(move |_| Reply::new(401, body.clone()), 200);
+        let upstream = api(move |_| UpstreamReply::new(401, body.clone()), 200);
         world.connect(oauth(&upstream, json!({}))).await;
         for _ in 0..5 {
             let error = world.fail(json!({})).await;
@@ -97,7 +100,7 @@ fn an_endpoint_that_cannot_be_reached_is_asked_again_and_opens_the_breaker() {
     let breakers =
         BreakerSettings { failure_threshold: 3, recovery: Duration::from_secs(3600), max_breakers: 10 };
     run_with(Some(breakers), async |world| {
-        let upstream = api(|number| Reply::new(if number < 3 { 503 } else { 502 }, ""), 200);
+        let upstream = api(|number| UpstreamReply::new(if number < 3 { 503 } else { 502 }, ""), 200);
         world.connect(oauth(&upstream, json!({}))).await;
         for status in [503, 503, 502] {
             let error = world.fail(json!({})).await;
@@ -116,8 +119,8 @@ fn a_token_that_the_api_refuses_is_dropped_and_the_next_call_obtains_another() {
         let asked = AtomicUsize::new(0);
         let upstream = Upstream::start(move |request| match request.header("authorization") {
             _ if request.target == "/token" => granting(asked.fetch_add(1, Ordering::SeqCst) + 1),
-            Some("Bearer token-1") => Reply::new(401, "token-1 is no good"),
-            _ => Reply::new(200, "1"),
+            Some("Bearer token-1") => UpstreamReply::new(401, "token-1 is no good"),
+            _ => UpstreamReply::new(200, "1"),
         })
         .unwrap();
         world.connect(oauth(&upstream, json!({}))).await;
@@ -132,7 +135,7 @@ fn a_token_that_the_api_refuses_is_dropped_and_the_next_call_obtains_another() {
 #[test]
 fn a_call_waits_for_its_token_no_longer_than_it_may_take() {
     run(async |world| {
-        let upstream = Arc::new(api(|_| Reply::Held, 200));
+        let upstream = Arc::new(api(|_| UpstreamReply::Held, 200));
         world.connect(oauth(&upstream, json!({}))).await;
         let error = world.fail(json!({"timeout_ms": 50})).await;
         assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
@@ -163,7 +166,7 @@ fn trying_a_connector_out_obtains_a_real_token() {
         let probe = world.probe("c").await;
         assert_eq!((probe.reachable, probe.probe, requests(&upstream)), (true, "GET url", 1));
         assert_eq!(world.call(json!({})).await, "Bearer token-1", "and calls use it");
-        let refusing = api(|_| Reply::new(400, r#"{"error": "invalid_scope"}"#), 200);
+        let refusing = api(|_| UpstreamReply::new(400, r#"{"error": "invalid_scope"}"#), 200);
         world.connect(oauth(&refusing, json!({}))).await;
         let probe = world.probe("c").await;
         assert_eq!((probe.reachable, probe.probe), (false, "token"));

@@ -1,7 +1,7 @@
 //! What is sent, and what is made of the answer.
 
 use serde_json::json;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{at, run};
 
@@ -11,7 +11,7 @@ fn echo() -> Upstream {
             asked.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         let body =
             json!({"method": asked.method, "target": asked.target, "headers": headers, "body": asked.text()});
-        Reply::new(200, body.to_string())
+        UpstreamReply::new(200, body.to_string())
     })
     .unwrap()
 }
@@ -112,11 +112,11 @@ fn a_body_is_sent_in_its_format_under_its_type_or_the_authors() {
 fn an_answer_is_read_in_its_format_and_only_where_it_is_written() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
-            "/latin" => Reply::Answer { status: 200, headers: Vec::new(), body: b"caf\xe9".to_vec() },
-            "/empty" => Reply::new(204, ""),
-            "/marked" => Reply::new(200, "\u{feff}{\"a\": 1}"),
-            "/mark" => Reply::new(200, "\u{feff}"),
-            _ => Reply::new(200, "no json"),
+            "/latin" => UpstreamReply::Answer { status: 200, headers: Vec::new(), body: b"caf\xe9".to_vec() },
+            "/empty" => UpstreamReply::new(204, ""),
+            "/marked" => UpstreamReply::new(200, "\u{feff}{\"a\": 1}"),
+            "/mark" => UpstreamReply::new(200, "\u{feff}"),
+            _ => UpstreamReply::new(200, "no json"),
         })
         .unwrap();
         world.connect(at(&upstream, json!({}))).await;

@@ -3,12 +3,12 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{at, run};
 
 fn always(status: u16) -> Upstream {
-    Upstream::start(move |_| Reply::new(status, "")).unwrap()
+    Upstream::start(move |_| UpstreamReply::new(status, "")).unwrap()
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn a_connection_that_breaks_off_is_tried_again_and_the_call_counts_once() {
     run(async |world| {
         let asked = AtomicUsize::new(0);
         let upstream = Upstream::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
-            0 => Reply::Cut,
-            1 => Reply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc".to_vec()),
-            _ => Reply::new(200, "7"),
+            0 => UpstreamReply::Cut,
+            1 => UpstreamReply::Raw(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc".to_vec()),
+            _ => UpstreamReply::new(200, "7"),
         })
         .unwrap();
         world.connect(at(&upstream, json!({}))).await;
@@ -72,13 +72,13 @@ fn an_attempt_ends_with_its_own_limit() {
     run(async |world| {
         let asked = AtomicUsize::new(0);
         let upstream = Upstream::start(move |_| match asked.fetch_add(1, Ordering::Relaxed) {
-            0 => Reply::Held,
-            _ => Reply::new(200, "1"),
+            0 => UpstreamReply::Held,
+            _ => UpstreamReply::new(200, "1"),
         })
         .unwrap();
         world.connect(at(&upstream, json!({}))).await;
         assert_eq!(world.call(json!({"timeout_ms": 300})).await, 1);
-        let held = Upstream::start(|_| Reply::Held).unwrap();
+        let held = Upstream::start(|_| UpstreamReply::Held).unwrap();
         world.connect(at(&held, json!({"retry": {"max_retries": 0}}))).await;
         let error = world.fail(json!({"timeout_ms": 50})).await;
         assert_eq!((error.code.name(), error.retryable()), ("TIMEOUT_ERROR", true));
@@ -89,7 +89,7 @@ fn an_attempt_ends_with_its_own_limit() {
 #[test]
 fn a_change_of_the_connector_counts_from_the_next_attempt() {
     run(async |world| {
-        let (bad, good) = (always(500), Upstream::start(|_| Reply::new(200, "1")).unwrap());
+        let (bad, good) = (always(500), Upstream::start(|_| UpstreamReply::new(200, "1")).unwrap());
         world.connect(at(&bad, json!({"retry": {"max_retries": 16, "retry_delay_ms": 20}}))).await;
         let change = async {
             let mut asked = 0;

@@ -4,7 +4,7 @@
 use std::net::TcpListener;
 
 use serde_json::{Value, json};
-use svc_testkit::upstream::{Asked, Reply, Upstream};
+use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 
 use crate::kit::{World, run};
 
@@ -33,7 +33,7 @@ async fn done(world: &World, function: &str, input: Value, payload: Value) -> Va
     world.done(function, input, payload).await["out"].take()
 }
 
-fn body(asked: &Asked) -> Value {
+fn body(asked: &ReceivedRequest) -> Value {
     serde_json::from_slice(&asked.body).unwrap()
 }
 
@@ -46,7 +46,7 @@ fn a_search_is_sent_and_its_hits_are_rows_by_wire_contract() {
                 {"_index": "clients", "_id": "8", "_score": null, "_source": {"name": "Bob"}},
             ]);
             let total = json!({"value": 2, "relation": "eq"});
-            Reply::new(
+            UpstreamReply::new(
                 200,
                 json!({"took": 1, "timed_out": false, "hits": {"total": total, "hits": hits}}).to_string(),
             )
@@ -74,9 +74,10 @@ fn a_search_is_sent_and_its_hits_are_rows_by_wire_contract() {
 #[test]
 fn values_of_a_message_stay_values_by_wire_contract() {
     run(async |world| {
-        let upstream =
-            Upstream::start(|_| Reply::new(200, json!({"hits": {"total": 0, "hits": []}}).to_string()))
-                .unwrap();
+        let upstream = Upstream::start(|_| {
+            UpstreamReply::new(200, json!({"hits": {"total": 0, "hits": []}}).to_string())
+        })
+        .unwrap();
         connect(world, upstream.url(""), json!({})).await;
         let text = "a*\"}}]}},{\"match_all\":{}}";
         let input =
@@ -106,7 +107,7 @@ fn rows_are_sent_in_bulk_and_each_is_accounted_for_by_wire_contract() {
                 2 => (false, json!([created("made")])),
                 _ => (true, json!([created("a"), conflict])),
             };
-            Reply::new(200, json!({"took": 3, "errors": errors, "items": items}).to_string())
+            UpstreamReply::new(200, json!({"took": 3, "errors": errors, "items": items}).to_string())
         })
         .unwrap();
         let auth = json!({"type": "bearer", "token": "swordfish"});
@@ -149,13 +150,13 @@ fn changes_by_query_and_upserts_are_counted_by_wire_contract() {
                 "/clients/_update/a%2Fb" => json!({"_id": "a/b", "result": "updated"}),
                 "/clients/_doc/new" => json!({"_id": "new", "result": "created"}),
                 _ => {
-                    return Reply::new(
+                    return UpstreamReply::new(
                         409,
                         json!({"status": 409, "error": {"type": "version_conflict"}}).to_string(),
                     );
                 }
             };
-            Reply::new(200, answer.to_string())
+            UpstreamReply::new(200, answer.to_string())
         })
         .unwrap();
         connect(world, upstream.url(""), json!({})).await;
@@ -209,7 +210,7 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
         let upstream = Upstream::start(|asked| {
             let hits = json!({"hits": []});
             if asked.target.starts_with("/moved/") {
-                return Reply::redirect(307, "/fine/_search");
+                return UpstreamReply::redirect(307, "/fine/_search");
             }
             let answer = match asked.target.split('?').next().unwrap_or_default() {
                 "/late/_search" => json!({"timed_out": true, "hits": hits}),
@@ -231,7 +232,7 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
                 "/lost/_delete_by_query" => json!({"total": 3, "deleted": 2, "failures": [{"status": 500}]}),
                 _ => json!({"total": 3, "failures": []}),
             };
-            Reply::new(200, answer.to_string())
+            UpstreamReply::new(200, answer.to_string())
         })
         .unwrap();
         connect(world, upstream.url(""), json!({})).await;
@@ -272,13 +273,14 @@ fn what_was_done_in_part_is_no_success_by_wire_contract() {
 fn refusals_limits_and_gates_are_told_apart_by_wire_contract() {
     run(async |world| {
         let upstream = Upstream::start(|asked| match asked.target.as_str() {
-            "/busy/_search" => {
-                Reply::new(429, json!({"error": {"type": "es_rejected_execution_exception"}}).to_string())
-            }
-            "/large/_search" => Reply::new(200, "x".repeat(3000)),
-            "/odd/_search" => Reply::new(200, "[]"),
-            "/held/_search" => Reply::Held,
-            _ => Reply::new(
+            "/busy/_search" => UpstreamReply::new(
+                429,
+                json!({"error": {"type": "es_rejected_execution_exception"}}).to_string(),
+            ),
+            "/large/_search" => UpstreamReply::new(200, "x".repeat(3000)),
+            "/odd/_search" => UpstreamReply::new(200, "[]"),
+            "/held/_search" => UpstreamReply::Held,
+            _ => UpstreamReply::new(
                 404,
                 json!({"error": {"type": "index_not_found_exception", "k": "swordfish"}}).to_string(),
             ),

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use svc_connectors::{BreakerSettings, LoadState};
-use svc_testkit::http::{Answer, Client};
+use svc_testkit::http::{HttpClient, HttpResponse};
 use svc_testkit::s3::{BUCKET, KEY, ObjectStore, SECRET};
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::kit::{World, run, run_with};
 use crate::mail::{refused, written};
@@ -31,9 +31,9 @@ async fn head(world: &World, key: &str) -> Value {
 }
 
 /// Uses a URL as any client would that knows nothing but the URL.
-fn used(store: &ObjectStore, method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+fn used(store: &ObjectStore, method: &str, url: &str, headers: &[(&str, &str)], body: &[u8]) -> HttpResponse {
     let target = url.strip_prefix(&store.endpoint()).unwrap();
-    Client::new(store.address()).send(method, target, headers, body).unwrap()
+    HttpClient::new(store.address()).send(method, target, headers, body).unwrap()
 }
 
 #[test]
@@ -194,12 +194,12 @@ fn signing_needs_no_store_and_minds_no_breaker() {
 #[test]
 fn a_store_in_trouble_is_told_from_one_that_refuses() {
     let store = Upstream::start(|asked| match asked.target.split('?').next().unwrap_or_default() {
-        "/bucket/held" => Reply::Held,
-        "/bucket/cut" => Reply::Cut,
-        "/bucket/broken" => Reply::new(500, ""),
-        "/bucket/" => Reply::new(503, ""),
-        "/bucket/here" => Reply::new(200, ""),
-        _ => Reply::redirect(301, "/bucket/here"),
+        "/bucket/held" => UpstreamReply::Held,
+        "/bucket/cut" => UpstreamReply::Cut,
+        "/bucket/broken" => UpstreamReply::new(500, ""),
+        "/bucket/" => UpstreamReply::new(503, ""),
+        "/bucket/here" => UpstreamReply::new(200, ""),
+        _ => UpstreamReply::redirect(301, "/bucket/here"),
     })
     .unwrap();
     run(async |world| {

@@ -105,7 +105,7 @@ async fn speaks_german(db: &Database) -> bool {
     let (_, name) = db.config.url.rsplit_once('/').unwrap();
     let changed = db.execute(&format!("ALTER DATABASE {name} SET lc_messages = 'de_DE.UTF-8'")).await;
     if let Err(why) = &changed {
-        svc_testkit::peer::missing("locale de_DE.UTF-8", why);
+        svc_testkit::peer::report_missing("locale de_DE.UTF-8", why);
     }
     changed.is_ok()
 }

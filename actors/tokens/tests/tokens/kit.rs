@@ -16,7 +16,7 @@ use svc_model::config::connector::{ConnectorConfig, HttpAuth, OAuth2};
 use svc_model::{ConnectorContent, ConnectorType};
 use svc_outbound::{Outbound, Trust, Url};
 use svc_store::{AuditEntry, Mutation, Store, StoreConfig};
-use svc_testkit::upstream::{Asked, Reply, Upstream};
+use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 use svc_tokens::{Settings, TokenMetrics, TokenSource, Tokens};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -146,8 +146,11 @@ pub(crate) fn oauth(upstream: &Upstream, more: Value) -> OAuth2 {
 }
 
 /// An answer with a token.
-pub(crate) fn granting(token: &str, seconds: u64) -> Reply {
-    Reply::new(200, json!({"access_token": token, "expires_in": seconds, "token_type": "bearer"}).to_string())
+pub(crate) fn granting(token: &str, seconds: u64) -> UpstreamReply {
+    UpstreamReply::new(
+        200,
+        json!({"access_token": token, "expires_in": seconds, "token_type": "bearer"}).to_string(),
+    )
 }
 
 /// The row of `c`.
@@ -201,7 +204,7 @@ impl Provider {
         (told, open)
     }
 
-    fn answer(&self, asked: &Asked, seconds: u64) -> Reply {
+    fn answer(&self, asked: &ReceivedRequest, seconds: u64) -> UpstreamReply {
         let held = self.held.lock().unwrap().take();
         if let Some(Held { tell, gate }) = held {
             let _told = tell.send(());
@@ -213,7 +216,7 @@ impl Provider {
         if family.live.as_deref() != Some(shown) {
             family.reused += usize::from(family.spent.contains(shown));
             family.live = None;
-            return Reply::new(400, r#"{"error": "invalid_grant"}"#);
+            return UpstreamReply::new(400, r#"{"error": "invalid_grant"}"#);
         }
         family.grants += 1;
         let next = format!("refresh-{}", family.grants);
@@ -221,7 +224,7 @@ impl Provider {
         family.live = Some(next.clone());
         let token = format!("access-{}", family.grants);
         let body = json!({"access_token": token, "expires_in": seconds, "refresh_token": next});
-        Reply::new(200, body.to_string())
+        UpstreamReply::new(200, body.to_string())
     }
 }
 

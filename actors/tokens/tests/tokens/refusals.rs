@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::json;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 use svc_tokens::TokenError;
 
 use crate::kit::{granting, oauth, run};
@@ -15,16 +15,16 @@ fn a_refusal_is_the_answer_to_all_who_ask_soon() {
         let node = world.node().await;
         for (reply, due) in [
             (
-                Reply::new(400, r#"{"error": "invalid_scope", "error_description": "swordfish"}"#),
+                UpstreamReply::new(400, r#"{"error": "invalid_scope", "error_description": "swordfish"}"#),
                 "connector 'c': the token endpoint refused with status 400: invalid_scope",
             ),
-            (Reply::new(404, "<html>"), "connector 'c': the token endpoint refused with status 404"),
+            (UpstreamReply::new(404, "<html>"), "connector 'c': the token endpoint refused with status 404"),
             (
-                Reply::new(200, r#"{"access_token": "t", "token_type": "mac"}"#),
+                UpstreamReply::new(200, r#"{"access_token": "t", "token_type": "mac"}"#),
                 "connector 'c': the token endpoint gave a token of another type than Bearer",
             ),
             (
-                Reply::Answer {
+                UpstreamReply::Answer {
                     status: 302,
                     headers: vec![("location".into(), "/".into())],
                     body: Vec::new(),
@@ -51,12 +51,12 @@ fn what_is_no_usable_answer_is_asked_for_again() {
         let node = world.node().await;
         let long = format!("{{\"access_token\": \"{}\"}}", "x".repeat(70_000));
         for reply in [
-            Reply::new(500, r#"{"error": "invalid_grant"}"#),
-            Reply::new(200, "no json"),
-            Reply::new(200, "{}"),
-            Reply::new(200, long),
-            Reply::Raw(b"nonsense\r\n\r\n".to_vec()),
-            Reply::Cut,
+            UpstreamReply::new(500, r#"{"error": "invalid_grant"}"#),
+            UpstreamReply::new(200, "no json"),
+            UpstreamReply::new(200, "{}"),
+            UpstreamReply::new(200, long),
+            UpstreamReply::Raw(b"nonsense\r\n\r\n".to_vec()),
+            UpstreamReply::Cut,
         ] {
             let failing = Arc::new(AtomicBool::new(true));
             let (asked, fails) = (Arc::new(AtomicUsize::new(0)), Arc::clone(&failing));

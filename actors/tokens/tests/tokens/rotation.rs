@@ -64,7 +64,8 @@ fn an_answer_without_a_refresh_token_leaves_the_former_one() {
         for _ in 0..3 {
             assert!(source.token().await.is_ok());
         }
-        let sent: Vec<_> = upstream.requests().iter().map(svc_testkit::upstream::Asked::text).collect();
+        let sent: Vec<_> =
+            upstream.requests().iter().map(svc_testkit::upstream::ReceivedRequest::text).collect();
         assert!(sent.iter().all(|form| form.contains("refresh_token=seed")), "{sent:?}");
         assert_eq!(row(&world.database()).unwrap()["refresh_token"], "seed");
     });

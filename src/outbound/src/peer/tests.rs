@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
-use svc_testkit::upstream::{Asked, Reply, Upstream};
+use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 
 use super::*;
 use crate::resolver::Lookup;
@@ -47,18 +47,18 @@ fn secret_request(method: Method, url: &str) -> PeerRequest {
     }
 }
 
-fn shows_secret(asked: &Asked) -> bool {
+fn shows_secret(asked: &ReceivedRequest) -> bool {
     format!("{asked:?}").contains("swordfish") || asked.header("x-own").is_some()
 }
 
 #[tokio::test]
 async fn credentials_go_to_the_own_origin_alone_and_do_not_come_back() {
-    let other = Upstream::start(|_| Reply::new(200, "there")).unwrap();
+    let other = Upstream::start(|_| UpstreamReply::new(200, "there")).unwrap();
     let away = other.url("/away");
     let home = Upstream::start(move |asked| match asked.target.split('?').next() {
-        Some("/near") => Reply::redirect(307, "/here"),
-        Some("/far") => Reply::redirect(307, &away),
-        _ => Reply::new(200, "here"),
+        Some("/near") => UpstreamReply::redirect(307, "/here"),
+        Some("/far") => UpstreamReply::redirect(307, &away),
+        _ => UpstreamReply::new(200, "here"),
     })
     .unwrap();
     let peer = wanderer(&home);
@@ -82,9 +82,9 @@ async fn credentials_go_to_the_own_origin_alone_and_do_not_come_back() {
 #[tokio::test]
 async fn redirect_to_another_origin_carries_neither_body_nor_credentials() {
     for code in [301, 302, 303, 307, 308] {
-        let other = Upstream::start(|_| Reply::new(200, "there")).unwrap();
+        let other = Upstream::start(|_| UpstreamReply::new(200, "there")).unwrap();
         let away = other.url("/away");
-        let home = Upstream::start(move |_| Reply::redirect(code, &away)).unwrap();
+        let home = Upstream::start(move |_| UpstreamReply::redirect(code, &away)).unwrap();
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let outcome = wanderer(&home).send(secret_request(method.clone(), &home.url("/"))).await;
             match outcome {
@@ -106,11 +106,11 @@ async fn redirect_to_another_origin_carries_neither_body_nor_credentials() {
 
 #[tokio::test]
 async fn body_that_was_refused_elsewhere_is_not_sent_by_way_of_the_own_origin() {
-    let other = Upstream::start(|_| Reply::new(200, "there")).unwrap();
+    let other = Upstream::start(|_| UpstreamReply::new(200, "there")).unwrap();
     let away = other.url("/away");
     let home = Upstream::start(move |asked| match asked.target.split('?').next() {
-        Some("/near") => Reply::redirect(308, "/far"),
-        _ => Reply::redirect(307, &away),
+        Some("/near") => UpstreamReply::redirect(308, "/far"),
+        _ => UpstreamReply::redirect(307, &away),
     })
     .unwrap();
     let error = wanderer(&home).send(secret_request(Method::POST, &home.url("/near"))).await.unwrap_err();
@@ -120,11 +120,11 @@ async fn body_that_was_refused_elsewhere_is_not_sent_by_way_of_the_own_origin() 
 
 #[tokio::test]
 async fn what_came_back_from_elsewhere_gets_no_credentials() {
-    let home = Upstream::start(|_| Reply::new(200, "here")).unwrap();
+    let home = Upstream::start(|_| UpstreamReply::new(200, "here")).unwrap();
     let back = home.url("/back");
-    let other = Upstream::start(move |_| Reply::redirect(302, &back)).unwrap();
+    let other = Upstream::start(move |_| UpstreamReply::redirect(302, &back)).unwrap();
     let away = other.url("/");
-    let first = Upstream::start(move |_| Reply::redirect(302, &away)).unwrap();
+    let first = Upstream::start(move |_| UpstreamReply::redirect(302, &away)).unwrap();
     let request = PeerRequest { body: None, ..secret_request(Method::GET, &first.url("/")) };
     wanderer(&first).send(request).await.unwrap();
     assert!(shows_secret(&first.requests()[0]) && !shows_secret(&home.requests()[0]));
@@ -132,12 +132,12 @@ async fn what_came_back_from_elsewhere_gets_no_credentials() {
 
 #[tokio::test]
 async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials() {
-    let other = Upstream::start(|_| Reply::new(401, "who are you?")).unwrap();
+    let other = Upstream::start(|_| UpstreamReply::new(401, "who are you?")).unwrap();
     let away = other.url("/");
     let home = Upstream::start(move |asked| match asked.target.split('?').next() {
-        Some("/near") => Reply::redirect(302, "/here"),
-        Some("/far") => Reply::redirect(302, &away),
-        _ => Reply::new(401, "not you"),
+        Some("/near") => UpstreamReply::redirect(302, "/here"),
+        Some("/far") => UpstreamReply::redirect(302, &away),
+        _ => UpstreamReply::new(401, "not you"),
     })
     .unwrap();
     for (path, at_home) in [("/here", true), ("/near", true), ("/far", false)] {
@@ -151,7 +151,7 @@ async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials(
 async fn a_redirect_keeps_or_drops_method_and_body_as_its_code_says() {
     let home = Upstream::start(|asked| {
         let code = asked.target.trim_start_matches('/').split('?').next().and_then(|code| code.parse().ok());
-        code.map_or_else(|| Reply::new(200, ""), |code| Reply::redirect(code, "/end"))
+        code.map_or_else(|| UpstreamReply::new(200, ""), |code| UpstreamReply::redirect(code, "/end"))
     })
     .unwrap();
     let peer = wanderer(&home);
@@ -176,7 +176,7 @@ async fn a_redirect_to_a_name_that_leads_inside_is_refused_where_it_is_dialled()
     let trap = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     trap.set_nonblocking(true).unwrap();
     let rebound = format!("http://name.example:{}/", trap.local_addr().unwrap().port());
-    let home = Upstream::start(move |_| Reply::redirect(307, &rebound)).unwrap();
+    let home = Upstream::start(move |_| UpstreamReply::redirect(307, &rebound)).unwrap();
     let url: Url = home.url("/").parse().unwrap();
     let peer = outbound().peer(&url, true).unwrap();
     for method in [Method::GET, Method::POST] {

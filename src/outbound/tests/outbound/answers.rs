@@ -43,13 +43,13 @@ async fn the_cap_holds_whatever_length_is_announced() {
     let server = HttpsServer::start(Behaviour::Endless).unwrap();
     assert!(matches!(ask(&server, 100_000, PATIENCE).await, Err(FetchError::TooLarge { .. })));
     let chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n7FFFFFFF\r\n".to_vec();
-    server.behave(Behaviour::Raw([chunked, vec![b' '; 200_000]].concat()));
+    server.set_behaviour(Behaviour::Raw([chunked, vec![b' '; 200_000]].concat()));
     assert!(matches!(ask(&server, 100_000, PATIENCE).await, Err(FetchError::TooLarge { .. })));
     let announced = b"HTTP/1.1 200 OK\r\ncontent-length: 18446744073709551615\r\n\r\nx".to_vec();
-    server.behave(Behaviour::Raw(announced));
+    server.set_behaviour(Behaviour::Raw(announced));
     assert!(ask(&server, 100_000, PATIENCE).await.is_err());
     let short = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\nabc".to_vec();
-    server.behave(Behaviour::Raw(short));
+    server.set_behaviour(Behaviour::Raw(short));
     assert!(matches!(ask(&server, 100_000, PATIENCE).await, Err(FetchError::Broken { .. })));
 }
 
@@ -57,7 +57,7 @@ async fn the_cap_holds_whatever_length_is_announced() {
 async fn an_error_keeps_its_status_though_its_body_breaks_off() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     let head = b"HTTP/1.1 401 No\r\ncontent-length: 500\r\n\r\n0123456789".to_vec();
-    server.behave(Behaviour::Raw(head));
+    server.set_behaviour(Behaviour::Raw(head));
     let answer = ask(&server, 1000, PATIENCE).await.unwrap();
     assert_eq!((answer.status.as_u16(), &answer.body[..]), (401, &b"0123456789"[..]));
 }
@@ -68,7 +68,7 @@ async fn an_error_keeps_its_status_however_long_it_is() {
     for (status, announced) in [(400, true), (503, false), (302, true)] {
         let framing = if announced { "content-length: 500000" } else { "connection: close" };
         let head = format!("HTTP/1.1 {status} No\r\n{framing}\r\n\r\n");
-        server.behave(Behaviour::Raw([head.into_bytes(), vec![b'x'; 200_000]].concat()));
+        server.set_behaviour(Behaviour::Raw([head.into_bytes(), vec![b'x'; 200_000]].concat()));
         let answer = ask(&server, 100_000, PATIENCE).await.unwrap();
         assert_eq!((answer.status.as_u16(), answer.body.len()), (status, 100_000));
     }
@@ -79,10 +79,10 @@ async fn a_redirect_is_an_answer_and_is_not_followed() {
     let (server, target) =
         (HttpsServer::start(Behaviour::Down).unwrap(), HttpsServer::start(body(1)).unwrap());
     for status in [301, 302, 303, 307, 308] {
-        server.behave(Behaviour::redirect(status, &target.url("/")));
+        server.set_behaviour(Behaviour::redirect(status, &target.url("/")));
         assert_eq!(ask(&server, 16, PATIENCE).await.unwrap().status, status);
     }
-    assert_eq!((server.hits(), target.hits()), (5, 0));
+    assert_eq!((server.request_count(), target.request_count()), (5, 0));
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn silence_ends_with_the_timeout() {
 async fn a_failure_names_host_and_cause_and_nothing_of_the_query() {
     let server = HttpsServer::start(Behaviour::Down).unwrap();
     let mut failures = vec![ask(&server, 16, PATIENCE).await.unwrap_err()];
-    server.behave(Behaviour::Raw(b"nonsense\r\n\r\n".to_vec()));
+    server.set_behaviour(Behaviour::Raw(b"nonsense\r\n\r\n".to_vec()));
     failures.push(ask(&server, 16, PATIENCE).await.unwrap_err());
     let stranger = HttpsServer::start(body(1)).unwrap();
     let client = client(&Trust::Only(stranger.authority().to_owned()), true, PATIENCE);

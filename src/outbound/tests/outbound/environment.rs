@@ -81,12 +81,12 @@ fn a_file_that_is_not_there_leaves_no_anchors_and_no_panic() {
 
 #[test]
 fn no_proxy_of_the_environment_is_used() {
-    let (server, trap, directory) = (here(), Trap::set().unwrap(), tempfile::tempdir().unwrap());
+    let (server, trap, directory) = (here(), Trap::bind().unwrap(), tempfile::tempdir().unwrap());
     let file = server.write_authority(directory.path()).unwrap();
     let proxy = format!("http://127.0.0.1:{}", trap.port());
     let names = ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     let mut env = names.map(|name| (name, proxy.as_str())).to_vec();
     env.push(("SSL_CERT_FILE", file.to_str().unwrap()));
     in_child("child_is_answered", &server, &env);
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }

@@ -7,7 +7,7 @@ use svc_outbound::header::HeaderMap;
 use svc_outbound::{AddressError, FetchError, Method, Outbound, PeerClient, PeerRequest, Trust, Url};
 use svc_testkit::spellings::{corpus, urls};
 use svc_testkit::trap::Trap;
-use svc_testkit::upstream::{Reply, Upstream};
+use svc_testkit::upstream::{Upstream, UpstreamReply};
 
 use crate::PATIENCE;
 
@@ -37,7 +37,7 @@ fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
     let telling = Arc::clone(&told);
     let server = Upstream::start(move |_| {
         let (code, location) = telling.lock().unwrap().clone();
-        Reply::redirect(code, &location)
+        UpstreamReply::redirect(code, &location)
     });
     (server.unwrap(), told)
 }
@@ -45,7 +45,7 @@ fn pointing() -> (Upstream, Arc<Mutex<(u16, String)>>) {
 #[tokio::test]
 async fn a_redirect_that_nobody_asked_to_follow_is_the_answer() {
     let (home, told) = pointing();
-    let (peer, other) = (peer(&home), Upstream::start(|_| Reply::new(200, "{}")).unwrap());
+    let (peer, other) = (peer(&home), Upstream::start(|_| UpstreamReply::new(200, "{}")).unwrap());
     for code in CODES {
         *told.lock().unwrap() = (code, other.url("/"));
         let answer = peer.send(PeerRequest { follow: false, ..request(&home.url("/")) }).await.unwrap();
@@ -57,7 +57,7 @@ async fn a_redirect_that_nobody_asked_to_follow_is_the_answer() {
 #[tokio::test]
 async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
     let (home, told) = pointing();
-    let (peer, trap) = (peer(&home), Trap::set().unwrap());
+    let (peer, trap) = (peer(&home), Trap::bind().unwrap());
     let mut refused = 0;
     for host in corpus() {
         for code in CODES {
@@ -73,13 +73,13 @@ async fn no_redirect_of_any_code_to_any_spelling_reaches_an_inner_address() {
         }
     }
     assert!(refused >= 5 * 300, "{refused}");
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[tokio::test]
 async fn no_redirect_to_a_url_that_hides_its_host_or_names_only_one_reaches_it() {
     let (home, told) = pointing();
-    let (peer, trap) = (peer(&home), Trap::set().unwrap());
+    let (peer, trap) = (peer(&home), Trap::bind().unwrap());
     let here = format!("127.0.0.1:{}/", trap.port());
     let relative = ["//", "\\\\", "\\/", "/\\"].map(|slashes| format!("{slashes}{here}"));
     let locations = urls(trap.port()).into_iter().filter(|url| !url.contains(['\r', '\n']));
@@ -95,7 +95,7 @@ async fn no_redirect_to_a_url_that_hides_its_host_or_names_only_one_reaches_it()
             );
         }
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[tokio::test]
@@ -117,21 +117,21 @@ async fn a_redirect_to_another_scheme_or_with_credentials_is_refused() {
 
 #[tokio::test]
 async fn a_private_address_is_allowed_for_the_host_and_port_of_the_peer_alone() {
-    let (home, trap) = (Upstream::start(|_| Reply::new(200, "")).unwrap(), Trap::set().unwrap());
+    let (home, trap) = (Upstream::start(|_| UpstreamReply::new(200, "")).unwrap(), Trap::bind().unwrap());
     let peer = peer(&home);
     assert!(peer.send(request(&home.url("/"))).await.is_ok());
     let other = format!("http://127.0.0.1:{}/", trap.port());
     let refused = peer.send(request(&other)).await.unwrap_err();
     assert!(matches!(refused, FetchError::Address(AddressError::Forbidden { .. })), "{refused:?}");
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[tokio::test]
 async fn five_redirects_are_followed_and_no_sixth() {
     for (hops, arrives) in [(5, true), (6, false)] {
         let home = Upstream::start(move |asked| match asked.target.trim_start_matches('/').parse::<u32>() {
-            Ok(0) | Err(_) => Reply::new(200, "here"),
-            Ok(left) => Reply::redirect(302, &format!("/{}", left - 1)),
+            Ok(0) | Err(_) => UpstreamReply::new(200, "here"),
+            Ok(left) => UpstreamReply::redirect(302, &format!("/{}", left - 1)),
         })
         .unwrap();
         let answer = peer(&home).send(request(&home.url(&format!("/{hops}")))).await;
@@ -146,9 +146,9 @@ async fn five_redirects_are_followed_and_no_sixth() {
 #[tokio::test]
 async fn what_leads_nowhere_is_an_answer() {
     let home = Upstream::start(|asked| match asked.target.as_str() {
-        "/none" => Reply::new(302, "no location"),
-        "/not-modified" => Reply::redirect(304, "/"),
-        _ => Reply::redirect(300, "/"),
+        "/none" => UpstreamReply::new(302, "no location"),
+        "/not-modified" => UpstreamReply::redirect(304, "/"),
+        _ => UpstreamReply::redirect(300, "/"),
     })
     .unwrap();
     for (path, status) in [("/none", 302), ("/not-modified", 304), ("/choices", 300)] {
@@ -159,8 +159,8 @@ async fn what_leads_nowhere_is_an_answer() {
 #[tokio::test]
 async fn connections_are_used_again_and_a_slow_answer_ends_with_the_limit() {
     let home = Upstream::start(|asked| match asked.target.as_str() {
-        "/slow" => Reply::Held,
-        _ => Reply::new(200, "x".repeat(1024)),
+        "/slow" => UpstreamReply::Held,
+        _ => UpstreamReply::new(200, "x".repeat(1024)),
     })
     .unwrap();
     let peer = peer(&home);

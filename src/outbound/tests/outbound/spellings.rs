@@ -61,7 +61,7 @@ async fn all_are_refused(hosts: impl IntoIterator<Item = String>, trap: &Trap) {
             "{text} is {asked:?}"
         );
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[tokio::test]
@@ -69,20 +69,20 @@ async fn no_spelling_of_an_inner_address_reaches_it() {
     let hosts = corpus();
     let read = hosts.iter().filter(|host| Url::parse(&format!("http://{host}/")).is_ok()).count();
     assert!(read >= 300, "the corpus has {read} spellings that are URLs");
-    all_are_refused(hosts, &Trap::set().unwrap()).await;
+    all_are_refused(hosts, &Trap::bind().unwrap()).await;
 }
 
 #[tokio::test]
 async fn no_url_that_hides_its_host_reaches_it() {
     let (trap, client) =
-        (Trap::set().unwrap(), client(&Trust::Only(String::new()), false, Duration::from_secs(5)));
+        (Trap::bind().unwrap(), client(&Trust::Only(String::new()), false, Duration::from_secs(5)));
     for text in urls(trap.port()) {
         assert!(check_url(&text, false).is_err() && check_peer_url(&text, false).is_err(), "{text:?}");
         if let Ok(url) = Url::parse(&text) {
             assert!(matches!(client.get(&url, 1024).await, Err(FetchError::Address(_))), "{text:?}");
         }
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[tokio::test]
@@ -95,13 +95,13 @@ async fn nor_does_any_of_ten_thousand_at_random() {
         .take(10_000)
         .collect();
     assert_eq!(read.len(), 10_000);
-    all_are_refused(read, &Trap::set().unwrap()).await;
+    all_are_refused(read, &Trap::bind().unwrap()).await;
 }
 
 #[tokio::test]
 async fn a_name_of_the_machine_is_refused_where_it_is_dialled() {
     let (trap, client) =
-        (Trap::set().unwrap(), client(&Trust::Only(String::new()), false, Duration::from_secs(5)));
+        (Trap::bind().unwrap(), client(&Trust::Only(String::new()), false, Duration::from_secs(5)));
     // Whether a name may end in a dot is the resolver's affair.
     for (host, has_address) in [("localhost", true), ("LOCALHOST", true), ("localhost.", false)] {
         let url = check_url(&format!("http://{host}:{}/?token=s3cret", trap.port()), false).unwrap();
@@ -113,14 +113,14 @@ async fn a_name_of_the_machine_is_refused_where_it_is_dialled() {
         }
         assert!(!error.to_string().contains("s3cret"), "{error}");
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 /// The trap works, and the spellings lead to it: both would be reached if nobody looked.
 #[tokio::test]
 async fn the_same_spellings_reach_the_trap_where_private_addresses_are_allowed() {
     let (trap, client) =
-        (Trap::set().unwrap(), client(&Trust::Only(String::new()), true, Duration::from_millis(50)));
+        (Trap::bind().unwrap(), client(&Trust::Only(String::new()), true, Duration::from_millis(50)));
     let mut hosts = disguises("127.0.0.1");
     hosts.extend(
         ["localhost", "2130706433", "0x7f.1", "0177.0.0.1", "[::1]", "[::ffff:7f00:1]"].map(str::to_owned),
@@ -142,7 +142,7 @@ async fn the_same_spellings_reach_the_trap_where_private_addresses_are_allowed()
             asked += 1;
         }
     }
-    assert_eq!(trap.count(), asked);
+    assert_eq!(trap.take_connection_count(), asked);
     assert!(asked >= 25, "{asked}");
 }
 

@@ -7,12 +7,12 @@ use svc_model::PageOf;
 use svc_store::AuditFilter;
 
 use super::page;
-use super::query::Query;
+use super::query::QueryParameters;
 use crate::http::Error;
 use crate::state::AppState;
 
 /// `GET /audit-logs`, newest first; `start_time` inclusive, `end_time` exclusive.
-pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResponse, Error> {
+pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
     let asked = query.page()?;
     let filter = AuditFilter {
         action: query.text("action"),

@@ -20,7 +20,7 @@ pub(super) struct ChannelRules {
 }
 
 impl ChannelRules {
-    pub(super) fn of(state: &AppState) -> Self {
+    pub(super) fn from_state(state: &AppState) -> Self {
         Self {
             engine: Arc::clone(&state.engine),
             allow_private_key_sets: state.config.jwt.allow_private_jwks_urls,

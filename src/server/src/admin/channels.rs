@@ -10,7 +10,7 @@ use svc_model::{
 use svc_registry::ReloadScope;
 use svc_store::{ChannelGates, Merge, Repository, StoreError};
 
-use super::authored::Authored;
+use super::admin_entity::AdminEntity;
 use super::channel_rules::ChannelRules;
 use crate::state::AppState;
 
@@ -37,7 +37,7 @@ async fn workflow_state(state: &AppState, workflow: Option<&str>) -> Result<Opti
     Ok(Some(Issue::new("channel.workflow_id", why)))
 }
 
-impl Authored for Channel {
+impl AdminEntity for Channel {
     fn to_json(&self) -> Value {
         Self::to_json(self)
     }
@@ -59,23 +59,23 @@ impl Authored for Channel {
     }
 
     fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
-        parse_new_channel(body, &ChannelRules::of(state))
+        parse_new_channel(body, &ChannelRules::from_state(state))
     }
 
     fn merge(state: &AppState, body: Value) -> Merge<ChannelContent> {
-        let rules = ChannelRules::of(state);
+        let rules = ChannelRules::from_state(state);
         Box::new(move |current| parse_channel_update(&body, current, &rules))
     }
 
     async fn warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
-        let mut warnings = channel_warnings(&content.config, &ChannelRules::of(state));
+        let mut warnings = channel_warnings(&content.config, &ChannelRules::from_state(state));
         warnings.extend(workflow_state(state, content.workflow_id.as_deref()).await?);
         Ok(warnings)
     }
 
     /// With the next instants of a schedule that is valid, whatever else is wrong.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
-        let mut report = validate_channel(body, &ChannelRules::of(state));
+        let mut report = validate_channel(body, &ChannelRules::from_state(state));
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
         report.warnings.extend(workflow_state(state, workflow).await?);
         let mut report = report.to_json();

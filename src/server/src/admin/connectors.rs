@@ -16,14 +16,14 @@ use svc_model::{
 use svc_outbound::{check_host, check_peer_url};
 use svc_store::{Filter, Merge, Mutation};
 
-use super::change::{Change, report};
 use super::entities::with_warnings;
-use super::import::{Terms, batch, once};
-use super::query::Query;
+use super::import::{ImportItemOptions, batch, once};
+use super::mutation_request::{MutationRequest, report};
+use super::query::QueryParameters;
 use super::references::references;
-use super::status::{Reload, reload, target};
+use super::status::{ReloadTiming, reload, target};
 use super::{data, page, tagged};
-use crate::http::{Caller, Error, JsonBody};
+use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
@@ -35,7 +35,7 @@ pub(super) struct ConnectorRules {
 }
 
 impl ConnectorRules {
-    fn of(state: &AppState) -> Self {
+    fn from_state(state: &AppState) -> Self {
         Self { own: OwnDatabase::of(&state.store) }
     }
 }
@@ -54,11 +54,11 @@ impl ConnectorChecks for ConnectorRules {
     }
 }
 
-fn mutation(change: &Change, action: &str, id: &str) -> Mutation {
+fn mutation(change: &MutationRequest, action: &str, id: &str) -> Mutation {
     Mutation { epoch: true, ..change.mutation(action, EntityKind::Connector.name(), id) }
 }
 
-fn filter(query: &Query) -> Filter {
+fn filter(query: &QueryParameters) -> Filter {
     Filter {
         tag: query.text("tag"),
         sort_by: query.text("sort_by"),
@@ -67,15 +67,15 @@ fn filter(query: &Query) -> Filter {
     }
 }
 
-pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
+pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let (rows, total) = state.store.connectors().list(filter(&query), asked).await?;
     Ok(page(PageOf::new(rows, total, asked).map(|row| shown(&state, &row))))
 }
 
-pub(super) async fn create(state: Data<AppState>, change: Change, body: JsonBody) -> Answer {
+pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let outcome: Result<Connector, ServiceError> = async {
-        let (id, content) = parse_new_connector(&body.0, &ConnectorRules::of(&state))?;
+        let (id, content) = parse_new_connector(&body.0, &ConnectorRules::from_state(&state))?;
         Ok(state.store.connectors().create(id, content, mutation(&change, "create", "")).await?)
     }
     .await;
@@ -95,17 +95,17 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
 
 pub(super) async fn update(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
-    let rules = ConnectorRules::of(&state);
+    let rules = ConnectorRules::from_state(&state);
     let merge: Merge<_> = Box::new(move |current| parse_connector_update(&body.0, current, &rules));
-    store(&state, "update", &id, merge, &change, Reload::Now).await
+    store(&state, "update", &id, merge, &change, ReloadTiming::Now).await
 }
 
 /// `DELETE /connectors/{id}`: where no active definition names it, or with `force=true`.
-pub(super) async fn delete(state: Data<AppState>, change: Change, id: Path<String>) -> Answer {
+pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: Path<String>) -> Answer {
     let mutation = mutation(&change, "delete", &id);
     let connectors = state.store.connectors();
     let outcome = match change.query.flag("force")? {
@@ -123,7 +123,7 @@ pub(super) async fn delete(state: Data<AppState>, change: Change, id: Path<Strin
 /// `PATCH /connectors/{id}/status`: `active` loads the connector, `archived` takes it out of use. Asked again, it stays.
 pub(super) async fn status(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
@@ -136,7 +136,7 @@ pub(super) async fn status(
 }
 
 /// `GET /connectors/export`: what an import takes, once what is hidden is filled in.
-pub(super) async fn export(state: Data<AppState>, query: Query) -> Answer {
+pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Answer {
     let everything = Page { limit: i64::MAX, offset: 0 };
     let (rows, _) = state.store.connectors().list(filter(&query), everything).await?;
     let exported = rows.iter().map(|row| {
@@ -150,17 +150,18 @@ pub(super) async fn export(state: Data<AppState>, query: Query) -> Answer {
 }
 
 /// `POST /connectors/import`: an item's key is its name.
-pub(super) async fn import(state: Data<AppState>, change: Change, body: JsonBody) -> Answer {
+pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let mut names = HashSet::new();
-    let rules = ConnectorRules::of(&state);
-    let report = batch(&state, &change, &body.0, EntityKind::Connector, async |item, terms: Terms| {
-        let (id, content) = parse_new_connector(item, &rules)?;
-        if terms.unique {
-            once(&mut names, EntityKind::Connector, &content.name)?;
-        }
-        let Terms { on_conflict, mutation, .. } = terms;
-        Ok(state.store.connectors().import_item(id, content, on_conflict, mutation).await?)
-    });
+    let rules = ConnectorRules::from_state(&state);
+    let report =
+        batch(&state, &change, &body.0, EntityKind::Connector, async |item, terms: ImportItemOptions| {
+            let (id, content) = parse_new_connector(item, &rules)?;
+            if terms.unique {
+                once(&mut names, EntityKind::Connector, &content.name)?;
+            }
+            let ImportItemOptions { on_conflict, mutation, .. } = terms;
+            Ok(state.store.connectors().import_item(id, content, on_conflict, mutation).await?)
+        });
     let report = report.await?;
     if report.wrote() {
         put_in_use(&state, Scope::All).await;
@@ -170,7 +171,7 @@ pub(super) async fn import(state: Data<AppState>, change: Change, body: JsonBody
 
 /// `POST /connectors/validate`: what create would say, and which texts stand for nothing here and now.
 pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
-    let mut report = validate_connector(&body.0, &ConnectorRules::of(&state));
+    let mut report = validate_connector(&body.0, &ConnectorRules::from_state(&state));
     if let Some(config) = body.0.get("config") {
         let unresolved = state.connectors.unresolved(config).await;
         report.warnings.extend(unresolved.into_iter().map(|text| Issue {
@@ -195,7 +196,12 @@ pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
 }
 
 /// `POST /connectors/{id}/test`: asks what the stored connector leads to.
-pub(super) async fn test(state: Data<AppState>, caller: Caller, id: Path<String>, query: Query) -> Answer {
+pub(super) async fn test(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    id: Path<String>,
+    query: QueryParameters,
+) -> Answer {
     query.refuse_dry_run()?;
     let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| absent(&id))?;
     // Recorded before it happens: whatever comes of it, somebody asked for it.
@@ -220,18 +226,18 @@ async fn store(
     action: &str,
     id: &str,
     merge: Merge<ConnectorContent>,
-    change: &Change,
-    reload: Reload,
+    change: &MutationRequest,
+    reload: ReloadTiming,
 ) -> Answer {
-    let mutation = Mutation { epoch: reload == Reload::Now, ..mutation(change, action, id) };
+    let mutation = Mutation { epoch: reload == ReloadTiming::Now, ..mutation(change, action, id) };
     let outcome = state.store.connectors().update(id, merge, references(), mutation).await;
     if change.is_dry_run() {
         return report(outcome.map_err(Into::into));
     }
     let connector = outcome?;
     match reload {
-        Reload::Now => changed(state, action, id).await,
-        Reload::Defer => state.metrics.audited(action, EntityKind::Connector.name()),
+        ReloadTiming::Now => changed(state, action, id).await,
+        ReloadTiming::Defer => state.metrics.audited(action, EntityKind::Connector.name()),
     }
     let warnings = warnings(state, &connector);
     Ok(HttpResponse::Ok().json(with_warnings(shown(state, &connector), &warnings)))
@@ -239,7 +245,7 @@ async fn store(
 
 /// Lists the warnings of validation about a stored connector. The answer itself shows whether it loads.
 fn warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
-    validate_connector(&connector.content.hashable(), &ConnectorRules::of(state)).warnings
+    validate_connector(&connector.content.hashable(), &ConnectorRules::from_state(state)).warnings
 }
 
 /// Counts a committed change and puts it into effect.
@@ -285,9 +291,9 @@ pub(super) async fn breakers(state: Data<AppState>) -> HttpResponse {
 /// `POST /connectors/circuit-breakers/{key}`: closes a breaker.
 pub(super) async fn reset_breaker(
     state: Data<AppState>,
-    caller: Caller,
+    caller: AdminCaller,
     key: Path<String>,
-    query: Query,
+    query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
     let known = state.connectors.breakers().into_iter().flatten().any(|(known, _)| known == *key);

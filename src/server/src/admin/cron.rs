@@ -14,8 +14,8 @@ use svc_registry::{LoadedChannel, Snapshot};
 use svc_store::{ChannelFacts, OccurrenceFilter, ScheduleStatus};
 
 use super::data;
-use super::query::Query;
-use crate::http::{Caller, Error};
+use super::query::QueryParameters;
+use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
 /// What audit rows call an occurrence.
@@ -26,7 +26,7 @@ const CHANNEL: &str = "channel";
 type Answer = Result<HttpResponse, Error>;
 
 /// `GET /cron/occurrences`, newest first, by offset or by cursor. A status that does not exist finds nothing: the set is open.
-pub(super) async fn list(state: Data<AppState>, query: Query) -> Answer {
+pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let filter = OccurrenceFilter {
         channel_id: query.text("channel_id"),
@@ -49,7 +49,12 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
 }
 
 /// `POST /cron/occurrences/{id}/retry`: another attempt at what failed or was skipped, as the same occurrence.
-pub(super) async fn retry(state: Data<AppState>, caller: Caller, id: Path<String>, query: Query) -> Answer {
+pub(super) async fn retry(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    id: Path<String>,
+    query: QueryParameters,
+) -> Answer {
     query.refuse_dry_run()?;
     let occurrence = state.store.ledger().retry(&id, caller.audit("retry", OCCURRENCE, &id)).await?;
     state.metrics.audited("retry", OCCURRENCE);
@@ -59,7 +64,12 @@ pub(super) async fn retry(state: Data<AppState>, caller: Caller, id: Path<String
 
 /// `POST /channels/{id}/trigger`: an occurrence that is due now and takes the way of every other. One answer for every
 /// cause of a refusal tells nothing about the channel.
-pub(super) async fn trigger(state: Data<AppState>, caller: Caller, id: Path<String>, query: Query) -> Answer {
+pub(super) async fn trigger(
+    state: Data<AppState>,
+    caller: AdminCaller,
+    id: Path<String>,
+    query: QueryParameters,
+) -> Answer {
     query.refuse_dry_run()?;
     let facts = schedulable(&state.registry.snapshot(), &id)
         .ok_or_else(|| ServiceError::validation(format!("No active cron channel '{id}'")))?;

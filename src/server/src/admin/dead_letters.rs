@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use svc_model::{FieldError, PageOf, ServiceError};
 use svc_store::DeadLetterFilter;
 
-use super::change::{Change, report};
-use super::query::Query;
+use super::mutation_request::{MutationRequest, report};
+use super::query::QueryParameters;
 use super::{data, only, page};
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
@@ -16,7 +16,7 @@ use crate::state::AppState;
 const RESOURCE: &str = "trace_dlq";
 
 /// `GET /trace-dlq`, newest first.
-pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResponse, Error> {
+pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
     let asked = query.page()?;
     let filter = DeadLetterFilter { channel: query.text("channel"), exhausted: query.choice("exhausted")? };
     let (rows, total) = state.store.dead_letters().list(filter, asked).await?;
@@ -32,7 +32,7 @@ pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Result<Http
 /// `POST /trace-dlq/{id}/requeue`: due at once, all its retries before it again.
 pub(super) async fn requeue(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
 ) -> Result<HttpResponse, Error> {
     let outcome = state.store.dead_letters().requeue(&id, change.mutation("requeue", RESOURCE, &id)).await;
@@ -48,7 +48,7 @@ pub(super) async fn requeue(
 /// `POST /trace-dlq/purge`: forgets letters that have no retry left and are older than so many hours.
 pub(super) async fn purge(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let hours = older_than(&body.0)?;

@@ -7,8 +7,8 @@ use svc_engine::catalogue;
 use svc_registry::ReloadScope;
 
 use super::data;
-use super::query::Query;
-use crate::http::{Caller, Error};
+use super::query::QueryParameters;
+use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 
 /// `GET /engine/status`.
@@ -29,8 +29,8 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
 /// answer names the channels that could not be built.
 pub(super) async fn reload(
     state: Data<AppState>,
-    caller: Caller,
-    query: Query,
+    caller: AdminCaller,
+    query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     // Recorded before it happens, so that nothing happens unrecorded.
@@ -49,7 +49,7 @@ pub(super) async fn reload(
 }
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.
-pub(super) async fn functions(query: Query) -> Result<HttpResponse, Error> {
+pub(super) async fn functions(query: QueryParameters) -> Result<HttpResponse, Error> {
     Ok(data(catalogue::to_json(query.flag("all")?)))
 }
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use svc_model::{Issue, PageOf, ServiceError, lifecycle};
 use svc_store::{Filter, Mutation};
 
-use super::authored::Authored;
-use super::change::{Change, report, version};
-use super::query::Query;
+use super::admin_entity::AdminEntity;
+use super::mutation_request::{MutationRequest, report, version};
+use super::query::QueryParameters;
 use super::references::references;
 use super::{created, data, page, serve, tagged};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
@@ -16,7 +16,7 @@ use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
-fn filter(query: &Query) -> Filter {
+fn filter(query: &QueryParameters) -> Filter {
     Filter {
         status: query.text("status"),
         tag: query.text("tag"),
@@ -27,18 +27,22 @@ fn filter(query: &Query) -> Filter {
     }
 }
 
-pub(super) async fn list<V: Authored>(state: Data<AppState>, query: Query) -> Answer {
+pub(super) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let (rows, total) = V::stored(&state).list(filter(&query), asked).await?;
     Ok(page(PageOf::new(rows, total, asked).map(|row| row.to_json())))
 }
 
-pub(super) async fn export<V: Authored>(state: Data<AppState>, query: Query) -> Answer {
+pub(super) async fn export<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
     let rows = V::stored(&state).export(filter(&query)).await?;
     Ok(data(rows.iter().map(V::to_json).collect::<Vec<_>>()))
 }
 
-pub(super) async fn create<V: Authored>(state: Data<AppState>, change: Change, body: JsonBody) -> Answer {
+pub(super) async fn create<V: AdminEntity>(
+    state: Data<AppState>,
+    change: MutationRequest,
+    body: JsonBody,
+) -> Answer {
     let mutation = change.mutation("create", V::KIND.name(), "");
     let outcome: Result<V, ServiceError> = async {
         let (id, content) = V::parse(&state, &body.0)?;
@@ -55,7 +59,7 @@ pub(super) async fn create<V: Authored>(state: Data<AppState>, change: Change, b
 }
 
 /// Lists the warnings of validation. The change is stored: where nothing can be looked up, nothing is told.
-pub(super) async fn warnings<V: Authored>(state: &AppState, entity: &V) -> Vec<Issue> {
+pub(super) async fn warnings<V: AdminEntity>(state: &AppState, entity: &V) -> Vec<Issue> {
     V::warnings(state, entity.content()).await.unwrap_or_default()
 }
 
@@ -68,15 +72,15 @@ pub(super) fn with_warnings(entity: Value, warnings: &[Issue]) -> Value {
     answer
 }
 
-pub(super) async fn read<V: Authored>(state: Data<AppState>, id: Path<String>) -> Answer {
+pub(super) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>) -> Answer {
     let entity = V::stored(&state).latest(&id).await?;
     let entity = entity.ok_or_else(|| absent::<V>(&id))?;
     Ok(tagged(entity.entity_tag(), entity.to_json()))
 }
 
-pub(super) async fn update<V: Authored>(
+pub(super) async fn update<V: AdminEntity>(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
@@ -92,7 +96,11 @@ pub(super) async fn update<V: Authored>(
 }
 
 /// `DELETE /{kind}/{id}`: every version, where no active definition needs it, or with `force=true`.
-pub(super) async fn delete<V: Authored>(state: Data<AppState>, change: Change, id: Path<String>) -> Answer {
+pub(super) async fn delete<V: AdminEntity>(
+    state: Data<AppState>,
+    change: MutationRequest,
+    id: Path<String>,
+) -> Answer {
     let mutation = Mutation { epoch: true, ..change.mutation("delete", V::KIND.name(), &id) };
     let stored = V::stored(&state);
     let outcome = match change.query.flag("force")? {
@@ -108,16 +116,20 @@ pub(super) async fn delete<V: Authored>(state: Data<AppState>, change: Change, i
     Ok(HttpResponse::NoContent().finish())
 }
 
-pub(super) async fn versions<V: Authored>(state: Data<AppState>, id: Path<String>, query: Query) -> Answer {
+pub(super) async fn versions<V: AdminEntity>(
+    state: Data<AppState>,
+    id: Path<String>,
+    query: QueryParameters,
+) -> Answer {
     let asked = query.page()?;
     let (rows, total) = V::stored(&state).versions(&id, asked).await?;
     Ok(page(PageOf::new(rows, total, asked).map(|row| row.to_json())))
 }
 
 /// `POST /{kind}/{id}/versions`: copies the latest version, or `from_version`, into a new draft.
-pub(super) async fn new_version<V: Authored>(
+pub(super) async fn new_version<V: AdminEntity>(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
     body: OptionalJsonBody,
 ) -> Answer {
@@ -132,10 +144,10 @@ pub(super) async fn new_version<V: Authored>(
     Ok(created(entity.to_json()))
 }
 
-pub(super) async fn validate<V: Authored>(state: Data<AppState>, body: JsonBody) -> Answer {
+pub(super) async fn validate<V: AdminEntity>(state: Data<AppState>, body: JsonBody) -> Answer {
     Ok(data(V::validate(&state, &body.0).await?))
 }
 
-pub(super) fn absent<V: Authored>(id: &str) -> ServiceError {
+pub(super) fn absent<V: AdminEntity>(id: &str) -> ServiceError {
     lifecycle::absent(V::KIND, id)
 }

@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use svc_model::{Code, EntityKind, FieldError, ServiceError, check_import_item};
 use svc_store::{ImportAction, Imported, Mutation, OnConflict};
 
-use super::authored::Authored;
-use super::change::Change;
+use super::admin_entity::AdminEntity;
 use super::data;
+use super::mutation_request::MutationRequest;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
@@ -22,7 +22,7 @@ const MAX_ITEMS: usize = 1000;
 
 /// What became of a batch.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct ImportReport {
     dry_run: bool,
     imported: usize,
     failed: usize,
@@ -33,7 +33,7 @@ pub(super) struct Report {
 }
 
 /// How the items of a batch are taken.
-pub(super) struct Terms {
+pub(super) struct ImportItemOptions {
     pub(super) on_conflict: OnConflict,
     pub(super) mutation: Mutation,
     /// Whether a key may stand in the batch once only.
@@ -41,13 +41,13 @@ pub(super) struct Terms {
 }
 
 /// `POST /{kind}/import`, of a versioned kind.
-pub(super) async fn import<V: Authored>(
+pub(super) async fn import<V: AdminEntity>(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let mut keys = HashSet::new();
-    let report = batch(&state, &change, &body.0, V::KIND, async |item, terms: Terms| {
+    let report = batch(&state, &change, &body.0, V::KIND, async |item, terms: ImportItemOptions| {
         let (id, content) = V::parse(&state, item)?;
         if let Some(id) = id.as_ref().filter(|_| terms.unique) {
             once(&mut keys, V::KIND, id)?;
@@ -71,11 +71,11 @@ pub(super) fn once(keys: &mut HashSet<String>, kind: EntityKind, key: &str) -> R
 /// The request is malformed, or the database went away before anything was written.
 pub(super) async fn batch(
     state: &AppState,
-    change: &Change,
+    change: &MutationRequest,
     body: &Value,
     kind: EntityKind,
-    mut one: impl AsyncFnMut(&Value, Terms) -> Result<Imported, ServiceError>,
-) -> Result<Report, ServiceError> {
+    mut one: impl AsyncFnMut(&Value, ImportItemOptions) -> Result<Imported, ServiceError>,
+) -> Result<ImportReport, ServiceError> {
     let dry_run = change.is_dry_run();
     let known =
         [("fail", OnConflict::Fail), ("skip", OnConflict::Skip), ("new_version", OnConflict::NewVersion)];
@@ -92,7 +92,7 @@ pub(super) async fn batch(
         let message = format!("an import takes at most {MAX_ITEMS} items, got {}", items.len());
         return Err(ServiceError::validation(message));
     }
-    let mut report = Report { dry_run, ..Report::default() };
+    let mut report = ImportReport { dry_run, ..ImportReport::default() };
     // What has no versions is in use at once, which other nodes must learn.
     let epoch = kind == EntityKind::Connector;
     for (index, item) in items.iter().enumerate() {
@@ -101,7 +101,7 @@ pub(super) async fn batch(
         let masked = check_import_item(kind, item);
         let item = &without_orders(item);
         let done = match masked.is_empty() {
-            true => one(item, Terms { on_conflict, mutation, unique }).await,
+            true => one(item, ImportItemOptions { on_conflict, mutation, unique }).await,
             false => Err(ServiceError::invalid(masked)),
         };
         match done {
@@ -149,7 +149,7 @@ fn without_orders(item: &Value) -> Cow<'_, Value> {
     }
 }
 
-impl Report {
+impl ImportReport {
     /// Whether anything is stored now that was not.
     pub(super) fn wrote(&self) -> bool {
         !self.dry_run && self.imported > 0

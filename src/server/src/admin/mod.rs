@@ -4,9 +4,8 @@
 //! allowed is decided in the model and inside the store's transaction, so that a dry run, an import and the real
 //! request cannot disagree. Who may call at all is decided by the edge before a handler runs. Nothing here keeps state.
 
+mod admin_entity;
 mod audit;
-mod authored;
-mod change;
 mod channel_rules;
 mod channels;
 mod connectors;
@@ -15,6 +14,7 @@ mod dead_letters;
 mod engine;
 mod entities;
 mod import;
+mod mutation_request;
 mod nodes;
 mod parameters;
 mod query;
@@ -32,9 +32,9 @@ use svc_registry::ReloadScope;
 
 use crate::state::AppState;
 
-use authored::Authored;
+use admin_entity::AdminEntity;
 pub(crate) use parameters::check as check_parameters;
-pub(crate) use query::Query;
+pub(crate) use query::QueryParameters;
 
 /// Mounts every admin endpoint below the scope it is given, which is the admin base.
 pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
@@ -64,7 +64,7 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
 }
 
 /// The endpoints that every versioned kind has. Fixed segments are registered before `{id}`, so they win over it.
-fn versioned<V: Authored>(cfg: &mut web::ServiceConfig) {
+fn versioned<V: AdminEntity>(cfg: &mut web::ServiceConfig) {
     let path = |rest: &str| format!("/{}{rest}", V::KIND.plural());
     cfg.service(
         web::resource(path(""))

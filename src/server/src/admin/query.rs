@@ -12,13 +12,13 @@ use crate::http::Error;
 
 /// The query of a request; the last of a repeated key counts.
 #[derive(Debug, Default)]
-pub(crate) struct Query {
+pub(crate) struct QueryParameters {
     values: HashMap<String, String>,
     /// The parameters that are let through to the endpoint.
     known: Option<&'static [&'static str]>,
 }
 
-impl Query {
+impl QueryParameters {
     /// The value of a key, where present.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         debug_assert!(
@@ -106,7 +106,7 @@ impl Query {
     }
 }
 
-impl FromRequest for Query {
+impl FromRequest for QueryParameters {
     type Error = Error;
     type Future = Ready<Result<Self, Error>>;
 
@@ -126,9 +126,9 @@ impl FromRequest for Query {
 mod tests {
     use super::*;
 
-    fn query(pairs: &[(&str, &str)]) -> Query {
+    fn query(pairs: &[(&str, &str)]) -> QueryParameters {
         let values = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        Query { values: values.collect(), known: None }
+        QueryParameters { values: values.collect(), known: None }
     }
 
     #[test]

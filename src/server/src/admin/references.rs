@@ -6,14 +6,14 @@ use svc_model::{ChannelContent, EntityKind, WorkflowContent};
 use svc_store::References;
 
 /// Reads names off definitions as the engine and the channels do.
-struct Named;
+struct DefinitionReferences;
 
 /// The reader of names.
 pub(super) fn references() -> Arc<dyn References> {
-    Arc::new(Named)
+    Arc::new(DefinitionReferences)
 }
 
-impl References for Named {
+impl References for DefinitionReferences {
     fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool {
         let found = svc_engine::dependencies(workflow);
         match kind {

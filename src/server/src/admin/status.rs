@@ -7,31 +7,31 @@ use svc_model::lifecycle::Rollout;
 use svc_model::{FieldError, LifecycleStatus, ServiceError, Workflow};
 use svc_store::{Mutation, StoreError};
 
-use super::authored::Authored;
-use super::change::{Change, as_validation, report, version};
+use super::admin_entity::AdminEntity;
 use super::entities::with_warnings;
-use super::query::Query;
+use super::mutation_request::{MutationRequest, as_validation, report, version};
+use super::query::QueryParameters;
 use super::{data, only, serve};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
 /// When a committed change is served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Reload {
+pub(super) enum ReloadTiming {
     /// Before the answer.
     Now,
     /// After the next reload of the engine.
     Defer,
 }
 
-pub(super) fn reload(query: &Query) -> Result<Reload, ServiceError> {
-    query.one_of("reload", &[("now", Reload::Now), ("defer", Reload::Defer)])
+pub(super) fn reload(query: &QueryParameters) -> Result<ReloadTiming, ServiceError> {
+    query.one_of("reload", &[("now", ReloadTiming::Now), ("defer", ReloadTiming::Defer)])
 }
 
 /// `PATCH /{kind}/{id}/status`.
-pub(super) async fn change<V: Authored>(
+pub(super) async fn change<V: AdminEntity>(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
@@ -60,7 +60,7 @@ pub(super) async fn change<V: Authored>(
     let mutation = serving::<V>(&change, reload, action, &id);
     let entity = V::stored(&state).set_status(&id, target, rollout, gates, mutation).await?;
     state.metrics.audited(action, V::KIND.name());
-    if reload == Reload::Now {
+    if reload == ReloadTiming::Now {
         serve(&state, V::scope(&id)).await;
     }
     if target == LifecycleStatus::Active {
@@ -70,9 +70,9 @@ pub(super) async fn change<V: Authored>(
 }
 
 /// `POST /{kind}/{id}/rollback`: an archived version, the one active before where none is named, serves again as a new one.
-pub(super) async fn rollback<V: Authored>(
+pub(super) async fn rollback<V: AdminEntity>(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
     body: OptionalJsonBody,
 ) -> Result<HttpResponse, Error> {
@@ -91,7 +91,7 @@ pub(super) async fn rollback<V: Authored>(
     }
     let entity = outcome?;
     state.metrics.audited("rollback", V::KIND.name());
-    if reload == Reload::Now {
+    if reload == ReloadTiming::Now {
         serve(&state, V::scope(&id)).await;
     }
     Ok(data(entity.to_json()))
@@ -100,7 +100,7 @@ pub(super) async fn rollback<V: Authored>(
 /// `PATCH /workflows/{id}/rollout`.
 pub(super) async fn rollout(
     state: Data<AppState>,
-    change: Change,
+    change: MutationRequest,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
@@ -114,15 +114,20 @@ pub(super) async fn rollout(
     }
     let workflow = outcome?;
     state.metrics.audited("update_rollout", "workflow");
-    if reload == Reload::Now {
+    if reload == ReloadTiming::Now {
         serve(&state, Workflow::scope(&id)).await;
     }
     Ok(data(workflow.to_json()))
 }
 
 /// The circumstances of a change of what is served.
-fn serving<V: Authored>(change: &Change, reload: Reload, action: &str, id: &str) -> Mutation {
-    Mutation { epoch: reload == Reload::Now, ..change.mutation(action, V::KIND.name(), id) }
+fn serving<V: AdminEntity>(
+    change: &MutationRequest,
+    reload: ReloadTiming,
+    action: &str,
+    id: &str,
+) -> Mutation {
+    Mutation { epoch: reload == ReloadTiming::Now, ..change.mutation(action, V::KIND.name(), id) }
 }
 
 /// `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.

@@ -8,12 +8,12 @@ use svc_model::ServiceError;
 use svc_store::{TraceQuery, TraceRecord, TraceStatus};
 
 use super::data;
-use super::query::Query;
+use super::query::QueryParameters;
 use crate::http::{Error, TraceReader, TraceView};
 use crate::state::AppState;
 
 /// `GET /traces`: no payloads, and no total unless asked for.
-pub(super) async fn list(state: Data<AppState>, query: Query) -> Result<HttpResponse, Error> {
+pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
     let asked = query.page()?;
     let query = TraceQuery {
         status: query.text("status"),

@@ -14,18 +14,18 @@ use svc_model::{
 use svc_registry::ReloadScope;
 use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
 
-use super::authored::Authored;
+use super::admin_entity::AdminEntity;
 use super::entities::absent;
-use super::query::Query;
+use super::query::QueryParameters;
 use super::{data, only};
-use crate::http::{Caller, Error, JsonBody};
+use crate::http::{AdminCaller, Error, JsonBody};
 use crate::settings;
 use crate::state::AppState;
 
 /// A try that takes longer is ended; it runs on a thread that serves requests.
 const TRY_LIMIT: Duration = Duration::from_secs(60);
 
-impl Authored for Workflow {
+impl AdminEntity for Workflow {
     fn to_json(&self) -> Value {
         Self::to_json(self)
     }
@@ -162,9 +162,9 @@ pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Res
 /// real, which the answer says, unless stubs answer for them.
 pub(super) async fn test(
     state: Data<AppState>,
-    caller: Caller,
+    caller: AdminCaller,
     id: Path<String>,
-    query: Query,
+    query: QueryParameters,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;

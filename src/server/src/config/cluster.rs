@@ -4,15 +4,15 @@ use serde_json::{Value as Json, json};
 use svc_secrets::Secret;
 use svc_secrets::mask::mask_url;
 
-use super::Storage;
-use super::declared::Properties;
-use super::problem::Report;
+use super::StorageSection;
+use super::declared::ClientProperties;
+use super::problem::Diagnostics;
 use super::setting::{Scalar, choice, scalar_settings, section};
 use super::telemetry::host_and_port;
 
 section! {
     /// Channels fed by Kafka, and what is published to it.
-    pub struct Kafka {
+    pub struct KafkaSection {
         /// Whether Kafka is spoken to: `publish_kafka` fails while it is off.
         pub enabled: bool = false,
         /// Brokers, each `host:port`.
@@ -28,17 +28,17 @@ section! {
         /// Milliseconds after which the group gives up a silent member.
         pub session_timeout_ms: u64 = 45_000,
         /// Raw properties of the client, applied last.
-        pub extra_config: Properties = Properties::default(),
+        pub extra_config: ClientProperties = ClientProperties::default(),
         /// Records that could not be processed.
-        pub dlq: KafkaDlq = KafkaDlq::default(),
+        pub dlq: KafkaDlqSection = KafkaDlqSection::default(),
         /// Who this service is to the brokers.
-        pub auth: KafkaAuth = KafkaAuth::default(),
+        pub auth: KafkaAuthSection = KafkaAuthSection::default(),
     }
 }
 
 section! {
     /// Where records go that could not be processed.
-    pub struct KafkaDlq {
+    pub struct KafkaDlqSection {
         /// Whether they are published at all; otherwise they are tried until they pass.
         pub enabled: bool = false,
         /// The topic.
@@ -74,7 +74,7 @@ choice! {
 
 section! {
     /// Who this service is to the brokers.
-    pub struct KafkaAuth {
+    pub struct KafkaAuthSection {
         /// How brokers are spoken to. Unset: the client's default.
         pub security_protocol: Option<SecurityProtocol> = None,
         /// How this service proves who it is; needed with `sasl_plaintext` and `sasl_ssl`, like name and password.
@@ -120,7 +120,7 @@ scalar_settings!(TopicMapping);
 
 section! {
     /// Several nodes on one database.
-    pub struct Cluster {
+    pub struct ClusterSection {
         /// Whether this node is one of several.
         pub enabled: bool = false,
         /// Shared Redis; needed when enabled.
@@ -134,34 +134,35 @@ section! {
     }
 }
 
-impl Kafka {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl KafkaSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if !self.enabled {
             return;
         }
         if self.brokers.is_empty() {
-            report.refuse("kafka.brokers", "needs at least one broker, like localhost:9092");
+            diagnostics.refuse("kafka.brokers", "needs at least one broker, like localhost:9092");
         }
         for broker in self.brokers.iter().filter(|broker| host_and_port(broker).is_none()) {
-            report.refuse("kafka.brokers", format!("{:?} is not host:port", mask_url(broker)));
+            diagnostics.refuse("kafka.brokers", format!("{:?} is not host:port", mask_url(broker)));
         }
-        report.filled("kafka.group_id", &self.group_id);
-        self.check_topics(report);
-        self.auth.check(report);
+        diagnostics.filled("kafka.group_id", &self.group_id);
+        self.check_topics(diagnostics);
+        self.auth.check(diagnostics);
     }
 
-    fn check_topics(&self, report: &mut Report) {
+    fn check_topics(&self, diagnostics: &mut Diagnostics) {
         const KEY: &str = "kafka.topics";
         for (index, mapping) in self.topics.iter().enumerate() {
             if mapping.topic.trim().is_empty() || mapping.channel.trim().is_empty() {
-                report.refuse(KEY, format!("entry {}: topic and channel must not be empty", index + 1));
+                diagnostics.refuse(KEY, format!("entry {}: topic and channel must not be empty", index + 1));
             }
             for other in &self.topics[..index] {
                 if other.topic == mapping.topic {
-                    report.refuse(KEY, format!("the topic {:?} is mapped twice; keep one", mapping.topic));
+                    diagnostics
+                        .refuse(KEY, format!("the topic {:?} is mapped twice; keep one", mapping.topic));
                 }
                 if other.channel == mapping.channel {
-                    report
+                    diagnostics
                         .refuse(KEY, format!("the channel {:?} is mapped twice; keep one", mapping.channel));
                 }
             }
@@ -169,8 +170,8 @@ impl Kafka {
     }
 }
 
-impl KafkaAuth {
-    fn check(&self, report: &mut Report) {
+impl KafkaAuthSection {
+    fn check(&self, diagnostics: &mut Diagnostics) {
         let sasl = [SecurityProtocol::SaslPlaintext, SecurityProtocol::SaslSsl];
         let Some(protocol) = self.security_protocol.filter(|protocol| sasl.contains(protocol)) else {
             return;
@@ -181,23 +182,23 @@ impl KafkaAuth {
             ("kafka.auth.sasl_password", self.sasl_password.as_ref().is_none_or(Secret::is_empty)),
         ] {
             if missing {
-                report.refuse(key, format!("needed with security_protocol = {:?}", protocol.as_str()));
+                diagnostics.refuse(key, format!("needed with security_protocol = {:?}", protocol.as_str()));
             }
         }
     }
 }
 
-impl Cluster {
-    pub(crate) fn check(&self, storage: &Storage, report: &mut Report) {
+impl ClusterSection {
+    pub(crate) fn check(&self, storage: &StorageSection, diagnostics: &mut Diagnostics) {
         if self.instance_id.chars().count() > 64 {
-            report.refuse("cluster.instance_id", "must not be longer than 64 characters");
+            diagnostics.refuse("cluster.instance_id", "must not be longer than 64 characters");
         }
-        report.positive("cluster.epoch_poll_interval_ms", self.epoch_poll_interval_ms);
-        report.within("cluster.node_lease_secs", self.node_lease_secs, 3..=300);
+        diagnostics.positive("cluster.epoch_poll_interval_ms", self.epoch_poll_interval_ms);
+        diagnostics.within("cluster.node_lease_secs", self.node_lease_secs, 3..=300);
         if self.enabled {
-            report.filled("cluster.redis_url", &self.redis_url);
+            diagnostics.filled("cluster.redis_url", &self.redis_url);
             if storage.url.starts_with("sqlite:") {
-                report
+                diagnostics
                     .refuse("storage.url", "SQLite serves one node; a cluster needs postgres:// or mysql://");
             }
         }

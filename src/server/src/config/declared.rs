@@ -7,17 +7,17 @@ use serde_json::{Map, Value as Json};
 use svc_secrets::is_variable_pattern;
 use svc_secrets::mask::mask;
 
-use super::problem::Report;
+use super::problem::Diagnostics;
 use super::setting::{Setting, found};
 
 /// `[vars]`: plain values that workflows read as `metadata.vars`, and that show in traces.
 #[derive(Clone, Default)]
-pub struct Vars(pub Map<String, Json>);
+pub struct VarsSection(pub Map<String, Json>);
 
 /// `[secrets]`: names that workflows use and the references they stand for, and the variables that stored definitions may
 /// read. No values are kept here.
 #[derive(Clone, Debug, Default)]
-pub struct Secrets {
+pub struct SecretsSection {
     /// The names, each with its reference.
     pub references: BTreeMap<String, String>,
     /// Names and patterns of the variables that stored definitions may read; `None` for every variable.
@@ -29,15 +29,15 @@ const ALLOWED_ENV: &str = "allowed_env";
 
 /// Raw properties of a client library. A property may be a password, so they are shown masked.
 #[derive(Clone, Default)]
-pub struct Properties(pub BTreeMap<String, String>);
+pub struct ClientProperties(pub BTreeMap<String, String>);
 
-impl fmt::Debug for Vars {
+impl fmt::Debug for VarsSection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug(self, f)
     }
 }
 
-impl fmt::Debug for Properties {
+impl fmt::Debug for ClientProperties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         debug(self, f)
     }
@@ -50,7 +50,7 @@ fn debug(setting: &dyn Setting, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{value}")
 }
 
-impl Setting for Vars {
+impl Setting for VarsSection {
     fn expected(&self) -> String {
         "a table of strings, numbers, booleans, arrays and tables".to_owned()
     }
@@ -108,9 +108,9 @@ macro_rules! string_tables {
     )+ };
 }
 
-string_tables!(Properties: "a table of strings");
+string_tables!(ClientProperties: "a table of strings");
 
-impl Setting for Secrets {
+impl Setting for SecretsSection {
     fn expected(&self) -> String {
         "a table of secret references, and `allowed_env`".to_owned()
     }
@@ -181,40 +181,40 @@ fn json(path: &str, value: &toml::Value) -> Result<Json, String> {
     })
 }
 
-impl Vars {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl VarsSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         for (name, value) in &self.0 {
-            check_name("vars", name, report);
-            refuse_references(&format!("vars.{name}"), value, report);
+            check_name("vars", name, diagnostics);
+            refuse_references(&format!("vars.{name}"), value, diagnostics);
         }
     }
 }
 
-impl Secrets {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl SecretsSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         for pattern in self.allowed_env.iter().flatten().filter(|pattern| !is_variable_pattern(pattern)) {
             let why = format!("{pattern:?}: a variable is letters, digits and underscores, `*` any of them");
-            report.refuse("secrets.allowed_env", why);
+            diagnostics.refuse("secrets.allowed_env", why);
         }
         for (name, text) in &self.references {
-            check_name("secrets", name, report);
+            check_name("secrets", name, diagnostics);
             match svc_secrets::parse(text) {
                 Ok(Some(_)) => {}
                 // The text may be the secret itself: it is not told.
-                Ok(None) => report.refuse(
+                Ok(None) => diagnostics.refuse(
                     &format!("secrets.{name}"),
                     "must be a reference: env://VARIABLE or vault://<path>#<field>",
                 ),
-                Err(error) => report.refuse(&format!("secrets.{name}"), error.to_string()),
+                Err(error) => diagnostics.refuse(&format!("secrets.{name}"), error.to_string()),
             }
         }
     }
 }
 
-fn check_name(section: &str, name: &str, report: &mut Report) {
+fn check_name(section: &str, name: &str, diagnostics: &mut Diagnostics) {
     let start = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !start || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
-        report.refuse(
+        diagnostics.refuse(
             section,
             format!("{name:?}: a name is letters, digits and underscores, and begins with no digit"),
         );
@@ -222,10 +222,10 @@ fn check_name(section: &str, name: &str, report: &mut Report) {
 }
 
 /// Variables show in traces, so a reference in one is a mistake.
-fn refuse_references(path: &str, value: &Json, report: &mut Report) {
+fn refuse_references(path: &str, value: &Json, diagnostics: &mut Diagnostics) {
     match value {
         Json::String(text) if svc_secrets::is_reference(text) => {
-            report.refuse(
+            diagnostics.refuse(
                 path,
                 "holds a secret reference, and variables show in traces; declare it in [secrets]",
             );
@@ -234,12 +234,12 @@ fn refuse_references(path: &str, value: &Json, report: &mut Report) {
             items
                 .iter()
                 .enumerate()
-                .for_each(|(i, item)| refuse_references(&format!("{path}[{i}]"), item, report));
+                .for_each(|(i, item)| refuse_references(&format!("{path}[{i}]"), item, diagnostics));
         }
         Json::Object(members) => {
             members
                 .iter()
-                .for_each(|(name, value)| refuse_references(&format!("{path}.{name}"), value, report));
+                .for_each(|(name, value)| refuse_references(&format!("{path}.{name}"), value, diagnostics));
         }
         _ => {}
     }

@@ -5,12 +5,12 @@ use std::path::Path;
 use svc_secrets::Secret;
 
 use super::network::Network;
-use super::problem::Report;
+use super::problem::Diagnostics;
 use super::setting::section;
 
 section! {
     /// The main listener and what it answers.
-    pub struct Server {
+    pub struct ServerSection {
         /// Address to listen on: an IP address or a host name. Unset: every interface (`0.0.0.0`) where
         /// `admin_auth.enabled` is true, `127.0.0.1` alone otherwise, because anybody could use the admin API.
         pub host: Option<String> = None,
@@ -50,17 +50,17 @@ section! {
         /// Whether errors tell internal detail. Unset: everywhere but in production, where `true` is refused.
         pub verbose_errors: Option<bool> = None,
         /// The served API documentation.
-        pub docs: Docs = Docs::default(),
+        pub docs: DocsSection = DocsSection::default(),
         /// Compression of responses.
-        pub compression: Compression = Compression::default(),
+        pub compression: CompressionSection = CompressionSection::default(),
         /// TLS on the main listener.
-        pub tls: Tls = Tls::default(),
+        pub tls: TlsSection = TlsSection::default(),
     }
 }
 
 section! {
     /// `/docs` and `/api/v1/openapi.json`.
-    pub struct Docs {
+    pub struct DocsSection {
         /// Whether they are served. Unset: everywhere but in production.
         pub enabled: Option<bool> = None,
     }
@@ -68,7 +68,7 @@ section! {
 
 section! {
     /// Compression of responses.
-    pub struct Compression {
+    pub struct CompressionSection {
         /// Whether responses are compressed with gzip for clients that accept it.
         pub enabled: bool = false,
     }
@@ -76,7 +76,7 @@ section! {
 
 section! {
     /// TLS instead of plain HTTP on the main listener.
-    pub struct Tls {
+    pub struct TlsSection {
         /// Whether the main listener speaks TLS.
         pub enabled: bool = false,
         /// PEM file with the certificate chain.
@@ -88,7 +88,7 @@ section! {
 
 section! {
     /// What the data plane takes in.
-    pub struct Ingest {
+    pub struct IngestSection {
         /// Largest body of a data request in bytes; a larger one gets 413.
         pub max_payload_size: usize = 1_048_576,
         /// Most members of one object in a body; more get 400.
@@ -100,7 +100,7 @@ section! {
 
 section! {
     /// Who may use the admin API.
-    pub struct AdminAuth {
+    pub struct AdminAuthSection {
         /// Whether a key is asked for. Production refuses to start without.
         pub enabled: bool = false,
         /// Keys with all rights: plain text of 32 characters or more, or `sha256:` and 64 hexadecimal digits.
@@ -114,7 +114,7 @@ section! {
 
 section! {
     /// Browsers of other origins.
-    pub struct Cors {
+    pub struct CorsSection {
         /// Origins that may read answers; `*` alone allows any, but not at the admin API, and is refused in production; an
         /// empty list allows none.
         pub allowed_origins: Vec<String> = vec!["*".into()],
@@ -131,7 +131,7 @@ section! {
 
 section! {
     /// The limit on requests of one client address to this node, before any credential or channel is looked at.
-    pub struct RateLimit {
+    pub struct RateLimitSection {
         /// Whether requests are limited.
         pub enabled: bool = false,
         /// Requests per second of one client, to each class of paths without a number of its own.
@@ -141,13 +141,13 @@ section! {
         /// Proxies (IP addresses or networks) whose forwarded headers name the client; used whether limited or not.
         pub trusted_proxies: Vec<Network> = Vec::new(),
         /// Limits of single classes of paths.
-        pub endpoints: RateLimitEndpoints = RateLimitEndpoints::default(),
+        pub endpoints: RateLimitEndpointsSection = RateLimitEndpointsSection::default(),
     }
 }
 
 section! {
     /// Requests per second by class of path; the burst is half of it and one.
-    pub struct RateLimitEndpoints {
+    pub struct RateLimitEndpointsSection {
         /// The admin API, reads and refused keys included.
         pub admin_rps: u32 = 20,
         /// The data plane, mounts included. Unset: the default limit.
@@ -157,7 +157,7 @@ section! {
 
 section! {
     /// Which channels this node serves, by name; `*` stands for any characters.
-    pub struct ChannelFilter {
+    pub struct ChannelFilterSection {
         /// Names served; empty serves all.
         pub include: Vec<String> = Vec::new(),
         /// Names not served, whatever `include` says.
@@ -168,34 +168,35 @@ section! {
 /// Paths of the service itself, which no data mount may cover.
 const OWN_PATHS: [&str; 6] = ["/api", "/health", "/healthz", "/readyz", "/metrics", "/docs"];
 
-impl Server {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl ServerSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if let Some(host) = &self.host {
-            report.filled("server.host", host);
+            diagnostics.filled("server.host", host);
         }
-        report.positive("server.port", self.port);
-        report.within("server.backlog", self.backlog, 1..=65_535);
-        report.positive("server.max_connections", self.max_connections);
-        report.positive("server.max_connections_per_address", self.max_connections_per_address);
-        report.within("server.head_timeout_secs", self.head_timeout_secs, 1..=3_600);
-        report.within("server.keep_alive_secs", self.keep_alive_secs, 1..=86_400);
-        report.within("server.body_timeout_secs", self.body_timeout_secs, 1..=86_400);
-        report.within("server.min_transfer_rate", self.min_transfer_rate, 0..=1_073_741_824);
-        report.within("server.transfer_window_secs", self.transfer_window_secs, 1..=3_600);
-        report.positive("server.max_admin_body_size", self.max_admin_body_size);
-        self.check_mounts(report);
+        diagnostics.positive("server.port", self.port);
+        diagnostics.within("server.backlog", self.backlog, 1..=65_535);
+        diagnostics.positive("server.max_connections", self.max_connections);
+        diagnostics.positive("server.max_connections_per_address", self.max_connections_per_address);
+        diagnostics.within("server.head_timeout_secs", self.head_timeout_secs, 1..=3_600);
+        diagnostics.within("server.keep_alive_secs", self.keep_alive_secs, 1..=86_400);
+        diagnostics.within("server.body_timeout_secs", self.body_timeout_secs, 1..=86_400);
+        diagnostics.within("server.min_transfer_rate", self.min_transfer_rate, 0..=1_073_741_824);
+        diagnostics.within("server.transfer_window_secs", self.transfer_window_secs, 1..=3_600);
+        diagnostics.positive("server.max_admin_body_size", self.max_admin_body_size);
+        self.check_mounts(diagnostics);
         if self.tls.enabled {
             for (key, path) in
                 [("server.tls.cert_path", &self.tls.cert_path), ("server.tls.key_path", &self.tls.key_path)]
             {
                 if !Path::new(path).is_file() {
-                    report.refuse(key, format!("needed with server.tls.enabled: no PEM file at {path:?}"));
+                    diagnostics
+                        .refuse(key, format!("needed with server.tls.enabled: no PEM file at {path:?}"));
                 }
             }
         }
     }
 
-    fn check_mounts(&self, report: &mut Report) {
+    fn check_mounts(&self, diagnostics: &mut Diagnostics) {
         const KEY: &str = "server.data_mounts";
         let below = |path: &str, root: &str| {
             path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -203,37 +204,40 @@ impl Server {
         for (index, mount) in self.data_mounts.iter().enumerate() {
             let illegal = |c: char| c.is_whitespace() || c.is_control() || "%{}?#".contains(c);
             if mount == "/" {
-                report.note(format!("{KEY}: \"/\" makes every path that is no other a data path"));
+                diagnostics.note(format!("{KEY}: \"/\" makes every path that is no other a data path"));
             } else if !mount.starts_with('/')
                 || mount.ends_with('/')
                 || mount.contains("//")
                 || mount.contains(illegal)
             {
-                report.refuse(KEY, format!("{mount:?}: write a path like \"/hooks\", without blanks, %, braces or a slash at its end"));
+                diagnostics.refuse(KEY, format!("{mount:?}: write a path like \"/hooks\", without blanks, %, braces or a slash at its end"));
             } else if let Some(own) = OWN_PATHS.iter().find(|own| below(mount, own)) {
-                report.refuse(KEY, format!("{mount:?}: {own} belongs to the service; choose another path"));
+                diagnostics
+                    .refuse(KEY, format!("{mount:?}: {own} belongs to the service; choose another path"));
             }
             let nested =
                 |other: &&String| mount == "/" || *other == "/" || below(mount, other) || below(other, mount);
             if let Some(other) = self.data_mounts[..index].iter().find(nested) {
-                report.refuse(KEY, format!("{mount:?} and {other:?} cover one another; keep one of them"));
+                diagnostics
+                    .refuse(KEY, format!("{mount:?} and {other:?} cover one another; keep one of them"));
             }
         }
     }
 }
 
-impl Ingest {
-    pub(crate) fn check(&self, report: &mut Report) {
-        report.positive("ingest.max_payload_size", self.max_payload_size);
-        report.positive("ingest.max_object_members", self.max_object_members);
-        report.positive("ingest.max_array_elements", self.max_array_elements);
+impl IngestSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.positive("ingest.max_payload_size", self.max_payload_size);
+        diagnostics.positive("ingest.max_object_members", self.max_object_members);
+        diagnostics.positive("ingest.max_array_elements", self.max_array_elements);
     }
 }
 
-impl AdminAuth {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl AdminAuthSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.enabled && self.api_keys.iter().all(|key| key.expose().trim().is_empty()) {
-            report.refuse("admin_auth.api_keys", "needs at least one key when admin_auth.enabled is true");
+            diagnostics
+                .refuse("admin_auth.api_keys", "needs at least one key when admin_auth.enabled is true");
         }
         for (name, keys) in [
             ("admin_auth.api_keys", &self.api_keys),
@@ -246,46 +250,47 @@ impl AdminAuth {
                 })
             };
             for (index, _) in keys.iter().enumerate().filter(|(_, key)| malformed(key)) {
-                report.refuse(
+                diagnostics.refuse(
                     name,
                     format!("entry {}: a digest is sha256: and 64 hexadecimal digits", index + 1),
                 );
             }
         }
         if !is_token(&self.header) {
-            report.refuse("admin_auth.header", format!("{:?} is no header name", self.header));
+            diagnostics.refuse("admin_auth.header", format!("{:?} is no header name", self.header));
         }
     }
 }
 
-impl Cors {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl CorsSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         let wildcard = self.allowed_origins.iter().any(|origin| origin == "*");
         if wildcard && self.allowed_origins.len() > 1 {
-            report.refuse("cors.allowed_origins", "\"*\" stands alone; remove it or the other origins");
+            diagnostics.refuse("cors.allowed_origins", "\"*\" stands alone; remove it or the other origins");
         }
         if wildcard && self.allow_credentials {
-            report.refuse("cors.allow_credentials", "not together with the origin \"*\"; list the origins");
+            diagnostics
+                .refuse("cors.allow_credentials", "not together with the origin \"*\"; list the origins");
         }
         for (key, headers) in [
             ("cors.additional_allowed_headers", &self.additional_allowed_headers),
             ("cors.additional_exposed_headers", &self.additional_exposed_headers),
         ] {
             for header in headers.iter().filter(|header| *header == "*" || !is_token(header)) {
-                report.refuse(key, format!("{header:?} is no header name; list the names one by one"));
+                diagnostics.refuse(key, format!("{header:?} is no header name; list the names one by one"));
             }
         }
-        report.within("cors.max_age_secs", self.max_age_secs.unwrap_or_default(), 0..=86_400);
+        diagnostics.within("cors.max_age_secs", self.max_age_secs.unwrap_or_default(), 0..=86_400);
     }
 }
 
-impl RateLimit {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl RateLimitSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.enabled {
-            report.positive("rate_limit.default_rps", self.default_rps);
-            report.positive("rate_limit.default_burst", self.default_burst);
-            report.positive("rate_limit.endpoints.admin_rps", self.endpoints.admin_rps);
-            report.positive("rate_limit.endpoints.data_rps", self.endpoints.data_rps.unwrap_or(1));
+            diagnostics.positive("rate_limit.default_rps", self.default_rps);
+            diagnostics.positive("rate_limit.default_burst", self.default_burst);
+            diagnostics.positive("rate_limit.endpoints.admin_rps", self.endpoints.admin_rps);
+            diagnostics.positive("rate_limit.endpoints.data_rps", self.endpoints.data_rps.unwrap_or(1));
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use svc_channels::call::MAX_DEPTH;
 
-use super::problem::Report;
+use super::problem::Diagnostics;
 use super::setting::section;
 
 section! {
     /// Limits of the engine and of what connectors do for it.
-    pub struct Engine {
+    pub struct EngineSection {
         /// Seconds that a check of the database, or of the Kafka brokers, may take; one that takes longer has failed, and
         /// `/health` and `/readyz` show it.
         pub health_check_timeout_secs: u64 = 2,
@@ -33,13 +33,13 @@ section! {
         /// Whether an enabled connector that cannot be loaded ends the start.
         pub fail_on_connector_load_error: bool = false,
         /// Calls to a failing backend are held back.
-        pub circuit_breaker: CircuitBreaker = CircuitBreaker::default(),
+        pub circuit_breaker: CircuitBreakerSection = CircuitBreakerSection::default(),
     }
 }
 
 section! {
     /// One breaker for each connector and channel.
-    pub struct CircuitBreaker {
+    pub struct CircuitBreakerSection {
         /// Whether there are breakers.
         pub enabled: bool = false,
         /// Failures in a row that open one.
@@ -53,7 +53,7 @@ section! {
 
 section! {
     /// Reads of the `data_query` function.
-    pub struct Query {
+    pub struct QuerySection {
         /// Rows when the task sets no limit.
         pub default_limit: u64 = 100,
         /// Most rows a task may ask for.
@@ -67,7 +67,7 @@ section! {
 
 section! {
     /// Writes of the `data_write` function.
-    pub struct Write {
+    pub struct WriteSection {
         /// Most rows of one write.
         pub max_rows: u64 = 1000,
         /// Whether an update or delete may go without a filter.
@@ -77,7 +77,7 @@ section! {
 
 section! {
     /// Key sets of channels that check tokens.
-    pub struct Jwt {
+    pub struct JwtSection {
         /// Whether a key set may be fetched from a private address.
         pub allow_private_jwks_urls: bool = false,
     }
@@ -85,7 +85,7 @@ section! {
 
 section! {
     /// Channels that run by the clock.
-    pub struct Cron {
+    pub struct CronSection {
         /// Whether this node plans and runs them.
         pub enabled: bool = true,
         /// Milliseconds between two looks at the schedules, 100 or more.
@@ -111,58 +111,59 @@ section! {
     }
 }
 
-impl Engine {
-    pub(crate) fn check(&self, report: &mut Report) {
-        report.positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
-        report.positive("engine.max_channel_call_depth", self.max_channel_call_depth);
+impl EngineSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
+        diagnostics.positive("engine.max_channel_call_depth", self.max_channel_call_depth);
         if self.max_channel_call_depth as usize > MAX_DEPTH {
-            report.refuse("engine.max_channel_call_depth", format!("must not be above {MAX_DEPTH}"));
+            diagnostics.refuse("engine.max_channel_call_depth", format!("must not be above {MAX_DEPTH}"));
         }
-        report.positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
-        report.within("engine.cpu_budget_ms", self.cpu_budget_ms, 1..=3_600_000);
-        report.positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
-        report.positive("engine.circuit_breaker.failure_threshold", self.circuit_breaker.failure_threshold);
+        diagnostics.positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
+        diagnostics.within("engine.cpu_budget_ms", self.cpu_budget_ms, 1..=3_600_000);
+        diagnostics.positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
+        diagnostics
+            .positive("engine.circuit_breaker.failure_threshold", self.circuit_breaker.failure_threshold);
     }
 }
 
-impl Query {
-    pub(crate) fn check(&self, report: &mut Report) {
-        report.positive("query.default_limit", self.default_limit);
-        report.positive("query.max_limit", self.max_limit);
-        report.positive("query.max_result_bytes", self.max_result_bytes);
+impl QuerySection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.positive("query.default_limit", self.default_limit);
+        diagnostics.positive("query.max_limit", self.max_limit);
+        diagnostics.positive("query.max_result_bytes", self.max_result_bytes);
         if self.default_limit > self.max_limit {
-            report.refuse("query.default_limit", "must not be above query.max_limit");
+            diagnostics.refuse("query.default_limit", "must not be above query.max_limit");
         }
     }
 }
 
-impl Write {
-    pub(crate) fn check(&self, report: &mut Report) {
-        report.positive("write.max_rows", self.max_rows);
+impl WriteSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.positive("write.max_rows", self.max_rows);
     }
 }
 
-impl Cron {
+impl CronSection {
     /// Checked even when this node runs no schedules: a channel may be activated for the others.
-    pub(crate) fn check(&self, report: &mut Report) {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.poll_interval_ms < 100 {
-            report.refuse(
+            diagnostics.refuse(
                 "cron.poll_interval_ms",
                 format!("must be 100 or more, is {}", self.poll_interval_ms),
             );
         }
-        report.positive("cron.workers", self.workers);
-        report.positive("cron.claim_batch_size", self.claim_batch_size);
-        report.positive("cron.claim_lease_secs", self.claim_lease_secs);
-        report.positive("cron.heartbeat_interval_secs", self.heartbeat_interval_secs);
+        diagnostics.positive("cron.workers", self.workers);
+        diagnostics.positive("cron.claim_batch_size", self.claim_batch_size);
+        diagnostics.positive("cron.claim_lease_secs", self.claim_lease_secs);
+        diagnostics.positive("cron.heartbeat_interval_secs", self.heartbeat_interval_secs);
         if self.heartbeat_interval_secs >= self.claim_lease_secs {
-            report.refuse("cron.heartbeat_interval_secs", "must be below cron.claim_lease_secs");
+            diagnostics.refuse("cron.heartbeat_interval_secs", "must be below cron.claim_lease_secs");
         }
         if self.misfire_grace_secs.saturating_mul(1000) < self.poll_interval_ms {
-            report.refuse("cron.misfire_grace_secs", "must not be shorter than cron.poll_interval_ms");
+            diagnostics.refuse("cron.misfire_grace_secs", "must not be shorter than cron.poll_interval_ms");
         }
-        report.within("cron.max_catch_up", self.max_catch_up, 1..=1000);
-        report.positive("cron.default_timeout_ms", self.default_timeout_ms);
-        report.positive("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
+        diagnostics.within("cron.max_catch_up", self.max_catch_up, 1..=1000);
+        diagnostics.positive("cron.default_timeout_ms", self.default_timeout_ms);
+        diagnostics.positive("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
     }
 }

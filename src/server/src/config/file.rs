@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use svc_secrets::{SubstituteError, Syntax, substitute};
 
 use super::Config;
-use super::problem::{Report, nearest};
-use super::setting::{Node, found, join};
+use super::problem::{Diagnostics, nearest};
+use super::setting::{SettingNode, found, join};
 
 /// Keys that are another name of a setting.
 pub(crate) const ALIASES: [(&str, &str); 1] = [("tracing.mode", "trace_storage.mode")];
 
 /// What a file holds.
-pub(crate) struct File {
+pub(crate) struct ConfigFile {
     /// Its values; none when the text cannot be read, which is reported.
     pub(crate) table: Option<toml::Table>,
     /// Variables its placeholders mention.
@@ -24,49 +24,49 @@ pub(crate) fn parse(
     name: &str,
     text: &str,
     lookup: impl Fn(&str) -> Option<String>,
-    report: &mut Report,
-) -> File {
+    diagnostics: &mut Diagnostics,
+) -> ConfigFile {
     let substituted = match substitute(text, Syntax::Toml, lookup) {
         Ok(substituted) => substituted,
         Err(errors) => {
             for SubstituteError { line, column, problem } in errors {
-                report.refuse_subject(format!("{name}:{line}:{column}"), problem.to_string());
+                diagnostics.refuse_subject(format!("{name}:{line}:{column}"), problem.to_string());
             }
             let placeholders = substitute(text, Syntax::Toml, |_| Some(String::new()))
                 .map(|done| done.names)
                 .unwrap_or_default();
-            return File { table: None, placeholders };
+            return ConfigFile { table: None, placeholders };
         }
     };
     let table = substituted.text.parse::<toml::Table>().map_err(|error| {
         let before = &substituted.text[..error.span().map_or(0, |span| span.start)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let (line, column) = (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1);
-        report.refuse_subject(
+        diagnostics.refuse_subject(
             format!("{name}:{line}:{column}"),
             format!("not valid TOML: {}", error.message()),
         );
     });
-    File { table: table.ok(), placeholders: substituted.names }
+    ConfigFile { table: table.ok(), placeholders: substituted.names }
 }
 
 /// Gives the settings their values and refuses every key that is none.
-pub(crate) fn apply(config: &mut Config, mut table: toml::Table, report: &mut Report) {
+pub(crate) fn apply(config: &mut Config, mut table: toml::Table, diagnostics: &mut Diagnostics) {
     for (alias, key) in ALIASES {
-        rename(&mut table, alias, key, report);
+        rename(&mut table, alias, key, diagnostics);
     }
     let mut keys = Vec::new();
     config.visit("", &mut |key, setting| {
         keys.push(key.to_owned());
         if let Some(Err(problem)) = find(&table, key).map(|value| setting.read(value)) {
-            report.unreadable(key, key, problem);
+            diagnostics.unreadable(key, key, problem);
         }
     });
-    refuse_unknown(&table, "", &keys, report);
+    refuse_unknown(&table, "", &keys, diagnostics);
 }
 
 /// Moves the value of an alias to its setting.
-fn rename(table: &mut toml::Table, alias: &str, key: &str, report: &mut Report) {
+fn rename(table: &mut toml::Table, alias: &str, key: &str, diagnostics: &mut Diagnostics) {
     let Some(value) = find(table, alias).cloned() else { return };
     let (Some((section, name)), Some((alias_section, alias_name))) =
         (key.split_once('.'), alias.split_once('.'))
@@ -79,7 +79,7 @@ fn rename(table: &mut toml::Table, alias: &str, key: &str, report: &mut Report) 
     let members = table.entry(section).or_insert_with(|| toml::Table::new().into());
     match members.as_table_mut() {
         Some(members) if members.contains_key(name) => {
-            report.refuse_subject(
+            diagnostics.refuse_subject(
                 alias,
                 format!("is another name of {key}, which is set too; keep one of them"),
             );
@@ -97,7 +97,7 @@ fn find<'a>(table: &'a toml::Table, path: &str) -> Option<&'a toml::Value> {
     }
 }
 
-fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], report: &mut Report) {
+fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], diagnostics: &mut Diagnostics) {
     for (name, value) in table {
         let path = join(section, name);
         // A quoted key may hold a dot, which makes it look like a path it is not.
@@ -108,13 +108,15 @@ fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], report: &
         let is_section = !quoted
             && keys.iter().any(|key| key.strip_prefix(&path).is_some_and(|rest| rest.starts_with('.')));
         match (is_section, value.as_table()) {
-            (true, Some(members)) => refuse_unknown(members, &path, keys, report),
-            (true, None) => report.refuse_subject(&path, format!("is a section, found {}", found(value))),
+            (true, Some(members)) => refuse_unknown(members, &path, keys, diagnostics),
+            (true, None) => {
+                diagnostics.refuse_subject(&path, format!("is a section, found {}", found(value)))
+            }
             (false, _) => {
                 let kind = if value.is_table() && section.is_empty() { "section" } else { "key" };
                 let hint = hint(&path, keys)
                     .map_or_else(|| "remove it".to_owned(), |near| format!("did you mean {near}?"));
-                report.refuse_subject(&path, format!("unknown {kind}; {hint}"));
+                diagnostics.refuse_subject(&path, format!("unknown {kind}; {hint}"));
             }
         }
     }

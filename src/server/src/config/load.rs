@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::problem::Report;
+use super::problem::Diagnostics;
 use super::{Config, ConfigError, file, overrides, production, unavailable};
 
 /// A configuration that may be started with.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The settings.
     pub config: Config,
     /// Warnings to print at start, one line each, without secrets.
@@ -19,7 +19,7 @@ pub struct Loaded {
 ///
 /// # Errors
 /// The file cannot be read, or anything in it or in the environment is wrong: all problems at once.
-pub fn load(path: Option<&Path>, environment: &[(String, String)]) -> Result<Loaded, ConfigError> {
+pub fn load(path: Option<&Path>, environment: &[(String, String)]) -> Result<LoadedConfig, ConfigError> {
     let Some(path) = path else {
         let mut loaded = parse("", "", environment)?;
         loaded.notes.insert(
@@ -32,9 +32,9 @@ pub fn load(path: Option<&Path>, environment: &[(String, String)]) -> Result<Loa
     match fs::read_to_string(path) {
         Ok(text) => parse(&name, &text, environment),
         Err(error) => {
-            let mut report = Report::default();
-            report.refuse_subject(name, format!("the configuration file cannot be read: {error}"));
-            Err(report.finish().err().unwrap_or(ConfigError { problems: Vec::new() }))
+            let mut diagnostics = Diagnostics::default();
+            diagnostics.refuse_subject(name, format!("the configuration file cannot be read: {error}"));
+            Err(diagnostics.finish().err().unwrap_or(ConfigError { problems: Vec::new() }))
         }
     }
 }
@@ -43,45 +43,45 @@ pub fn load(path: Option<&Path>, environment: &[(String, String)]) -> Result<Loa
 ///
 /// # Errors
 /// Anything in the text or in the environment is wrong: all problems at once.
-pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result<Loaded, ConfigError> {
-    let mut report = Report::default();
+pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result<LoadedConfig, ConfigError> {
+    let mut diagnostics = Diagnostics::default();
     let mut config = Config::default();
     let lookup =
         |wanted: &str| environment.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
-    let file = file::parse(name, text, lookup, &mut report);
+    let file = file::parse(name, text, lookup, &mut diagnostics);
     let readable = file.table.is_some();
-    file::apply(&mut config, file.table.unwrap_or_default(), &mut report);
-    overrides::apply(&mut config, environment, &file.placeholders, &mut report);
+    file::apply(&mut config, file.table.unwrap_or_default(), &mut diagnostics);
+    overrides::apply(&mut config, environment, &file.placeholders, &mut diagnostics);
     // Without the file's values, rules would be checked against defaults that nobody chose.
     if readable {
-        config.check(&mut report);
+        config.check(&mut diagnostics);
     }
-    Ok(Loaded { notes: report.finish()?, config })
+    Ok(LoadedConfig { notes: diagnostics.finish()?, config })
 }
 
 impl Config {
-    fn check(&self, report: &mut Report) {
-        report.filled("environment", &self.environment);
-        self.server.check(report);
-        self.storage.check(report);
-        self.ingest.check(report);
-        self.metrics.check((self.listen_host(), self.server.port), report);
-        self.tracing.check(report);
-        self.trace_storage.check(report);
-        self.trace_queue.check(report);
-        self.audit.check(report);
-        self.engine.check(report);
-        self.query.check(report);
-        self.write.check(report);
-        self.cron.check(report);
-        self.kafka.check(report);
-        self.cluster.check(&self.storage, report);
-        self.rate_limit.check(report);
-        self.admin_auth.check(report);
-        self.cors.check(report);
-        self.vars.check(report);
-        self.secrets.check(report);
-        production::check(self, report);
-        unavailable::check(self, report);
+    fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.filled("environment", &self.environment);
+        self.server.check(diagnostics);
+        self.storage.check(diagnostics);
+        self.ingest.check(diagnostics);
+        self.metrics.check((self.listen_host(), self.server.port), diagnostics);
+        self.tracing.check(diagnostics);
+        self.trace_storage.check(diagnostics);
+        self.trace_queue.check(diagnostics);
+        self.audit.check(diagnostics);
+        self.engine.check(diagnostics);
+        self.query.check(diagnostics);
+        self.write.check(diagnostics);
+        self.cron.check(diagnostics);
+        self.kafka.check(diagnostics);
+        self.cluster.check(&self.storage, diagnostics);
+        self.rate_limit.check(diagnostics);
+        self.admin_auth.check(diagnostics);
+        self.cors.check(diagnostics);
+        self.vars.check(diagnostics);
+        self.secrets.check(diagnostics);
+        production::check(self, diagnostics);
+        unavailable::check(self, diagnostics);
     }
 }

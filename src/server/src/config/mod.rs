@@ -19,18 +19,26 @@ mod storage;
 mod telemetry;
 mod unavailable;
 
-pub use cluster::{Cluster, Kafka, KafkaAuth, KafkaDlq, SaslMechanism, SecurityProtocol, TopicMapping};
-pub use declared::{Properties, Secrets, Vars};
-pub use edge::{
-    AdminAuth, ChannelFilter, Compression, Cors, Docs, Ingest, RateLimit, RateLimitEndpoints, Server, Tls,
+pub use cluster::{
+    ClusterSection, KafkaAuthSection, KafkaDlqSection, KafkaSection, SaslMechanism, SecurityProtocol,
+    TopicMapping,
 };
-pub use execution::{CircuitBreaker, Cron, Engine, Jwt, Query, Write};
-pub use load::{Loaded, load, parse};
+pub use declared::{ClientProperties, SecretsSection, VarsSection};
+pub use edge::{
+    AdminAuthSection, ChannelFilterSection, CompressionSection, CorsSection, DocsSection, IngestSection,
+    RateLimitEndpointsSection, RateLimitSection, ServerSection, TlsSection,
+};
+pub use execution::{
+    CircuitBreakerSection, CronSection, EngineSection, JwtSection, QuerySection, WriteSection,
+};
+pub use load::{LoadedConfig, load, parse};
 pub use network::{Network, NetworkError};
-pub use problem::{ConfigError, Problem};
-pub use show::{Format, render};
-pub use storage::{Audit, Overflow, Storage, TraceMode, TraceQueue, TraceStorage};
-pub use telemetry::{LogFormat, LogLevel, Logging, Metrics, Tracing};
+pub use problem::{ConfigError, ConfigProblem};
+pub use show::{ConfigFormat, render};
+pub use storage::{
+    AuditSection, StorageSection, TraceOverflow, TraceQueueSection, TraceStorageMode, TraceStorageSection,
+};
+pub use telemetry::{LogFormat, LogLevel, LoggingSection, MetricsSection, TracingSection};
 
 use setting::section;
 
@@ -43,51 +51,51 @@ section! {
         /// Name of the environment. One that starts with `prod` is production, which has stricter rules.
         pub environment: String = "development".into(),
         /// The main listener.
-        pub server: Server = Server::default(),
+        pub server: ServerSection = ServerSection::default(),
         /// The database.
-        pub storage: Storage = Storage::default(),
+        pub storage: StorageSection = StorageSection::default(),
         /// What the data plane takes in.
-        pub ingest: Ingest = Ingest::default(),
+        pub ingest: IngestSection = IngestSection::default(),
         /// The log.
-        pub logging: Logging = Logging::default(),
+        pub logging: LoggingSection = LoggingSection::default(),
         /// Metrics.
-        pub metrics: Metrics = Metrics::default(),
+        pub metrics: MetricsSection = MetricsSection::default(),
         /// Export of spans.
-        pub tracing: Tracing = Tracing::default(),
+        pub tracing: TracingSection = TracingSection::default(),
         /// How traces are stored.
-        pub trace_storage: TraceStorage = TraceStorage::default(),
+        pub trace_storage: TraceStorageSection = TraceStorageSection::default(),
         /// Requests taken for later.
-        pub trace_queue: TraceQueue = TraceQueue::default(),
+        pub trace_queue: TraceQueueSection = TraceQueueSection::default(),
         /// The record of admin changes.
-        pub audit: Audit = Audit::default(),
+        pub audit: AuditSection = AuditSection::default(),
         /// The engine.
-        pub engine: Engine = Engine::default(),
+        pub engine: EngineSection = EngineSection::default(),
         /// Reads of the `data_query` function.
-        pub query: Query = Query::default(),
+        pub query: QuerySection = QuerySection::default(),
         /// Writes of the `data_write` function.
-        pub write: Write = Write::default(),
+        pub write: WriteSection = WriteSection::default(),
         /// Key sets.
-        pub jwt: Jwt = Jwt::default(),
+        pub jwt: JwtSection = JwtSection::default(),
         /// Channels that run by the clock.
-        pub cron: Cron = Cron::default(),
+        pub cron: CronSection = CronSection::default(),
         /// Channels fed by Kafka.
-        pub kafka: Kafka = Kafka::default(),
+        pub kafka: KafkaSection = KafkaSection::default(),
         /// Several nodes.
-        pub cluster: Cluster = Cluster::default(),
+        pub cluster: ClusterSection = ClusterSection::default(),
         /// Limits per client.
-        pub rate_limit: RateLimit = RateLimit::default(),
+        pub rate_limit: RateLimitSection = RateLimitSection::default(),
         /// Who may use the admin API.
-        pub admin_auth: AdminAuth = AdminAuth::default(),
+        pub admin_auth: AdminAuthSection = AdminAuthSection::default(),
         /// Browsers of other origins.
-        pub cors: Cors = Cors::default(),
+        pub cors: CorsSection = CorsSection::default(),
         /// Which channels this node serves.
-        pub channel_filter: ChannelFilter = ChannelFilter::default(),
+        pub channel_filter: ChannelFilterSection = ChannelFilterSection::default(),
         /// Plain values for workflows (`metadata.vars`): strings, numbers, booleans, arrays, tables. They show in traces.
-        pub vars: Vars = Vars::default(),
+        pub vars: VarsSection = VarsSection::default(),
         /// Names that workflows use for secrets, each with the reference (`env://…`, `vault://…`) it stands for. `allowed_env` is
         /// no such name but a list of variables, by name or pattern (`PARTNER_*`): stored definitions read these alone through
         /// `env://…` and `${…}`. Unset: every variable of the process.
-        pub secrets: Secrets = Secrets::default(),
+        pub secrets: SecretsSection = SecretsSection::default(),
     }
 }
 

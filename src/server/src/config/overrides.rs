@@ -7,8 +7,8 @@ use svc_secrets::mask::{looks_secret, mask_url};
 
 use super::Config;
 use super::file::ALIASES;
-use super::problem::{Report, nearest};
-use super::setting::{Node, Setting};
+use super::problem::{Diagnostics, nearest};
+use super::setting::{Setting, SettingNode};
 
 const PREFIX: &str = "SVC_";
 
@@ -36,7 +36,7 @@ pub(crate) fn apply(
     config: &mut Config,
     environment: &[(String, String)],
     placeholders: &BTreeSet<String>,
-    report: &mut Report,
+    diagnostics: &mut Diagnostics,
 ) {
     let mut given: Vec<(&str, &str)> = environment
         .iter()
@@ -45,12 +45,12 @@ pub(crate) fn apply(
         .collect();
     given.retain(|(name, _)| match retired(name) {
         Some(advice) => {
-            report.refuse_subject(*name, advice);
+            diagnostics.refuse_subject(*name, advice);
             false
         }
         None => true,
     });
-    refuse_doubles(&given, report);
+    refuse_doubles(&given, diagnostics);
     let mut settings = Vec::new();
     config.visit("", &mut |key, setting| {
         let name = variable(key);
@@ -59,14 +59,14 @@ pub(crate) fn apply(
             let below = given.strip_prefix(name.as_str());
             let own = below == Some("") || alias.as_deref() == Some(given);
             if !setting.overridable() && (own || below.is_some_and(|rest| rest.starts_with("__"))) {
-                report.refuse_subject(
+                diagnostics.refuse_subject(
                     *given,
                     format!("cannot be set from the environment; write {key} in the file"),
                 );
                 return false;
             }
             if own {
-                assign(key, setting, given, text, report);
+                assign(key, setting, given, text, diagnostics);
             }
             !own
         });
@@ -76,25 +76,25 @@ pub(crate) fn apply(
     });
     for (name, _) in given {
         if !name.starts_with(SECRETS) && !placeholders.contains(name) {
-            refuse_unknown(name, &settings, report);
+            refuse_unknown(name, &settings, diagnostics);
         }
     }
 }
 
-fn assign(key: &str, setting: &mut dyn Setting, name: &str, text: &str, report: &mut Report) {
+fn assign(key: &str, setting: &mut dyn Setting, name: &str, text: &str, diagnostics: &mut Diagnostics) {
     if setting.assign(text) {
-        report.overridden(key);
+        diagnostics.overridden(key);
         return;
     }
     let got = if looks_secret(key) { String::new() } else { format!(", got {:?}", mask_url(text)) };
-    report.unreadable(key, name, format!("expected {}{got}", setting.expected()));
+    diagnostics.unreadable(key, name, format!("expected {}{got}", setting.expected()));
 }
 
 /// Refuses an alias whose setting is given too.
-fn refuse_doubles(given: &[(&str, &str)], report: &mut Report) {
+fn refuse_doubles(given: &[(&str, &str)], diagnostics: &mut Diagnostics) {
     let has = |key: &str| given.iter().any(|(name, _)| *name == variable(key));
     for (alias, key) in ALIASES.into_iter().filter(|(alias, key)| has(alias) && has(key)) {
-        report.refuse_subject(
+        diagnostics.refuse_subject(
             variable(alias),
             format!("is another name of {}, which is set too; keep one of them", variable(key)),
         );
@@ -117,14 +117,14 @@ fn retired(name: &str) -> Option<String> {
 
 /// A name with `__` has to be a setting; one without is refused only when it is nearly a setting of the top level,
 /// because other programs own names of that form (`SVC_PORT`, `SVC_SERVICE_HOST`).
-fn refuse_unknown(name: &str, settings: &[String], report: &mut Report) {
+fn refuse_unknown(name: &str, settings: &[String], diagnostics: &mut Diagnostics) {
     let names = settings.iter().map(String::as_str);
     if name.contains("__") {
         let hint = nearest(name, names)
             .map_or_else(|| "unset it".to_owned(), |near| format!("did you mean {near}?"));
-        report.refuse_subject(name, format!("is no setting; {hint}"));
+        diagnostics.refuse_subject(name, format!("is no setting; {hint}"));
     } else if let Some(near) = nearest(name, names.filter(|setting| !setting[PREFIX.len()..].contains("__")))
     {
-        report.refuse_subject(name, format!("is no setting; did you mean {near}?"));
+        diagnostics.refuse_subject(name, format!("is no setting; did you mean {near}?"));
     }
 }

@@ -8,14 +8,14 @@ use super::overrides::variable;
 
 /// One thing to put right: where it is (a key, a variable or a file) and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// The key, variable or file.
     pub subject: String,
     /// What is wrong and how to put it right. Holds no secret.
     pub text: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.subject, self.text)
     }
@@ -25,7 +25,7 @@ impl fmt::Display for Problem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     /// All problems, at least one.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 impl fmt::Display for ConfigError {
@@ -44,8 +44,8 @@ impl std::error::Error for ConfigError {}
 
 /// Collects problems and warnings while a configuration is read and checked.
 #[derive(Debug, Default)]
-pub(crate) struct Report {
-    problems: Vec<Problem>,
+pub(crate) struct Diagnostics {
+    problems: Vec<ConfigProblem>,
     notes: Vec<String>,
     /// Keys whose value came from a variable.
     overridden: BTreeSet<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Report {
     broken: BTreeSet<String>,
 }
 
-impl Report {
+impl Diagnostics {
     /// Something to know at start that does not prevent it.
     pub(crate) fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
@@ -61,7 +61,7 @@ impl Report {
 
     /// A problem with something that is no setting.
     pub(crate) fn refuse_subject(&mut self, subject: impl Into<String>, text: impl Into<String>) {
-        self.problems.push(Problem { subject: subject.into(), text: text.into() });
+        self.problems.push(ConfigProblem { subject: subject.into(), text: text.into() });
     }
 
     /// The value of a setting could not be taken: rules about it are not checked.

@@ -1,17 +1,17 @@
 //! What production does not allow. Elsewhere it is allowed, with a warning at start.
 
 use super::Config;
-use super::problem::Report;
+use super::problem::Diagnostics;
 
 /// Shortest plain-text admin key, in characters.
 const KEY_LENGTH: usize = 32;
 
-pub(crate) fn check(config: &Config, report: &mut Report) {
-    note_loopback(config, report);
+pub(crate) fn check(config: &Config, diagnostics: &mut Diagnostics) {
+    note_loopback(config, diagnostics);
     let mut gate = |key: &str, closed: bool, text: &str| match (closed, config.is_production()) {
         (false, _) => {}
-        (true, true) => report.refuse(key, format!("{text} (refused in production)")),
-        (true, false) => report.note(format!("{key}: {text}")),
+        (true, true) => diagnostics.refuse(key, format!("{text} (refused in production)")),
+        (true, false) => diagnostics.note(format!("{key}: {text}")),
     };
     gate(
         "admin_auth.enabled",
@@ -39,7 +39,7 @@ pub(crate) fn check(config: &Config, report: &mut Report) {
         "nodes of a cluster must not migrate on their own; set it to false and run `svc-server migrate`",
     );
     if config.is_production() && config.server.verbose_errors == Some(true) {
-        report.refuse(
+        diagnostics.refuse(
             "server.verbose_errors",
             "would tell internal detail; leave it unset (refused in production)",
         );
@@ -47,9 +47,9 @@ pub(crate) fn check(config: &Config, report: &mut Report) {
 }
 
 /// Tells that nobody outside the machine can reach the service, and how that is changed.
-fn note_loopback(config: &Config, report: &mut Report) {
+fn note_loopback(config: &Config, diagnostics: &mut Diagnostics) {
     if !config.admin_auth.enabled && config.server.host.is_none() && !config.is_production() {
-        report.note(
+        diagnostics.note(
             "server.host: listening on 127.0.0.1 only, because the admin API is open; a container or another machine \
              cannot reach it. Enable admin_auth, or set server.host = \"0.0.0.0\" (SVC_SERVER__HOST) to open it to everybody"
                 .to_owned(),

@@ -23,7 +23,7 @@ pub(crate) trait Setting {
 }
 
 /// A setting, or a section without one, as it is listed.
-pub(crate) struct Entry<'a> {
+pub(crate) struct SettingEntry<'a> {
     /// Dotted path of the key; of the root section, empty.
     pub(crate) path: String,
     /// Its documentation.
@@ -34,16 +34,16 @@ pub(crate) struct Entry<'a> {
 }
 
 /// A setting or a section of settings.
-pub(crate) trait Node {
+pub(crate) trait SettingNode {
     /// Lists this node and everything below it, in the order of declaration.
-    fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<Entry<'a>>);
+    fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<SettingEntry<'a>>);
     /// Hands every setting and its path to a visitor.
     fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting));
 }
 
-impl<T: Setting> Node for T {
-    fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<Entry<'a>>) {
-        entries.push(Entry { path: path.to_owned(), doc, setting: Some(self) });
+impl<T: Setting> SettingNode for T {
+    fn list<'a>(&'a self, path: &str, doc: &'static str, entries: &mut Vec<SettingEntry<'a>>) {
+        entries.push(SettingEntry { path: path.to_owned(), doc, setting: Some(self) });
     }
 
     fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting)) {
@@ -72,21 +72,21 @@ macro_rules! section {
             }
         }
 
-        impl $crate::config::setting::Node for $name {
+        impl $crate::config::setting::SettingNode for $name {
             fn list<'a>(
                 &'a self,
                 path: &str,
                 _: &'static str,
-                entries: &mut Vec<$crate::config::setting::Entry<'a>>,
+                entries: &mut Vec<$crate::config::setting::SettingEntry<'a>>,
             ) {
-                use $crate::config::setting::{Entry, Node, join};
-                entries.push(Entry { path: path.to_owned(), doc: concat!($($about, "\n"),+), setting: None });
-                $( Node::list(&self.$field, &join(path, stringify!($field)), concat!($($doc, "\n"),+), entries); )+
+                use $crate::config::setting::{SettingEntry, SettingNode, join};
+                entries.push(SettingEntry { path: path.to_owned(), doc: concat!($($about, "\n"),+), setting: None });
+                $( SettingNode::list(&self.$field, &join(path, stringify!($field)), concat!($($doc, "\n"),+), entries); )+
             }
 
             fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn $crate::config::setting::Setting)) {
-                use $crate::config::setting::{Node, join};
-                $( Node::visit(&mut self.$field, &join(path, stringify!($field)), visitor); )+
+                use $crate::config::setting::{SettingNode, join};
+                $( SettingNode::visit(&mut self.$field, &join(path, stringify!($field)), visitor); )+
             }
         }
 

@@ -6,11 +6,11 @@ use serde_json::{Map, Value as Json};
 use svc_secrets::mask::mask;
 
 use super::Config;
-use super::setting::{Entry, Node};
+use super::setting::{SettingEntry, SettingNode};
 
 /// How a configuration is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Format {
+pub enum ConfigFormat {
     /// A configuration file; keys that are unset are comments.
     Toml,
     /// One object; keys that are unset are null.
@@ -21,23 +21,23 @@ pub enum Format {
 
 /// The whole configuration as text. Values under secret-looking keys read `******`, passwords in URLs are struck out.
 #[must_use]
-pub fn render(config: &Config, format: Format) -> String {
+pub fn render(config: &Config, format: ConfigFormat) -> String {
     match format {
-        Format::Toml => toml(&shown(config)),
-        Format::Json => format!("{:#}\n", nested(shown(config))),
-        Format::Summary => summary(config),
+        ConfigFormat::Toml => toml(&shown(config)),
+        ConfigFormat::Json => format!("{:#}\n", nested(shown(config))),
+        ConfigFormat::Summary => summary(config),
     }
 }
 
 /// Settings below a node, sections left out, each with the value to show.
-pub(crate) fn shown(node: &dyn Node) -> Vec<(String, Json)> {
+pub(crate) fn shown(node: &dyn SettingNode) -> Vec<(String, Json)> {
     let mut entries = Vec::new();
     node.list("", "", &mut entries);
     entries.iter().filter_map(|entry| masked(entry).map(|value| (entry.path.clone(), value))).collect()
 }
 
 /// The value of an entry with its secrets struck out.
-pub(crate) fn masked(entry: &Entry<'_>) -> Option<Json> {
+pub(crate) fn masked(entry: &SettingEntry<'_>) -> Option<Json> {
     let mut value = entry.setting?.show();
     let key = entry.path.rsplit('.').next().unwrap_or_default();
     // `[secrets]` and other tables of the user's own names are judged by those names, not by their own.
@@ -46,7 +46,7 @@ pub(crate) fn masked(entry: &Entry<'_>) -> Option<Json> {
 }
 
 /// `Debug` of a section.
-pub(crate) fn debug(name: &str, node: &dyn Node, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+pub(crate) fn debug(name: &str, node: &dyn SettingNode, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let mut fields = f.debug_struct(name);
     for (path, value) in shown(node) {
         fields.field(&path, &format_args!("{value}"));

@@ -2,12 +2,12 @@
 
 use svc_secrets::Secret;
 
-use super::problem::Report;
+use super::problem::Diagnostics;
 use super::setting::{choice, section};
 
 section! {
     /// The database.
-    pub struct Storage {
+    pub struct StorageSection {
         /// Where the data is kept; `sqlite:`, `postgres://` or `mysql://` selects the backend.
         pub url: String = "sqlite:svc.db".into(),
         /// Most connections of the pool.
@@ -37,7 +37,7 @@ section! {
 
 section! {
     /// The record of admin changes.
-    pub struct Audit {
+    pub struct AuditSection {
         /// Days a record is kept; 0 keeps it for ever.
         pub retention_days: u64 = 90,
         /// Seconds between two removals of old records.
@@ -51,7 +51,7 @@ section! {
 
 choice! {
     /// When the trace of a request is stored.
-    pub enum TraceMode {
+    pub enum TraceStorageMode {
         /// Before the answer.
         Sync = "sync",
         /// After the answer, one by one.
@@ -65,7 +65,7 @@ choice! {
 
 choice! {
     /// What happens to a trace when too many wait.
-    pub enum Overflow {
+    pub enum TraceOverflow {
         /// It is dropped and counted.
         Drop = "drop",
         /// Its request waits.
@@ -75,9 +75,9 @@ choice! {
 
 section! {
     /// How traces are stored; a channel's own `tracing` block goes first.
-    pub struct TraceStorage {
+    pub struct TraceStorageSection {
         /// When a trace is stored. `tracing.mode` is another name of this key.
-        pub mode: TraceMode = TraceMode::Sync,
+        pub mode: TraceStorageMode = TraceStorageMode::Sync,
         /// Share of the requests that are traced, from 0 to 1.
         pub sample_rate: f64 = 1.0,
         /// Whether only failed requests are traced.
@@ -85,7 +85,7 @@ section! {
         /// Traces that may wait to be stored (async, batch).
         pub max_pending: usize = 10_000,
         /// What happens when more would wait.
-        pub async_on_overflow: Overflow = Overflow::Drop,
+        pub async_on_overflow: TraceOverflow = TraceOverflow::Drop,
         /// Milliseconds a request waits at most when blocked.
         pub overflow_block_timeout_ms: u64 = 100,
         /// Writers (async).
@@ -101,7 +101,7 @@ section! {
 
 section! {
     /// Requests taken for later, their results and their dead letters.
-    pub struct TraceQueue {
+    pub struct TraceQueueSection {
         /// Requests run at the same time.
         pub workers: usize = 4,
         /// Requests that may wait; above, 503.
@@ -135,35 +135,35 @@ section! {
     }
 }
 
-impl Storage {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl StorageSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         let schemes = ["sqlite:", "postgres://", "postgresql://", "mysql://"];
         if !schemes.iter().any(|scheme| self.url.len() > scheme.len() && self.url.starts_with(scheme)) {
-            report.refuse(
+            diagnostics.refuse(
                 "storage.url",
                 "must begin with sqlite:, postgres:// or mysql://, like sqlite:svc.db",
             );
         }
-        report.positive("storage.max_connections", self.max_connections);
+        diagnostics.positive("storage.max_connections", self.max_connections);
         if self.min_connections > self.max_connections {
-            report.refuse("storage.min_connections", "must not be above storage.max_connections");
+            diagnostics.refuse("storage.min_connections", "must not be above storage.max_connections");
         }
-        report.positive("storage.busy_timeout_ms", self.busy_timeout_ms);
-        report.positive("storage.acquire_timeout_secs", self.acquire_timeout_secs);
-        report.positive("storage.backup_retention_count", self.backup_retention_count.unwrap_or(1));
+        diagnostics.positive("storage.busy_timeout_ms", self.busy_timeout_ms);
+        diagnostics.positive("storage.acquire_timeout_secs", self.acquire_timeout_secs);
+        diagnostics.positive("storage.backup_retention_count", self.backup_retention_count.unwrap_or(1));
         let malformed = |key: &Secret| {
             let text = key.expose();
             let hexadecimal = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
             !hexadecimal && !matches!(svc_secrets::parse(text), Ok(Some(_)))
         };
         if !self.connector_encryption_key.is_empty() && malformed(&self.connector_encryption_key) {
-            report.refuse(
+            diagnostics.refuse(
                 "storage.connector_encryption_key",
                 "must be 64 hexadecimal digits or a secret reference",
             );
         }
         if self.previous_connector_encryption_keys.iter().any(malformed) {
-            report.refuse(
+            diagnostics.refuse(
                 "storage.previous_connector_encryption_keys",
                 "each must be 64 hexadecimal digits or a secret reference",
             );
@@ -171,46 +171,46 @@ impl Storage {
     }
 }
 
-impl Audit {
-    pub(crate) fn check(&self, report: &mut Report) {
-        report.positive("audit.max_pending", self.max_pending);
-        report.positive("audit.drain_timeout_secs", self.drain_timeout_secs);
+impl AuditSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.positive("audit.max_pending", self.max_pending);
+        diagnostics.positive("audit.drain_timeout_secs", self.drain_timeout_secs);
         if self.retention_days > 0 {
-            report.positive("audit.cleanup_interval_secs", self.cleanup_interval_secs);
+            diagnostics.positive("audit.cleanup_interval_secs", self.cleanup_interval_secs);
         }
     }
 }
 
-impl TraceStorage {
-    pub(crate) fn check(&self, report: &mut Report) {
-        report.within("trace_storage.sample_rate", self.sample_rate, 0.0..=1.0);
-        report.within("trace_storage.batch_size", self.batch_size, 1..=1000);
-        if matches!(self.mode, TraceMode::Async | TraceMode::Batch) {
-            report.positive("trace_storage.max_pending", self.max_pending);
+impl TraceStorageSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.within("trace_storage.sample_rate", self.sample_rate, 0.0..=1.0);
+        diagnostics.within("trace_storage.batch_size", self.batch_size, 1..=1000);
+        if matches!(self.mode, TraceStorageMode::Async | TraceStorageMode::Batch) {
+            diagnostics.positive("trace_storage.max_pending", self.max_pending);
         }
-        if self.mode == TraceMode::Async {
-            report.positive("trace_storage.async_workers", self.async_workers);
+        if self.mode == TraceStorageMode::Async {
+            diagnostics.positive("trace_storage.async_workers", self.async_workers);
         }
-        if self.mode == TraceMode::Batch {
-            report.positive("trace_storage.batch_workers", self.batch_workers);
-            report.positive("trace_storage.batch_flush_interval_ms", self.batch_flush_interval_ms);
+        if self.mode == TraceStorageMode::Batch {
+            diagnostics.positive("trace_storage.batch_workers", self.batch_workers);
+            diagnostics.positive("trace_storage.batch_flush_interval_ms", self.batch_flush_interval_ms);
         }
     }
 }
 
-impl TraceQueue {
-    pub(crate) fn check(&self, report: &mut Report) {
-        report.positive("trace_queue.workers", self.workers);
-        report.positive("trace_queue.buffer_size", self.buffer_size);
-        report.positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
-        report.positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
+impl TraceQueueSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
+        diagnostics.positive("trace_queue.workers", self.workers);
+        diagnostics.positive("trace_queue.buffer_size", self.buffer_size);
+        diagnostics.positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
+        diagnostics.positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
         if self.retention_hours > 0 || self.dlq_retention_hours > 0 {
-            report.positive("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs);
+            diagnostics.positive("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs);
         }
-        report.within("trace_queue.dlq_max_retries", self.dlq_max_retries, 1..=16);
-        report.positive("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs);
-        report.positive("trace_queue.dlq_batch_size", self.dlq_batch_size);
-        report.positive("trace_queue.dlq_lease_secs", self.dlq_lease_secs);
-        report.within("trace_queue.max_recoveries", self.max_recoveries, 1..=1000);
+        diagnostics.within("trace_queue.dlq_max_retries", self.dlq_max_retries, 1..=16);
+        diagnostics.positive("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs);
+        diagnostics.positive("trace_queue.dlq_batch_size", self.dlq_batch_size);
+        diagnostics.positive("trace_queue.dlq_lease_secs", self.dlq_lease_secs);
+        diagnostics.within("trace_queue.max_recoveries", self.max_recoveries, 1..=1000);
     }
 }

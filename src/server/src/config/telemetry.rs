@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use super::problem::Report;
+use super::problem::Diagnostics;
 use super::setting::{choice, section};
 
 choice! {
@@ -33,7 +33,7 @@ choice! {
 
 section! {
     /// The log, on standard error. The variable `RUST_LOG` goes before `level`.
-    pub struct Logging {
+    pub struct LoggingSection {
         /// The least important message that is logged.
         pub level: LogLevel = LogLevel::Info,
         /// How messages are written. Unset: pretty on a terminal, json otherwise.
@@ -43,7 +43,7 @@ section! {
 
 section! {
     /// Prometheus metrics.
-    pub struct Metrics {
+    pub struct MetricsSection {
         /// Whether `/metrics` is served.
         pub enabled: bool = false,
         /// `host:port` of a listener of its own for metrics and health, plain HTTP without authentication. Unset: none.
@@ -53,7 +53,7 @@ section! {
 
 section! {
     /// Export of spans over OTLP, and profiling.
-    pub struct Tracing {
+    pub struct TracingSection {
         /// Whether spans are exported.
         pub enabled: bool = false,
         /// Where to.
@@ -67,25 +67,26 @@ section! {
     }
 }
 
-impl Metrics {
-    pub(crate) fn check(&self, (host, port): (&str, u16), report: &mut Report) {
+impl MetricsSection {
+    pub(crate) fn check(&self, (host, port): (&str, u16), diagnostics: &mut Diagnostics) {
         const KEY: &str = "metrics.bind_addr";
         let Some(address) = &self.bind_addr else { return };
         match host_and_port(address) {
-            None => report.refuse(KEY, "must be host:port, like 127.0.0.1:9090"),
+            None => diagnostics.refuse(KEY, "must be host:port, like 127.0.0.1:9090"),
             Some((own_host, own_port)) if own_port == port && overlap(own_host, host) => {
-                report.refuse(KEY, format!("port {port} is taken by the main listener; choose another one"));
+                diagnostics
+                    .refuse(KEY, format!("port {port} is taken by the main listener; choose another one"));
             }
             Some(_) => {}
         }
     }
 }
 
-impl Tracing {
-    pub(crate) fn check(&self, report: &mut Report) {
+impl TracingSection {
+    pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.enabled {
-            report.filled("tracing.otlp_endpoint", &self.otlp_endpoint);
-            report.within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
+            diagnostics.filled("tracing.otlp_endpoint", &self.otlp_endpoint);
+            diagnostics.within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! end the start. A feature that arrives deletes its line here.
 
 use super::Config;
-use super::problem::Report;
+use super::problem::Diagnostics;
 
 struct Unavailable {
     key: &'static str,
@@ -41,9 +41,9 @@ const UNAVAILABLE: &[Unavailable] = &[
 ];
 
 /// Refuses what is asked for and not there.
-pub(crate) fn check(config: &Config, report: &mut Report) {
+pub(crate) fn check(config: &Config, diagnostics: &mut Diagnostics) {
     for item in UNAVAILABLE.iter().filter(|item| (item.asked_for)(config)) {
-        report.refuse(item.key, format!("not available in this version; {}", item.remedy));
+        diagnostics.refuse(item.key, format!("not available in this version; {}", item.remedy));
     }
 }
 

@@ -7,8 +7,8 @@ use actix_web::{HttpResponse, web};
 use serde_json::{Value, json};
 use svc_model::ServiceError;
 
-use super::{Caller, Error};
-use crate::admin::Query;
+use super::{AdminCaller, Error};
+use crate::admin::QueryParameters;
 use crate::state::AppState;
 use crate::tree::CONNECTORS;
 
@@ -52,8 +52,8 @@ fn connector_id(path: &str) -> Option<&str> {
 async fn restart(
     state: web::Data<AppState>,
     path: web::Path<String>,
-    caller: Caller,
-    query: Query,
+    caller: AdminCaller,
+    query: QueryParameters,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     let path = path.into_inner();

@@ -56,14 +56,14 @@ impl fmt::Display for Principal {
 
 /// Why a request was refused, as the metric counts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub(crate) enum AuthFailureReason {
     MissingOrMalformed,
     InvalidKey,
     LockedOut,
     ReadOnlyWrite,
 }
 
-impl Reason {
+impl AuthFailureReason {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::MissingOrMalformed => "missing_or_malformed",
@@ -76,30 +76,30 @@ impl Reason {
 
 /// A refusal: what to count and what to answer.
 #[derive(Debug)]
-pub(crate) struct Refusal {
-    pub(crate) reason: Reason,
+pub(crate) struct AuthRefusal {
+    pub(crate) reason: AuthFailureReason,
     pub(crate) error: ServiceError,
 }
 
-impl Refusal {
-    fn unauthorized(reason: Reason, message: impl Into<std::borrow::Cow<'static, str>>) -> Self {
+impl AuthRefusal {
+    fn unauthorized(reason: AuthFailureReason, message: impl Into<std::borrow::Cow<'static, str>>) -> Self {
         Self { reason, error: ServiceError::new(Code::Unauthorized, message) }
     }
 
     /// One text for whatever was missing or wrong.
-    fn trace(reason: Reason) -> Self {
+    fn trace(reason: AuthFailureReason) -> Self {
         Self::unauthorized(reason, "This trace is read with its token or an admin key")
     }
 
     /// Locked out and wrong look alike, so that guessing learns nothing.
-    fn invalid_key(reason: Reason) -> Self {
+    fn invalid_key(reason: AuthFailureReason) -> Self {
         Self::unauthorized(reason, "Invalid API key")
     }
 }
 
 /// The configured keys, as digests, and the failures of each client.
 #[derive(Debug)]
-pub struct AdminAuth {
+pub struct AdminAuthenticator {
     enabled: bool,
     /// A raw-key header looked at before the two standard forms.
     custom: Option<HeaderName>,
@@ -108,9 +108,9 @@ pub struct AdminAuth {
     lockout: Lockout,
 }
 
-impl AdminAuth {
+impl AdminAuthenticator {
     /// Digests the configured keys; entries the configuration refuses (malformed digests) are not keys.
-    pub fn new(config: &config::AdminAuth) -> Self {
+    pub fn new(config: &config::AdminAuthSection) -> Self {
         let custom =
             HeaderName::from_bytes(config.header.as_bytes()).ok().filter(|name| *name != AUTHORIZATION);
         let full = config.api_keys.iter().map(|key| (key, Access::Full));
@@ -134,19 +134,19 @@ impl AdminAuth {
         method: &Method,
         headers: &HeaderMap,
         client: IpAddr,
-    ) -> Result<Principal, Refusal> {
+    ) -> Result<Principal, AuthRefusal> {
         if !self.enabled {
             return Ok(Principal::anonymous());
         }
         let key = self.presented(headers)?;
         // Compared before anything is counted: guesses from behind a shared address keep no operator out.
         match self.find(key) {
-            None => return Err(Refusal::invalid_key(self.count_failure(client))),
+            None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
             // A key that may only read must not buy its holder further guesses.
             Some(Access::Full) => self.lockout.clear(client),
             Some(Access::ReadOnly) if method != Method::GET && method != Method::HEAD => {
                 let error = ServiceError::forbidden("This API key is read-only");
-                return Err(Refusal { reason: Reason::ReadOnlyWrite, error });
+                return Err(AuthRefusal { reason: AuthFailureReason::ReadOnlyWrite, error });
             }
             Some(Access::ReadOnly) => {}
         }
@@ -154,9 +154,9 @@ impl AdminAuth {
     }
 
     /// Counts a failure of this client and returns the reason it goes by.
-    fn count_failure(&self, client: IpAddr) -> Reason {
+    fn count_failure(&self, client: IpAddr) -> AuthFailureReason {
         let counted = self.lockout.record_failure(client, Instant::now());
-        if counted { Reason::InvalidKey } else { Reason::LockedOut }
+        if counted { AuthFailureReason::InvalidKey } else { AuthFailureReason::LockedOut }
     }
 
     /// Decides over the read of one trace: whoever presents the token with that SHA-256, or an admin credential. `None`
@@ -168,7 +168,7 @@ impl AdminAuth {
         client: IpAddr,
         token: Option<&[u8]>,
         token_hash: Option<&str>,
-    ) -> Result<TraceView, Refusal> {
+    ) -> Result<TraceView, AuthRefusal> {
         let Some(hash) = token_hash else {
             return self.authorize(&Method::GET, headers, client).map(|_| TraceView::Operator);
         };
@@ -179,31 +179,35 @@ impl AdminAuth {
         }
         if self.enabled {
             match self.authorize(&Method::GET, headers, client) {
-                Err(refusal) if refusal.reason == Reason::MissingOrMalformed => {}
+                Err(refusal) if refusal.reason == AuthFailureReason::MissingOrMalformed => {}
                 decided => {
                     let decided = decided.map(|_| TraceView::Operator);
-                    return decided.map_err(|refusal| Refusal::trace(refusal.reason));
+                    return decided.map_err(|refusal| AuthRefusal::trace(refusal.reason));
                 }
             }
         }
         if token.is_none() {
-            return Err(Refusal::trace(Reason::MissingOrMalformed));
+            return Err(AuthRefusal::trace(AuthFailureReason::MissingOrMalformed));
         }
-        Err(Refusal::trace(self.count_failure(client)))
+        Err(AuthRefusal::trace(self.count_failure(client)))
     }
 
     /// Who reads an open endpoint, when a credential came along. A wrong one counts as it does anywhere else.
-    pub(crate) fn identify(&self, headers: &HeaderMap, client: IpAddr) -> Result<Option<Principal>, Reason> {
+    pub(crate) fn identify(
+        &self,
+        headers: &HeaderMap,
+        client: IpAddr,
+    ) -> Result<Option<Principal>, AuthFailureReason> {
         match self.authorize(&Method::GET, headers, client) {
             Ok(principal) => Ok(Some(principal)),
-            Err(refusal) if refusal.reason == Reason::MissingOrMalformed => Ok(None),
+            Err(refusal) if refusal.reason == AuthFailureReason::MissingOrMalformed => Ok(None),
             Err(refusal) => Err(refusal.reason),
         }
     }
 
     /// The key of the first form present, which decides alone: the configured header, `x-api-key`, then
     /// `Authorization: Bearer`.
-    fn presented<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], Refusal> {
+    fn presented<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {
         let filled = |name: &HeaderName| {
             headers.get(name).map(HeaderValue::as_bytes).filter(|value| !value.is_empty())
         };
@@ -212,11 +216,11 @@ impl AdminAuth {
         }
         let Some(value) = filled(&AUTHORIZATION) else {
             let message = format!("Missing {} header", self.header);
-            return Err(Refusal::unauthorized(Reason::MissingOrMalformed, message));
+            return Err(AuthRefusal::unauthorized(AuthFailureReason::MissingOrMalformed, message));
         };
         bearer(value).ok_or_else(|| {
             let message = "The Authorization header must have the form 'Bearer <key>'";
-            Refusal::unauthorized(Reason::MissingOrMalformed, message)
+            AuthRefusal::unauthorized(AuthFailureReason::MissingOrMalformed, message)
         })
     }
 
@@ -259,9 +263,9 @@ mod tests {
 
     const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    fn auth(header: &str) -> AdminAuth {
+    fn auth(header: &str) -> AdminAuthenticator {
         let digest = format!("sha256:{}", hex::encode(Sha256::digest("digested")));
-        AdminAuth::new(&config::AdminAuth {
+        AdminAuthenticator::new(&config::AdminAuthSection {
             enabled: true,
             api_keys: ["full", &digest, ""].map(Secret::new).to_vec(),
             read_only_api_keys: vec![Secret::new("reader")],
@@ -269,7 +273,11 @@ mod tests {
         })
     }
 
-    fn ask(auth: &AdminAuth, method: Method, headers: &[(&str, &str)]) -> Result<String, (Reason, u16)> {
+    fn ask(
+        auth: &AdminAuthenticator,
+        method: Method,
+        headers: &[(&str, &str)],
+    ) -> Result<String, (AuthFailureReason, u16)> {
         let request =
             headers.iter().fold(TestRequest::default(), |request, header| request.append_header(*header));
         let answer = auth.authorize(&method, request.to_http_request().headers(), CLIENT);
@@ -293,10 +301,14 @@ mod tests {
             &[("x-operator", "wrong"), ("x-api-key", "full")][..],
             &[("x-api-key", "wrong"), ("authorization", "Bearer full")],
         ] {
-            assert_eq!(ask(&auth, Method::GET, headers), Err((Reason::InvalidKey, 401)), "{headers:?}");
+            assert_eq!(
+                ask(&auth, Method::GET, headers),
+                Err((AuthFailureReason::InvalidKey, 401)),
+                "{headers:?}"
+            );
         }
         for headers in [&[][..], &[("authorization", "full")], &[("authorization", "Basic full")]] {
-            assert_eq!(ask(&auth, Method::GET, headers), Err((Reason::MissingOrMalformed, 401)));
+            assert_eq!(ask(&auth, Method::GET, headers), Err((AuthFailureReason::MissingOrMalformed, 401)));
         }
     }
 
@@ -305,7 +317,7 @@ mod tests {
         let auth = auth("Authorization");
         for _ in 0..10 {
             let write = ask(&auth, Method::POST, &[("x-api-key", "reader")]);
-            assert_eq!(write, Err((Reason::ReadOnlyWrite, 403)));
+            assert_eq!(write, Err((AuthFailureReason::ReadOnlyWrite, 403)));
         }
         assert!(ask(&auth, Method::HEAD, &[("x-api-key", "reader")]).is_ok());
     }
@@ -314,13 +326,19 @@ mod tests {
     fn valid_keys_pass_during_a_lock_out_and_wrong_ones_count_as_locked_out() {
         let auth = auth("Authorization");
         for _ in 0..5 {
-            assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
+            assert_eq!(
+                ask(&auth, Method::GET, &[("x-api-key", "no")]),
+                Err((AuthFailureReason::InvalidKey, 401))
+            );
         }
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::LockedOut, 401)));
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((AuthFailureReason::LockedOut, 401)));
         assert!(ask(&auth, Method::GET, &[("x-api-key", "reader")]).is_ok());
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::LockedOut, 401)));
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((AuthFailureReason::LockedOut, 401)));
         assert!(ask(&auth, Method::GET, &[("x-api-key", "full")]).is_ok());
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
+        assert_eq!(
+            ask(&auth, Method::GET, &[("x-api-key", "no")]),
+            Err((AuthFailureReason::InvalidKey, 401))
+        );
     }
 
     #[test]
@@ -332,16 +350,18 @@ mod tests {
             assert!(ask(&auth, Method::GET, &[("x-api-key", "reader")]).is_ok());
             assert!(ask(&auth, Method::POST, &[("x-api-key", "reader")]).is_err());
         }
-        let expected = [vec![(Reason::InvalidKey, 401); 5], vec![(Reason::LockedOut, 401); 3]].concat();
+        let expected =
+            [vec![(AuthFailureReason::InvalidKey, 401); 5], vec![(AuthFailureReason::LockedOut, 401); 3]]
+                .concat();
         assert_eq!(reasons, expected);
     }
 
     fn read_trace(
-        auth: &AdminAuth,
+        auth: &AdminAuthenticator,
         key: Option<&str>,
         token: Option<&str>,
         traced: Option<&str>,
-    ) -> Option<Reason> {
+    ) -> Option<AuthFailureReason> {
         let request = TestRequest::default();
         let request = key.into_iter().fold(request, |request, key| request.append_header(("x-api-key", key)));
         let hash = traced.map(|token| hex::encode(Sha256::digest(token)));
@@ -353,33 +373,46 @@ mod tests {
 
     #[test]
     fn a_trace_opens_to_its_token_or_a_key_and_without_a_token_to_operators_only() {
-        let (guarded, open) = (auth("Authorization"), AdminAuth::new(&config::AdminAuth::default()));
+        let (guarded, open) =
+            (auth("Authorization"), AdminAuthenticator::new(&config::AdminAuthSection::default()));
         assert_eq!(read_trace(&guarded, None, Some("t"), Some("t")), None);
         assert_eq!(read_trace(&guarded, Some("reader"), None, Some("t")), None);
         assert_eq!(read_trace(&guarded, Some("full"), Some("wrong"), Some("t")), None);
-        assert_eq!(read_trace(&guarded, None, None, Some("t")), Some(Reason::MissingOrMalformed));
-        assert_eq!(read_trace(&guarded, None, Some("wrong"), Some("t")), Some(Reason::InvalidKey));
-        assert_eq!(read_trace(&guarded, None, Some("t"), None), Some(Reason::MissingOrMalformed));
+        assert_eq!(read_trace(&guarded, None, None, Some("t")), Some(AuthFailureReason::MissingOrMalformed));
+        assert_eq!(read_trace(&guarded, None, Some("wrong"), Some("t")), Some(AuthFailureReason::InvalidKey));
+        assert_eq!(read_trace(&guarded, None, Some("t"), None), Some(AuthFailureReason::MissingOrMalformed));
         assert_eq!(read_trace(&guarded, Some("full"), None, None), None);
         assert_eq!(read_trace(&open, None, None, None), None);
         assert_eq!(read_trace(&open, None, Some("t"), Some("t")), None);
-        assert_eq!(read_trace(&open, None, None, Some("t")), Some(Reason::MissingOrMalformed));
-        assert_eq!(read_trace(&open, Some("full"), Some("wrong"), Some("t")), Some(Reason::InvalidKey));
+        assert_eq!(read_trace(&open, None, None, Some("t")), Some(AuthFailureReason::MissingOrMalformed));
+        assert_eq!(
+            read_trace(&open, Some("full"), Some("wrong"), Some("t")),
+            Some(AuthFailureReason::InvalidKey)
+        );
     }
 
     #[test]
     fn wrong_tokens_and_wrong_keys_share_one_count_that_a_good_token_does_not_clear() {
         let auth = auth("Authorization");
         for _ in 0..2 {
-            assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(Reason::InvalidKey));
-            assert_eq!(read_trace(&auth, Some("no"), Some("wrong"), Some("t")), Some(Reason::InvalidKey));
+            assert_eq!(
+                read_trace(&auth, None, Some("wrong"), Some("t")),
+                Some(AuthFailureReason::InvalidKey)
+            );
+            assert_eq!(
+                read_trace(&auth, Some("no"), Some("wrong"), Some("t")),
+                Some(AuthFailureReason::InvalidKey)
+            );
             assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), None);
         }
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::InvalidKey, 401)));
-        assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(Reason::LockedOut));
-        assert_eq!(read_trace(&auth, Some("no"), None, Some("t")), Some(Reason::LockedOut));
+        assert_eq!(
+            ask(&auth, Method::GET, &[("x-api-key", "no")]),
+            Err((AuthFailureReason::InvalidKey, 401))
+        );
+        assert_eq!(read_trace(&auth, None, Some("wrong"), Some("t")), Some(AuthFailureReason::LockedOut));
+        assert_eq!(read_trace(&auth, Some("no"), None, Some("t")), Some(AuthFailureReason::LockedOut));
         assert_eq!(read_trace(&auth, None, Some("t"), Some("t")), None, "a valid token is never refused");
-        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((Reason::LockedOut, 401)));
+        assert_eq!(ask(&auth, Method::GET, &[("x-api-key", "no")]), Err((AuthFailureReason::LockedOut, 401)));
     }
 
     #[test]
@@ -391,7 +424,7 @@ mod tests {
 
     #[test]
     fn without_authentication_everyone_is_anonymous() {
-        let open = AdminAuth::new(&config::AdminAuth::default());
+        let open = AdminAuthenticator::new(&config::AdminAuthSection::default());
         assert_eq!(ask(&open, Method::DELETE, &[]).unwrap(), "anonymous");
     }
 }

@@ -66,7 +66,7 @@ async fn read_admin(request: &HttpRequest, mut payload: Payload) -> Result<Bytes
     let mut permit = state.map(|state| state.in_flight.permit());
     let body = read(request, &mut payload, limit, permit.as_mut());
     match state {
-        Some(state) => state.lifecycle.receive(body).await,
+        Some(state) => state.lifecycle.receive_body(body).await,
         None => body.await,
     }
 }

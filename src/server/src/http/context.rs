@@ -44,7 +44,7 @@ impl FromRequest for RequestContext {
 
 /// The authenticated author of an admin request, with what an audit row tells about the request.
 #[derive(Clone, Debug)]
-pub struct Caller {
+pub struct AdminCaller {
     /// Who acts.
     pub principal: Principal,
     /// The correlation id.
@@ -52,7 +52,7 @@ pub struct Caller {
     details: Map<String, Value>,
 }
 
-impl Caller {
+impl AdminCaller {
     /// The record this author's act leaves, with `request_id`, `client_ip`, `user_agent` and `change_context` where
     /// known. An empty `resource_id` is filled in by the store.
     pub fn audit(&self, action: &str, resource_type: &str, resource_id: &str) -> AuditEntry {
@@ -66,7 +66,7 @@ impl Caller {
     }
 }
 
-impl FromRequest for Caller {
+impl FromRequest for AdminCaller {
     type Error = Error;
     type Future = Ready<Result<Self, Error>>;
 

@@ -17,7 +17,7 @@ const EXPOSED: [&str; 2] = ["x-request-id", "retry-after"];
 
 /// The configured rules, rendered once into header values.
 #[derive(Debug)]
-pub(crate) struct Cors {
+pub(crate) struct CorsPolicy {
     origins: Origins,
     allowed: Option<HeaderValue>,
     exposed: Option<HeaderValue>,
@@ -31,8 +31,8 @@ enum Origins {
     List(Vec<String>),
 }
 
-impl Cors {
-    pub(crate) fn new(config: &config::Cors) -> Self {
+impl CorsPolicy {
+    pub(crate) fn new(config: &config::CorsSection) -> Self {
         let origins = if config.allowed_origins.iter().any(|origin| origin == "*") {
             Origins::Any
         } else {
@@ -100,7 +100,7 @@ fn joined(fixed: &[&str], additional: &[String]) -> Option<HeaderValue> {
 mod tests {
     use super::*;
 
-    fn answer(cors: &Cors, origin: Option<&str>) -> HeaderMap {
+    fn answer(cors: &CorsPolicy, origin: Option<&str>) -> HeaderMap {
         let mut request = HeaderMap::new();
         if let Some(origin) = origin {
             request.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn by_default_any_origin_may_read_and_no_age_is_named() {
-        let headers = answer(&Cors::new(&config::Cors::default()), None);
+        let headers = answer(&CorsPolicy::new(&config::CorsSection::default()), None);
         assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "*");
         assert_eq!(headers.get(ACCESS_CONTROL_EXPOSE_HEADERS).unwrap(), "x-request-id, retry-after");
         assert!(headers.get(ACCESS_CONTROL_MAX_AGE).is_none() && headers.get(header::VARY).is_none());
@@ -122,20 +122,21 @@ mod tests {
     fn any_origin_may_not_read_the_admin_api_and_a_listed_one_may() {
         let mut request = HeaderMap::new();
         request.insert(header::ORIGIN, HeaderValue::from_static("https://a.example"));
-        let any = Cors::new(&config::Cors::default());
+        let any = CorsPolicy::new(&config::CorsSection::default());
         assert!(any.grant(&request, Plane::Admin).is_none());
         assert!(any.grant(&request, Plane::Other).is_some());
         let allowed_origins = vec!["https://a.example".to_owned()];
-        let listed = Cors::new(&config::Cors { allowed_origins, ..config::Cors::default() });
+        let listed =
+            CorsPolicy::new(&config::CorsSection { allowed_origins, ..config::CorsSection::default() });
         assert_eq!(listed.grant(&request, Plane::Admin).unwrap(), "https://a.example");
     }
 
     #[test]
     fn a_preflight_names_every_method_and_every_header() {
         let headers = answer(
-            &Cors::new(&config::Cors {
+            &CorsPolicy::new(&config::CorsSection {
                 additional_exposed_headers: vec!["etag".into()],
-                ..config::Cors::default()
+                ..config::CorsSection::default()
             }),
             Some("https://a.example"),
         );
@@ -158,10 +159,10 @@ mod tests {
     fn an_empty_list_of_origins_allows_none_and_an_origin_is_compared_byte_for_byte() {
         let listed = |origins: &[&str]| {
             let allowed_origins = origins.iter().map(|&origin| origin.to_owned()).collect();
-            Cors::new(&config::Cors { allowed_origins, ..config::Cors::default() })
+            CorsPolicy::new(&config::CorsSection { allowed_origins, ..config::CorsSection::default() })
         };
         let granted =
-            |cors: &Cors, origin| answer(cors, Some(origin)).contains_key(ACCESS_CONTROL_ALLOW_ORIGIN);
+            |cors: &CorsPolicy, origin| answer(cors, Some(origin)).contains_key(ACCESS_CONTROL_ALLOW_ORIGIN);
         assert!(!granted(&listed(&[]), "https://a.example"));
         let one = listed(&["https://a.example"]);
         assert!(granted(&one, "https://a.example"));
@@ -174,12 +175,12 @@ mod tests {
 
     #[test]
     fn listed_origins_are_echoed_and_others_get_nothing() {
-        let cors = Cors::new(&config::Cors {
+        let cors = CorsPolicy::new(&config::CorsSection {
             allowed_origins: vec!["https://a.example".into()],
             additional_allowed_headers: vec!["x-shop".into()],
             allow_credentials: true,
             max_age_secs: Some(0),
-            ..config::Cors::default()
+            ..config::CorsSection::default()
         });
         let granted = answer(&cors, Some("https://a.example"));
         assert_eq!(granted.get(ACCESS_CONTROL_ALLOW_ORIGIN).unwrap(), "https://a.example");

@@ -16,7 +16,7 @@ use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress,
 use svc_model::ServiceError;
 use svc_registry::{Resolution, Snapshot, WorkerId, data_path};
 
-use super::pacing::is_refusal;
+use super::refusal_pacer::is_refusal;
 use super::{BytesPermit, Error, RequestContext, body, query};
 use crate::state::AppState;
 
@@ -24,16 +24,16 @@ const PROFILE: HeaderName = HeaderName::from_static("x-svc-profile");
 
 /// This thread's number among the workers, once the registry knows the thread; until then any worker's actor serves.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct OwnWorker(Rc<Cell<Option<WorkerId>>>);
+pub(crate) struct LocalWorker(Rc<Cell<Option<WorkerId>>>);
 
-impl OwnWorker {
+impl LocalWorker {
     /// Makes the current thread a worker.
     pub(crate) fn join(state: &web::Data<AppState>) -> Self {
         let (own, state) = (Self::default(), state.clone());
         let slot = Rc::clone(&own.0);
-        actix_rt::spawn(
-            async move { slot.set(state.workers.join_at_length(&state.registry, &state.log).await) },
-        );
+        actix_rt::spawn(async move {
+            slot.set(state.workers.join_with_retries(&state.registry, &state.log).await)
+        });
         own
     }
 }
@@ -97,7 +97,7 @@ async fn serve(
     };
     let answer = match prepared {
         Ok(message) => {
-            let worker = request.app_data::<OwnWorker>().and_then(|worker| worker.0.get());
+            let worker = request.app_data::<LocalWorker>().and_then(|worker| worker.0.get());
             state.registry.submit(worker, &resolution, message).await
         }
         Err(error) => Err(error),
@@ -116,7 +116,7 @@ async fn receive(
     let mut payload = payload.into_inner();
     let limit = state.config.ingest.max_payload_size;
     let body = body::read(request, &mut payload, limit, Some(&mut permit));
-    let raw = state.lifecycle.receive(body).await?;
+    let raw = state.lifecycle.receive_body(body).await?;
     *body_bytes = raw.len();
     Ok((raw, permit))
 }

@@ -28,7 +28,7 @@ use svc_model::{Code, ServiceError};
 use svc_registry::DATA_PREFIX;
 use tokio::time::Instant;
 
-use super::auth::Reason;
+use super::auth::AuthFailureReason;
 use super::metrics::method_label;
 use super::plane::{ADMIN, Plane, reads_trace};
 use super::request_id::X_REQUEST_ID;
@@ -143,7 +143,7 @@ struct Exchange {
 
 impl Exchange {
     fn begin(state: &web::Data<AppState>, request: &ServiceRequest) -> Self {
-        state.lifecycle.enter();
+        state.lifecycle.begin_request();
         let connection = request.conn_data::<Rc<ConnectionState>>().cloned();
         if let Some(connection) = &connection {
             connection.begin_request();
@@ -159,7 +159,7 @@ impl Exchange {
         let plane = plane(state, request);
         Self {
             state: state.clone(),
-            id: RequestId::of(headers),
+            id: RequestId::from_headers(headers),
             started: Instant::now(),
             plane,
             method: request.method().clone(),
@@ -226,7 +226,7 @@ impl Exchange {
         })
     }
 
-    fn count_refusal(&self, reason: Reason) {
+    fn count_refusal(&self, reason: AuthFailureReason) {
         self.state.count_refusal(reason, self.client_ip, &self.id);
     }
 
@@ -270,7 +270,7 @@ impl Exchange {
         }
         match response.error() {
             Some(error) => {
-                Some(error.as_error::<Error>().cloned().unwrap_or_else(|| Error::of_status(status)))
+                Some(error.as_error::<Error>().cloned().unwrap_or_else(|| Error::from_status(status)))
             }
             None if self.plane != Plane::Data && is_bodiless(response) => Some(refused_by_router(response)),
             None => None,
@@ -324,19 +324,19 @@ impl Drop for Exchange {
         if let Some(connection) = &self.connection {
             connection.end_request(self.is_stream.get());
         }
-        self.state.lifecycle.leave();
+        self.state.lifecycle.end_request();
     }
 }
 
 /// The stricter plane of the path as written and as the router decodes it, so that no spelling of an admin path goes
 /// around its guard.
 fn plane(state: &AppState, request: &ServiceRequest) -> Plane {
-    let written = state.planes.of(request.path());
+    let written = state.planes.plane_of(request.path());
     let decoded = request.match_info().as_str();
     if written == Plane::Admin || decoded == request.path() {
         return written;
     }
-    state.planes.of(decoded)
+    state.planes.plane_of(decoded)
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
@@ -346,7 +346,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 
 /// The error of a bare refusal of the router, with the methods it knows. `HEAD` is answered wherever `GET` is.
 fn refused_by_router(response: &HttpResponse) -> Error {
-    let Error(error) = Error::of_status(response.status());
+    let Error(error) = Error::from_status(response.status());
     let Some(methods) = response.headers().get(ALLOW).and_then(|methods| methods.to_str().ok()) else {
         return Error(error);
     };

@@ -32,7 +32,7 @@ impl Error {
     }
 
     /// The error for an answer that the framework, not a handler, has refused with a bare status.
-    pub(crate) fn of_status(status: StatusCode) -> Self {
+    pub(crate) fn from_status(status: StatusCode) -> Self {
         let code = match status {
             StatusCode::NOT_FOUND => Code::NotFound,
             StatusCode::METHOD_NOT_ALLOWED => Code::MethodNotAllowed,

@@ -17,11 +17,11 @@ mod health;
 mod in_flight;
 mod lockout;
 mod metrics;
-mod pacing;
 mod plane;
 mod process;
 mod query;
 mod rate_limit;
+mod refusal_pacer;
 mod request_id;
 mod trace_access;
 mod tree_metrics;
@@ -34,45 +34,45 @@ use svc_registry::DATA_PREFIX;
 
 use crate::admin;
 use crate::state::AppState;
-use data::OwnWorker;
+use data::LocalWorker;
 use edge::Edge;
 
-pub(crate) use auth::Reason;
-pub use auth::{AdminAuth, Principal};
+pub(crate) use auth::AuthFailureReason;
+pub use auth::{AdminAuthenticator, Principal};
 pub use body::JsonBody;
 pub(crate) use body::OptionalJsonBody;
 pub use client_ip::TrustedProxies;
-pub use context::{Caller, RequestContext};
-pub(crate) use cors::Cors;
+pub use context::{AdminCaller, RequestContext};
+pub(crate) use cors::CorsPolicy;
 pub(crate) use edge::SECURITY;
 pub use error::Error;
 pub(crate) use in_flight::{BytesPermit, InFlightBytes};
 pub use metrics::Metrics;
-pub(crate) use pacing::RefusalPacer;
 pub(crate) use plane::{ADMIN, Planes};
 pub(crate) use query::parse as parse_query;
 pub(crate) use rate_limit::RateLimits;
+pub(crate) use refusal_pacer::RefusalPacer;
 pub use request_id::RequestId;
 pub(crate) use trace_access::{TraceReader, TraceView};
 pub(crate) use tree_metrics::TreeCollector;
 
 /// Which paths the service answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Extent {
+pub(crate) enum MountMode {
     /// All of them: the service is the whole application.
-    Whole,
+    WholeApplication,
     /// Its own, leaving the others to the application around it.
-    Own,
+    OwnPaths,
 }
 
 /// Mounts the service into an application; runs once on every worker thread.
-pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, extent: Extent) {
+pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, extent: MountMode) {
     let mut scope = web::scope("");
-    if extent == Extent::Own {
+    if extent == MountMode::OwnPaths {
         let state = state.clone();
-        scope = scope.guard(fn_guard(move |context| state.planes.own(context.head().uri.path())));
+        scope = scope.guard(fn_guard(move |context| state.planes.owns(context.head().uri.path())));
     }
-    let worker = OwnWorker::join(state);
+    let worker = LocalWorker::join(state);
     let scope = scope.app_data(state.clone()).app_data(worker).configure(|cfg| routes(cfg, state));
     let edge = Edge::public(state.clone());
     if state.config.server.compression.enabled {

@@ -45,7 +45,7 @@ impl Planes {
     }
 
     /// The plane of a path. Give both the raw and the decoded path where they differ and take the stricter answer.
-    pub(crate) fn of(&self, path: &str) -> Plane {
+    pub(crate) fn plane_of(&self, path: &str) -> Plane {
         if is_below(path, DATA_PREFIX) {
             Plane::Data
         } else if is_below(path, ADMIN) {
@@ -60,8 +60,8 @@ impl Planes {
     }
 
     /// Whether a path is the service's to answer when it lives inside a larger application.
-    pub(crate) fn own(&self, path: &str) -> bool {
-        self.of(path) != Plane::Other
+    pub(crate) fn owns(&self, path: &str) -> bool {
+        self.plane_of(path) != Plane::Other
     }
 
     /// The platform's own path that a route pattern claims, which only the root mount can bring within its reach. The
@@ -103,16 +103,16 @@ mod tests {
             ("/readyz", Plane::Operational("/readyz")),
             ("/readyz/x", Plane::Other),
         ] {
-            assert_eq!(planes.of(path), plane, "{path}");
+            assert_eq!(planes.plane_of(path), plane, "{path}");
         }
     }
 
     #[test]
     fn the_root_mount_never_takes_the_admin_tree_or_the_probes() {
         let planes = Planes::new(&["/".to_owned()]);
-        assert_eq!(planes.of("/api/v1/admin/nope"), Plane::Admin);
-        assert_eq!(planes.of("/health"), Plane::Operational("/health"));
-        assert_eq!(planes.of("/anything/else"), Plane::Data);
+        assert_eq!(planes.plane_of("/api/v1/admin/nope"), Plane::Admin);
+        assert_eq!(planes.plane_of("/health"), Plane::Operational("/health"));
+        assert_eq!(planes.plane_of("/anything/else"), Plane::Data);
     }
 
     #[test]
@@ -150,9 +150,9 @@ mod tests {
     #[test]
     fn inside_a_larger_application_only_its_own_paths_are_taken() {
         let planes = Planes::new(&[]);
-        assert!(planes.own("/api/v1/data/x") && planes.own("/api/v1/admin/nope"));
-        assert!(planes.own("/healthz") && planes.own("/metrics"));
-        assert!(!planes.own("/api") && !planes.own("/api/v2/x") && !planes.own("/api/v1"));
-        assert!(!planes.own("/") && !planes.own("/shop") && !planes.own("/apiary"));
+        assert!(planes.owns("/api/v1/data/x") && planes.owns("/api/v1/admin/nope"));
+        assert!(planes.owns("/healthz") && planes.owns("/metrics"));
+        assert!(!planes.owns("/api") && !planes.owns("/api/v2/x") && !planes.owns("/api/v1"));
+        assert!(!planes.owns("/") && !planes.owns("/shop") && !planes.owns("/apiary"));
     }
 }

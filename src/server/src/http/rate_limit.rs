@@ -9,7 +9,7 @@ use svc_channels::{ChannelMetrics, Limiter};
 use svc_model::ServiceError;
 
 use super::plane::Plane;
-use crate::config::RateLimit;
+use crate::config::RateLimitSection;
 
 /// The configured limits, and what they have seen.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ struct Groups {
 
 impl RateLimits {
     /// The limits as configured; none when they are switched off.
-    pub(crate) fn new(config: &RateLimit, metrics: ChannelMetrics) -> Self {
+    pub(crate) fn new(config: &RateLimitSection, metrics: ChannelMetrics) -> Self {
         let default = || Limiter::new(config.default_rps.into(), config.default_burst.into());
         let own = |rps: u32| Limiter::new(rps.into(), u64::from(rps) / 2 + 1);
         let groups = config.enabled.then(|| Groups {
@@ -69,8 +69,8 @@ mod tests {
         (0..1_000).take_while(|_| limits.check(plane, client).is_ok()).count()
     }
 
-    fn limits(change: impl FnOnce(&mut RateLimit)) -> RateLimits {
-        let mut config = RateLimit { enabled: true, ..RateLimit::default() };
+    fn limits(change: impl FnOnce(&mut RateLimitSection)) -> RateLimits {
+        let mut config = RateLimitSection { enabled: true, ..RateLimitSection::default() };
         change(&mut config);
         RateLimits::new(&config, ChannelMetrics::default())
     }

@@ -21,7 +21,7 @@ pub struct RequestId {
 }
 
 impl RequestId {
-    pub(crate) fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         match headers.get(&X_REQUEST_ID) {
             Some(given) if (1..=TAKEN).contains(&given.len()) => Self::new(given.clone()),
             _ => Self::generate(),
@@ -58,7 +58,7 @@ mod tests {
     fn id(value: &[u8]) -> RequestId {
         let mut headers = HeaderMap::new();
         headers.insert(X_REQUEST_ID, HeaderValue::from_bytes(value).unwrap());
-        RequestId::of(&headers)
+        RequestId::from_headers(&headers)
     }
 
     #[test]
@@ -80,6 +80,9 @@ mod tests {
         for refused in [Vec::new(), vec![b'x'; TAKEN + 1]] {
             assert!(Uuid::parse_str(id(&refused).as_str()).is_ok());
         }
-        assert_ne!(RequestId::of(&HeaderMap::new()).as_str(), RequestId::of(&HeaderMap::new()).as_str());
+        assert_ne!(
+            RequestId::from_headers(&HeaderMap::new()).as_str(),
+            RequestId::from_headers(&HeaderMap::new()).as_str()
+        );
     }
 }

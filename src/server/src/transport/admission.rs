@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::refusal::Refusal;
+use super::refusal::ConnectionRefusal;
 use crate::http::TrustedProxies;
 
 /// The bounds of one listener.
@@ -22,11 +22,11 @@ pub(crate) struct ConnectionLimits {
 #[derive(Debug)]
 pub(crate) struct ConnectionAdmission {
     limits: ConnectionLimits,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenConnections {
     total: usize,
     of: HashMap<IpAddr, usize>,
 }
@@ -40,17 +40,17 @@ impl ConnectionAdmission {
     ///
     /// # Errors
     /// The bound that is reached.
-    pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionPermit, Refusal> {
+    pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
         let peer = peer.to_canonical();
         let client = (!self.limits.exempt.trust(peer)).then(|| client_network(peer));
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.total >= self.limits.total {
-            return Err(Refusal::TooManyConnections);
+            return Err(ConnectionRefusal::TooManyConnections);
         }
         if let Some(client) = client {
             let count = open.of.entry(client).or_default();
             if *count >= self.limits.per_address {
-                return Err(Refusal::TooManyOfAddress);
+                return Err(ConnectionRefusal::TooManyOfAddress);
             }
             *count += 1;
         }
@@ -110,9 +110,12 @@ mod tests {
     fn one_address_has_its_share_and_all_have_the_total() {
         let admission = admission(3, 2);
         let held: Vec<_> = (0..2).map(|_| admission.admit(address("192.0.2.1")).unwrap()).collect();
-        assert_eq!(admission.admit(address("::ffff:192.0.2.1")).unwrap_err(), Refusal::TooManyOfAddress);
+        assert_eq!(
+            admission.admit(address("::ffff:192.0.2.1")).unwrap_err(),
+            ConnectionRefusal::TooManyOfAddress
+        );
         let other = admission.admit(address("192.0.2.2")).unwrap();
-        assert_eq!(admission.admit(address("192.0.2.3")).unwrap_err(), Refusal::TooManyConnections);
+        assert_eq!(admission.admit(address("192.0.2.3")).unwrap_err(), ConnectionRefusal::TooManyConnections);
         drop((held, other));
         assert_eq!(admission.open(), 0);
         assert!(admission.open.lock().unwrap().of.is_empty());
@@ -122,14 +125,17 @@ mod tests {
     fn proxies_are_bounded_by_the_total_alone() {
         let admission = admission(3, 1);
         let _held: Vec<_> = (0..3).map(|_| admission.admit(address("10.1.1.1")).unwrap()).collect();
-        assert_eq!(admission.admit(address("10.1.1.1")).unwrap_err(), Refusal::TooManyConnections);
+        assert_eq!(admission.admit(address("10.1.1.1")).unwrap_err(), ConnectionRefusal::TooManyConnections);
     }
 
     #[test]
     fn an_ipv6_network_of_64_bits_is_one_client() {
         let admission = admission(9, 1);
         let _held = admission.admit(address("2001:db8:1:2::1")).unwrap();
-        assert_eq!(admission.admit(address("2001:db8:1:2:9::7")).unwrap_err(), Refusal::TooManyOfAddress);
+        assert_eq!(
+            admission.admit(address("2001:db8:1:2:9::7")).unwrap_err(),
+            ConnectionRefusal::TooManyOfAddress
+        );
         assert!(admission.admit(address("2001:db8:1:3::1")).is_ok());
     }
 }

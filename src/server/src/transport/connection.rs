@@ -17,10 +17,10 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::progress::Window;
 use super::refusal;
 use super::state::{ConnectionState, Expiry, ReturnedStream};
 use super::timer::Timer;
+use super::transfer_window::TransferWindow;
 
 /// Bytes of a head that are read before it is looked at.
 const HEAD_PASS: usize = 16 * 1024;
@@ -30,7 +30,7 @@ pub(super) const LINGER: Duration = Duration::from_secs(2);
 const DISCARD_PASS: usize = 64 * 1024;
 
 /// A connection as the HTTP dispatcher sees it.
-pub(crate) struct Connection {
+pub(crate) struct HttpConnection {
     /// Taken only when dropped.
     io: Option<TcpStream>,
     state: Rc<ConnectionState>,
@@ -40,13 +40,13 @@ pub(crate) struct Connection {
     /// Input was handed up and not looked at yet: it may end what a limit is about.
     has_unjudged: bool,
     /// Measures output while the client does not take it.
-    output: Option<Window>,
+    output: Option<TransferWindow>,
     /// Output that may be the dispatcher's own refusal, held until the dispatcher has decided.
     held: Vec<u8>,
     is_closing: bool,
 }
 
-impl Connection {
+impl HttpConnection {
     pub(crate) fn new(io: TcpStream, state: Rc<ConnectionState>) -> Self {
         let timer = Timer::new(Instant::now() + state.timeouts().shortest());
         Self {
@@ -143,7 +143,7 @@ impl Connection {
     /// The client takes no output: waits as long as it may.
     fn await_output(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let limits = *self.state.timeouts();
-        let mut window = self.output.unwrap_or_else(|| Window::starting(Instant::now()));
+        let mut window = self.output.unwrap_or_else(|| TransferWindow::starting(Instant::now()));
         self.output = Some(window);
         while self.timer.has_fired(context) {
             let now = Instant::now();
@@ -156,7 +156,7 @@ impl Connection {
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                     }
                     written => {
-                        self.output = Some(Window::starting(now));
+                        self.output = Some(TransferWindow::starting(now));
                         return Poll::Ready(written);
                     }
                 }
@@ -211,7 +211,7 @@ impl Connection {
     }
 }
 
-impl AsyncRead for Connection {
+impl AsyncRead for HttpConnection {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -248,7 +248,7 @@ impl AsyncRead for Connection {
     }
 }
 
-impl AsyncWrite for Connection {
+impl AsyncWrite for HttpConnection {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         ready!(this.release(context))?;
@@ -293,7 +293,7 @@ impl AsyncWrite for Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for HttpConnection {
     fn drop(&mut self) {
         if let Some(stream) = self.io.take() {
             let owes_refusal = !self.held.is_empty() || self.state.expired() == Some(Expiry::Head);

@@ -7,18 +7,18 @@
 mod admission;
 mod connection;
 mod listener;
-mod progress;
 mod refusal;
-mod reports;
+mod refusal_reporter;
 mod service;
 pub(crate) mod settings;
 mod state;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod transfer_window;
 
 pub(crate) use admission::{ConnectionAdmission, ConnectionLimits};
 pub(crate) use listener::bind;
-pub(crate) use reports::{ConnectionMetrics, Reports};
+pub(crate) use refusal_reporter::{ConnectionMetrics, RefusalReporter};
 pub(crate) use service::Transport;
 pub(crate) use state::ConnectionState;

@@ -19,7 +19,7 @@ const BARE: usize = 200;
 
 /// Reasons for which the service ends a connection by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum ConnectionRefusal {
     /// The head of a request is not HTTP.
     MalformedHead,
     /// The head of a request is larger than the dispatcher's buffer.
@@ -36,7 +36,7 @@ pub(crate) enum Refusal {
     TooManyOfAddress,
 }
 
-impl Refusal {
+impl ConnectionRefusal {
     pub(crate) const ALL: [Self; 7] = [
         Self::MalformedHead,
         Self::HeadTooLarge,
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn encoded_answer_has_the_envelope_and_the_id() {
-        let error = Refusal::TooManyConnections.error().unwrap();
+        let error = ConnectionRefusal::TooManyConnections.error().unwrap();
         let text = String::from_utf8(encode(&error)).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("HTTP/1.1 503 Service Unavailable\r\n"), "{head}");

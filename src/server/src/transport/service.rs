@@ -14,22 +14,22 @@ use actix_service::{IntoServiceFactory, Service, ServiceFactory, fn_factory, fn_
 use actix_web::dev::AppConfig;
 
 use super::admission::{ConnectionAdmission, ConnectionPermit};
-use super::connection::Connection;
-use super::progress::Timeouts;
-use super::refusal::{self, Refusal};
-use super::reports::Reports;
+use super::connection::HttpConnection;
+use super::refusal::{self, ConnectionRefusal};
+use super::refusal_reporter::RefusalReporter;
 use super::state::ConnectionState;
+use super::transfer_window::ConnectionTimeouts;
 use crate::http::Metrics;
 use crate::state::AppState;
 
 /// How one listener serves its connections; shared by its threads.
 #[derive(Clone)]
 pub(crate) struct Transport {
-    pub(crate) timeouts: Timeouts,
+    pub(crate) timeouts: ConnectionTimeouts,
     pub(crate) admission: Arc<ConnectionAdmission>,
     /// Bounds the refused connections that still get an answer.
     pub(crate) refusals: Arc<ConnectionAdmission>,
-    pub(crate) reports: Arc<Reports>,
+    pub(crate) reports: Arc<RefusalReporter>,
     pub(crate) state: actix_web::web::Data<AppState>,
 }
 
@@ -56,7 +56,7 @@ impl Transport {
                     .keep_alive(KeepAlive::Os)
                     .client_request_timeout(Duration::ZERO)
                     .client_disconnect_timeout(Duration::ZERO)
-                    .on_connect_ext(|connection: &Connection, data| {
+                    .on_connect_ext(|connection: &HttpConnection, data| {
                         data.insert(Rc::clone(connection.state()));
                     })
                     .h1(map_config(application().into_factory(), |()| AppConfig::default()));
@@ -93,12 +93,12 @@ impl Transport {
 
     async fn serve<H>(&self, http: &H, stream: TcpStream, permit: ConnectionPermit)
     where
-        H: Service<(Connection, Option<std::net::SocketAddr>), Response = (), Error = DispatchError>,
+        H: Service<(HttpConnection, Option<std::net::SocketAddr>), Response = (), Error = DispatchError>,
     {
         let peer = stream.peer_addr().ok();
         let open = self.reports.metrics().open();
         let state = Rc::new(ConnectionState::new(self.timeouts));
-        let connection = Connection::new(stream, Rc::clone(&state));
+        let connection = HttpConnection::new(stream, Rc::clone(&state));
         let ended = http.call((connection, peer)).await;
         drop(open);
         self.end(&state, ended.as_ref().err(), peer.map(|peer| peer.ip())).await;
@@ -108,14 +108,14 @@ impl Transport {
     /// Reports why the service ended a connection, and answers for it where no handler has.
     async fn end(&self, state: &ConnectionState, error: Option<&DispatchError>, peer: Option<IpAddr>) {
         let stream = state.take_stream();
-        let Some(refusal) = Refusal::from_end(state.expired(), error) else { return };
+        let Some(refusal) = ConnectionRefusal::from_end(state.expired(), error) else { return };
         self.reports.refused(refusal, peer);
         if let Some(returned) = stream.filter(|returned| returned.owes_refusal) {
             self.refuse(refusal, returned.stream).await;
         }
     }
 
-    async fn refuse(&self, refusal: Refusal, stream: TcpStream) {
+    async fn refuse(&self, refusal: ConnectionRefusal, stream: TcpStream) {
         let Some(error) = refusal.error() else { return };
         let metrics: &Metrics = &self.state.metrics;
         metrics.http("OTHER", "unmatched".into(), error.status(), Duration::ZERO);

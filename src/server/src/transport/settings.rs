@@ -5,7 +5,7 @@ use std::time::Duration;
 use slog::{Logger, warn};
 
 use super::admission::ConnectionLimits;
-use super::progress::Timeouts;
+use super::transfer_window::ConnectionTimeouts;
 use crate::config::Config;
 use crate::descriptors;
 use crate::http::TrustedProxies;
@@ -22,9 +22,9 @@ const OPERATORS: usize = 256;
 const ANSWERED: usize = 64;
 
 /// The time limits of connections.
-pub(crate) fn timeouts(config: &Config) -> Timeouts {
+pub(crate) fn timeouts(config: &Config) -> ConnectionTimeouts {
     let server = &config.server;
-    Timeouts {
+    ConnectionTimeouts {
         head: Duration::from_secs(server.head_timeout_secs),
         keep_alive: Duration::from_secs(server.keep_alive_secs),
         body: Duration::from_secs(server.body_timeout_secs),

@@ -8,14 +8,14 @@ use std::time::Duration;
 use actix_rt::net::TcpStream;
 use tokio::time::Instant;
 
-use super::progress::{Timeouts, Window};
+use super::transfer_window::{ConnectionTimeouts, TransferWindow};
 
 /// Bytes taken from a socket while nobody asks for them: the start of a body, or requests sent ahead.
 const READ_AHEAD: usize = 16 * 1024;
 
 /// What a connection is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum ConnectionPhase {
     /// Accepted; no byte has come.
     Accepted,
     /// Between two requests.
@@ -47,10 +47,10 @@ pub(crate) enum Expiry {
 
 /// The state of one connection.
 pub(crate) struct ConnectionState {
-    timeouts: Timeouts,
-    phase: Cell<Phase>,
+    timeouts: ConnectionTimeouts,
+    phase: Cell<ConnectionPhase>,
     since: Cell<Instant>,
-    body: Cell<Window>,
+    body: Cell<TransferWindow>,
     unasked: Cell<usize>,
     expired: Cell<Option<Expiry>>,
     paused: Cell<Option<Waker>>,
@@ -58,13 +58,13 @@ pub(crate) struct ConnectionState {
 }
 
 impl ConnectionState {
-    pub(crate) fn new(timeouts: Timeouts) -> Self {
+    pub(crate) fn new(timeouts: ConnectionTimeouts) -> Self {
         let now = Instant::now();
         Self {
             timeouts,
-            phase: Cell::new(Phase::Accepted),
+            phase: Cell::new(ConnectionPhase::Accepted),
             since: Cell::new(now),
-            body: Cell::new(Window::starting(now)),
+            body: Cell::new(TransferWindow::starting(now)),
             unasked: Cell::new(0),
             expired: Cell::new(None),
             paused: Cell::new(None),
@@ -72,12 +72,12 @@ impl ConnectionState {
         }
     }
 
-    pub(crate) fn timeouts(&self) -> &Timeouts {
+    pub(crate) fn timeouts(&self) -> &ConnectionTimeouts {
         &self.timeouts
     }
 
     /// Enters a phase; reading that was paused goes on.
-    fn enter(&self, phase: Phase) {
+    fn enter(&self, phase: ConnectionPhase) {
         self.phase.set(phase);
         self.unasked.set(0);
         if let Some(waker) = self.paused.take() {
@@ -87,15 +87,15 @@ impl ConnectionState {
 
     /// Notes that a handler has the head of a request.
     pub(crate) fn begin_request(&self) {
-        self.enter(Phase::Handling);
+        self.enter(ConnectionPhase::Handling);
     }
 
     /// Asks for the body until the guard is dropped.
     pub(crate) fn read_body(self: &Rc<Self>) -> BodyReading {
         let now = Instant::now();
         self.since.set(now);
-        self.body.set(Window::starting(now));
-        self.enter(Phase::Body);
+        self.body.set(TransferWindow::starting(now));
+        self.enter(ConnectionPhase::Body);
         BodyReading(Rc::clone(self))
     }
 
@@ -104,31 +104,31 @@ impl ConnectionState {
         if is_stream {
             self.since.set(Instant::now());
         }
-        self.enter(if is_stream { Phase::Streaming } else { Phase::Answering });
+        self.enter(if is_stream { ConnectionPhase::Streaming } else { ConnectionPhase::Answering });
     }
 
     /// Notes that everything the dispatcher had to write is written.
     pub(super) fn flushed(&self) {
-        if self.phase.get() == Phase::Answering {
+        if self.phase.get() == ConnectionPhase::Answering {
             self.since.set(Instant::now());
-            self.enter(Phase::Idle);
+            self.enter(ConnectionPhase::Idle);
         }
     }
 
     /// Notes bytes that were read.
     pub(super) fn received(&self, bytes: usize) {
         match self.phase.get() {
-            Phase::Accepted | Phase::Idle => {
+            ConnectionPhase::Accepted | ConnectionPhase::Idle => {
                 self.since.set(Instant::now());
-                self.phase.set(Phase::Head);
+                self.phase.set(ConnectionPhase::Head);
             }
-            Phase::Head => {}
-            Phase::Body => {
+            ConnectionPhase::Head => {}
+            ConnectionPhase::Body => {
                 let mut window = self.body.get();
                 window.record(bytes);
                 self.body.set(window);
             }
-            Phase::Handling | Phase::Answering | Phase::Streaming => {
+            ConnectionPhase::Handling | ConnectionPhase::Answering | ConnectionPhase::Streaming => {
                 self.unasked.set(self.unasked.get().saturating_add(bytes));
             }
         }
@@ -136,14 +136,17 @@ impl ConnectionState {
 
     /// Notes bytes that were written.
     pub(super) fn sent(&self) {
-        if self.phase.get() == Phase::Streaming {
+        if self.phase.get() == ConnectionPhase::Streaming {
             self.since.set(Instant::now());
         }
     }
 
     /// Refuses to read ahead of the handler, and remembers whom to wake when it asks for more.
     pub(super) fn pause_reading(&self, waker: &Waker) -> bool {
-        let unasked = matches!(self.phase.get(), Phase::Handling | Phase::Answering | Phase::Streaming);
+        let unasked = matches!(
+            self.phase.get(),
+            ConnectionPhase::Handling | ConnectionPhase::Answering | ConnectionPhase::Streaming
+        );
         let paused = unasked && self.unasked.get() >= READ_AHEAD;
         if paused {
             self.paused.set(Some(waker.clone()));
@@ -153,22 +156,22 @@ impl ConnectionState {
 
     /// Whether what is read now is a head, which must be looked at before much more is read.
     pub(super) fn reads_head(&self) -> bool {
-        matches!(self.phase.get(), Phase::Accepted | Phase::Idle | Phase::Head)
+        matches!(self.phase.get(), ConnectionPhase::Accepted | ConnectionPhase::Idle | ConnectionPhase::Head)
     }
 
     /// Whether output may be an answer that no handler gave: the dispatcher refuses a head by itself.
     pub(super) fn may_refuse(&self) -> bool {
-        self.reads_head() || self.phase.get() == Phase::Answering
+        self.reads_head() || self.phase.get() == ConnectionPhase::Answering
     }
 
     /// The instant by which the client must have sent something; none while it waits for us.
     pub(super) fn input_deadline(&self) -> Option<Instant> {
         let (since, limits) = (self.since.get(), &self.timeouts);
         match self.phase.get() {
-            Phase::Accepted | Phase::Head => Some(since + limits.head),
-            Phase::Idle | Phase::Streaming => Some(since + limits.keep_alive),
-            Phase::Body => Some((since + limits.body).min(self.body.get().end(limits))),
-            Phase::Handling | Phase::Answering => None,
+            ConnectionPhase::Accepted | ConnectionPhase::Head => Some(since + limits.head),
+            ConnectionPhase::Idle | ConnectionPhase::Streaming => Some(since + limits.keep_alive),
+            ConnectionPhase::Body => Some((since + limits.body).min(self.body.get().end(limits))),
+            ConnectionPhase::Handling | ConnectionPhase::Answering => None,
         }
     }
 
@@ -178,15 +181,17 @@ impl ConnectionState {
             return None;
         }
         match self.phase.get() {
-            Phase::Head => Some(Expiry::Head),
-            Phase::Body => {
+            ConnectionPhase::Head => Some(Expiry::Head),
+            ConnectionPhase::Body => {
                 let mut window = self.body.get();
                 let too_slow = window.is_too_slow(now, &self.timeouts);
                 self.body.set(window);
                 (too_slow || now >= self.since.get() + self.timeouts.body).then_some(Expiry::Body)
             }
-            Phase::Accepted | Phase::Idle | Phase::Streaming => Some(Expiry::Idle),
-            Phase::Handling | Phase::Answering => None,
+            ConnectionPhase::Accepted | ConnectionPhase::Idle | ConnectionPhase::Streaming => {
+                Some(Expiry::Idle)
+            }
+            ConnectionPhase::Handling | ConnectionPhase::Answering => None,
         }
     }
 
@@ -229,8 +234,8 @@ pub(crate) struct BodyReading(Rc<ConnectionState>);
 
 impl Drop for BodyReading {
     fn drop(&mut self) {
-        if self.0.phase.get() == Phase::Body {
-            self.0.enter(Phase::Handling);
+        if self.0.phase.get() == ConnectionPhase::Body {
+            self.0.enter(ConnectionPhase::Handling);
         }
     }
 }
@@ -241,7 +246,7 @@ mod tests {
 
     use super::*;
 
-    const LIMITS: Timeouts = Timeouts {
+    const LIMITS: ConnectionTimeouts = ConnectionTimeouts {
         head: Duration::from_secs(10),
         keep_alive: Duration::from_secs(75),
         body: Duration::from_secs(300),

@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_testkit::mariadb::MariaDb;
 use svc_testkit::postgres::Postgres;
-use svc_testkit::tls::issue;
+use svc_testkit::tls::issue_certificate;
 
 use super::{config, read};
 use crate::kit::{Setup, World, run_in};
@@ -36,7 +36,7 @@ fn check(url: &str, query: &str, modes: [&str; 3], anchors: &str, trusted: [Opti
 
 #[test]
 fn postgres_is_believed_by_its_certificate() {
-    let certificate = issue().unwrap();
+    let certificate = issue_certificate().unwrap();
     let Some(server) = Postgres::with_tls(&certificate) else { return };
     let modes = ["sslmode=disable", "sslmode=require", "sslmode=verify-full"];
     let whole = [Some(true), Some(false), Some(true), Some(true)];
@@ -47,7 +47,7 @@ fn postgres_is_believed_by_its_certificate() {
 
 #[test]
 fn mariadb_is_believed_by_its_certificate() {
-    let certificate = issue().unwrap();
+    let certificate = issue_certificate().unwrap();
     let Some(server) = MariaDb::with_tls(&certificate) else { return };
     let modes = ["ssl-mode=DISABLED", "ssl-mode=REQUIRED", "require_ssl=true"];
     let whole = [Some(true), Some(false), Some(true), Some(true)];
@@ -57,7 +57,7 @@ fn mariadb_is_believed_by_its_certificate() {
 
 #[test]
 fn refused_certificate_names_its_remedies_where_encryption_is_preferred() {
-    let certificate = issue().unwrap();
+    let certificate = issue_certificate().unwrap();
     let mut urls = Vec::new();
     let (postgres, mariadb) = (Postgres::with_tls(&certificate), MariaDb::with_tls(&certificate));
     urls.extend(postgres.as_ref().map(|server| (server.url().to_owned(), "sslmode=prefer")));

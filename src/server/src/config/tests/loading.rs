@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::{Format, load, render};
+use super::super::{ConfigFormat, load, render};
 use super::{environment, problems, read};
 
 #[test]
@@ -146,11 +146,11 @@ fn what_is_printed_reads_as_the_same_configuration() {
     let text = "environment = \"staging\"\n[vars]\nregion = \"eu\"\nlimits = [1, 2.5]\n[vars.deep]\n\"odd key\" = true\n\
                 [secrets]\nsign = \"env://SIGN\"\n[kafka]\ntopics = [{ topic = \"t\", channel = \"c\" }]\n\
                 [kafka.extra_config]\n\"client.id\" = \"x\"\n[kafka.dlq]\ntopic = \"d\"";
-    let printed = render(&read(text, &[]).unwrap(), Format::Toml);
-    let again = render(&read(&printed, &[]).unwrap(), Format::Toml);
+    let printed = render(&read(text, &[]).unwrap(), ConfigFormat::Toml);
+    let again = render(&read(&printed, &[]).unwrap(), ConfigFormat::Toml);
     assert_eq!(printed, again);
     assert!(printed.contains("\"client.id\" = \"x\""), "{printed}");
-    let json = render(&super::parse("", text, &environment(&[])).unwrap().config, Format::Json);
+    let json = render(&super::parse("", text, &environment(&[])).unwrap().config, ConfigFormat::Json);
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(json["vars"]["deep"]["odd key"], true);
     assert_eq!(json["server"]["verbose_errors"], serde_json::Value::Null);

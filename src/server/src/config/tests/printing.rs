@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::super::setting::{Entry, Node};
-use super::super::{Config, Format, overrides, render, show};
+use super::super::setting::{SettingEntry, SettingNode};
+use super::super::{Config, ConfigFormat, overrides, render, show};
 use super::read;
 
 fn assert_golden(path: &str, actual: &str) {
@@ -23,7 +23,7 @@ fn assert_golden(path: &str, actual: &str) {
 
 #[test]
 fn the_defaults_are_those_of_the_golden_file() {
-    assert_golden("src/config/tests/defaults.toml", &render(&Config::default(), Format::Toml));
+    assert_golden("src/config/tests/defaults.toml", &render(&Config::default(), ConfigFormat::Toml));
 }
 
 #[test]
@@ -42,9 +42,9 @@ fn no_format_shows_a_secret() {
                 [secrets]\ndatabase_password = \"env://DB\"";
     let config = read(text, &[]).unwrap();
     let shown = [
-        render(&config, Format::Toml),
-        render(&config, Format::Json),
-        render(&config, Format::Summary),
+        render(&config, ConfigFormat::Toml),
+        render(&config, ConfigFormat::Json),
+        render(&config, ConfigFormat::Summary),
         format!("{config:?}"),
         format!("{:?} {:?}", config.storage, config.vars),
     ];
@@ -103,7 +103,7 @@ fn manual() -> String {
     text
 }
 
-fn default(entry: &Entry<'_>) -> String {
+fn default(entry: &SettingEntry<'_>) -> String {
     match show::masked(entry) {
         None | Some(serde_json::Value::Null) => "unset".to_owned(),
         Some(value) => format!("`{value}`"),

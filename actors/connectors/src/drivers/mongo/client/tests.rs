@@ -44,7 +44,7 @@ async fn encrypted_server_is_reached_through_the_hop_by_its_own_name_by_wire_con
 #[tokio::test(flavor = "multi_thread")]
 async fn address_that_turned_private_is_not_dialled_under_tls_or_without() {
     let outbound = Outbound::new(&Trust::Only(String::new())).unwrap();
-    let trap = Trap::set().unwrap();
+    let trap = Trap::bind().unwrap();
     for tls in ["false", "true"] {
         let url = format!("mongodb://localhost:{}/?tls={tls}", trap.port());
         let connected = through_hop(&url, false, &outbound).await;
@@ -52,7 +52,7 @@ async fn address_that_turned_private_is_not_dialled_under_tls_or_without() {
         let refused = connected.check().unwrap_err();
         assert!(refused.to_string().starts_with("SSRF protection: "), "{refused}");
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -63,9 +63,9 @@ async fn tokens_of_the_machine_and_proxies_of_authors_are_refused() {
         let refused = open(&settings(oidc, allow_private), &outbound).await.err().unwrap();
         assert!(refused.to_string().starts_with("MONGODB-OIDC"), "{refused}");
     }
-    let trap = Trap::set().unwrap();
+    let trap = Trap::bind().unwrap();
     let proxied = format!("mongodb://8.8.8.8/?proxyHost=127.0.0.1&proxyPort={}", trap.port());
     let refused = open(&settings(&proxied, false), &outbound).await.err().unwrap();
     assert!(refused.to_string().contains("allow_private_urls"), "{refused}");
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }

@@ -29,12 +29,12 @@ async fn ask(hop: &Hop, host: &str, port: u16) -> (u8, TcpStream) {
 
 #[tokio::test]
 async fn private_address_is_not_dialled_by_name_or_by_number() {
-    let (hop, trap) = (hop(false).await, Trap::set().unwrap());
+    let (hop, trap) = (hop(false).await, Trap::bind().unwrap());
     for host in ["localhost", "127.0.0.1", "127.1", "::1", "::ffff:127.0.0.1", "0x7f000001"] {
         assert_eq!(ask(&hop, host, trap.port()).await.0, NOT_ALLOWED, "{host}");
         assert!(hop.refused().unwrap().to_string().starts_with("SSRF protection: "));
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn name_without_an_address_is_unreachable_and_not_forbidden() {
 
 #[tokio::test]
 async fn nobody_without_the_credentials_is_let_through() {
-    let (hop, trap) = (hop(true).await, Trap::set().unwrap());
+    let (hop, trap) = (hop(true).await, Trap::bind().unwrap());
     let port = hop.proxy.port.unwrap();
     // No authentication, another password, another protocol.
     for attempt in [&[VERSION, 1, 0][..], &[VERSION, 1, 2, 1, 1, b'u', 1, b'p'], b"GET / HTTP/1.1\r\n\r\n"] {
@@ -75,5 +75,5 @@ async fn nobody_without_the_credentials_is_let_through() {
         let _ended = client.read_to_end(&mut answer).await;
         assert!(!answer.ends_with(&[AUTH_VERSION, 0]), "{answer:?}");
     }
-    assert_eq!(trap.count(), 0);
+    assert_eq!(trap.take_connection_count(), 0);
 }

@@ -60,7 +60,7 @@ impl RefusalPacer {
         if delay.is_zero() {
             return;
         }
-        if let Some(_held) = Held::new(self) {
+        if let Some(_held) = HeldRefusal::new(self) {
             sleep(delay).await;
         }
     }
@@ -80,9 +80,9 @@ impl RefusalPacer {
 }
 
 /// A refusal that is held, counted until it is dropped.
-struct Held<'p>(&'p RefusalPacer);
+struct HeldRefusal<'p>(&'p RefusalPacer);
 
-impl<'p> Held<'p> {
+impl<'p> HeldRefusal<'p> {
     /// Counts one more, or returns `None` when as many are held as may be.
     fn new(pacer: &'p RefusalPacer) -> Option<Self> {
         let room = |held: usize| (held < MOST_HELD).then_some(held + 1);
@@ -92,7 +92,7 @@ impl<'p> Held<'p> {
     }
 }
 
-impl Drop for Held<'_> {
+impl Drop for HeldRefusal<'_> {
     fn drop(&mut self) {
         self.0.held.fetch_sub(1, Ordering::AcqRel);
         self.0.gauge.dec();

@@ -7,25 +7,25 @@ use actix_rt::{Arbiter, System};
 use actix_supervision::Placement;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::service::StartError;
+use crate::service::ServiceStartError;
 
 /// One multi-thread runtime, and actor threads. A connection's driver task dies with the runtime that opened it, so every
 /// actor that owns one sits on an arbiter of these.
 #[derive(Debug)]
-pub(crate) struct Io {
+pub(crate) struct IoRuntime {
     handle: Handle,
     /// Always there until dropped.
     runtime: Option<Arc<Runtime>>,
     arbiters: Mutex<Vec<Arbiter>>,
 }
 
-impl Io {
-    pub(crate) fn start() -> Result<Self, StartError> {
+impl IoRuntime {
+    pub(crate) fn start() -> Result<Self, ServiceStartError> {
         let runtime = Builder::new_multi_thread()
             .thread_name("svc-io")
             .enable_all()
             .build()
-            .map_err(StartError::system("cannot start the i/o runtime"))?;
+            .map_err(ServiceStartError::system("cannot start the i/o runtime"))?;
         let handle = runtime.handle().clone();
         Ok(Self { handle, runtime: Some(Arc::new(runtime)), arbiters: Mutex::default() })
     }
@@ -35,7 +35,7 @@ impl Io {
     }
 
     /// One more actor thread.
-    pub(crate) fn arbiter(&self) -> Result<Placement, StartError> {
+    pub(crate) fn arbiter(&self) -> Result<Placement, ServiceStartError> {
         let runtime = self.runtime.clone();
         self.begin(|| {
             Arbiter::try_with_tokio_rt(move || runtime.ok_or_else(|| io::Error::other("it has ended")))
@@ -44,15 +44,17 @@ impl Io {
 
     /// One more actor thread, which drives the connections of its actors itself. An answer of a peer wakes that thread and
     /// then the caller; over the shared runtime it would wake a thread of the runtime first.
-    pub(crate) fn driving_arbiter(&self) -> Result<Placement, StartError> {
+    pub(crate) fn driving_arbiter(&self) -> Result<Placement, ServiceStartError> {
         self.begin(Arbiter::try_new)
     }
 
-    fn begin(&self, arbiter: impl FnOnce() -> io::Result<Arbiter>) -> Result<Placement, StartError> {
+    fn begin(&self, arbiter: impl FnOnce() -> io::Result<Arbiter>) -> Result<Placement, ServiceStartError> {
         if System::try_current().is_none() {
-            return Err(StartError::Tree("the service must be started within an actix system".to_owned()));
+            return Err(ServiceStartError::Tree(
+                "the service must be started within an actix system".to_owned(),
+            ));
         }
-        let arbiter = arbiter().map_err(StartError::system("cannot start an actor thread"))?;
+        let arbiter = arbiter().map_err(ServiceStartError::system("cannot start an actor thread"))?;
         let handle = arbiter.handle();
         self.lock().push(arbiter);
         Ok(Placement::On(handle))
@@ -70,7 +72,7 @@ impl Io {
     }
 }
 
-impl Drop for Io {
+impl Drop for IoRuntime {
     /// Waits for nothing: a service is usually dropped where blocking is forbidden. While an actor thread still runs,
     /// the runtime ends with that thread, which may block.
     fn drop(&mut self) {
@@ -89,7 +91,7 @@ mod tests {
     fn it_may_be_dropped_where_blocking_is_forbidden_whether_its_threads_have_ended_or_not() {
         System::new().block_on(async {
             for threads in [0, 1, 2].into_iter().cycle().take(60) {
-                let io = Io::start().unwrap();
+                let io = IoRuntime::start().unwrap();
                 for _ in 0..threads {
                     io.arbiter().unwrap();
                 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// Time limits of the connections of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Timeouts {
+pub(crate) struct ConnectionTimeouts {
     /// From a new connection, or the first byte of a request, to the end of that request's head.
     pub(crate) head: Duration,
     /// From an answer to the first byte of the next request.
@@ -19,7 +19,7 @@ pub(crate) struct Timeouts {
     pub(crate) window_bytes: u64,
 }
 
-impl Timeouts {
+impl ConnectionTimeouts {
     /// The shortest limit: a timer that fires this often never fires late for any of them.
     pub(crate) fn shortest(&self) -> Duration {
         self.head.min(self.keep_alive).min(self.body).min(self.window)
@@ -28,12 +28,12 @@ impl Timeouts {
 
 /// The bytes moved in the current measuring period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct TransferWindow {
     start: Instant,
     moved: u64,
 }
 
-impl Window {
+impl TransferWindow {
     pub(crate) fn starting(now: Instant) -> Self {
         Self { start: now, moved: 0 }
     }
@@ -44,12 +44,12 @@ impl Window {
     }
 
     /// The instant at which this period is judged.
-    pub(crate) fn end(&self, timeouts: &Timeouts) -> Instant {
+    pub(crate) fn end(&self, timeouts: &ConnectionTimeouts) -> Instant {
         self.start + timeouts.window
     }
 
     /// Judges the period if it is over: true when too little moved; otherwise the next one begins.
-    pub(crate) fn is_too_slow(&mut self, now: Instant, timeouts: &Timeouts) -> bool {
+    pub(crate) fn is_too_slow(&mut self, now: Instant, timeouts: &ConnectionTimeouts) -> bool {
         if now < self.end(timeouts) {
             return false;
         }
@@ -70,7 +70,7 @@ impl Window {
 mod tests {
     use super::*;
 
-    const LIMITS: Timeouts = Timeouts {
+    const LIMITS: ConnectionTimeouts = ConnectionTimeouts {
         head: Duration::from_secs(10),
         keep_alive: Duration::from_secs(75),
         body: Duration::from_secs(300),
@@ -85,11 +85,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn window_with_enough_bytes_is_followed_by_the_next() {
         let start = Instant::now();
-        let mut window = Window::starting(start);
+        let mut window = TransferWindow::starting(start);
         window.record(1_000);
         assert!(!window.is_too_slow(start + seconds(29), &LIMITS));
         assert!(!window.is_too_slow(start + seconds(30), &LIMITS));
-        assert_eq!(window, Window::starting(start + seconds(30)));
+        assert_eq!(window, TransferWindow::starting(start + seconds(30)));
         window.record(999);
         assert!(window.is_too_slow(start + seconds(60), &LIMITS));
     }
@@ -97,8 +97,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn silence_is_too_slow_even_without_a_rate() {
         let start = Instant::now();
-        let limits = Timeouts { window_bytes: 0, ..LIMITS };
-        let mut window = Window::starting(start);
+        let limits = ConnectionTimeouts { window_bytes: 0, ..LIMITS };
+        let mut window = TransferWindow::starting(start);
         window.record(1);
         assert!(!window.is_too_slow(start + seconds(30), &limits));
         assert!(window.is_too_slow(start + seconds(60), &limits));
@@ -107,11 +107,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn missed_time_does_not_count_and_reaches_no_further_than_now() {
         let start = Instant::now();
-        let mut window = Window::starting(start);
+        let mut window = TransferWindow::starting(start);
         window.shift(seconds(20), start + seconds(40));
         assert!(!window.is_too_slow(start + seconds(40), &LIMITS));
         window.shift(seconds(500), start + seconds(45));
-        assert_eq!(window, Window::starting(start + seconds(45)));
+        assert_eq!(window, TransferWindow::starting(start + seconds(45)));
     }
 
     #[test]

@@ -10,20 +10,20 @@ use svc_model::{FieldError, Precondition, ServiceError, ValidationReport};
 use svc_store::Mutation;
 use tokio::time::Instant;
 
-use super::query::Query;
+use super::query::QueryParameters;
 use super::{data, only};
-use crate::http::{Caller, Error};
+use crate::http::{AdminCaller, Error};
 
 /// The context of a mutation beside path and body.
-pub(super) struct Change {
-    pub(super) caller: Caller,
-    pub(super) query: Query,
+pub(super) struct MutationRequest {
+    pub(super) caller: AdminCaller,
+    pub(super) query: QueryParameters,
     precondition: Precondition,
     is_dry_run: bool,
     received_at: Instant,
 }
 
-impl Change {
+impl MutationRequest {
     /// Returns true where nothing is to be written.
     pub(super) fn is_dry_run(&self) -> bool {
         self.is_dry_run
@@ -45,14 +45,14 @@ impl Change {
     }
 }
 
-impl FromRequest for Change {
+impl FromRequest for MutationRequest {
     type Error = Error;
     type Future = Ready<Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let mut read = || {
-            let caller = Caller::from_request(request, payload).into_inner()?;
-            let query = Query::from_request(request, payload).into_inner()?;
+            let caller = AdminCaller::from_request(request, payload).into_inner()?;
+            let query = QueryParameters::from_request(request, payload).into_inner()?;
             let lines = request.headers().get_all(IF_MATCH).map(|line| line.as_bytes());
             Ok(Self {
                 caller,

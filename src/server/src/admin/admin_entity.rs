@@ -8,7 +8,7 @@ use svc_store::{Merge, Repository, StoreError, Versioned};
 use crate::state::AppState;
 
 /// A kind of entity that authors write and activate over HTTP.
-pub(super) trait Authored: Versioned {
+pub(super) trait AdminEntity: Versioned {
     /// The document as answered.
     fn to_json(&self) -> Value;
     /// Where it is stored.

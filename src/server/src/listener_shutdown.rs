@@ -15,9 +15,9 @@ const LAST_CALL: Duration = Duration::from_millis(200);
 
 /// A second handle on the socket that a server accepts from.
 #[derive(Debug)]
-pub(crate) struct Door(TcpListener);
+pub(crate) struct ListenerShutdown(TcpListener);
 
-impl Door {
+impl ListenerShutdown {
     pub(crate) fn of(listener: &TcpListener) -> io::Result<Self> {
         listener.try_clone().map(Self)
     }
@@ -26,7 +26,7 @@ impl Door {
     pub(crate) async fn close(&self, server: &ServerHandle) {
         let socket = SockRef::from(&self.0);
         // Where the system has no such filter, the line is closed as it is.
-        if ignore_newcomers(&socket).is_ok() {
+        if drop_new_handshakes(&socket).is_ok() {
             tokio::time::sleep(LAST_CALL).await;
         }
         server.pause().await;
@@ -38,7 +38,7 @@ impl Door {
 /// Drops the packets that ask for a new connection (SYN without ACK), so that handshakes underway complete and no new
 /// one begins. Their senders try again after a second and are refused by then.
 #[cfg(target_os = "linux")]
-fn ignore_newcomers(listener: &SockRef<'_>) -> io::Result<()> {
+fn drop_new_handshakes(listener: &SockRef<'_>) -> io::Result<()> {
     use socket2::SockFilter;
 
     // Classic BPF over the TCP header: load the byte of flags, keep the packet when ACK is among them.
@@ -56,6 +56,6 @@ fn ignore_newcomers(listener: &SockRef<'_>) -> io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ignore_newcomers(_: &SockRef<'_>) -> io::Result<()> {
+fn drop_new_handshakes(_: &SockRef<'_>) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }

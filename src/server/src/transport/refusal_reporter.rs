@@ -12,10 +12,10 @@ use prometheus_client::registry::Registry;
 use slog::{Logger, warn};
 use tokio::time::Instant;
 
-use super::refusal::Refusal;
+use super::refusal::ConnectionRefusal;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Labels {
+struct RefusalLabels {
     reason: &'static str,
 }
 
@@ -23,7 +23,7 @@ struct Labels {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConnectionMetrics {
     open: Gauge,
-    refused: Family<Labels, Counter>,
+    refused: Family<RefusalLabels, Counter>,
 }
 
 impl ConnectionMetrics {
@@ -38,8 +38,8 @@ impl ConnectionMetrics {
             "Connections that the service ended by itself, by reason",
             self.refused.clone(),
         );
-        for refusal in Refusal::ALL {
-            drop(self.refused.get_or_create(&Labels { reason: refusal.name() }));
+        for refusal in ConnectionRefusal::ALL {
+            drop(self.refused.get_or_create(&RefusalLabels { reason: refusal.name() }));
         }
     }
 
@@ -62,22 +62,22 @@ impl Drop for OpenConnection {
 
 /// Counts and logs refusals of one listener.
 #[derive(Debug)]
-pub(crate) struct Reports {
+pub(crate) struct RefusalReporter {
     metrics: ConnectionMetrics,
     log: Logger,
     started: Instant,
-    lines: [Line; Refusal::ALL.len()],
+    lines: [LogThrottle; ConnectionRefusal::ALL.len()],
 }
 
 /// The log line of one kind.
 #[derive(Debug, Default)]
-struct Line {
+struct LogThrottle {
     /// The second, counted from 1, in which the kind was last logged.
     logged: AtomicU64,
     suppressed: AtomicU64,
 }
 
-impl Line {
+impl LogThrottle {
     /// Whether the kind is logged in this second, with the number of events left out since the last line.
     fn admit(&self, second: u64) -> Option<u64> {
         let last = self.logged.load(Ordering::Relaxed);
@@ -91,7 +91,7 @@ impl Line {
     }
 }
 
-impl Reports {
+impl RefusalReporter {
     pub(crate) fn new(metrics: ConnectionMetrics, log: Logger) -> Arc<Self> {
         Arc::new(Self { metrics, log, started: Instant::now(), lines: Default::default() })
     }
@@ -101,9 +101,10 @@ impl Reports {
     }
 
     /// Counts a refusal, and logs it unless one of its kind was logged in this second.
-    pub(super) fn refused(&self, refusal: Refusal, peer: Option<IpAddr>) {
-        self.metrics.refused.get_or_create(&Labels { reason: refusal.name() }).inc();
-        let Some(line) = Refusal::ALL.iter().position(|kind| *kind == refusal).map(|at| &self.lines[at])
+    pub(super) fn refused(&self, refusal: ConnectionRefusal, peer: Option<IpAddr>) {
+        self.metrics.refused.get_or_create(&RefusalLabels { reason: refusal.name() }).inc();
+        let Some(line) =
+            ConnectionRefusal::ALL.iter().position(|kind| *kind == refusal).map(|at| &self.lines[at])
         else {
             return;
         };
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_kind_is_logged_once_a_second_with_the_number_left_out() {
-        let line = Line::default();
+        let line = LogThrottle::default();
         assert_eq!(line.admit(1), Some(0));
         assert_eq!((line.admit(1), line.admit(1)), (None, None));
         assert_eq!(line.admit(2), Some(2));

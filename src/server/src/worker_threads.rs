@@ -23,11 +23,11 @@ const BACKOFF: [Duration; 6] = [
 
 /// Which threads the registry knows.
 #[derive(Debug, Default)]
-pub(crate) struct Workers(RwLock<HashMap<ThreadId, WorkerId>>);
+pub(crate) struct WorkerThreads(RwLock<HashMap<ThreadId, WorkerId>>);
 
-impl Workers {
+impl WorkerThreads {
     /// Makes the current thread a worker, trying again while the registry restarts.
-    pub(crate) async fn join_at_length(&self, registry: &Registry, log: &Logger) -> Option<WorkerId> {
+    pub(crate) async fn join_with_retries(&self, registry: &Registry, log: &Logger) -> Option<WorkerId> {
         for pause in BACKOFF {
             if let Some(joined) = self.join(registry, log).await {
                 return Some(joined);
@@ -58,7 +58,7 @@ impl Workers {
     }
 
     /// Whether any thread serves.
-    pub(crate) fn any(&self, registry: &Registry) -> bool {
+    pub(crate) fn has_any(&self, registry: &Registry) -> bool {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         known.values().any(|worker| registry.has_worker(*worker))
     }
