@@ -1,7 +1,7 @@
-//! Canaries: secrets that are recognised wherever they come out, plain or encoded.
+//! Canaries: secrets that a test recognises wherever they appear, plain or encoded.
 //!
-//! A canary is looked for as it is, in hexadecimal, in base64 (both alphabets, wherever it stands among other bytes) and
-//! percent-encoded. What is found is told by name alone.
+//! The search covers the plain text, hexadecimal, base64 (both alphabets, at every offset among other bytes) and
+//! percent encoding. Findings are reported by name only.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,15 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode};
 
-/// What RFC 3986 leaves as it is in no part of a URL.
+/// The characters that RFC 3986 allows unescaped in no part of a URL.
 const RESERVED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'+').add(b'/').add(b'=').add(b'%').add(b'&').add(b'?').add(b'#');
 
 /// Fewest bytes of a canary; fewer could occur by chance.
 const SHORTEST: usize = 16;
 
-/// A value of so many characters that occurs nowhere else, and that every encoding changes. The same for the same number.
+/// Returns a value of `length` characters that occurs nowhere else and that every encoding changes. The same number
+/// gives the same value.
 pub fn value(number: u64, length: usize) -> String {
     const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let mut state = number.wrapping_add(0x00C0_FFEE).wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -27,7 +28,7 @@ pub fn value(number: u64, length: usize) -> String {
     (0..length).map(|n| if n % 13 == 6 { ['+', '/'][n % 2] } else { letter() }).collect()
 }
 
-/// Every text a value may come out as.
+/// Returns every text that a value may appear as.
 pub fn forms(value: &[u8]) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
     forms.extend(std::str::from_utf8(value).map(str::to_owned));
@@ -35,7 +36,7 @@ pub fn forms(value: &[u8]) -> BTreeSet<String> {
     forms.extend([hex.to_uppercase(), hex]);
     for before in 0..3 {
         let bytes = [&b"\0\0\0"[..before], value].concat();
-        // What the bytes before and behind have a part in is not looked for.
+        // Characters that depend on the neighbouring bytes are left out.
         let (first, last) = ((before * 8).div_ceil(6), bytes.len() * 8 / 6);
         for text in [STANDARD_NO_PAD.encode(&bytes), URL_SAFE_NO_PAD.encode(&bytes)] {
             forms.extend(text.get(first..last).map(str::to_owned));
@@ -59,7 +60,7 @@ fn lowered(text: &str) -> String {
     text.chars().map(lower).collect()
 }
 
-/// A secret that was planted.
+/// A planted secret.
 struct Canary {
     name: String,
     forms: BTreeSet<String>,
@@ -71,21 +72,21 @@ struct Canary {
 pub struct Canaries(Vec<Canary>);
 
 impl Canaries {
-    /// Adds a secret, by the part of it that is looked for. `shown` are the places that show it by design.
+    /// Adds a secret by the part that the search looks for. `shown` are the places that show it by design.
     ///
     /// # Panics
-    /// When it is too short to be told from chance.
+    /// The secret is too short to be told from chance.
     pub fn add(&mut self, name: &str, part: &[u8], shown: &'static [&'static str]) {
         assert!(part.len() >= SHORTEST, "{name} is too short for a canary");
         self.0.push(Canary { name: name.to_owned(), forms: forms(part), shown });
     }
 
-    /// How many different secrets there are.
+    /// The number of different secrets.
     pub fn count(&self) -> usize {
         self.0.iter().map(|canary| &canary.name).collect::<BTreeSet<_>>().len()
     }
 
-    /// The names of those that came out at a place.
+    /// Returns the names of the secrets that a text from a place contains.
     pub fn found(&self, place: &str, text: &str) -> BTreeSet<&str> {
         let hidden = self.0.iter().filter(|canary| !canary.shown.contains(&place));
         let found = hidden.filter(|canary| canary.forms.iter().any(|form| text.contains(form.as_str())));
@@ -99,7 +100,7 @@ mod tests {
 
     use super::*;
 
-    /// A text with a value in it, in every encoding and at every offset.
+    /// Returns a text that contains a value, in every encoding and at every offset.
     fn leaks(value: &str) -> Vec<(String, String)> {
         let mut leaks = vec![
             ("plain".to_owned(), value.to_owned()),

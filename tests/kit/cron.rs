@@ -1,4 +1,4 @@
-//! Schedules whose runs call a [`RunWitness`], and the rows they leave.
+//! Schedules whose runs call a [`RunWitness`], and the rows that they leave.
 
 use std::io;
 
@@ -10,13 +10,13 @@ use crate::postgres::PostgresDatabase;
 use crate::server::ServerCommand;
 use crate::witness::RunWitness;
 
-/// Seconds a claim of a [`node`] holds without being renewed.
+/// Seconds for which a claim of a [`node`] is valid without renewal.
 pub const LEASE_SECS: u64 = 5;
-/// Seconds between two looks of a [`node`] at the ledger.
+/// Seconds between two polls of the ledger by a [`node`].
 pub const POLL_SECS: u64 = 1;
 
-/// A node on this database with short leases, not yet started. Its grace is longer than any test, so that no instant is
-/// dropped because nodes were away.
+/// Returns a node on this database with short leases, not yet started. Its misfire grace is longer than any test, so
+/// that no instant is dropped because nodes were down.
 pub fn node(launch: ServerCommand, database: &PostgresDatabase) -> ServerCommand {
     let seconds = |value: u64| value.to_string();
     launch
@@ -29,10 +29,10 @@ pub fn node(launch: ServerCommand, database: &PostgresDatabase) -> ServerCommand
         .env("SVC_CRON__WORKERS", "32")
 }
 
-/// Stores channels and the workflow `tell` by a node that does not serve them: whoever starts next does.
+/// Stores channels and the workflow `tell` through a node that does not serve them; the next node does.
 ///
 /// # Errors
-/// When the node does not start or refuses something.
+/// The node does not start, or refuses a definition.
 pub fn store(
     launch: ServerCommand,
     database: &PostgresDatabase,
@@ -70,7 +70,7 @@ fn expect(answer: &HttpResponse, status: u16) -> io::Result<()> {
     Err(io::Error::other(format!("answered {} where {status} was due: {}", answer.status, answer.text())))
 }
 
-/// A channel that is due every second and runs `workflow`; `more` goes into its transport.
+/// Returns a channel that is due every second and runs `workflow`; `more` is merged into its transport.
 pub fn every_second(id: &str, workflow: &str, more: Value) -> Value {
     let mut transport = json!({"schedule": "* * * * * *"});
     if let (Some(transport), Value::Object(more)) = (transport.as_object_mut(), more) {
@@ -80,39 +80,39 @@ pub fn every_second(id: &str, workflow: &str, more: Value) -> Value {
         "transport_config": transport})
 }
 
-/// `concurrency` that lets one run at a time hold a key.
+/// Returns a `concurrency` block that lets one run at a time hold a key.
 pub fn forbid(key: &str) -> Value {
     json!({"concurrency": {"policy": "forbid", "key": key}})
 }
 
-/// An occurrence as it is on record.
+/// An occurrence as the database records it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RecordedOccurrence {
-    /// Its id.
+    /// The occurrence id.
     pub id: String,
-    /// Its channel.
+    /// The channel name.
     pub channel: String,
-    /// The instant, in seconds since 1970.
+    /// The scheduled instant, in seconds since 1970.
     pub scheduled_for: i64,
-    /// Its status.
+    /// The status.
     pub status: String,
-    /// Claims that counted.
+    /// The number of attempts.
     pub attempt: i64,
-    /// What it says went wrong.
+    /// The recorded error message.
     pub message: Option<String>,
 }
 
 impl RecordedOccurrence {
-    /// Whether it has come to its end.
+    /// Returns `true` for a status that is final.
     pub fn is_terminal(&self) -> bool {
         !matches!(self.status.as_str(), "pending" | "claimed" | "running")
     }
 }
 
-/// Every occurrence on record, the oldest instant first.
+/// Reads every occurrence, the oldest instant first.
 ///
 /// # Errors
-/// What the database says.
+/// The message of the database.
 pub fn rows(database: &PostgresDatabase) -> Result<Vec<RecordedOccurrence>, String> {
     let sql =
         "SELECT id, channel_id, extract(epoch FROM scheduled_for)::bigint, status, attempt, error_message

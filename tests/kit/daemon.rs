@@ -1,5 +1,5 @@
-//! A real server as a process: started by a script of its name under `tests/peers`, stopped as a crash would stop it, gone
-//! with the last who uses it.
+//! A real server as a process: started by a script of its name under `tests/peers`, killed like a crash, and stopped
+//! with its last user.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -12,33 +12,34 @@ use tempfile::TempDir;
 use crate::peer;
 use crate::tls::IssuedCertificate;
 
-/// A server, kept alive by a shared lock that ends with this process at the latest.
+/// A running server, kept alive by a shared lock that ends with this process at the latest.
 #[derive(Debug)]
 pub struct Daemon {
     script: &'static str,
     directory: PathBuf,
     url: String,
     _in_use: File,
-    /// Of a server that nobody else uses.
+    /// The directory of a server that nobody else uses.
     own: Option<TempDir>,
 }
 
 impl Daemon {
-    /// The one for the processes of this user and this checkout. Where there is none, says so as [`peer::report_missing`] does.
+    /// Returns the server that all test processes of this user and this checkout share. Reports a missing server with
+    /// [`peer::report_missing`].
     pub fn shared(script: &'static str) -> Option<Self> {
         let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
         let directory = std::env::temp_dir().join(format!("svc-test-{script}-{owner}"));
         Self::start(script, directory, None).map_err(|why| peer::report_missing(script, &why)).ok()
     }
 
-    /// A new one. Where there is none, says so as [`peer::report_missing`] does.
+    /// Starts a server of the test's own. Reports a missing one with [`peer::report_missing`].
     pub fn own(script: &'static str, certificate: Option<&IssuedCertificate>) -> Option<Self> {
         Self::start_own(script, certificate).map_err(|why| peer::report_missing(script, &why)).ok()
     }
 
     fn start_own(script: &'static str, certificate: Option<&IssuedCertificate>) -> Result<Self, String> {
         let own = TempDir::new().map_err(|error| error.to_string())?;
-        // The server runs as another user, who must be able to enter.
+        // The server runs as another user, who must be able to enter the directory.
         std::fs::set_permissions(own.path(), Permissions::from_mode(0o755))
             .map_err(|error| error.to_string())?;
         let directory = own.path().join(script);
@@ -55,39 +56,39 @@ impl Daemon {
         Ok(Self { script, directory, url, _in_use: in_use, own })
     }
 
-    /// Where it is.
+    /// The connection URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Stops it as a crash would.
+    /// Kills the server, like a crash.
     ///
     /// # Errors
-    /// What the script says.
+    /// The message of the script.
     pub fn stop(&self) -> Result<(), String> {
         run(self.script, "stop", &self.directory).map(drop)
     }
 
-    /// Freezes it: it answers nobody and refuses nobody until it is stopped or resumed.
+    /// Freezes the server: it neither answers nor refuses anybody until it is stopped or resumed.
     ///
     /// # Errors
-    /// What the script says.
+    /// The message of the script.
     pub fn hang(&self) -> Result<(), String> {
         run(self.script, "hang", &self.directory).map(drop)
     }
 
-    /// Lets it go on after [`hang`](Self::hang).
+    /// Resumes the server after [`hang`](Self::hang).
     ///
     /// # Errors
-    /// What the script says.
+    /// The message of the script.
     pub fn resume(&self) -> Result<(), String> {
         run(self.script, "resume", &self.directory).map(drop)
     }
 
-    /// Starts it again, at the same port.
+    /// Starts the server again on the same port.
     ///
     /// # Errors
-    /// What the script says, or another port.
+    /// The message of the script, or a different port.
     pub fn restart(&self) -> Result<(), String> {
         let url = run(self.script, "start", &self.directory)?;
         if url == self.url { Ok(()) } else { Err(format!("it came back as {url}, not {}", self.url)) }
@@ -97,7 +98,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         if self.own.is_some() {
-            // Where this fails the watchdog does it.
+            // The watchdog stops a server that this could not stop.
             let _ = self.stop();
         }
     }

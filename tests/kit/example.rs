@@ -12,7 +12,7 @@ use crate::http::HttpClient;
 /// Creates and activates everything below `directory`, in name order.
 ///
 /// # Errors
-/// When a file cannot be read, or the server refuses one: the message names the file and carries the answer.
+/// A file cannot be read, or the server refuses it: the message names the file and carries the response.
 pub fn load(client: &mut HttpClient, directory: &Path) -> io::Result<()> {
     for (kind, id) in [("workflows", "workflow_id"), ("channels", "channel_id")] {
         let folder = directory.join(kind);
@@ -34,7 +34,7 @@ pub fn load(client: &mut HttpClient, directory: &Path) -> io::Result<()> {
 /// Creates one definition and activates it; returns its id.
 ///
 /// # Errors
-/// When the server refuses one of the two steps.
+/// The server refuses one of the two steps.
 pub fn create_and_activate(
     client: &mut HttpClient,
     kind: &str,

@@ -1,4 +1,4 @@
-//! A blocking HTTP/1.1 client of a few lines: enough for loopback tests, with no opinion about the answer.
+//! A small blocking HTTP/1.1 client for loopback tests; it accepts every status.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long one exchange may take before it counts as hung.
+/// Longest time of one exchange; then it counts as hung.
 const EXCHANGE_LIMIT: Duration = Duration::from_secs(60);
 
-/// One answer, headers in order of arrival with lowercase names.
+/// A response, headers in order of arrival with lowercase names.
 #[derive(Debug, Clone)]
 pub struct HttpResponse {
     /// The status code.
@@ -21,23 +21,23 @@ pub struct HttpResponse {
 }
 
 impl HttpResponse {
-    /// The first value of a header, by its lowercase name.
+    /// Returns the first value of a header, by its lowercase name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as text; invalid UTF-8 is replaced.
+    /// Returns the body as text; invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON; `null` when it is not JSON.
+    /// Returns the body as JSON; `null` when it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or(Value::Null)
     }
 }
 
-/// A client of one address; opens a connection for each request, or keeps one with [`HttpClient::keep_alive`].
+/// A client of one address. It opens a connection for each request, or keeps one with [`HttpClient::keep_alive`].
 #[derive(Debug)]
 pub struct HttpClient {
     address: SocketAddr,
@@ -47,7 +47,7 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// A client that opens a connection for each request.
+    /// Makes a client that opens a connection for each request.
     pub fn new(address: SocketAddr) -> Self {
         Self { address, headers: Vec::new(), kept: None, keep: false }
     }
@@ -66,26 +66,26 @@ impl HttpClient {
         self
     }
 
-    /// `GET path`.
+    /// Sends `GET path`.
     ///
     /// # Errors
-    /// Any socket error, or an answer that is not HTTP/1.1.
+    /// Any socket error, or a response that is not HTTP/1.1.
     pub fn get(&mut self, path: &str) -> io::Result<HttpResponse> {
         self.send("GET", path, &[], b"")
     }
 
-    /// A request with a JSON body.
+    /// Sends a request with a JSON body.
     ///
     /// # Errors
-    /// Any socket error, or an answer that is not HTTP/1.1.
+    /// Any socket error, or a response that is not HTTP/1.1.
     pub fn json(&mut self, method: &str, path: &str, body: &Value) -> io::Result<HttpResponse> {
         self.send(method, path, &[("content-type", "application/json")], body.to_string().as_bytes())
     }
 
-    /// Any request, byte for byte.
+    /// Sends any request, byte for byte.
     ///
     /// # Errors
-    /// Any socket error, or an answer that is not HTTP/1.1.
+    /// Any socket error, or a response that is not HTTP/1.1.
     pub fn send(
         &mut self,
         method: &str,

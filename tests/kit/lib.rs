@@ -1,12 +1,13 @@
-//! The test kit: what black-box tests, the demo and the benches share.
+//! The test kit shared by the black-box tests, the demo and the benches.
 //!
-//! Owns a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), an HTTPS
-//! server that does as it is told ([`tls`]), a secret store ([`vault`]), secrets that are recognised wherever they come
-//! out ([`canary`]), addresses that must not be reached ([`spellings`]) and who would notice ([`trap`]), real servers as
-//! processes ([`daemon`]: [`postgres`], [`mariadb`]; [`redis`], [`smtp`], [`s3`], an OpenID provider [`oidc`]), a server of
-//! MongoDB's protocol ([`mongo`]), schedules ([`cron`]) and who watches their runs ([`witness`]), child processes that end
-//! with the test ([`process`]), and the loading of an example directory through the admin API ([`example`]). It never links
-//! the service: everything goes over a socket, as a user's client would.
+//! Contains a small blocking HTTP/1.1 client ([`http`]), the real `svc-server` as a child process ([`server`]), a
+//! scripted HTTPS server ([`tls`]) and HTTP server ([`upstream`]), a secret store ([`vault`]), secrets that are
+//! recognised wherever they appear ([`canary`]), addresses that must not be reached ([`spellings`]) and a listener
+//! that counts who tries ([`trap`]), real servers as processes ([`daemon`]: [`postgres`], [`mariadb`]; [`redis`],
+//! [`smtp`], [`s3`], an OpenID provider [`oidc`]), a server of MongoDB's protocol ([`mongo`]), schedules ([`cron`])
+//! and the witness of their runs ([`witness`]), child processes that end with the test ([`process`]), and the loading
+//! of an example directory through the admin API ([`example`]). It never links the service: everything goes over a
+//! socket, like the client of a user.
 
 pub mod canary;
 pub mod cron;

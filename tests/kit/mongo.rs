@@ -1,6 +1,6 @@
-//! A server of MongoDB's wire protocol, independent of the service and its driver (`tests/peers/mongo_server.py`): one that
-//! all tests share, or one of its own that a test may stop. No real server can be installed from packages; what this one
-//! proves holds by the protocol, not by the database, and tests over it say so in their names.
+//! A server of MongoDB's wire protocol, independent of the service and its driver (`tests/peers/mongo_server.py`):
+//! one that all tests share, or one that a single test may stop. No real server can be installed from packages. These
+//! tests prove the protocol and not the database, and their names say so.
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
@@ -11,32 +11,32 @@ use tempfile::TempDir;
 
 use crate::{peer, tls};
 
-/// A server, kept alive by a shared lock that ends with this process at the latest.
+/// A running server, kept alive by a shared lock that ends with this process at the latest.
 #[derive(Debug)]
 pub struct Mongo {
     directory: PathBuf,
     url: String,
     authority: String,
     _in_use: File,
-    /// Of a server that nobody else uses.
+    /// The directory of a server that nobody else uses.
     own: Option<TempDir>,
 }
 
 impl Mongo {
-    /// The one for the processes of this user and this checkout; it ends after the last of them. Where there is none,
-    /// says so as [`peer::report_missing`] does.
+    /// Returns the server that all test processes of this user and this checkout share; it ends after the last of
+    /// them. Reports a missing server with [`peer::report_missing`].
     pub fn shared() -> Option<Self> {
         let owner = std::fs::metadata(env!("CARGO_MANIFEST_DIR")).map_or(0, |checkout| checkout.uid());
         let directory = std::env::temp_dir().join(format!("svc-test-mongo-{owner}"));
         Self::start(directory, None).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }
 
-    /// A new one. Where there is none, says so as [`peer::report_missing`] does.
+    /// Starts a server of the test's own. Reports a missing one with [`peer::report_missing`].
     pub fn own() -> Option<Self> {
         Self::start_own(false).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }
 
-    /// A new one that speaks TLS alone, with a certificate of [`authority`](Self::authority).
+    /// Starts a server of the test's own that speaks TLS only, with a certificate of [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
         Self::start_own(true).map_err(|why| peer::report_missing("mongo", &why)).ok()
     }
@@ -65,28 +65,28 @@ impl Mongo {
         Ok(Self { directory, url, authority: String::new(), _in_use: in_use, own })
     }
 
-    /// Who issued the certificate of one that speaks TLS, as PEM.
+    /// The authority's certificate of a server that speaks TLS, as PEM.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// Where it is, as a connection string.
+    /// The connection string.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Kills it. Its data are gone.
+    /// Kills the server; its data are lost.
     ///
     /// # Errors
-    /// What the script says.
+    /// The message of the script.
     pub fn stop(&self) -> Result<(), String> {
         script("stop", &self.directory).map(drop)
     }
 
-    /// Starts it again, at the same port.
+    /// Starts the server again on the same port.
     ///
     /// # Errors
-    /// What the script says, or another port.
+    /// The message of the script, or a different port.
     pub fn restart(&self) -> Result<(), String> {
         let url = script("start", &self.directory)?;
         if url == self.url { Ok(()) } else { Err(format!("it came back as {url}, not {}", self.url)) }
@@ -96,7 +96,7 @@ impl Mongo {
 impl Drop for Mongo {
     fn drop(&mut self) {
         if self.own.is_some() {
-            // Where this fails the watchdog does it.
+            // The watchdog stops a server that this could not stop.
             let _ = self.stop();
         }
     }

@@ -1,4 +1,5 @@
-//! A real OpenID provider, installed where it is missing: refresh tokens are good once, and one that comes twice ends its family.
+//! A real OpenID provider, installed on demand. A refresh token is valid once; its second use revokes the whole
+//! family.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -9,28 +10,28 @@ use serde_json::Value;
 use crate::http::HttpClient;
 use crate::peer;
 
-/// A provider of its own; ends when dropped, or with this process.
+/// A running provider; it ends when dropped, or with this process.
 #[derive(Debug)]
 pub struct OidcProvider {
     child: Child,
     address: SocketAddr,
 }
 
-/// What the token endpoint did.
+/// An event of the token endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TokenEvent {
-    /// `granted`, `refused`, or `revoked`: the whole family was ended.
+    /// `granted`, `refused`, or `revoked` for the whole family.
     pub event: String,
-    /// The refresh token it was shown, if any.
+    /// The presented refresh token, if any.
     pub shown: Option<String>,
-    /// The refresh token it gave out.
+    /// The issued refresh token.
     pub refresh_token: Option<String>,
-    /// The access token it gave out.
+    /// The issued access token.
     pub access_token: Option<String>,
 }
 
 impl OidcProvider {
-    /// One whose tokens live so many seconds. Where there is none, says so as [`peer::report_missing`] does.
+    /// Starts a provider whose access tokens live `seconds`. Reports a missing one with [`peer::report_missing`].
     pub fn start(seconds: u64) -> Option<Self> {
         Self::launch(seconds).map_err(|why| peer::report_missing("oidc-provider", &why)).ok()
     }
@@ -51,7 +52,7 @@ impl OidcProvider {
         match address {
             Some(address) => Ok(Self { child, address }),
             None => {
-                // It is ending anyway.
+                // The process is ending.
                 let _ = child.kill();
                 let output = child.wait_with_output().map_err(|error| error.to_string())?;
                 Err(String::from_utf8_lossy(&output.stderr).trim().to_owned())
@@ -64,15 +65,15 @@ impl OidcProvider {
         format!("http://{}/token", self.address)
     }
 
-    /// A new refresh token of the client `basic`, the first of its family.
+    /// Issues a refresh token to the client `basic`, the first of its family.
     ///
     /// # Errors
-    /// What the provider says.
+    /// The message of the provider.
     pub fn issue_refresh_token(&self) -> Result<String, String> {
         self.ask("POST", "/seed")
     }
 
-    /// What the token endpoint did so far, in order.
+    /// Returns the events of the token endpoint so far, in order.
     ///
     /// # Errors
     /// The provider does not answer.
@@ -89,7 +90,7 @@ impl OidcProvider {
         Ok(log.as_array().into_iter().flatten().map(event).collect())
     }
 
-    /// From now on keeps the answers of the token endpoint back, whatever they grant.
+    /// Holds back the responses of the token endpoint from now on, whatever they grant.
     ///
     /// # Errors
     /// The provider does not answer.
@@ -97,7 +98,7 @@ impl OidcProvider {
         self.ask("POST", "/hold").map(drop)
     }
 
-    /// Sends what was kept back.
+    /// Sends the held responses.
     ///
     /// # Errors
     /// The provider does not answer.
@@ -114,7 +115,7 @@ impl OidcProvider {
 
 impl Drop for OidcProvider {
     fn drop(&mut self) {
-        // Already ended is as good as killed.
+        // A process that has ended needs no kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,6 +1,7 @@
-//! Real servers that tests talk to. A missing one is skipped with one line, or fails where everything is required.
+//! Real servers that tests talk to. A test without its server is skipped and counted, or fails where all are
+//! required.
 
-/// Whether a missing peer must fail the run (`SVC_TEST_REQUIRE=all`).
+/// Returns `true` if a missing peer must fail the run (`SVC_TEST_REQUIRE=all`).
 pub fn required() -> bool {
     std::env::var_os("SVC_TEST_REQUIRE").is_some_and(|value| value == "all")
 }
@@ -8,7 +9,7 @@ pub fn required() -> bool {
 /// Says that a peer is missing: one line, or a failure where everything is required.
 ///
 /// # Panics
-/// When [`required`].
+/// The peer is [`required`].
 #[expect(
     clippy::panic,
     clippy::print_stdout,

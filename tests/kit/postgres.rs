@@ -1,4 +1,4 @@
-//! A real PostgreSQL, installed where it is missing: one that all tests share, or one of its own that a test may stop.
+//! A real PostgreSQL, installed on demand: one that all tests share, or one that a single test may stop.
 
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,36 +8,36 @@ use tokio_postgres::{NoTls, SimpleQueryMessage};
 use crate::daemon::Daemon;
 use crate::tls::IssuedCertificate;
 
-/// A server.
+/// A running server.
 #[derive(Debug)]
 pub struct Postgres(Daemon);
 
 impl Postgres {
-    /// The one for the processes of this user and this checkout; it ends after the last of them. Where there is none,
-    /// says so as [`report_missing`](crate::peer::report_missing) does.
+    /// Returns the server that all test processes of this user and this checkout share; it ends after the last of
+    /// them. Reports a missing server with [`report_missing`](crate::peer::report_missing).
     pub fn shared() -> Option<Self> {
         Daemon::shared("postgres").map(Self)
     }
 
-    /// A new one. Where there is none, says so as [`report_missing`](crate::peer::report_missing) does.
+    /// Starts a server of the test's own. Reports a missing one with [`report_missing`](crate::peer::report_missing).
     pub fn own() -> Option<Self> {
         Daemon::own("postgres", None).map(Self)
     }
 
-    /// A new one that offers TLS.
+    /// Starts a server of the test's own that offers TLS.
     pub fn with_tls(certificate: &IssuedCertificate) -> Option<Self> {
         Daemon::own("postgres", Some(certificate)).map(Self)
     }
 
-    /// A new database.
+    /// Creates a database.
     ///
     /// # Errors
-    /// What the server says.
+    /// The message of the server.
     pub fn database(&self) -> Result<PostgresDatabase, String> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name = format!("t{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let server = PostgresDatabase { url: self.url().to_owned() };
-        // Process ids come round again; a leftover of that name is nobody's.
+        // Process ids are reused; a leftover database of that name belongs to nobody.
         server.rows(&format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"))?;
         server.rows(&format!("CREATE DATABASE {name}"))?;
         let (server, _) = self.url().rsplit_once('/').ok_or("the URL names no database")?;
@@ -53,24 +53,24 @@ impl Deref for Postgres {
     }
 }
 
-/// A database, read and written beside the service.
+/// A database that tests read and write beside the service.
 #[derive(Clone, Debug)]
 pub struct PostgresDatabase {
     url: String,
 }
 
 impl PostgresDatabase {
-    /// Where it is.
+    /// The connection URL.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Runs SQL over a connection of its own; the rows of all its statements, as text.
+    /// Runs SQL over a connection of its own and returns the rows of all statements, as text.
     ///
     /// # Errors
-    /// What the server says, or that it does not answer.
+    /// The message of the server, or the lost connection.
     pub fn rows(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>, String> {
-        // A thread of its own, so that a caller may be asynchronous.
+        // Runs on a thread of its own, so that a caller may be asynchronous.
         std::thread::scope(|scope| scope.spawn(|| self.ask(sql)).join())
             .unwrap_or_else(|_| Err("the query panicked".to_owned()))
     }

@@ -1,4 +1,4 @@
-//! A server that is a child process, speaks in lines, and ends with its standard input: it cannot outlive the test.
+//! A child process that writes lines and ends with its standard input, so that it cannot outlive the test.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a test waits for a line before it fails.
+/// Longest wait of a test for a line.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it may take to end by itself.
+/// Time that the process gets to end by itself.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-/// The process; ended when dropped.
+/// A running child process; it is ended when dropped.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
@@ -25,10 +25,10 @@ struct Said {
 }
 
 impl ChildProcess {
-    /// Starts it.
+    /// Starts the process.
     ///
     /// # Errors
-    /// It cannot be run.
+    /// The command cannot be run.
     pub fn start(command: &mut Command) -> Result<Self, String> {
         let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.map_err(|error| error.to_string())?;
@@ -46,25 +46,25 @@ impl ChildProcess {
         Ok(Self { child, said })
     }
 
-    /// Writes to its standard input.
+    /// Writes to the standard input.
     ///
     /// # Errors
-    /// It reads no more.
+    /// The process has closed its standard input.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let input = self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
         input.write_all(bytes)?;
         input.flush()
     }
 
-    /// What it said so far.
+    /// Returns the lines so far.
     pub fn lines(&self) -> Vec<String> {
         lock(&self.said).lines.clone()
     }
 
-    /// Waits until something can be made of what it said.
+    /// Waits until `make` returns a value for the lines.
     ///
     /// # Errors
-    /// It ended before, or took too long.
+    /// The process ended first, or the wait took too long.
     pub fn wait_for<T>(&self, make: impl Fn(&[String]) -> Option<T>) -> Result<T, String> {
         let pending = |said: &mut Said| !said.ended && make(&said.lines).is_none();
         let waited = self.said.1.wait_timeout_while(lock(&self.said), PATIENCE, pending);
@@ -72,15 +72,15 @@ impl ChildProcess {
         make(&said.lines).ok_or_else(|| format!("it said {:?} and no more", said.lines))
     }
 
-    /// Ends it as a crash would.
+    /// Kills the process, like a crash.
     pub fn kill(&mut self) {
-        // One that has ended already is as good.
+        // A process that has ended needs no kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.ending();
     }
 
-    /// Waits until all that it said is heard.
+    /// Waits until all output is read.
     fn ending(&self) {
         drop(self.said.1.wait_timeout_while(lock(&self.said), GOODBYE, |said| !said.ended));
     }

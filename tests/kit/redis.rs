@@ -1,4 +1,4 @@
-//! A real Redis, installed where it is missing, of a test's own: it may be stopped, or hang.
+//! A real Redis of a single test, installed on demand; the test may stop or freeze it.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::{peer, tls};
 
-/// A server, kept alive by a shared lock that ends with this process at the latest.
+/// A running server, kept alive by a shared lock that ends with this process at the latest.
 #[derive(Debug)]
 pub struct Redis {
     directory: PathBuf,
@@ -19,12 +19,12 @@ pub struct Redis {
 }
 
 impl Redis {
-    /// A new one. Where there is none, says so as [`peer::report_missing`] does.
+    /// Starts a server of the test's own. Reports a missing one with [`peer::report_missing`].
     pub fn own() -> Option<Self> {
         Self::start_own(false).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
 
-    /// A new one that speaks TLS alone, with a certificate of [`authority`](Self::authority).
+    /// Starts a server of the test's own that speaks TLS only, with a certificate of [`authority`](Self::authority).
     pub fn encrypted() -> Option<Self> {
         Self::start_own(true).map_err(|why| peer::report_missing("redis", &why)).ok()
     }
@@ -54,7 +54,7 @@ impl Redis {
         Ok(Self { directory, url, authority, _in_use: in_use, _own: own })
     }
 
-    /// Where it is, with its password.
+    /// The URL with the password.
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -64,35 +64,35 @@ impl Redis {
         self.authority.as_deref()
     }
 
-    /// Stops it as a crash would; its entries are lost.
+    /// Kills the server, like a crash; its entries are lost.
     ///
     /// # Errors
-    /// What the script says.
+    /// The message of the script.
     pub fn stop(&self) -> Result<(), String> {
         script("stop", &self.directory).map(drop)
     }
 
-    /// Starts it again, at the same port.
+    /// Starts the server again on the same port.
     ///
     /// # Errors
-    /// What the script says, or another port.
+    /// The message of the script, or a different port.
     pub fn restart(&self) -> Result<(), String> {
         let url = script("start", &self.directory)?;
         if url == self.url { Ok(()) } else { Err(format!("it came back at another place than {}", self.url)) }
     }
 
-    /// Lets it accept connections and answer nobody.
+    /// Stops answering: connections are accepted and nothing is sent.
     ///
     /// # Errors
-    /// What the script says.
+    /// The message of the script.
     pub fn hang(&self) -> Result<(), String> {
         script("hang", &self.directory).map(drop)
     }
 
-    /// Lets it go on.
+    /// Resumes the server.
     ///
     /// # Errors
-    /// What the script says.
+    /// The message of the script.
     pub fn resume(&self) -> Result<(), String> {
         script("resume", &self.directory).map(drop)
     }
@@ -100,7 +100,7 @@ impl Redis {
 
 impl Drop for Redis {
     fn drop(&mut self) {
-        // Where this fails the watchdog does it.
+        // The watchdog stops a server that this could not stop.
         let _ = self.stop();
     }
 }

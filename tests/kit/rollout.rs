@@ -1,4 +1,5 @@
-//! Clients that go on calling a workflow while operators change its versions, and what each version answered.
+//! Clients that call a workflow without a pause while operators change its versions, and the count of answers by
+//! version.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,9 +15,9 @@ use crate::example::create_and_activate;
 use crate::http::{HttpClient, HttpResponse};
 use crate::server::wait_until;
 
-/// The header that callers are told apart by, for the setting `engine.rollout_sticky_header`.
+/// The header that identifies a caller, for the setting `engine.rollout_sticky_header`.
 pub const STICKY_HEADER: &str = "x-caller";
-/// Longest time that a phase may take.
+/// Longest time of a phase.
 const PHASE_LIMIT: Duration = Duration::from_secs(120);
 /// Failures that are kept as text.
 const KEPT_FAILURES: usize = 5;
@@ -25,19 +26,19 @@ const ADMIN: &str = "/api/v1/admin";
 /// Answers of one phase, by version.
 type Tally = BTreeMap<i64, u64>;
 
-/// One phase: what operators did before it, and the shares they asked for.
+/// A phase between two changes, with the configured and the measured shares.
 #[derive(Clone, Debug)]
 pub struct RolloutPhase {
-    /// The act that began it.
+    /// The change that began the phase.
     pub name: &'static str,
-    /// Percentage by version.
+    /// Configured percentage by version.
     pub expected: BTreeMap<i64, f64>,
     /// Measured percentage by version.
     pub measured: BTreeMap<i64, f64>,
 }
 
 impl RolloutPhase {
-    /// The largest difference of a measured share from the one asked for, in percentage points.
+    /// Returns the largest difference between a measured and a configured share, in percentage points.
     pub fn deviation(&self) -> f64 {
         let versions = self.expected.keys().chain(self.measured.keys());
         let share = |shares: &BTreeMap<i64, f64>, version| shares.get(version).copied().unwrap_or_default();
@@ -52,13 +53,13 @@ impl RolloutPhase {
 pub struct RolloutReport {
     /// Requests answered.
     pub answered: u64,
-    /// Requests that failed, and the first of them in words.
+    /// The number of failed requests, and the first failures as text.
     pub failed: (u64, Vec<String>),
     /// Every phase, in order.
     pub phases: Vec<RolloutPhase>,
 }
 
-/// State that clients and the operator share.
+/// The state that clients and the operator share.
 #[derive(Default)]
 struct Shared {
     stop: AtomicBool,
@@ -125,10 +126,10 @@ pub fn run(address: SocketAddr, clients: usize, rounds: u64) -> io::Result<Rollo
 
 /// The steps of an operator.
 type Act = fn(&mut HttpClient) -> io::Result<()>;
-/// An act by name, with the percentages by version that it asks for.
+/// A change by name, with the percentages by version that it configures.
 type Step = (&'static str, Act, &'static [(i64, f64)]);
 
-/// Does one act after the other, each once the phase before has been seen for long enough.
+/// Applies one change after the other, each once the phase before was measured for long enough.
 fn operate(operator: &mut HttpClient, acts: &[Step], rounds: u64, shared: &Shared) -> io::Result<()> {
     for (index, (name, act, _)) in acts.iter().enumerate() {
         shared.phase.store((index * 2).saturating_sub(1), Ordering::Release);
@@ -145,7 +146,7 @@ fn operate(operator: &mut HttpClient, acts: &[Step], rounds: u64, shared: &Share
     Ok(())
 }
 
-/// Calls for every caller in turn until told to stop. A round counts where nothing changed meanwhile.
+/// Calls for every caller in turn until told to stop. A round counts if nothing changed meanwhile.
 fn call(address: SocketAddr, callers: &[String], shared: &Shared) {
     let mut client = HttpClient::new(address).keep_alive();
     while !shared.stop.load(Ordering::Acquire) {
@@ -216,7 +217,7 @@ fn numbered(version: i64) -> Value {
         {"name": "map", "input": {"mappings": [{"path": "data.version", "logic": version}]}}}]})
 }
 
-/// Makes a draft that answers `version`, and activates it on these terms.
+/// Creates a draft that answers `version`, and activates it with these options.
 fn activate(operator: &mut HttpClient, version: i64, mut terms: Value) -> io::Result<()> {
     let path = format!("{ADMIN}/workflows/tier");
     expect(operator.json("POST", &format!("{path}/versions"), &json!({}))?, 201)?;

@@ -1,4 +1,4 @@
-//! A real object store that speaks the protocol of S3 and checks signatures, built from source where it is missing.
+//! A real object store that speaks the protocol of S3 and checks signatures, built from source on demand.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::Command;
@@ -10,16 +10,16 @@ use crate::process::ChildProcess;
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/s3");
 
-/// Name of the key it knows.
+/// The access key id.
 pub const KEY: &str = "AKTEST";
-/// The key it knows.
+/// The secret access key.
 pub const SECRET: &str = "swordfish/of+the=store";
-/// The bucket it has.
+/// The bucket that exists.
 pub const BUCKET: &str = "bucket";
-/// What hosts of buckets end with.
+/// The suffix of the hosts of buckets.
 pub const DOMAIN: &str = "s3.example";
 
-/// The store; ends when dropped, and what it keeps with it.
+/// A running store; it ends when dropped, with its objects.
 #[derive(Debug)]
 pub struct ObjectStore {
     _process: ChildProcess,
@@ -28,7 +28,7 @@ pub struct ObjectStore {
 }
 
 impl ObjectStore {
-    /// Starts one. Where there is none, says so as [`peer::report_missing`] does.
+    /// Starts a server. Reports a missing one with [`peer::report_missing`].
     pub fn start() -> Option<Self> {
         Self::try_start().map_err(|why| peer::report_missing("s3", &why)).ok()
     }
@@ -50,7 +50,7 @@ impl ObjectStore {
         Ok(Self { _process: process, address: (Ipv4Addr::LOCALHOST, port).into(), _files: files })
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -1,4 +1,4 @@
-//! The real `svc-server` as a child process: its own directory, its own free port, stopped when dropped.
+//! The real `svc-server` as a child process with a directory and a free port of its own, killed when dropped.
 
 use std::fs::File;
 use std::io;
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use crate::http::HttpClient;
 
-/// How long a start may take before it counts as failed.
+/// Longest time of a start.
 const START_LIMIT: Duration = Duration::from_secs(60);
-/// How often a state is looked at while waiting for it.
+/// Time between two checks of a state that a test waits for.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// What to start, and where.
+/// A command line of the server, with its environment, directory and port.
 #[derive(Debug)]
 pub struct ServerCommand {
     binary: PathBuf,
@@ -26,10 +26,11 @@ pub struct ServerCommand {
 }
 
 impl ServerCommand {
-    /// The binary, in a new temporary directory, on a free loopback port, with a file database in that directory.
+    /// Prepares the binary in a new temporary directory, on a free loopback port, with a file database in that
+    /// directory.
     ///
     /// # Errors
-    /// When no directory or port can be had.
+    /// No directory or no port is available.
     pub fn new(binary: impl Into<PathBuf>) -> io::Result<Self> {
         let directory = tempfile::tempdir()?;
         let port = free_port()?;
@@ -76,7 +77,7 @@ impl ServerCommand {
         self
     }
 
-    /// The child's directory, for files it is to find.
+    /// The directory of the child, for its input files.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
@@ -106,26 +107,27 @@ impl ServerCommand {
         self
     }
 
-    /// Runs the binary to its end and returns everything it said: for starts that must fail and for subcommands.
+    /// Runs the binary to its end and returns its output: for starts that must fail and for subcommands.
     ///
     /// # Errors
-    /// An error of the system that keeps the binary from being run.
+    /// The binary cannot be run.
     pub fn run_to_end(self) -> io::Result<std::process::Output> {
         self.output()
     }
 
-    /// As [`run_to_end`](Self::run_to_end), with the directory left to look at.
+    /// Runs like [`run_to_end`](Self::run_to_end) and keeps the directory for inspection.
     ///
     /// # Errors
-    /// An error of the system that keeps the binary from being run.
+    /// The binary cannot be run.
     pub fn output(&self) -> io::Result<std::process::Output> {
         self.command().output()
     }
 
-    /// Runs the binary and kills it when that is due, as a power cut would; `false` if it ended before. For subcommands.
+    /// Runs a subcommand and kills it, like a power cut, once `due` returns `true`. Returns `false` if it ended
+    /// before.
     ///
     /// # Errors
-    /// An error of the system that keeps the binary from being run.
+    /// The binary cannot be run.
     pub fn kill_when(self, mut due: impl FnMut() -> bool) -> io::Result<bool> {
         let mut child = self.command().stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         while child.try_wait()?.is_none() {
@@ -142,7 +144,7 @@ impl ServerCommand {
     /// Starts the server and waits until `/readyz` answers 200.
     ///
     /// # Errors
-    /// When it ends first or is not ready in time; the message carries the end of its log.
+    /// The server ends first or is not ready in time; the message carries its log.
     pub fn start(self) -> io::Result<ServerProcess> {
         let log = self.directory.path().join("server.log");
         let mut command = self.command();
@@ -170,7 +172,7 @@ impl ServerCommand {
     }
 }
 
-/// A running server; killed when dropped.
+/// A running server; it is killed when dropped.
 #[derive(Debug)]
 pub struct ServerProcess {
     child: Child,
@@ -180,27 +182,27 @@ pub struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Where it listens.
+    /// The listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// A new client of it.
+    /// Makes a client of this server.
     pub fn client(&self) -> HttpClient {
         HttpClient::new(self.address)
     }
 
-    /// Its process id.
+    /// The process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Its directory: database, log.
+    /// The directory with the database and the log.
     pub fn directory(&self) -> &Path {
         self.launch.directory()
     }
 
-    /// What it has logged so far.
+    /// Returns the log so far.
     pub fn log_text(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -208,7 +210,7 @@ impl ServerProcess {
     /// Sends a signal by name (`TERM`, `INT`, `HUP`, `KILL`).
     ///
     /// # Errors
-    /// When `kill` cannot be run or refuses.
+    /// `kill` cannot be run, or fails.
     pub fn signal(&self, name: &str) -> io::Result<()> {
         // The shell's own `kill`: the command of that name is not on every machine.
         let status = Command::new("sh").args(["-c", &format!("kill -{name} {}", self.pid())]).status()?;
@@ -218,7 +220,7 @@ impl ServerProcess {
     /// Waits for the process to end by itself.
     ///
     /// # Errors
-    /// When it is still there after `limit`.
+    /// The process still runs after `limit`.
     pub fn wait(&mut self, limit: Duration) -> io::Result<ExitStatus> {
         let mut ended = None;
         wait_until(limit, || {
@@ -228,7 +230,7 @@ impl ServerProcess {
         ended.ok_or_else(|| io::Error::other("the server did not end in time"))
     }
 
-    /// Kills it as a power cut would and starts it again on the same directory and port.
+    /// Kills the server, like a power cut, and starts it again on the same directory and port.
     ///
     /// # Errors
     /// As [`ServerCommand::start`].
@@ -254,24 +256,24 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        // Already ended is as good as killed.
+        // A process that has ended needs no kill.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A loopback port that was free a moment ago.
+/// Returns a loopback port that was free a moment ago.
 ///
 /// # Errors
-/// When no socket can be bound.
+/// No socket can be bound.
 pub fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
-/// Looks at a state until it holds; `false` when the limit passed first.
+/// Checks a state until it holds; returns `false` if the limit passed first.
 ///
 /// # Errors
-/// The first error of the look itself.
+/// The first error of the check itself.
 pub fn wait_until(limit: Duration, mut look: impl FnMut() -> io::Result<bool>) -> io::Result<bool> {
     let looks = limit.as_millis() / LOOK_EVERY.as_millis();
     for _ in 0..looks {

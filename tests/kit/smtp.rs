@@ -1,4 +1,4 @@
-//! A real mail server, installed where it is missing, that tells what it received. Addresses decide what it does: see
+//! A real mail server, installed on demand, that reports the mails it received. Addresses select its behaviour: see
 //! `tests/peers/smtp.py`.
 
 use std::process::Command;
@@ -11,41 +11,41 @@ use crate::{peer, tls};
 
 const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/smtp");
 
-/// How its connections are protected.
+/// The protection of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Not at all.
+    /// No protection.
     None,
-    /// From `STARTTLS` on, without which it takes nothing.
+    /// TLS from `STARTTLS` on; nothing is accepted before.
     StartTls,
-    /// From the first byte.
+    /// TLS from the first byte.
     Implicit,
 }
 
-/// The server; ends when dropped.
+/// A running mail server; it ends when dropped.
 #[derive(Debug)]
 pub struct MailServer {
-    /// None while it is stopped.
+    /// `None` while the server is stopped.
     process: Option<ChildProcess>,
     arguments: Vec<String>,
     port: u16,
     authority: String,
-    /// What it received before it was stopped.
+    /// The mails received before the stop.
     earlier: Vec<Mail>,
     _files: TempDir,
 }
 
-/// A mail as the server read it.
+/// A received mail.
 #[derive(Clone, Debug)]
 pub struct Mail(Value);
 
 impl Mail {
-    /// Part of the server's own words: `sender`, `recipients`, `login`, `tls`, `hello`, `connection`, `source`.
+    /// A field of the server's report: `sender`, `recipients`, `login`, `tls`, `hello`, `connection`, `source`.
     pub fn at(&self, name: &str) -> &Value {
         &self.0[name]
     }
 
-    /// A header, decoded.
+    /// Returns a decoded header.
     pub fn header(&self, name: &str) -> Option<&str> {
         let headers = self.0["headers"].as_array()?;
         let own = headers
@@ -54,7 +54,7 @@ impl Mail {
         own[1].as_str()
     }
 
-    /// The parts that are no containers: type and text, decoded.
+    /// Returns the parts that are not containers: content type and decoded text.
     pub fn parts(&self) -> Vec<(&str, &str)> {
         let parts = self.0["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
         parts.iter().filter_map(|part| Some((part[0].as_str()?, part[1].as_str()?))).collect()
@@ -62,8 +62,8 @@ impl Mail {
 }
 
 impl MailServer {
-    /// Starts one; with `login`, only for whoever knows this user and password. Where there is none, says so as
-    /// [`peer::report_missing`] does.
+    /// Starts a server; with `login` it asks for this user and password. Reports a missing one with
+    /// [`peer::report_missing`].
     pub fn start(protection: Protection, login: Option<(&str, &str)>) -> Option<Self> {
         Self::try_start(protection, login).map_err(|why| peer::report_missing("smtp", &why)).ok()
     }
@@ -100,27 +100,28 @@ impl MailServer {
         })
     }
 
-    /// Where it listens, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// The certificate of the authority behind its own, as PEM.
+    /// The certificate of the server's authority, as PEM.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// What it has received.
+    /// Returns the received mails.
     pub fn mails(&self) -> Vec<Mail> {
         let mut mails = self.earlier.clone();
         mails.extend(self.process.iter().flat_map(ChildProcess::lines).filter_map(|line| received(&line)));
         mails
     }
 
-    /// The mail of an id. The server tells of it before it answers, but who listens may be slow.
+    /// Waits for the mail of an id. The server reports it before it responds, but the reader of its output may be
+    /// slow.
     ///
     /// # Panics
-    /// When it has received none of that id.
+    /// No mail of that id was received.
     #[expect(clippy::expect_used, reason = "the test's verdict")]
     pub fn mail(&self, id: &Value) -> Mail {
         let own = |lines: &[String]| {
@@ -131,7 +132,7 @@ impl MailServer {
         process.wait_for(own).expect("a mail of that id was received")
     }
 
-    /// Ends it as a crash would.
+    /// Kills the server, like a crash.
     pub fn stop(&mut self) {
         if let Some(process) = &mut self.process {
             process.kill();
@@ -140,10 +141,10 @@ impl MailServer {
         }
     }
 
-    /// Starts it again, at the same port.
+    /// Starts the server again on the same port.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The server does not start.
     pub fn restart(&mut self) -> Result<(), String> {
         self.stop();
         let (process, _) = spawn(&self.arguments, self.port)?;

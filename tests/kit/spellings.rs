@@ -1,9 +1,9 @@
-//! Addresses inside a network, in every spelling that hides them: what must never be reached from outside.
+//! Internal addresses, in every spelling that hides them; none may be reached through a definition.
 
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
-/// The machine itself, its neighbours, the metadata services.
+/// Loopback, private and link-local addresses, and metadata services.
 pub const TARGETS: [Ipv4Addr; 12] = [
     Ipv4Addr::new(127, 0, 0, 1),
     Ipv4Addr::new(127, 255, 255, 254),
@@ -19,7 +19,7 @@ pub const TARGETS: [Ipv4Addr; 12] = [
     Ipv4Addr::new(255, 255, 255, 255),
 ];
 
-/// IPv6 hosts that are not spelled after an IPv4 address.
+/// IPv6 hosts that do not embed an IPv4 address.
 const V6: [&str; 22] = [
     "[::]",
     "[::1]",
@@ -45,7 +45,7 @@ const V6: [&str; 22] = [
     "[64:ff9b:1::7f00:1]",
 ];
 
-/// One part of an address in a base.
+/// Formats one part of an address in a base.
 fn part(value: u32, base: u32) -> String {
     match base % 5 {
         0 => format!("{value}"),
@@ -56,7 +56,7 @@ fn part(value: u32, base: u32) -> String {
     }
 }
 
-/// One, two, three or four parts, each in a base of its own.
+/// Formats an address in one to four parts, each in a base of its own.
 pub fn parts(address: Ipv4Addr, count: usize, bases: [u32; 4]) -> String {
     let [a, b, c, d] = address.octets().map(u32::from);
     let values = match count {
@@ -77,7 +77,7 @@ fn percent(plain: &str) -> String {
     plain.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// The ways in which text may hide an address: other digits, other dots, escapes, characters that count for nothing.
+/// Returns disguises of an address: other digits, other dots, escapes, ignored characters.
 pub fn disguises(plain: &str) -> Vec<String> {
     vec![
         plain.to_owned(),
@@ -95,7 +95,7 @@ pub fn disguises(plain: &str) -> Vec<String> {
     ]
 }
 
-/// IPv6 addresses that stand for an IPv4 address.
+/// Returns IPv6 addresses that embed an IPv4 address.
 pub fn embedded(address: Ipv4Addr) -> Vec<String> {
     let bits = u32::from(address);
     let (high, low) = (bits >> 16, bits & 0xffff);
@@ -112,7 +112,7 @@ pub fn embedded(address: Ipv4Addr) -> Vec<String> {
     ]
 }
 
-/// Every spelling: hosts of URLs, of which some are none.
+/// Returns every spelling as the host of a URL; some are not valid hosts.
 pub fn corpus() -> BTreeSet<String> {
     let mut hosts: BTreeSet<String> = V6.map(str::to_owned).into();
     for address in TARGETS {
@@ -126,8 +126,7 @@ pub fn corpus() -> BTreeSet<String> {
     hosts
 }
 
-/// URLs that lead to a port of this machine, or look as if they did, whatever their first glance says. Of some a parser
-/// makes no URL.
+/// Returns URLs that lead to a port of this machine, or appear to. A parser refuses some of them.
 pub fn urls(port: u16) -> Vec<String> {
     let here = format!("127.0.0.1:{port}");
     vec![

@@ -1,4 +1,4 @@
-//! A small HTTPS server that does as it is told: answers, redirects, hangs, never ends, is down.
+//! A small HTTPS server with scripted behaviour: it responds, redirects, hangs, streams without end, or is down.
 //!
 //! Its certificate comes from an authority of its own, for `localhost`, `127.0.0.1` and `::1`. Clients in the test
 //! trust [`HttpsServer::authority`]; a service under test is started with `SSL_CERT_FILE` naming a file that holds it.
@@ -16,13 +16,13 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// How long a client may be silent before its connection is given up.
+/// Longest silence of a client before its connection is closed.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// What the server does with every request until it is told otherwise.
+/// The behaviour of the server for every request, until it is replaced.
 #[derive(Clone, Debug)]
 pub enum Behaviour {
-    /// A whole answer; its length is announced.
+    /// A complete response with a content length.
     Answer {
         /// The status code.
         status: u16,
@@ -31,32 +31,32 @@ pub enum Behaviour {
         /// The body.
         body: Vec<u8>,
     },
-    /// These bytes, whatever they are, and the end of the connection.
+    /// Raw bytes, then the end of the connection.
     Raw(Vec<u8>),
-    /// An answer whose body goes on until the client has enough.
+    /// A response whose body goes on until the client disconnects.
     Endless,
-    /// Silence, until there is another behaviour.
+    /// Silence, until the behaviour is replaced.
     Hang,
-    /// Closes each connection before a word is spoken.
+    /// Closes each connection at once.
     Down,
 }
 
 impl Behaviour {
-    /// 200 with this JSON and these headers.
+    /// Returns 200 with this JSON and these headers.
     pub fn json(body: impl Into<String>, headers: &[(&str, &str)]) -> Self {
         let mut all = vec![("content-type".to_owned(), "application/json".to_owned())];
         all.extend(headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         Self::Answer { status: 200, headers: all, body: body.into().into_bytes() }
     }
 
-    /// A redirect.
+    /// Returns a redirect.
     pub fn redirect(status: u16, location: &str) -> Self {
         let headers = vec![("location".to_owned(), location.to_owned())];
         Self::Answer { status, headers, body: Vec::new() }
     }
 }
 
-/// The server; ends when dropped.
+/// A running HTTPS server; it ends when dropped.
 pub struct HttpsServer {
     address: SocketAddr,
     authority: String,
@@ -79,7 +79,7 @@ impl HttpsServer {
     /// Starts on a free loopback port.
     ///
     /// # Errors
-    /// No port, or no certificate.
+    /// No port is free, or no certificate can be issued.
     pub fn start(behaviour: Behaviour) -> io::Result<Self> {
         let (tls, authority) = certificate().map_err(io::Error::other)?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -93,14 +93,14 @@ impl HttpsServer {
                     return;
                 }
                 let serving = Arc::clone(&accepting);
-                // A client that breaks off is no business of the test's.
+                // A client that disconnects is not an error.
                 thread::spawn(move || serving.serve(stream));
             }
         });
         Ok(Self { address, authority, shared })
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -115,7 +115,7 @@ impl HttpsServer {
         &self.authority
     }
 
-    /// Writes the authority's certificate into a directory and says where.
+    /// Writes the authority's certificate into a directory and returns its path.
     ///
     /// # Errors
     /// Any error of the file system.
@@ -125,18 +125,18 @@ impl HttpsServer {
         Ok(path)
     }
 
-    /// From now on does this, also with requests that hang.
+    /// Replaces the behaviour, also for requests that hang.
     pub fn set_behaviour(&self, behaviour: Behaviour) {
         self.shared.lock().behaviour = behaviour;
         self.shared.changed.notify_all();
     }
 
-    /// How many requests have come.
+    /// The number of received requests.
     pub fn request_count(&self) -> usize {
         self.shared.lock().requests.len()
     }
 
-    /// The heads of the requests that have come.
+    /// Returns the heads of the received requests.
     pub fn requests(&self) -> Vec<String> {
         self.shared.lock().requests.clone()
     }
@@ -149,7 +149,7 @@ impl Drop for HttpsServer {
         told.behaviour = Behaviour::Down;
         drop(told);
         self.shared.changed.notify_all();
-        // The accepting thread looks up when somebody comes.
+        // A connection wakes the accepting thread, which then sees the end.
         let _ = TcpStream::connect(self.address);
     }
 }
@@ -180,7 +180,7 @@ impl Shared {
         stream.flush()
     }
 
-    /// What to do with a request, once that is known.
+    /// Waits until the behaviour responds at all, and returns it.
     fn behaviour_for(&self, head: String) -> Behaviour {
         let mut told = self.lock();
         told.requests.push(head);
@@ -216,21 +216,21 @@ fn answer(stream: &mut impl Write, behaviour: &Behaviour) -> io::Result<()> {
     }
 }
 
-/// A certificate for `localhost`, `127.0.0.1` and `::1`, its key, and the authority it comes from; each as PEM.
+/// A certificate for `localhost`, `127.0.0.1` and `::1`, its key, and the issuing authority, each as PEM.
 #[derive(Clone)]
 pub struct IssuedCertificate {
     /// The authority's certificate.
     pub authority: String,
     /// The certificate.
     pub certificate: String,
-    /// Its key.
+    /// The private key.
     pub key: String,
 }
 
 /// Issues a certificate from an authority of its own.
 ///
 /// # Errors
-/// What the library says.
+/// The error of the certificate library.
 pub fn issue_certificate() -> Result<IssuedCertificate, rcgen::Error> {
     let mut params = CertificateParams::new(Vec::new())?;
     params.distinguished_name.push(DnType::CommonName, "test authority");
@@ -242,7 +242,7 @@ pub fn issue_certificate() -> Result<IssuedCertificate, rcgen::Error> {
     Ok(IssuedCertificate { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() })
 }
 
-/// The server's settings and its authority's certificate.
+/// Builds the TLS settings of the server and returns them with the authority's certificate.
 fn certificate() -> Result<(ServerConfig, String), Box<dyn std::error::Error + Send + Sync>> {
     let IssuedCertificate { authority, certificate, key } = issue_certificate()?;
     let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes())?];

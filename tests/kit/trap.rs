@@ -1,12 +1,13 @@
-//! A listener nobody may reach.
+//! A listener that counts forbidden connections.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, TcpListener};
 
-/// Ports tried before there is said to be none.
+/// Ports tried before giving up.
 const ATTEMPTS: usize = 100;
 
-/// The same port on both loopback addresses. Nobody accepts: the kernel keeps whoever comes until they are counted.
+/// A listener on the same port of both loopback addresses. It accepts only to count; until then the kernel queues
+/// connections.
 #[derive(Debug)]
 pub struct Trap {
     listeners: [TcpListener; 2],
@@ -14,7 +15,7 @@ pub struct Trap {
 }
 
 impl Trap {
-    /// Sets one.
+    /// Binds a free port on both addresses.
     ///
     /// # Errors
     /// No port is free on both addresses.
@@ -30,12 +31,12 @@ impl Trap {
         Err(io::Error::other("no port is free on both loopback addresses"))
     }
 
-    /// Where it listens.
+    /// The port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// How many came since the last count.
+    /// Accepts and counts the connections since the last call.
     pub fn take_connection_count(&self) -> usize {
         let come = |listener: &TcpListener| std::iter::from_fn(|| listener.accept().ok()).count();
         self.listeners.iter().map(come).sum()

@@ -1,11 +1,11 @@
-//! A plain HTTP server whose answers a test decides, one closure for all requests.
+//! A plain HTTP server whose responses a test decides, with one closure for all requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// What a client asked.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct ReceivedRequest {
     /// The method.
@@ -16,26 +16,26 @@ pub struct ReceivedRequest {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
-    /// Which connection it came over, counted from 0.
+    /// The number of the connection, counted from 0.
     pub connection: usize,
 }
 
 impl ReceivedRequest {
-    /// The first value of a header, by its lowercase name.
+    /// Returns the first value of a header, by its lowercase name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as text; invalid UTF-8 is replaced.
+    /// Returns the body as text; invalid UTF-8 is replaced.
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 }
 
-/// What the server does with a request.
+/// The reaction of the server to a request.
 #[derive(Clone, Debug)]
 pub enum UpstreamReply {
-    /// A whole answer; its length is announced.
+    /// A complete response with a content length.
     Answer {
         /// The status code.
         status: u16,
@@ -44,21 +44,21 @@ pub enum UpstreamReply {
         /// The body.
         body: Vec<u8>,
     },
-    /// These bytes, whatever they are, and the end of the connection.
+    /// Raw bytes, then the end of the connection.
     Raw(Vec<u8>),
-    /// Nothing, until the gate is opened; then 200 with an empty object.
+    /// Silence until the gate is opened, then 200 with an empty object.
     Held,
     /// The end of the connection.
     Cut,
 }
 
 impl UpstreamReply {
-    /// A status and a body.
+    /// Returns a response of a status and a body.
     pub fn new(status: u16, body: impl Into<String>) -> Self {
         Self::Answer { status, headers: Vec::new(), body: body.into().into_bytes() }
     }
 
-    /// A redirect.
+    /// Returns a redirect.
     pub fn redirect(status: u16, location: &str) -> Self {
         let headers = vec![("location".to_owned(), location.to_owned())];
         Self::Answer { status, headers, body: Vec::new() }
@@ -67,7 +67,7 @@ impl UpstreamReply {
 
 type Decide = Box<dyn Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync>;
 
-/// The server; ends when dropped.
+/// A running HTTP server; it ends when dropped.
 pub struct Upstream {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -91,7 +91,7 @@ impl Upstream {
     /// Starts on a free loopback port.
     ///
     /// # Errors
-    /// No port.
+    /// No port is free.
     pub fn start(
         decide: impl Fn(&ReceivedRequest) -> UpstreamReply + Send + Sync + 'static,
     ) -> io::Result<Self> {
@@ -109,14 +109,14 @@ impl Upstream {
                 let connection = seen.connections;
                 seen.connections += 1;
                 let serving = Arc::clone(&accepting);
-                // A client that breaks off is no business of the test's.
+                // A client that disconnects is not an error.
                 thread::spawn(move || serving.serve(stream, connection));
             }
         });
         Ok(Self { address, shared })
     }
 
-    /// Where it listens.
+    /// The listening address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -126,12 +126,12 @@ impl Upstream {
         format!("http://{}{path}", self.address)
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far.
     pub fn requests(&self) -> Vec<ReceivedRequest> {
         self.shared.lock().requests.clone()
     }
 
-    /// Waits until so many requests have come.
+    /// Waits until `requests` requests were received.
     pub fn wait_for(&self, requests: usize) {
         let seen = self.shared.lock();
         drop(
@@ -142,7 +142,7 @@ impl Upstream {
         );
     }
 
-    /// Answers what is held, from now on at once.
+    /// Opens the gate: held requests are answered, later ones at once.
     pub fn open(&self) {
         self.shared.lock().opened = true;
         self.shared.changed.notify_all();

@@ -1,7 +1,7 @@
 //! A secret store that speaks the HTTP contract of the key-value engines of HashiCorp Vault and OpenBao, versions 1 and 2.
 //!
-//! It answers `GET /v1/<path>` to whoever shows the token in `X-Vault-Token`, with the envelopes and errors of the real
-//! servers. It stands in for them where no such server can be had.
+//! It answers `GET /v1/<path>` with the token in `X-Vault-Token`, using the envelopes and errors of the real servers.
+//! It stands in for them where no such server is available.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Write};
@@ -12,23 +12,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// How long a client may be silent before its connection is given up.
+/// Longest silence of a client before its connection is closed.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How the store fares.
+/// The health of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
-    /// It answers.
+    /// Answers.
     Unsealed,
-    /// It answers 503 to everything.
+    /// Answers 503 to everything.
     Sealed,
-    /// It takes requests and says nothing until it fares otherwise.
+    /// Accepts requests and stays silent until its health changes.
     Hanging,
-    /// It closes each connection before a word is spoken.
+    /// Closes each connection at once.
     Down,
 }
 
-/// The store; ends when dropped.
+/// A running secret store; it ends when dropped.
 pub struct FakeVault {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -44,16 +44,16 @@ struct State {
     health: Health,
     /// The `data` of each answer, by path.
     documents: BTreeMap<String, Value>,
-    /// The paths asked for.
+    /// The requested paths.
     asked: Vec<String>,
     ended: bool,
 }
 
 impl FakeVault {
-    /// Starts on a free loopback port; `token` opens it.
+    /// Starts on a free loopback port; `token` grants access.
     ///
     /// # Errors
-    /// No port.
+    /// No port is free.
     pub fn start(token: &str) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -68,14 +68,14 @@ impl FakeVault {
                     return;
                 }
                 let serving = Arc::clone(&accepting);
-                // A client that breaks off is no business of the test's.
+                // A client that disconnects is not an error.
                 thread::spawn(move || serving.serve(stream));
             }
         });
         Ok(Self { address, shared })
     }
 
-    /// What `VAULT_ADDR` is to say.
+    /// The value for `VAULT_ADDR`.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -96,18 +96,18 @@ impl FakeVault {
         self.shared.lock().documents.insert(path, data);
     }
 
-    /// Removes a document, by the path it is read at.
+    /// Removes a document by its read path.
     pub fn remove(&self, path: &str) {
         self.shared.lock().documents.remove(path);
     }
 
-    /// From now on fares like this, also for requests that hang.
+    /// Sets the health, also for requests that hang.
     pub fn set_health(&self, health: Health) {
         self.shared.lock().health = health;
         self.shared.changed.notify_all();
     }
 
-    /// The paths asked for since the last look.
+    /// Returns the paths requested since the last call.
     pub fn take_requested_paths(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.lock().asked)
     }
@@ -120,7 +120,7 @@ impl Drop for FakeVault {
         state.health = Health::Down;
         drop(state);
         self.shared.changed.notify_all();
-        // The accepting thread looks up when somebody comes.
+        // A connection wakes the accepting thread, which then sees the end.
         let _ = TcpStream::connect(self.address);
     }
 }

@@ -1,8 +1,8 @@
-//! Watches runs from outside: an HTTP server that every run of a schedule calls, with a clock of its own.
+//! An outside witness of runs: an HTTP server with its own clock that every run of a schedule calls.
 //!
 //! A run begins when its request has been read, and ends when the answer is about to be sent or its connection has
-//! broken, whichever is first: the connections of a process that was killed end with it. What the service believes of
-//! its runs plays no part.
+//! broken, whichever is first: the connections of a killed process end with it. The records of the service are not
+//! consulted.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
@@ -14,26 +14,26 @@ use serde_json::Value;
 
 use crate::upstream::read;
 
-/// One run, as it was seen. Times are since the witness began.
+/// A run as the witness observed it. Times count from the start of the witness.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WitnessedRun {
-    /// Which occurrence said it runs.
+    /// The occurrence id that the run reported.
     pub occurrence: String,
-    /// The instant it said it is for.
+    /// The instant that the run reported.
     pub scheduled_for: String,
-    /// Which attempt it said it is.
+    /// The attempt number that the run reported.
     pub attempt: i64,
-    /// The key it said it holds.
+    /// The concurrency key that the run reported.
     pub key: Option<String>,
-    /// When it began.
+    /// Begin of the run.
     pub begin: Duration,
-    /// When it ended, if it has.
+    /// End of the run, if it has ended.
     pub end: Option<Duration>,
-    /// Whether it got its answer.
+    /// `true` if the run received its response.
     pub answered: bool,
 }
 
-/// The server. Its threads end with their connections.
+/// A running witness. Its threads end with their connections.
 pub struct RunWitness {
     address: SocketAddr,
     watch: Arc<Watch>,
@@ -47,10 +47,10 @@ struct Watch {
 }
 
 impl RunWitness {
-    /// Starts on a free loopback port; `hold` is how long a run is kept before it is answered.
+    /// Starts on a free loopback port; `hold` returns the time for which a run is held before its response.
     ///
     /// # Errors
-    /// No port.
+    /// No port is free.
     #[expect(clippy::disallowed_methods, reason = "the witness has a clock of its own")]
     pub fn start(hold: impl Fn(&WitnessedRun) -> Duration + Send + Sync + 'static) -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -65,7 +65,7 @@ impl RunWitness {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let watch = Arc::clone(&accepting);
-                // A connection that breaks has been noted as the end of its run.
+                // A broken connection is recorded as the end of its run.
                 thread::spawn(move || watch.serve(stream));
             }
         });
@@ -77,22 +77,22 @@ impl RunWitness {
         format!("http://{}", self.address)
     }
 
-    /// The time since it began.
+    /// The time since the start of the witness.
     pub fn now(&self) -> Duration {
         self.watch.now()
     }
 
-    /// The same as the time since 1970, by the wall clock as it was at the beginning.
+    /// The time since 1970, by the wall clock at the start of the witness.
     pub fn unix_now(&self) -> Duration {
         self.unix(self.now())
     }
 
-    /// A time of its clock as the time since 1970.
+    /// Converts a time of the witness to the time since 1970.
     pub fn unix(&self, at: Duration) -> Duration {
         self.watch.began_unix + at
     }
 
-    /// What it has seen, in order of the beginnings.
+    /// Returns the observed runs in the order of their beginnings.
     pub fn runs(&self) -> Vec<WitnessedRun> {
         self.watch.lock().clone()
     }
@@ -139,7 +139,7 @@ impl Watch {
     }
 }
 
-/// What a run says of itself: `metadata.trigger`.
+/// Parses the report of a run: its `metadata.trigger`.
 fn told(body: &[u8]) -> WitnessedRun {
     let trigger: Value = serde_json::from_slice(body).unwrap_or_default();
     let text = |name: &str| trigger[name].as_str().unwrap_or_default().to_owned();
@@ -152,7 +152,7 @@ fn told(body: &[u8]) -> WitnessedRun {
     }
 }
 
-/// Whether the client is still there after this time.
+/// Returns `true` if the client is still connected after this time.
 fn stays(stream: &mut BufReader<TcpStream>, hold: Duration) -> bool {
     if hold.is_zero() {
         return true;

@@ -67,10 +67,10 @@ pub(crate) fn error(answer: &HttpResponse, status: u16, code: &str) -> Value {
 
 /// Every error that a scenario meets: stable codes, places, and no word of the implementation.
 fn check_texts(error: &Value) {
-    let code = svc::error_codes::answers().find(|entry| error["code"] == entry.name);
+    let code = svc::error_codes::response_codes().find(|entry| error["code"] == entry.name);
     assert!(code.is_some(), "not in the table of codes: {error}");
     for detail in error["details"].as_array().into_iter().flatten() {
-        let known = svc::error_codes::fields().any(|entry| detail["code"] == entry.name);
+        let known = svc::error_codes::field_error_codes().any(|entry| detail["code"] == entry.name);
         assert!(known, "not in the table of field codes: {detail}");
         assert!(detail["path"].as_str().is_some_and(|path| !path.is_empty()), "no place: {detail}");
         assert!(detail["message"].as_str().is_some_and(|message| !message.is_empty()), "{detail}");

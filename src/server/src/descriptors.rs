@@ -23,14 +23,14 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const ASSUMED_OPEN: usize = 128;
 
 /// Raises the soft limit of open files to the hard one and returns it; the limit as it is where that is refused.
-pub(crate) fn raise_limit() -> usize {
+pub(crate) fn raise_open_file_limit() -> usize {
     let Ok((soft, hard)) = Resource::NOFILE.get() else { return usize::MAX };
     let limit = if Resource::NOFILE.set(hard, hard).is_ok() { hard } else { soft };
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
 /// Descriptors open now.
-pub(crate) fn open() -> usize {
+pub(crate) fn count_open() -> usize {
     std::fs::read_dir("/proc/self/fd").map_or(ASSUMED_OPEN, Iterator::count)
 }
 
@@ -76,7 +76,7 @@ impl DescriptorWatch {
         let probe = File::open("/dev/null").ok();
         let watch = Arc::new(Self { probe, level: AtomicU8::new(0), log });
         let weak = Arc::downgrade(&watch);
-        runtime.spawn(look(weak));
+        runtime.spawn(poll_exhaustion(weak));
         watch
     }
 
@@ -101,7 +101,7 @@ impl DescriptorWatch {
     }
 }
 
-async fn look(watch: Weak<DescriptorWatch>) {
+async fn poll_exhaustion(watch: Weak<DescriptorWatch>) {
     while let Some(watch) = watch.upgrade() {
         watch.check();
         drop(watch);

@@ -4,18 +4,18 @@ use svc_engine::ErrorCode;
 use svc_model::{Code, CodeEntry, FieldCode};
 
 /// The codes of answers: `error.code`.
-pub fn answers() -> impl Iterator<Item = CodeEntry> {
+pub fn response_codes() -> impl Iterator<Item = CodeEntry> {
     Code::ALL.iter().map(|code| code.entry())
 }
 
 /// The codes of task errors: `errors[].code` and `metadata._svc_errors[].code`. The status is that of a run which the error
 /// stopped.
-pub fn tasks() -> impl Iterator<Item = CodeEntry> {
+pub fn task_error_codes() -> impl Iterator<Item = CodeEntry> {
     ErrorCode::ALL.iter().map(|code| code.entry())
 }
 
 /// The codes of problems that name a field: `error.details[].code`.
-pub fn fields() -> impl Iterator<Item = CodeEntry> {
+pub fn field_error_codes() -> impl Iterator<Item = CodeEntry> {
     FieldCode::ALL.iter().map(|code| code.entry())
 }
 
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn every_code_has_a_cause_and_a_remedy_in_whole_sentences() {
-        for entry in answers().chain(tasks()).chain(fields()) {
+        for entry in response_codes().chain(task_error_codes()).chain(field_error_codes()) {
             for text in [entry.cause, entry.remedy] {
                 assert!(text.ends_with('.') && text.len() > 15, "{}: {text}", entry.name);
                 assert!(
@@ -43,9 +43,9 @@ mod tests {
     #[test]
     fn names_are_distinct_within_each_table() {
         for names in [
-            answers().map(|entry| entry.name).collect::<Vec<_>>(),
-            tasks().map(|entry| entry.name).collect(),
-            fields().map(|entry| entry.name).collect(),
+            response_codes().map(|entry| entry.name).collect::<Vec<_>>(),
+            task_error_codes().map(|entry| entry.name).collect(),
+            field_error_codes().map(|entry| entry.name).collect(),
         ] {
             assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len(), "{names:?}");
         }

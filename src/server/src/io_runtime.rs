@@ -35,20 +35,23 @@ impl IoRuntime {
     }
 
     /// One more actor thread.
-    pub(crate) fn arbiter(&self) -> Result<Placement, ServiceStartError> {
+    pub(crate) fn start_arbiter(&self) -> Result<Placement, ServiceStartError> {
         let runtime = self.runtime.clone();
-        self.begin(|| {
+        self.place_arbiter(|| {
             Arbiter::try_with_tokio_rt(move || runtime.ok_or_else(|| io::Error::other("it has ended")))
         })
     }
 
     /// One more actor thread, which drives the connections of its actors itself. An answer of a peer wakes that thread and
     /// then the caller; over the shared runtime it would wake a thread of the runtime first.
-    pub(crate) fn driving_arbiter(&self) -> Result<Placement, ServiceStartError> {
-        self.begin(Arbiter::try_new)
+    pub(crate) fn start_driving_arbiter(&self) -> Result<Placement, ServiceStartError> {
+        self.place_arbiter(Arbiter::try_new)
     }
 
-    fn begin(&self, arbiter: impl FnOnce() -> io::Result<Arbiter>) -> Result<Placement, ServiceStartError> {
+    fn place_arbiter(
+        &self,
+        arbiter: impl FnOnce() -> io::Result<Arbiter>,
+    ) -> Result<Placement, ServiceStartError> {
         if System::try_current().is_none() {
             return Err(ServiceStartError::Tree(
                 "the service must be started within an actix system".to_owned(),
@@ -93,7 +96,7 @@ mod tests {
             for threads in [0, 1, 2].into_iter().cycle().take(60) {
                 let io = IoRuntime::start().unwrap();
                 for _ in 0..threads {
-                    io.arbiter().unwrap();
+                    io.start_arbiter().unwrap();
                 }
                 io.stop();
                 drop(io);

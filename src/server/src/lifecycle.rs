@@ -18,7 +18,7 @@ pub struct Lifecycle {
 
 impl Lifecycle {
     /// Startup ended: the service may be called ready.
-    pub(crate) fn initialized(&self) {
+    pub(crate) fn mark_initialized(&self) {
         self.initialized.store(true, Ordering::Release);
     }
 

@@ -18,7 +18,7 @@ const LAST_CALL: Duration = Duration::from_millis(200);
 pub(crate) struct ListenerShutdown(TcpListener);
 
 impl ListenerShutdown {
-    pub(crate) fn of(listener: &TcpListener) -> io::Result<Self> {
+    pub(crate) fn new(listener: &TcpListener) -> io::Result<Self> {
         listener.try_clone().map(Self)
     }
 

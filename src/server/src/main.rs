@@ -88,7 +88,7 @@ fn migrate(
         Ok(loaded) => loaded.config,
         Err(error) => return cli::write_error(&error, err).map(|()| EXIT_CONFIG),
     };
-    let store = settings::store(&config);
+    let store = settings::store_config(&config);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let done = runtime.block_on(async {
         if dry_run {

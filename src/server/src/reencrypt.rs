@@ -21,9 +21,9 @@ pub async fn reencrypt(
         let why = "storage.connector_encryption_key: is not set, so there is nothing to encrypt with";
         return Err(ServiceStartError::Config(why.to_owned()));
     }
-    let outbound = settings::outbound(log)?;
-    let secrets = settings::keyring(config, environment, &outbound, Handle::current())?;
+    let outbound = settings::build_outbound(log)?;
+    let secrets = settings::build_keyring(config, environment, &outbound, Handle::current())?;
     let connector_keys = settings::connector_keys(config, &secrets).await?;
-    let store = StoreConfig { connector_keys, ..settings::store(config) };
+    let store = StoreConfig { connector_keys, ..settings::store_config(config) };
     Ok(svc_store::reencrypt(&store).await?)
 }

@@ -56,7 +56,7 @@ pub async fn serve(
     let mut signals =
         Signals::install().map_err(ServiceStartError::system("cannot install signal handlers"))?;
     let log = options.log.clone();
-    let descriptors = descriptors::raise_limit();
+    let descriptors = descriptors::raise_open_file_limit();
     let service = tokio::select! {
         started = Service::start(config.clone(), options) => started?,
         // Nothing serves yet, so there is nothing to drain.
@@ -70,9 +70,9 @@ pub async fn serve(
     let listener = transport::bind(address, transport::settings::backlog(&config))
         .map_err(ServiceStartError::system(format!("cannot listen on {}:{}", address.0, address.1)))?;
     let door =
-        ListenerShutdown::of(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
+        ListenerShutdown::new(&listener).map_err(ServiceStartError::system("cannot share the listener"))?;
     let routes = service.mount(MountMode::WholeApplication);
-    let transport = service.transport(transport::settings::main_listener(&config, descriptors, &log));
+    let transport = service.transport(transport::settings::main_listener_limits(&config, descriptors, &log));
     let application = move || App::new().configure(routes.clone());
     let server = Server::build()
         .listen("svc", listener, move || transport.clone().factory(application.clone()))
@@ -86,7 +86,8 @@ pub async fn serve(
     info!(log, "listening"; "host" => config.listen_host(), "port" => config.server.port);
 
     let mut watchdog = Watchdog::new(force_exit);
-    let ending = watch(&service, &mut signals, (&door, &handle), &config, (&log, &mut watchdog)).await;
+    let ending =
+        run_until_end(&service, &mut signals, (&door, &handle), &config, (&log, &mut watchdog)).await;
     if ending == ServeOutcome::Aborted {
         return Ok(ending);
     }
@@ -106,7 +107,7 @@ pub async fn serve(
 }
 
 /// Follows signals and the tree until the service has ended.
-async fn watch(
+async fn run_until_end(
     service: &Service,
     signals: &mut Signals,
     (door, server): (&ListenerShutdown, &ServerHandle),
@@ -115,11 +116,11 @@ async fn watch(
 ) -> ServeOutcome {
     let accepting_for = loop {
         tokio::select! {
-            exit = service.wait_until_ended() => return failed(&exit, log),
+            exit = service.wait_until_ended() => return log_failure(&exit, log),
             signal = signals.next() => match signal {
                 Signal::Terminate => break Duration::from_secs(config.server.shutdown_drain_secs),
                 Signal::Interrupt => break Duration::ZERO,
-                Signal::Reload => reload(service.state().clone()),
+                Signal::Reload => reload_on_signal(service.state().clone()),
             },
         }
     };
@@ -147,13 +148,13 @@ async fn watch(
     }
 }
 
-fn failed(exit: &TreeExit, log: &Logger) -> ServeOutcome {
+fn log_failure(exit: &TreeExit, log: &Logger) -> ServeOutcome {
     error!(log, "an essential part failed for good"; "exit" => ?exit);
     ServeOutcome::Failed
 }
 
 /// `SIGHUP`: what `POST /engine/reload` does, with its record.
-fn reload(state: web::Data<AppState>) {
+fn reload_on_signal(state: web::Data<AppState>) {
     actix_rt::spawn(async move {
         let entry = AuditEntry {
             principal: "signal".to_owned(),
@@ -166,7 +167,7 @@ fn reload(state: web::Data<AppState>) {
         if let Err(error) = state.store.epoch().bump(entry).await {
             return error!(state.log, "reload by signal was not recorded and is left out"; "detail" => %error);
         }
-        state.metrics.audited("reload", "engine");
+        state.metrics.record_audit_event("reload", "engine");
         match state.reload(ReloadScope::All).await {
             Ok(report) => info!(state.log, "reloaded by signal"; "workflows" => report.workflows_count),
             Err(error) => error!(state.log, "reload by signal failed"; "detail" => %error),

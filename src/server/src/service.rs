@@ -136,16 +136,16 @@ impl Service {
     pub async fn start(config: Config, options: Options) -> Result<Self, ServiceStartError> {
         let log = options.log.clone();
         let io = IoRuntime::start()?;
-        let outbound = settings::outbound(&log)?;
-        let secrets = settings::keyring(&config, &options.environment, &outbound, io.handle().clone())?;
+        let outbound = settings::build_outbound(&log)?;
+        let secrets = settings::build_keyring(&config, &options.environment, &outbound, io.handle().clone())?;
         let stored = StoreConfig {
             connector_keys: settings::connector_keys(&config, &secrets).await?,
-            ..settings::store(&config)
+            ..settings::store_config(&config)
         };
         let node_id = settings::node_id(&config);
         let file_lock = FileLock::acquire(&stored, &node_id)?;
         let opened = Store::open(&stored, io.handle().clone(), log.clone()).await?;
-        let engine = settings::engine(&config, &secrets, &log).await?;
+        let engine = settings::engine_builder(&config, &secrets, &log).await?;
         let mut metrics = Metrics::new();
         let (channels, reloads) = (ChannelMetrics::default(), RegistryMetrics::default());
         let (traced, succeeded) = (TraceMetrics::default(), JobMetrics::default());
@@ -172,48 +172,50 @@ impl Service {
             .seed(options.seed)
             .faults(options.faults)
             .log(log.clone())
-            .supervisor(io.arbiter()?)
+            .supervisor(io.start_arbiter()?)
             .build();
         metrics.registry_mut().register_collector(Box::new(TreeCollector::new(tree.clone())));
-        let ground = Assembly { tree: &tree, io: io.arbiter()?, log: log.clone() };
-        let recording = settings::traces(&config, channels.clone(), succeeded.clone());
-        let schedules = settings::cron(&config, &node_id, channels.clone(), succeeded.clone());
-        let lease = settings::lease(&config, &node_id, file_lock.is_some());
-        let key_sets = settings::key_sets(&config, outbound.clone());
+        let ground = Assembly { tree: &tree, io: io.start_arbiter()?, log: log.clone() };
+        let recording = settings::trace_settings(&config, channels.clone(), succeeded.clone());
+        let schedules = settings::cron_settings(&config, &node_id, channels.clone(), succeeded.clone());
+        let lease = settings::lease_settings(&config, &node_id, file_lock.is_some());
+        let key_sets = settings::key_set_settings(&config, outbound.clone());
         let CoreServices { store, key_sets, nodes, traces } =
             ground.start_core_services(opened, key_sets, (lease, leased), (recording, traced)).await?;
         store.metrics().register(metrics.registry_mut());
         let key_sets: Arc<dyn KeySets> = Arc::new(key_sets);
-        let tokens = settings::tokens(&node_id, &store, &outbound, channels.clone());
+        let tokens = settings::token_settings(&node_id, &store, &outbound, channels.clone());
         let tokens = ground.start_tokens(tokens, obtained).await?;
-        let cluster = settings::kafka(&config, &options.environment);
+        let cluster = settings::kafka_cluster(&config, &options.environment);
         let brokers = match &cluster {
-            Some(cluster) => Some(ground.start_broker_check(cluster, settings::health_check(&config)).await?),
+            Some(cluster) => {
+                Some(ground.start_broker_check(cluster, settings::health_check_timeout(&config)).await?)
+            }
             None => None,
         };
         let reached = svc_connectors::Settings {
             store: store.clone(),
             needs: tree::STORE.to_owned(),
             secrets: secrets.clone(),
-            environment: settings::lookup(&options.environment),
+            environment: settings::variable_lookup(&options.environment),
             outbound,
             tokens,
-            breakers: settings::breakers(&config),
+            breakers: settings::breaker_settings(&config),
             max_pools: config.engine.max_pool_cache_entries,
-            memory_cache: settings::memory_cache(&config),
+            memory_cache: settings::memory_cache_settings(&config),
             kafka: cluster,
         };
-        let connectors = ground.start_connectors(reached, calls, io.driving_arbiter()?).await?;
-        settings::check_connectors(&config, &connectors)?;
+        let connectors = ground.start_connectors(reached, calls, io.start_driving_arbiter()?).await?;
+        settings::refuse_failed_connectors(&config, &connectors)?;
         let engine = svc_functions::register(engine, Arc::clone(&key_sets));
-        let engine = svc_connectors::register(engine, &connectors, settings::calls(&config));
+        let engine = svc_connectors::register(engine, &connectors, settings::call_settings(&config));
         let channel_calls = DirectoryHandle::default();
         let engine = call::register(engine, channel_calls.clone(), settings::call_limits(&config));
         let engine = Arc::new(engine.build());
         let compute_gate = ComputeGate::default();
         let tools = ChannelServices {
             engine: Arc::clone(&engine),
-            settings: Arc::new(settings::channels(&config)),
+            settings: Arc::new(settings::channel_settings(&config)),
             metrics: channels,
             secrets: secrets.clone(),
             key_sets,
@@ -228,7 +230,7 @@ impl Service {
             store: store.clone(),
             tools,
             calls: channel_calls,
-            filter: settings::filter(&config.channel_filter),
+            filter: settings::channel_filter(&config.channel_filter),
             channels,
             metrics: reloads,
             log: log.clone(),
@@ -239,7 +241,7 @@ impl Service {
             .await?;
         let cron = match schedules {
             Some(settings) => {
-                let ground = Assembly { io: io.arbiter()?, ..ground };
+                let ground = Assembly { io: io.start_arbiter()?, ..ground };
                 Some(ground.start_cron(&store, &registry, settings, scheduled).await?)
             }
             None => None,
@@ -275,7 +277,7 @@ impl Service {
             io,
             file_lock: Mutex::new(file_lock),
         };
-        state.lifecycle.initialized();
+        state.lifecycle.mark_initialized();
         info!(state.log, "service started"; "version" => crate::VERSION,
             "channels" => state.registry.snapshot().channels_count(),
             "quarantined" => state.registry.snapshot().quarantined_count());
@@ -303,7 +305,7 @@ impl Service {
     /// The address cannot be listened on.
     pub fn listen_for_operations(&self, address: &str) -> Result<Operations, ServiceStartError> {
         let what = format!("cannot listen on {address} (metrics.bind_addr)");
-        let transport = self.transport(transport::settings::operations_listener());
+        let transport = self.transport(transport::settings::operations_listener_limits());
         Operations::listen(self.state.clone(), transport, address).map_err(ServiceStartError::system(what))
     }
 
@@ -313,7 +315,7 @@ impl Service {
         Transport {
             timeouts: transport::settings::timeouts(&state.config),
             admission: ConnectionAdmission::new(limits),
-            refusals: ConnectionAdmission::new(transport::settings::answered_refusals()),
+            refusals: ConnectionAdmission::new(transport::settings::refusal_limits()),
             reports: RefusalReporter::new(state.connections.clone(), state.log.clone()),
             state,
         }
@@ -327,7 +329,7 @@ impl Service {
     /// What a caller over HTTP would be answered.
     pub async fn submit(&self, channel: &str, payload: Value) -> Result<ChannelResponse, ServiceError> {
         let workers = &self.state.workers;
-        let worker = match workers.current() {
+        let worker = match workers.current_worker() {
             None if !workers.has_any(&self.state.registry) => {
                 workers.join(&self.state.registry, &self.state.log).await
             }

@@ -29,7 +29,7 @@ use crate::service::ServiceStartError;
 use crate::tree;
 
 /// The database settings, as the store takes them.
-pub fn store(config: &Config) -> StoreConfig {
+pub fn store_config(config: &Config) -> StoreConfig {
     let storage = &config.storage;
     StoreConfig {
         url: storage.url.clone(),
@@ -37,7 +37,7 @@ pub fn store(config: &Config) -> StoreConfig {
         min_connections: storage.min_connections,
         busy_timeout_ms: storage.busy_timeout_ms,
         acquire_timeout: Duration::from_secs(storage.acquire_timeout_secs),
-        health_check_timeout: health_check(config),
+        health_check_timeout: health_check_timeout(config),
         idle_timeout: (storage.idle_timeout_secs > 0).then(|| Duration::from_secs(storage.idle_timeout_secs)),
         auto_migrate: storage.auto_migrate,
         connect_retry: Duration::from_secs(storage.connect_retry_secs),
@@ -46,7 +46,7 @@ pub fn store(config: &Config) -> StoreConfig {
 }
 
 /// The longest that a check of the database or of the Kafka brokers may take.
-pub(crate) fn health_check(config: &Config) -> Duration {
+pub(crate) fn health_check_timeout(config: &Config) -> Duration {
     Duration::from_secs(config.engine.health_check_timeout_secs)
 }
 
@@ -58,17 +58,19 @@ pub(crate) async fn connector_keys(
     let storage = &config.storage;
     let current = match storage.connector_encryption_key.is_empty() {
         true => None,
-        false => Some(key("connector_encryption_key", &storage.connector_encryption_key, secrets).await?),
+        false => {
+            Some(read_key("connector_encryption_key", &storage.connector_encryption_key, secrets).await?)
+        }
     };
     let mut previous = Vec::new();
     for former in &storage.previous_connector_encryption_keys {
-        previous.push(key("previous_connector_encryption_keys", former, secrets).await?);
+        previous.push(read_key("previous_connector_encryption_keys", former, secrets).await?);
     }
     EnvelopeKeys::new(current.as_ref().map(Secret::expose), previous.iter().map(Secret::expose))
         .map_err(|error| ServiceStartError::Config(format!("storage.connector_encryption_key: {error}")))
 }
 
-async fn key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Secret, ServiceStartError> {
+async fn read_key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Secret, ServiceStartError> {
     let refused = |why: String| ServiceStartError::Config(format!("storage.{setting}: {why}"));
     let read = match svc_secrets::parse(given.expose()).map_err(|error| refused(error.to_string()))? {
         None => given.clone(),
@@ -82,13 +84,13 @@ async fn key(setting: &str, given: &Secret, secrets: &Keyring) -> Result<Secret,
 }
 
 /// Looks variables up in the environment the service was started with.
-pub(crate) fn lookup(environment: &[(String, String)]) -> Lookup {
+pub(crate) fn variable_lookup(environment: &[(String, String)]) -> Lookup {
     let environment: HashMap<String, String> = environment.iter().cloned().collect();
     Arc::new(move |wanted: &str| environment.get(wanted).cloned())
 }
 
 /// When calls of connectors are held back.
-pub(crate) fn breakers(config: &Config) -> Option<BreakerSettings> {
+pub(crate) fn breaker_settings(config: &Config) -> Option<BreakerSettings> {
     let breaker = &config.engine.circuit_breaker;
     breaker.enabled.then(|| BreakerSettings {
         failure_threshold: breaker.failure_threshold,
@@ -98,7 +100,7 @@ pub(crate) fn breakers(config: &Config) -> Option<BreakerSettings> {
 }
 
 /// What calls of connectors have in common.
-pub(crate) fn calls(config: &Config) -> CallSettings {
+pub(crate) fn call_settings(config: &Config) -> CallSettings {
     let (query, write) = (&config.query, &config.write);
     CallSettings {
         http_timeout: Duration::from_secs(config.engine.global_http_timeout_secs),
@@ -113,7 +115,7 @@ pub(crate) fn calls(config: &Config) -> CallSettings {
 }
 
 /// What caches in memory may hold.
-pub(crate) fn memory_cache(config: &Config) -> MemoryCacheSettings {
+pub(crate) fn memory_cache_settings(config: &Config) -> MemoryCacheSettings {
     MemoryCacheSettings {
         max_entries: config.engine.max_memory_cache_entries,
         cleanup_interval: Duration::from_secs(config.engine.cache_cleanup_interval_secs),
@@ -121,7 +123,7 @@ pub(crate) fn memory_cache(config: &Config) -> MemoryCacheSettings {
 }
 
 /// The cluster that records are published to, and who this service is to every broker; `None` where Kafka is off.
-pub(crate) fn kafka(config: &Config, environment: &[(String, String)]) -> Option<KafkaCluster> {
+pub(crate) fn kafka_cluster(config: &Config, environment: &[(String, String)]) -> Option<KafkaCluster> {
     let config::KafkaSection { enabled, brokers, auth, extra_config, .. } = &config.kafka;
     let set = |name: &str| {
         let found = environment.iter().find(|(known, value)| known == name && !value.is_empty());
@@ -142,7 +144,10 @@ pub(crate) fn kafka(config: &Config, environment: &[(String, String)]) -> Option
 }
 
 /// Refuses the start over a connector that cannot be loaded, where that was asked for.
-pub(crate) fn check_connectors(config: &Config, connectors: &Connectors) -> Result<(), ServiceStartError> {
+pub(crate) fn refuse_failed_connectors(
+    config: &Config,
+    connectors: &Connectors,
+) -> Result<(), ServiceStartError> {
     let failed = connectors.statuses().into_iter().filter_map(|status| match status.state {
         LoadState::Failed(error) => Some(format!("connector '{}': {error}", status.name)),
         _ => None,
@@ -156,13 +161,13 @@ pub(crate) fn check_connectors(config: &Config, connectors: &Connectors) -> Resu
 
 /// The secrets of the service: references are read in the environment it was started with, and in the secret store that
 /// environment names.
-pub(crate) fn keyring(
+pub(crate) fn build_keyring(
     config: &Config,
     environment: &[(String, String)],
     outbound: &Outbound,
     runtime: Handle,
 ) -> Result<Keyring, ServiceStartError> {
-    let store = SecretProvider::new(lookup(environment), outbound, runtime)
+    let store = SecretProvider::new(variable_lookup(environment), outbound, runtime)
         .map_err(|error| ServiceStartError::Tree(error.to_string()))?;
     // What is no reference was refused with the rest of the configuration.
     let reference = |text: &str| svc_secrets::parse(text).ok().flatten();
@@ -176,7 +181,7 @@ pub(crate) fn keyring(
 }
 
 /// The way out. What is wrong with the trust anchors is logged: it shows only when a peer is refused.
-pub(crate) fn outbound(log: &Logger) -> Result<Outbound, ServiceStartError> {
+pub(crate) fn build_outbound(log: &Logger) -> Result<Outbound, ServiceStartError> {
     let outbound =
         Outbound::new(&Trust::System).map_err(|error| ServiceStartError::Tree(error.to_string()))?;
     for warning in outbound.warnings() {
@@ -189,12 +194,16 @@ pub(crate) fn outbound(log: &Logger) -> Result<Outbound, ServiceStartError> {
 }
 
 /// How key sets are fetched.
-pub(crate) fn key_sets(config: &Config, outbound: Outbound) -> svc_keysets::Settings {
+pub(crate) fn key_set_settings(config: &Config, outbound: Outbound) -> svc_keysets::Settings {
     svc_keysets::Settings { outbound, allow_private: config.jwt.allow_private_jwks_urls }
 }
 
 /// How traces are stored and accepted work is run.
-pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) -> svc_traces::Settings {
+pub(crate) fn trace_settings(
+    config: &Config,
+    errors: ChannelMetrics,
+    jobs: JobMetrics,
+) -> svc_traces::Settings {
     let (storage, queue) = (&config.trace_storage, &config.trace_queue);
     svc_traces::Settings {
         tracing: Tracing {
@@ -242,7 +251,7 @@ pub(crate) fn traces(config: &Config, errors: ChannelMetrics, jobs: JobMetrics) 
 }
 
 /// How schedules are followed; `None` on a node that follows none.
-pub(crate) fn cron(
+pub(crate) fn cron_settings(
     config: &Config,
     holder: &str,
     errors: ChannelMetrics,
@@ -273,7 +282,7 @@ pub(crate) fn instance_id(config: &Config) -> String {
 }
 
 /// How tokens for connectors are obtained.
-pub(crate) fn tokens(
+pub(crate) fn token_settings(
     holder: &str,
     store: &Store,
     outbound: &Outbound,
@@ -298,7 +307,7 @@ pub(crate) fn node_id(config: &Config) -> String {
 }
 
 /// How this process holds its lease. `is_alone`: nobody else can use the database.
-pub(crate) fn lease(config: &Config, id: &str, is_alone: bool) -> svc_nodes::Settings {
+pub(crate) fn lease_settings(config: &Config, id: &str, is_alone: bool) -> svc_nodes::Settings {
     svc_nodes::Settings {
         id: id.to_owned(),
         version: crate::VERSION,
@@ -317,7 +326,7 @@ pub(crate) fn memory_entries(config: &Config) -> u64 {
 }
 
 /// The engine but for the functions, which need what is started later.
-pub(crate) async fn engine(
+pub(crate) async fn engine_builder(
     config: &Config,
     keyring: &Keyring,
     log: &Logger,
@@ -361,7 +370,7 @@ pub(crate) fn call_limits(config: &Config) -> CallLimits {
     }
 }
 
-pub(crate) fn channels(config: &Config) -> Settings {
+pub(crate) fn channel_settings(config: &Config) -> Settings {
     let sticky = config.engine.rollout_sticky_header.to_ascii_lowercase();
     Settings {
         vars: vars(config),
@@ -381,7 +390,7 @@ fn vars(config: &Config) -> Option<Value> {
     Some(&config.vars.0).filter(|vars| !vars.is_empty()).map(|vars| Value::Object(vars.clone()))
 }
 
-pub(crate) fn filter(config: &config::ChannelFilterSection) -> ChannelFilter {
+pub(crate) fn channel_filter(config: &config::ChannelFilterSection) -> ChannelFilter {
     ChannelFilter { include: config.include.clone(), exclude: config.exclude.clone() }
 }
 
@@ -403,9 +412,9 @@ mod tests {
         config.kafka.auth.sasl_password = Some(Secret::new("swordfish"));
         config.kafka.extra_config.0.insert("sasl.username".into(), "other".into());
         let environment = [("SSL_CERT_FILE".to_owned(), "/ca.pem".to_owned())];
-        assert!(kafka(&config, &environment).is_none(), "it is off");
+        assert!(kafka_cluster(&config, &environment).is_none(), "it is off");
         config.kafka.enabled = true;
-        let cluster = kafka(&config, &environment).unwrap();
+        let cluster = kafka_cluster(&config, &environment).unwrap();
         assert_eq!(cluster.brokers, ["localhost:9092"]);
         let properties: Vec<_> =
             cluster.properties.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
@@ -421,7 +430,7 @@ mod tests {
         assert!(!format!("{cluster:?}").contains("swordfish"));
         config.kafka.auth.ssl_ca_location = Some("/own.pem".into());
         assert!(
-            kafka(&config, &environment)
+            kafka_cluster(&config, &environment)
                 .unwrap()
                 .properties
                 .contains(&("ssl.ca.location".into(), "/own.pem".into()))

@@ -28,11 +28,15 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
     let (begun, limit) = (Instant::now(), limit.min(UNBOUNDED));
     let left = || limit.saturating_sub(begun.elapsed());
     state.lifecycle.drain();
-    tokio::join!(requests(&state.lifecycle, begun + limit, &state.log), state.traces.stop(limit), async {
-        if let Some(cron) = &state.cron {
-            cron.stop(limit).await;
+    tokio::join!(
+        wait_for_requests(&state.lifecycle, begun + limit, &state.log),
+        state.traces.stop(limit),
+        async {
+            if let Some(cron) = &state.cron {
+                cron.stop(limit).await;
+            }
         }
-    });
+    );
     // Runs whose caller has left are in no count of requests.
     if let Err(RetireError::Forced) = state.tree.retire(tree::CHANNELS, left()).await {
         info!(state.log, "runs cut by the shutdown deadline");
@@ -44,7 +48,7 @@ pub(crate) async fn shutdown(state: &AppState, limit: Duration) -> TreeExit {
 }
 
 /// Waits for the requests being answered; for those that still arrive no longer than for uploads.
-async fn requests(lifecycle: &Lifecycle, deadline: Instant, log: &Logger) {
+async fn wait_for_requests(lifecycle: &Lifecycle, deadline: Instant, log: &Logger) {
     let uploads_end = deadline.min(Instant::now() + UPLOADS);
     if timeout_at(uploads_end, lifecycle.wait_until_idle()).await.is_ok() {
         return;
@@ -73,7 +77,7 @@ mod tests {
             received.unwrap_err().status()
         };
         let begun = Instant::now();
-        let (status, ()) = tokio::join!(upload, requests(&lifecycle, begun + UNBOUNDED, &log));
+        let (status, ()) = tokio::join!(upload, wait_for_requests(&lifecycle, begun + UNBOUNDED, &log));
         assert_eq!((status, begun.elapsed()), (503, UPLOADS));
     }
 
@@ -83,9 +87,9 @@ mod tests {
         lifecycle.drain();
         lifecycle.begin_request();
         let begun = Instant::now();
-        requests(&lifecycle, begun + UPLOADS * 3, &log).await;
+        wait_for_requests(&lifecycle, begun + UPLOADS * 3, &log).await;
         assert_eq!(begun.elapsed(), UPLOADS * 3);
         lifecycle.end_request();
-        assert!(requests(&lifecycle, begun, &log).now_or_never().is_some());
+        assert!(wait_for_requests(&lifecycle, begun, &log).now_or_never().is_some());
     }
 }

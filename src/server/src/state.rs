@@ -102,8 +102,8 @@ impl AppState {
     }
 
     /// Counts and logs a credential that was refused.
-    pub(crate) fn count_refusal(&self, reason: AuthFailureReason, client_ip: IpAddr, id: &RequestId) {
-        self.metrics.auth_failure(reason.name());
+    pub(crate) fn record_auth_refusal(&self, reason: AuthFailureReason, client_ip: IpAddr, id: &RequestId) {
+        self.metrics.record_auth_failure(reason.name());
         info!(self.log, "admin credential refused";
             "reason" => reason.name(), "client_ip" => %client_ip, "request_id" => id.as_str());
     }

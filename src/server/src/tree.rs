@@ -84,13 +84,13 @@ fn channel_policy(schedules: bool) -> ChannelPolicy {
         backoff,
         exhausted: ExhaustedAction::Quarantine,
     };
-    let needs = from_root([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
+    let needs = absolute_paths([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
     let schedules = schedules.then(|| format!("{CRON}/{}", Cron::SCHEDULES));
     ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, schedules, needs }
 }
 
 /// Nodes as those need them whose siblings are named by users, who may name one like a node of ours.
-fn from_root<const N: usize>(nodes: [&str; N]) -> Vec<String> {
+fn absolute_paths<const N: usize>(nodes: [&str; N]) -> Vec<String> {
     nodes.map(|node| format!("/{node}")).to_vec()
 }
 
@@ -227,7 +227,7 @@ impl Assembly<'_> {
             settings,
             metrics,
             log: self.log.clone(),
-            needs: from_root([STORE, REGISTRY, CHANNELS]),
+            needs: absolute_paths([STORE, REGISTRY, CHANNELS]),
         };
         Ok(Cron::supervise(self.tree, CRON, self.io.clone(), parts).await?)
     }

@@ -39,7 +39,7 @@ impl WorkerThreads {
 
     /// Makes the current thread a worker, if it runs an arbiter. `None` when it cannot be one now.
     pub(crate) async fn join(&self, registry: &Registry, log: &Logger) -> Option<WorkerId> {
-        if let Some(known) = self.current() {
+        if let Some(known) = self.current_worker() {
             return Some(known);
         }
         let arbiter = Arbiter::try_current()?;
@@ -53,7 +53,7 @@ impl WorkerThreads {
     }
 
     /// The current thread's number.
-    pub(crate) fn current(&self) -> Option<WorkerId> {
+    pub(crate) fn current_worker(&self) -> Option<WorkerId> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&thread::current().id()).copied()
     }
 

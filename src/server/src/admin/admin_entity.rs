@@ -12,24 +12,24 @@ pub(super) trait AdminEntity: Versioned {
     /// The document as answered.
     fn to_json(&self) -> Value;
     /// Where it is stored.
-    fn stored(state: &AppState) -> Repository<Self>;
+    fn repository(state: &AppState) -> Repository<Self>;
     /// What the registry has to look at when this id changes.
-    fn scope(id: &str) -> ReloadScope;
+    fn reload_scope(id: &str) -> ReloadScope;
     /// Returns the definition that the activation of a version with this content depends on, where there is one.
-    fn gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
+    fn activation_gates(state: &AppState, content: Option<&Self::Content>) -> Self::Gates;
 
     /// What the activation does not depend on but its author should know.
-    fn advisories(state: &AppState, gates: &Self::Gates) -> Vec<Issue> {
+    fn activation_warnings(state: &AppState, gates: &Self::Gates) -> Vec<Issue> {
         let _ = (state, gates);
         Vec::new()
     }
 
     /// Reads a create body.
-    fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;
+    fn parse_new(state: &AppState, body: &Value) -> Result<(Option<String>, Self::Content), Vec<FieldError>>;
     /// Reads an update body against the stored draft.
-    fn merge(state: &AppState, body: Value) -> Merge<Self::Content>;
+    fn merge_update(state: &AppState, body: Value) -> Merge<Self::Content>;
     /// Lists likely mistakes in a stored document, and what its activation still lacks.
-    async fn warnings(state: &AppState, content: &Self::Content) -> Result<Vec<Issue>, StoreError>;
+    async fn list_warnings(state: &AppState, content: &Self::Content) -> Result<Vec<Issue>, StoreError>;
     /// Says what create would, as `{valid, errors, warnings}` and what else the kind has to tell.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError>;
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_model::PageOf;
 use svc_store::AuditFilter;
 
-use super::page;
+use super::page_response;
 use super::query::QueryParameters;
 use crate::http::Error;
 use crate::state::AppState;
@@ -23,5 +23,5 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
         end_time: query.instant("end_time")?,
     };
     let (rows, total) = state.store.audit().list(filter, asked).await?;
-    Ok(page(PageOf::new(rows, total, asked).map(|row| json!(row))))
+    Ok(page_response(PageOf::new(rows, total, asked).map(|row| json!(row))))
 }

@@ -34,8 +34,11 @@ impl ChannelChecks for ChannelRules {
     }
 
     fn config(&self, config: &ChannelConfig) -> Vec<FieldError> {
-        let mut errors: Vec<_> =
-            config.expressions().into_iter().flat_map(|expression| self.misspelt(expression)).collect();
+        let mut errors: Vec<_> = config
+            .expressions()
+            .into_iter()
+            .flat_map(|expression| self.refuse_unknown_operators(expression))
+            .collect();
         let Some(AuthConfig::Jwt(jwt)) = &config.auth else { return errors };
         let keys = check_literal_keys(jwt)
             .into_iter()
@@ -49,23 +52,23 @@ impl ChannelChecks for ChannelRules {
     }
 
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
-        config.expressions().into_iter().flat_map(|expression| self.blind_reads(expression)).collect()
+        config.expressions().into_iter().flat_map(|expression| self.warn_of_blind_reads(expression)).collect()
     }
 }
 
 impl ChannelRules {
     /// Refuses operators that do not exist, at whatever depth.
-    fn misspelt(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
+    fn refuse_unknown_operators(&self, expression: GuardExpression<'_>) -> Vec<FieldError> {
         let at = format!("channel.config.{}", expression.name);
         let unknown = self.engine.unknown_calls(&at, expression.logic);
         if unknown.is_empty() {
-            return self.calls_nothing(expression).into_iter().collect();
+            return self.refuse_constant_expression(expression).into_iter().collect();
         }
         unknown.iter().map(UnknownCall::refusal).collect()
     }
 
     /// Reports reads of what the expression is not given.
-    fn blind_reads(&self, expression: GuardExpression<'_>) -> Vec<Issue> {
+    fn warn_of_blind_reads(&self, expression: GuardExpression<'_>) -> Vec<Issue> {
         let GuardExpression { name, logic, roots, .. } = expression;
         let reads = self.engine.literal_reads(&format!("channel.config.{name}"), logic);
         let blind = reads.into_iter().filter(|(_, path)| {
@@ -78,7 +81,7 @@ impl ChannelRules {
     }
 
     /// Refuses an expression that calls no operator at all. A key may be made of several parts.
-    fn calls_nothing(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
+    fn refuse_constant_expression(&self, expression: GuardExpression<'_>) -> Option<FieldError> {
         let GuardExpression { path, name, logic, .. } = expression;
         let (refused, meaning) = if name.ends_with("key_logic") {
             (self.engine.is_unknown_call(logic), "every caller would have the same key")

@@ -15,7 +15,7 @@ use super::channel_rules::ChannelRules;
 use crate::state::AppState;
 
 /// The reason that keeps the workflow of a channel from running.
-async fn workflow_state(state: &AppState, workflow: Option<&str>) -> Result<Option<Issue>, StoreError> {
+async fn find_workflow_issue(state: &AppState, workflow: Option<&str>) -> Result<Option<Issue>, StoreError> {
     let why = match workflow {
         None => "no workflow is named: activation needs one with an active version".to_owned(),
         Some(id) => {
@@ -42,15 +42,15 @@ impl AdminEntity for Channel {
         Self::to_json(self)
     }
 
-    fn stored(state: &AppState) -> Repository<Self> {
+    fn repository(state: &AppState) -> Repository<Self> {
         state.store.channels()
     }
 
-    fn scope(id: &str) -> ReloadScope {
+    fn reload_scope(id: &str) -> ReloadScope {
         ReloadScope::channel(id)
     }
 
-    fn gates(state: &AppState, _: Option<&ChannelContent>) -> ChannelGates {
+    fn activation_gates(state: &AppState, _: Option<&ChannelContent>) -> ChannelGates {
         let planes = state.planes.clone();
         ChannelGates {
             cron_enabled: state.config.cron.enabled,
@@ -58,18 +58,21 @@ impl AdminEntity for Channel {
         }
     }
 
-    fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
+    fn parse_new(
+        state: &AppState,
+        body: &Value,
+    ) -> Result<(Option<String>, ChannelContent), Vec<FieldError>> {
         parse_new_channel(body, &ChannelRules::from_state(state))
     }
 
-    fn merge(state: &AppState, body: Value) -> Merge<ChannelContent> {
+    fn merge_update(state: &AppState, body: Value) -> Merge<ChannelContent> {
         let rules = ChannelRules::from_state(state);
         Box::new(move |current| parse_channel_update(&body, current, &rules))
     }
 
-    async fn warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
+    async fn list_warnings(state: &AppState, content: &ChannelContent) -> Result<Vec<Issue>, StoreError> {
         let mut warnings = channel_warnings(&content.config, &ChannelRules::from_state(state));
-        warnings.extend(workflow_state(state, content.workflow_id.as_deref()).await?);
+        warnings.extend(find_workflow_issue(state, content.workflow_id.as_deref()).await?);
         Ok(warnings)
     }
 
@@ -77,7 +80,7 @@ impl AdminEntity for Channel {
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
         let mut report = validate_channel(body, &ChannelRules::from_state(state));
         let workflow = body.get("workflow_id").and_then(Value::as_str).filter(|id| !id.is_empty());
-        report.warnings.extend(workflow_state(state, workflow).await?);
+        report.warnings.extend(find_workflow_issue(state, workflow).await?);
         let mut report = report.to_json();
         if let Some(next_fires) = next_fires(body) {
             report["next_fires"] = json!(next_fires);

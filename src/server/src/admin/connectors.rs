@@ -17,12 +17,12 @@ use svc_outbound::{check_host, check_peer_url};
 use svc_store::{Filter, Merge, Mutation};
 
 use super::entities::with_warnings;
-use super::import::{ImportItemOptions, batch, once};
-use super::mutation_request::{MutationRequest, report};
+use super::import::{ImportItemOptions, import_batch, refuse_duplicate_key};
+use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
 use super::references::references;
-use super::status::{ReloadTiming, reload, target};
-use super::{data, page, tagged};
+use super::status::{ReloadTiming, parse_reload_timing, parse_target};
+use super::{data_response, page_response, tagged_response};
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 
@@ -54,7 +54,7 @@ impl ConnectorChecks for ConnectorRules {
     }
 }
 
-fn mutation(change: &MutationRequest, action: &str, id: &str) -> Mutation {
+fn connector_mutation(change: &MutationRequest, action: &str, id: &str) -> Mutation {
     Mutation { epoch: true, ..change.mutation(action, EntityKind::Connector.name(), id) }
 }
 
@@ -70,27 +70,27 @@ fn filter(query: &QueryParameters) -> Filter {
 pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
     let (rows, total) = state.store.connectors().list(filter(&query), asked).await?;
-    Ok(page(PageOf::new(rows, total, asked).map(|row| shown(&state, &row))))
+    Ok(page_response(PageOf::new(rows, total, asked).map(|row| to_response(&state, &row))))
 }
 
 pub(super) async fn create(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let outcome: Result<Connector, ServiceError> = async {
         let (id, content) = parse_new_connector(&body.0, &ConnectorRules::from_state(&state))?;
-        Ok(state.store.connectors().create(id, content, mutation(&change, "create", "")).await?)
+        Ok(state.store.connectors().create(id, content, connector_mutation(&change, "create", "")).await?)
     }
     .await;
     if change.is_dry_run() {
-        return report(outcome);
+        return dry_run_response(outcome);
     }
     let connector = outcome?;
-    changed(&state, "create", &connector.id).await;
-    let warnings = warnings(&state, &connector);
-    Ok(HttpResponse::Created().json(with_warnings(shown(&state, &connector), &warnings)))
+    publish_change(&state, "create", &connector.id).await;
+    let warnings = list_warnings(&state, &connector);
+    Ok(HttpResponse::Created().json(with_warnings(to_response(&state, &connector), &warnings)))
 }
 
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
-    let connector = state.store.connectors().get(&id).await?.ok_or_else(|| absent(&id))?;
-    Ok(tagged(connector.entity_tag(), shown(&state, &connector)))
+    let connector = state.store.connectors().get(&id).await?.ok_or_else(|| not_found(&id))?;
+    Ok(tagged_response(connector.entity_tag(), to_response(&state, &connector)))
 }
 
 pub(super) async fn update(
@@ -101,22 +101,22 @@ pub(super) async fn update(
 ) -> Answer {
     let rules = ConnectorRules::from_state(&state);
     let merge: Merge<_> = Box::new(move |current| parse_connector_update(&body.0, current, &rules));
-    store(&state, "update", &id, merge, &change, ReloadTiming::Now).await
+    store_update(&state, "update", &id, merge, &change, ReloadTiming::Now).await
 }
 
 /// `DELETE /connectors/{id}`: where no active definition names it, or with `force=true`.
 pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: Path<String>) -> Answer {
-    let mutation = mutation(&change, "delete", &id);
+    let mutation = connector_mutation(&change, "delete", &id);
     let connectors = state.store.connectors();
     let outcome = match change.query.flag("force")? {
         true => connectors.delete(&id, mutation).await,
         false => connectors.delete_unused(&id, references(), mutation).await,
     };
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     outcome?;
-    changed(&state, "delete", &id).await;
+    publish_change(&state, "delete", &id).await;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -127,12 +127,12 @@ pub(super) async fn status(
     id: Path<String>,
     body: JsonBody,
 ) -> Answer {
-    let (reload, (target, _)) = (reload(&change.query)?, target(&body.0)?);
+    let (reload, (target, _)) = (parse_reload_timing(&change.query)?, parse_target(&body.0)?);
     let enabled = target == LifecycleStatus::Active;
     let merge: Merge<_> =
         Box::new(move |current: &ConnectorContent| Ok(ConnectorContent { enabled, ..current.clone() }));
     let action = if enabled { "status_active" } else { "status_archived" };
-    store(&state, action, &id, merge, &change, reload).await
+    store_update(&state, action, &id, merge, &change, reload).await
 }
 
 /// `GET /connectors/export`: what an import takes, once what is hidden is filled in.
@@ -146,27 +146,32 @@ pub(super) async fn export(state: Data<AppState>, query: QueryParameters) -> Ans
         }
         document
     });
-    Ok(data(exported.collect::<Vec<_>>()))
+    Ok(data_response(exported.collect::<Vec<_>>()))
 }
 
 /// `POST /connectors/import`: an item's key is its name.
 pub(super) async fn import(state: Data<AppState>, change: MutationRequest, body: JsonBody) -> Answer {
     let mut names = HashSet::new();
     let rules = ConnectorRules::from_state(&state);
-    let report =
-        batch(&state, &change, &body.0, EntityKind::Connector, async |item, terms: ImportItemOptions| {
+    let report = import_batch(
+        &state,
+        &change,
+        &body.0,
+        EntityKind::Connector,
+        async |item, terms: ImportItemOptions| {
             let (id, content) = parse_new_connector(item, &rules)?;
             if terms.unique {
-                once(&mut names, EntityKind::Connector, &content.name)?;
+                refuse_duplicate_key(&mut names, EntityKind::Connector, &content.name)?;
             }
             let ImportItemOptions { on_conflict, mutation, .. } = terms;
             Ok(state.store.connectors().import_item(id, content, on_conflict, mutation).await?)
-        });
+        },
+    );
     let report = report.await?;
-    if report.wrote() {
-        put_in_use(&state, Scope::All).await;
+    if report.has_written() {
+        reload_connectors(&state, Scope::All).await;
     }
-    Ok(data(report.to_json()))
+    Ok(data_response(report.to_json()))
 }
 
 /// `POST /connectors/validate`: what create would say, and which texts stand for nothing here and now.
@@ -192,7 +197,7 @@ pub(super) async fn validate(state: Data<AppState>, body: JsonBody) -> Answer {
             });
         }
     }
-    Ok(data(report.to_json()))
+    Ok(data_response(report.to_json()))
 }
 
 /// `POST /connectors/{id}/test`: asks what the stored connector leads to.
@@ -203,10 +208,10 @@ pub(super) async fn test(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| absent(&id))?;
+    let row = state.store.connectors().stored(Some(&id)).await?.pop().ok_or_else(|| not_found(&id))?;
     // Recorded before it happens: whatever comes of it, somebody asked for it.
     state.store.audit().record(caller.audit("test", EntityKind::Connector.name(), &id)).await?;
-    state.metrics.audited("test", EntityKind::Connector.name());
+    state.metrics.record_audit_event("test", EntityKind::Connector.name());
     let connector_type = row.connector_type.clone();
     let probe = state.connectors.probe(row).await.map_err(ServiceError::from)?;
     let mut answer = json!({
@@ -218,10 +223,10 @@ pub(super) async fn test(
     if let Some(error) = probe.error {
         answer["error"] = error.into();
     }
-    Ok(data(answer))
+    Ok(data_response(answer))
 }
 
-async fn store(
+async fn store_update(
     state: &AppState,
     action: &str,
     id: &str,
@@ -229,40 +234,40 @@ async fn store(
     change: &MutationRequest,
     reload: ReloadTiming,
 ) -> Answer {
-    let mutation = Mutation { epoch: reload == ReloadTiming::Now, ..mutation(change, action, id) };
+    let mutation = Mutation { epoch: reload == ReloadTiming::Now, ..connector_mutation(change, action, id) };
     let outcome = state.store.connectors().update(id, merge, references(), mutation).await;
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let connector = outcome?;
     match reload {
-        ReloadTiming::Now => changed(state, action, id).await,
-        ReloadTiming::Defer => state.metrics.audited(action, EntityKind::Connector.name()),
+        ReloadTiming::Now => publish_change(state, action, id).await,
+        ReloadTiming::Defer => state.metrics.record_audit_event(action, EntityKind::Connector.name()),
     }
-    let warnings = warnings(state, &connector);
-    Ok(HttpResponse::Ok().json(with_warnings(shown(state, &connector), &warnings)))
+    let warnings = list_warnings(state, &connector);
+    Ok(HttpResponse::Ok().json(with_warnings(to_response(state, &connector), &warnings)))
 }
 
 /// Lists the warnings of validation about a stored connector. The answer itself shows whether it loads.
-fn warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
+fn list_warnings(state: &AppState, connector: &Connector) -> Vec<Issue> {
     validate_connector(&connector.content.hashable(), &ConnectorRules::from_state(state)).warnings
 }
 
 /// Counts a committed change and puts it into effect.
-async fn changed(state: &AppState, action: &str, id: &str) {
-    state.metrics.audited(action, EntityKind::Connector.name());
-    put_in_use(state, Scope::One(id.to_owned())).await;
+async fn publish_change(state: &AppState, action: &str, id: &str) {
+    state.metrics.record_audit_event(action, EntityKind::Connector.name());
+    reload_connectors(state, Scope::One(id.to_owned())).await;
 }
 
 /// The change stands whether or not this works.
-async fn put_in_use(state: &AppState, scope: Scope) {
+async fn reload_connectors(state: &AppState, scope: Scope) {
     if let Err(error) = state.connectors.reload(scope).await {
         slog::warn!(state.log, "a committed change of a connector is not in use"; "error" => %error);
     }
 }
 
 /// The document as answered.
-fn shown(state: &AppState, connector: &Connector) -> Value {
+fn to_response(state: &AppState, connector: &Connector) -> Value {
     let mut document = connector.to_json();
     // One that another node has made is not looked at here before the next reload.
     if let Some(status) = state.connectors.status(&connector.id) {
@@ -280,7 +285,7 @@ pub(super) async fn breakers(state: Data<AppState>) -> HttpResponse {
     let list = state.connectors.breakers();
     let breakers: Map<String, Value> =
         list.iter().flatten().map(|(key, breaker)| (key.clone(), breaker.name().into())).collect();
-    data(json!({
+    data_response(json!({
         "enabled": list.is_some(),
         "scope": "node",
         "instance_id": state.instance_id,
@@ -302,11 +307,11 @@ pub(super) async fn reset_breaker(
     }
     // Recorded before it happens, so that nothing happens unrecorded.
     state.store.audit().record(caller.audit("reset", "circuit_breaker", &key)).await?;
-    state.metrics.audited("reset", "circuit_breaker");
+    state.metrics.record_audit_event("reset", "circuit_breaker");
     let found = state.connectors.reset_breaker(&key);
-    Ok(data(json!({"reset": true, "key": key.as_str(), "found_on_this_node": found})))
+    Ok(data_response(json!({"reset": true, "key": key.as_str(), "found_on_this_node": found})))
 }
 
-fn absent(id: &str) -> ServiceError {
+fn not_found(id: &str) -> ServiceError {
     ServiceError::not_found(format!("connector '{id}' does not exist"))
 }

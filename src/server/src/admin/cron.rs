@@ -13,7 +13,7 @@ use svc_model::{PageOf, ServiceError, Timestamp};
 use svc_registry::{LoadedChannel, Snapshot};
 use svc_store::{ChannelFacts, OccurrenceFilter, ScheduleStatus};
 
-use super::data;
+use super::data_response;
 use super::query::QueryParameters;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
@@ -45,7 +45,9 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Answe
 /// `GET /cron/occurrences/{id}`: with why it failed, its trace, and who holds it.
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Answer {
     let occurrence = state.store.ledger().get(&id).await?;
-    Ok(data(occurrence.ok_or_else(|| ServiceError::not_found(format!("occurrence '{id}' does not exist")))?))
+    Ok(data_response(
+        occurrence.ok_or_else(|| ServiceError::not_found(format!("occurrence '{id}' does not exist")))?,
+    ))
 }
 
 /// `POST /cron/occurrences/{id}/retry`: another attempt at what failed or was skipped, as the same occurrence.
@@ -57,9 +59,9 @@ pub(super) async fn retry(
 ) -> Answer {
     query.refuse_dry_run()?;
     let occurrence = state.store.ledger().retry(&id, caller.audit("retry", OCCURRENCE, &id)).await?;
-    state.metrics.audited("retry", OCCURRENCE);
-    nudge(&state);
-    Ok(data(occurrence))
+    state.metrics.record_audit_event("retry", OCCURRENCE);
+    wake_claimer(&state);
+    Ok(data_response(occurrence))
 }
 
 /// `POST /channels/{id}/trigger`: an occurrence that is due now and takes the way of every other. One answer for every
@@ -71,11 +73,11 @@ pub(super) async fn trigger(
     query: QueryParameters,
 ) -> Answer {
     query.refuse_dry_run()?;
-    let facts = schedulable(&state.registry.snapshot(), &id)
+    let facts = schedulable_channel(&state.registry.snapshot(), &id)
         .ok_or_else(|| ServiceError::validation(format!("No active cron channel '{id}'")))?;
     let occurrence = state.store.ledger().trigger(facts, caller.audit("trigger", CHANNEL, &id)).await?;
-    state.metrics.audited("trigger", CHANNEL);
-    nudge(&state);
+    state.metrics.record_audit_event("trigger", CHANNEL);
+    wake_claimer(&state);
     Ok(HttpResponse::Accepted().json(json!({ "data": occurrence })))
 }
 
@@ -85,7 +87,7 @@ pub(super) async fn status(state: Data<AppState>) -> Answer {
     let now = ledger.now().await?.and_utc();
     let snapshot = Arc::clone(&state.registry.snapshot());
     // The instants of ten thousand schedules are no work for a thread that serves.
-    let rows = block(move || StatusRow::all(&snapshot, now)).await;
+    let rows = block(move || StatusRow::from_snapshot(&snapshot, now)).await;
     let mut rows = rows.map_err(ServiceError::internal_error)?;
     let known = ledger.status(rows.iter().map(|row| row.channel_id.clone()).collect()).await?;
     let mut known: HashMap<_, _> =
@@ -94,24 +96,24 @@ pub(super) async fn status(state: Data<AppState>) -> Answer {
     let held = ledger.slots_held(keys.collect()).await?;
     for row in &mut rows {
         if let Some(known) = known.remove(&row.channel_id) {
-            row.learn(known);
+            row.apply_ledger_status(known);
         }
         if let Some(slots) = &mut row.slots {
             slots.slots_held = held.get(&slots.singleton_key).copied().unwrap_or_default();
         }
     }
-    Ok(data(rows))
+    Ok(data_response(rows))
 }
 
 /// Tells the claimer of this node. Where none runs, another node's finds the row by itself.
-fn nudge(state: &AppState) {
+fn wake_claimer(state: &AppState) {
     if let Some(cron) = &state.cron {
         cron.nudge();
     }
 }
 
 /// What the ledger keeps of a channel that is active, serves, and runs by the clock.
-fn schedulable(snapshot: &Snapshot, id: &str) -> Option<ChannelFacts> {
+fn schedulable_channel(snapshot: &Snapshot, id: &str) -> Option<ChannelFacts> {
     let entry = snapshot.channel_by_id(id).filter(|entry| entry.is_cron() && entry.quarantine().is_none())?;
     Some(ChannelFacts {
         channel_id: entry.id().to_owned(),
@@ -137,13 +139,13 @@ struct StatusRow {
     pending: i64,
     concurrency_policy: &'static str,
     #[serde(flatten)]
-    slots: Option<Slots>,
+    slots: Option<SlotUsage>,
     next_fires: Vec<Timestamp>,
 }
 
 /// What a channel shows under the policy `forbid` alone.
 #[derive(Serialize)]
-struct Slots {
+struct SlotUsage {
     singleton_key: String,
     slots: u32,
     slots_held: i64,
@@ -151,14 +153,15 @@ struct Slots {
 
 impl StatusRow {
     /// Every schedule that was loaded, before the ledger was asked.
-    fn all(snapshot: &Snapshot, now: DateTime<Utc>) -> Vec<Self> {
-        let mut rows: Vec<_> = snapshot.cron_channels().filter_map(|entry| Self::of(entry, now)).collect();
+    fn from_snapshot(snapshot: &Snapshot, now: DateTime<Utc>) -> Vec<Self> {
+        let mut rows: Vec<_> =
+            snapshot.cron_channels().filter_map(|entry| Self::from_entry(entry, now)).collect();
         rows.sort_by(|a, b| a.channel_name.cmp(&b.channel_name));
         rows
     }
 
     /// `None` for a channel whose configuration could not be loaded.
-    fn of(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<Self> {
+    fn from_entry(entry: &LoadedChannel, now: DateTime<Utc>) -> Option<Self> {
         let CronConfig { schedule, singleton, .. } = entry.compiled()?.cron()?;
         let next_fires = schedule.next_fires(now).into_iter();
         Some(Self {
@@ -173,7 +176,7 @@ impl StatusRow {
             last_completed_at: None,
             pending: 0,
             concurrency_policy: if singleton.is_some() { "forbid" } else { "allow" },
-            slots: singleton.as_ref().map(|singleton| Slots {
+            slots: singleton.as_ref().map(|singleton| SlotUsage {
                 singleton_key: singleton.key.clone(),
                 slots: singleton.slots,
                 slots_held: 0,
@@ -183,7 +186,7 @@ impl StatusRow {
     }
 
     /// Takes in what the ledger knows.
-    fn learn(&mut self, known: ScheduleStatus) {
+    fn apply_ledger_status(&mut self, known: ScheduleStatus) {
         self.next_fire_at = Some(known.next_fire_at);
         self.paused_at = known.paused_at;
         self.last_status = known.last_status;

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use svc_model::{FieldError, PageOf, ServiceError};
 use svc_store::DeadLetterFilter;
 
-use super::mutation_request::{MutationRequest, report};
+use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
-use super::{data, only, page};
+use super::{data_response, page_response, require_known_keys};
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 
@@ -20,13 +20,15 @@ pub(super) async fn list(state: Data<AppState>, query: QueryParameters) -> Resul
     let asked = query.page()?;
     let filter = DeadLetterFilter { channel: query.text("channel"), exhausted: query.choice("exhausted")? };
     let (rows, total) = state.store.dead_letters().list(filter, asked).await?;
-    Ok(page(PageOf::new(rows, total, asked).map(|row| json!(row))))
+    Ok(page_response(PageOf::new(rows, total, asked).map(|row| json!(row))))
 }
 
 /// `GET /trace-dlq/{id}`: with the payload and the metadata of the run.
 pub(super) async fn read(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
     let letter = state.store.dead_letters().get(&id).await?;
-    Ok(data(letter.ok_or_else(|| ServiceError::not_found(format!("dead letter '{id}' does not exist")))?))
+    Ok(data_response(
+        letter.ok_or_else(|| ServiceError::not_found(format!("dead letter '{id}' does not exist")))?,
+    ))
 }
 
 /// `POST /trace-dlq/{id}/requeue`: due at once, all its retries before it again.
@@ -37,12 +39,12 @@ pub(super) async fn requeue(
 ) -> Result<HttpResponse, Error> {
     let outcome = state.store.dead_letters().requeue(&id, change.mutation("requeue", RESOURCE, &id)).await;
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let letter = outcome?;
-    state.metrics.audited("requeue", RESOURCE);
+    state.metrics.record_audit_event("requeue", RESOURCE);
     state.traces.look_for_dead_letters();
-    Ok(data(letter))
+    Ok(data_response(letter))
 }
 
 /// `POST /trace-dlq/purge`: forgets letters that have no retry left and are older than so many hours.
@@ -51,23 +53,23 @@ pub(super) async fn purge(
     change: MutationRequest,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
-    let hours = older_than(&body.0)?;
+    let hours = parse_older_than(&body.0)?;
     let scope = format!("older_than_hours={hours}");
     let outcome = state.store.dead_letters().purge(hours, change.mutation("purge", RESOURCE, &scope)).await;
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let purged = outcome?;
     if purged > 0 {
-        state.metrics.audited("purge", RESOURCE);
+        state.metrics.record_audit_event("purge", RESOURCE);
     }
-    Ok(data(json!({"purged": purged, "older_than_hours": hours})))
+    Ok(data_response(json!({"purged": purged, "older_than_hours": hours})))
 }
 
 /// `{"older_than_hours": uint}`.
-fn older_than(body: &Value) -> Result<u64, ServiceError> {
+fn parse_older_than(body: &Value) -> Result<u64, ServiceError> {
     const PATH: &str = "body.older_than_hours";
-    let fields = only(body, &["older_than_hours"])?;
+    let fields = require_known_keys(body, &["older_than_hours"])?;
     match fields.get("older_than_hours") {
         None | Some(Value::Null) => Err(FieldError::required(PATH).into()),
         Some(hours) => {
@@ -82,7 +84,7 @@ mod tests {
 
     #[test]
     fn a_purge_names_its_age_in_whole_hours() {
-        assert_eq!(older_than(&json!({"older_than_hours": 0})).unwrap(), 0);
+        assert_eq!(parse_older_than(&json!({"older_than_hours": 0})).unwrap(), 0);
         for bad in [
             json!([]),
             json!({}),
@@ -92,7 +94,7 @@ mod tests {
             json!({"older_than_hours": "1"}),
             json!({"older_than_hours": 1, "older": 1}),
         ] {
-            assert_eq!(older_than(&bad).unwrap_err().status(), 400, "{bad}");
+            assert_eq!(parse_older_than(&bad).unwrap_err().status(), 400, "{bad}");
         }
     }
 }

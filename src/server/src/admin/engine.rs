@@ -6,7 +6,7 @@ use serde_json::json;
 use svc_engine::catalogue;
 use svc_registry::ReloadScope;
 
-use super::data;
+use super::data_response;
 use super::query::QueryParameters;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
@@ -16,7 +16,7 @@ pub(super) async fn status(state: Data<AppState>) -> HttpResponse {
     let snapshot = state.registry.snapshot();
     let mut channels: Vec<&str> = snapshot.channels().map(|entry| entry.name()).collect();
     channels.sort_unstable();
-    data(json!({
+    data_response(json!({
         "version": crate::VERSION,
         "uptime_seconds": state.started_at.elapsed().as_secs(),
         "workflows_count": snapshot.workflows_count(),
@@ -35,13 +35,13 @@ pub(super) async fn reload(
     query.refuse_dry_run()?;
     // Recorded before it happens, so that nothing happens unrecorded.
     state.store.epoch().bump(caller.audit("reload", "engine", "manual")).await?;
-    state.metrics.audited("reload", "engine");
+    state.metrics.record_audit_event("reload", "engine");
     let report = state.reload(ReloadScope::All).await?;
     let snapshot = state.registry.snapshot();
     let quarantined: Vec<_> = snapshot.quarantined().into_iter().map(|(entry, quarantine)| {
         json!({"channel_id": entry.id(), "channel": entry.name(), "reason": &*quarantine.reason})
     }).collect();
-    Ok(data(json!({
+    Ok(data_response(json!({
         "reloaded": true,
         "workflows_count": report.workflows_count,
         "quarantined": quarantined,
@@ -50,10 +50,10 @@ pub(super) async fn reload(
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.
 pub(super) async fn functions(query: QueryParameters) -> Result<HttpResponse, Error> {
-    Ok(data(catalogue::to_json(query.flag("all")?)))
+    Ok(data_response(catalogue::to_json(query.flag("all")?)))
 }
 
 /// `GET /functions/operators`: every operator of expressions.
 pub(super) async fn operators() -> HttpResponse {
-    data(catalogue::operators::to_json())
+    data_response(catalogue::operators::to_json())
 }

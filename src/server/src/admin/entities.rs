@@ -7,10 +7,10 @@ use svc_model::{Issue, PageOf, ServiceError, lifecycle};
 use svc_store::{Filter, Mutation};
 
 use super::admin_entity::AdminEntity;
-use super::mutation_request::{MutationRequest, report, version};
+use super::mutation_request::{MutationRequest, dry_run_response, parse_version};
 use super::query::QueryParameters;
 use super::references::references;
-use super::{created, data, page, serve, tagged};
+use super::{created_response, data_response, page_response, reload_after_change, tagged_response};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
@@ -29,13 +29,13 @@ fn filter(query: &QueryParameters) -> Filter {
 
 pub(super) async fn list<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
     let asked = query.page()?;
-    let (rows, total) = V::stored(&state).list(filter(&query), asked).await?;
-    Ok(page(PageOf::new(rows, total, asked).map(|row| row.to_json())))
+    let (rows, total) = V::repository(&state).list(filter(&query), asked).await?;
+    Ok(page_response(PageOf::new(rows, total, asked).map(|row| row.to_json())))
 }
 
 pub(super) async fn export<V: AdminEntity>(state: Data<AppState>, query: QueryParameters) -> Answer {
-    let rows = V::stored(&state).export(filter(&query)).await?;
-    Ok(data(rows.iter().map(V::to_json).collect::<Vec<_>>()))
+    let rows = V::repository(&state).export(filter(&query)).await?;
+    Ok(data_response(rows.iter().map(V::to_json).collect::<Vec<_>>()))
 }
 
 pub(super) async fn create<V: AdminEntity>(
@@ -45,22 +45,22 @@ pub(super) async fn create<V: AdminEntity>(
 ) -> Answer {
     let mutation = change.mutation("create", V::KIND.name(), "");
     let outcome: Result<V, ServiceError> = async {
-        let (id, content) = V::parse(&state, &body.0)?;
-        Ok(V::stored(&state).create(id, content, mutation).await?)
+        let (id, content) = V::parse_new(&state, &body.0)?;
+        Ok(V::repository(&state).create(id, content, mutation).await?)
     }
     .await;
     if change.is_dry_run() {
-        return report(outcome);
+        return dry_run_response(outcome);
     }
     let entity = outcome?;
-    state.metrics.audited("create", V::KIND.name());
-    let warnings = warnings::<V>(&state, &entity).await;
+    state.metrics.record_audit_event("create", V::KIND.name());
+    let warnings = list_warnings::<V>(&state, &entity).await;
     Ok(HttpResponse::Created().json(with_warnings(entity.to_json(), &warnings)))
 }
 
 /// Lists the warnings of validation. The change is stored: where nothing can be looked up, nothing is told.
-pub(super) async fn warnings<V: AdminEntity>(state: &AppState, entity: &V) -> Vec<Issue> {
-    V::warnings(state, entity.content()).await.unwrap_or_default()
+pub(super) async fn list_warnings<V: AdminEntity>(state: &AppState, entity: &V) -> Vec<Issue> {
+    V::list_warnings(state, entity.content()).await.unwrap_or_default()
 }
 
 /// `{"data": …}`, with `warnings` beside it where there are any.
@@ -73,9 +73,9 @@ pub(super) fn with_warnings(entity: Value, warnings: &[Issue]) -> Value {
 }
 
 pub(super) async fn read<V: AdminEntity>(state: Data<AppState>, id: Path<String>) -> Answer {
-    let entity = V::stored(&state).latest(&id).await?;
-    let entity = entity.ok_or_else(|| absent::<V>(&id))?;
-    Ok(tagged(entity.entity_tag(), entity.to_json()))
+    let entity = V::repository(&state).latest(&id).await?;
+    let entity = entity.ok_or_else(|| not_found::<V>(&id))?;
+    Ok(tagged_response(entity.entity_tag(), entity.to_json()))
 }
 
 pub(super) async fn update<V: AdminEntity>(
@@ -85,13 +85,13 @@ pub(super) async fn update<V: AdminEntity>(
     body: JsonBody,
 ) -> Answer {
     let mutation = change.mutation("update", V::KIND.name(), &id);
-    let outcome = V::stored(&state).update(&id, V::merge(&state, body.0), mutation).await;
+    let outcome = V::repository(&state).update(&id, V::merge_update(&state, body.0), mutation).await;
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let entity = outcome?;
-    state.metrics.audited("update", V::KIND.name());
-    let warnings = warnings::<V>(&state, &entity).await;
+    state.metrics.record_audit_event("update", V::KIND.name());
+    let warnings = list_warnings::<V>(&state, &entity).await;
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
 
@@ -102,17 +102,17 @@ pub(super) async fn delete<V: AdminEntity>(
     id: Path<String>,
 ) -> Answer {
     let mutation = Mutation { epoch: true, ..change.mutation("delete", V::KIND.name(), &id) };
-    let stored = V::stored(&state);
+    let stored = V::repository(&state);
     let outcome = match change.query.flag("force")? {
         true => stored.delete(&id, mutation).await,
         false => stored.delete_unused(&id, references(), mutation).await,
     };
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     outcome?;
-    state.metrics.audited("delete", V::KIND.name());
-    serve(&state, V::scope(&id)).await;
+    state.metrics.record_audit_event("delete", V::KIND.name());
+    reload_after_change(&state, V::reload_scope(&id)).await;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -122,8 +122,8 @@ pub(super) async fn versions<V: AdminEntity>(
     query: QueryParameters,
 ) -> Answer {
     let asked = query.page()?;
-    let (rows, total) = V::stored(&state).versions(&id, asked).await?;
-    Ok(page(PageOf::new(rows, total, asked).map(|row| row.to_json())))
+    let (rows, total) = V::repository(&state).versions(&id, asked).await?;
+    Ok(page_response(PageOf::new(rows, total, asked).map(|row| row.to_json())))
 }
 
 /// `POST /{kind}/{id}/versions`: copies the latest version, or `from_version`, into a new draft.
@@ -133,21 +133,21 @@ pub(super) async fn new_version<V: AdminEntity>(
     id: Path<String>,
     body: OptionalJsonBody,
 ) -> Answer {
-    let from_version = version(&body.0, "from_version")?;
+    let from_version = parse_version(&body.0, "from_version")?;
     let mutation = change.mutation("create_version", V::KIND.name(), &id);
-    let outcome = V::stored(&state).copy_version(&id, from_version, mutation).await;
+    let outcome = V::repository(&state).copy_version(&id, from_version, mutation).await;
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let entity = outcome?;
-    state.metrics.audited("create_version", V::KIND.name());
-    Ok(created(entity.to_json()))
+    state.metrics.record_audit_event("create_version", V::KIND.name());
+    Ok(created_response(entity.to_json()))
 }
 
 pub(super) async fn validate<V: AdminEntity>(state: Data<AppState>, body: JsonBody) -> Answer {
-    Ok(data(V::validate(&state, &body.0).await?))
+    Ok(data_response(V::validate(&state, &body.0).await?))
 }
 
-pub(super) fn absent<V: AdminEntity>(id: &str) -> ServiceError {
+pub(super) fn not_found<V: AdminEntity>(id: &str) -> ServiceError {
     lifecycle::absent(V::KIND, id)
 }

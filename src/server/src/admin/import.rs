@@ -1,6 +1,6 @@
 //! Import: a batch of create bodies, each on its own.
 //!
-//! What becomes of an item is the business of its kind; [`batch`] does the rest alike for all.
+//! What becomes of an item is the business of its kind; [`import_batch`] does the rest alike for all.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use svc_model::{Code, EntityKind, FieldError, ServiceError, check_import_item};
 use svc_store::{ImportAction, Imported, Mutation, OnConflict};
 
 use super::admin_entity::AdminEntity;
-use super::data;
+use super::data_response;
 use super::mutation_request::MutationRequest;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
@@ -47,18 +47,22 @@ pub(super) async fn import<V: AdminEntity>(
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     let mut keys = HashSet::new();
-    let report = batch(&state, &change, &body.0, V::KIND, async |item, terms: ImportItemOptions| {
-        let (id, content) = V::parse(&state, item)?;
+    let report = import_batch(&state, &change, &body.0, V::KIND, async |item, terms: ImportItemOptions| {
+        let (id, content) = V::parse_new(&state, item)?;
         if let Some(id) = id.as_ref().filter(|_| terms.unique) {
-            once(&mut keys, V::KIND, id)?;
+            refuse_duplicate_key(&mut keys, V::KIND, id)?;
         }
-        Ok(V::stored(&state).import_item(id, content, terms.on_conflict, terms.mutation).await?)
+        Ok(V::repository(&state).import_item(id, content, terms.on_conflict, terms.mutation).await?)
     });
-    Ok(data(report.await?.to_json()))
+    Ok(data_response(report.await?.to_json()))
 }
 
 /// Refuses a key that stands twice in a batch.
-pub(super) fn once(keys: &mut HashSet<String>, kind: EntityKind, key: &str) -> Result<(), ServiceError> {
+pub(super) fn refuse_duplicate_key(
+    keys: &mut HashSet<String>,
+    kind: EntityKind,
+    key: &str,
+) -> Result<(), ServiceError> {
     if keys.insert(key.to_owned()) {
         return Ok(());
     }
@@ -69,7 +73,7 @@ pub(super) fn once(keys: &mut HashSet<String>, kind: EntityKind, key: &str) -> R
 ///
 /// # Errors
 /// The request is malformed, or the database went away before anything was written.
-pub(super) async fn batch(
+pub(super) async fn import_batch(
     state: &AppState,
     change: &MutationRequest,
     body: &Value,
@@ -99,31 +103,31 @@ pub(super) async fn batch(
         let mutation = Mutation { epoch, ..change.mutation("import", kind.name(), "") };
         let unique = dry_run || on_conflict != OnConflict::Fail;
         let masked = check_import_item(kind, item);
-        let item = &without_orders(item);
+        let item = &without_directives(item);
         let done = match masked.is_empty() {
             true => one(item, ImportItemOptions { on_conflict, mutation, unique }).await,
             false => Err(ServiceError::invalid(masked)),
         };
         match done {
-            Ok(imported) => report.count(index, &imported),
+            Ok(imported) => report.record_success(index, &imported),
             // An outage is the answer, not a property of the item; but what is committed must be told.
             Err(error) if error.code() == Code::ServiceUnavailable => {
                 if dry_run || report.imported == 0 {
                     return Err(error);
                 }
-                (index..items.len()).for_each(|rest| report.fail(rest, &error));
+                (index..items.len()).for_each(|rest| report.record_failure(rest, &error));
                 break;
             }
             Err(error) => {
                 if let Some(internal) = error.internal() {
                     slog::error!(state.log, "an item of an import failed"; "index" => index, "error" => internal);
                 }
-                report.fail(index, &error);
+                report.record_failure(index, &error);
             }
         }
     }
-    if report.wrote() {
-        state.metrics.audited("import", kind.name());
+    if report.has_written() {
+        state.metrics.record_audit_event("import", kind.name());
         let summary = format!("{} imported", report.imported);
         // Each item has its own record already.
         if let Err(error) =
@@ -136,13 +140,13 @@ pub(super) async fn batch(
 }
 
 /// Members of an item of a package that say what becomes of it once it is stored.
-const ORDERS: [&str; 2] = ["activate", "rollout_percentage"];
+const DIRECTIVES: [&str; 2] = ["activate", "rollout_percentage"];
 
 /// An item without what an import passes over.
-fn without_orders(item: &Value) -> Cow<'_, Value> {
+fn without_directives(item: &Value) -> Cow<'_, Value> {
     match item {
-        Value::Object(members) if ORDERS.iter().any(|order| members.contains_key(*order)) => {
-            let kept = members.iter().filter(|(key, _)| !ORDERS.contains(&key.as_str()));
+        Value::Object(members) if DIRECTIVES.iter().any(|order| members.contains_key(*order)) => {
+            let kept = members.iter().filter(|(key, _)| !DIRECTIVES.contains(&key.as_str()));
             Cow::Owned(Value::Object(kept.map(|(key, value)| (key.clone(), value.clone())).collect()))
         }
         _ => Cow::Borrowed(item),
@@ -151,11 +155,11 @@ fn without_orders(item: &Value) -> Cow<'_, Value> {
 
 impl ImportReport {
     /// Whether anything is stored now that was not.
-    pub(super) fn wrote(&self) -> bool {
+    pub(super) fn has_written(&self) -> bool {
         !self.dry_run && self.imported > 0
     }
 
-    fn count(&mut self, index: usize, imported: &Imported) {
+    fn record_success(&mut self, index: usize, imported: &Imported) {
         match imported.action {
             ImportAction::Unchanged => self.unchanged += 1,
             ImportAction::Skipped => self.skipped += 1,
@@ -164,7 +168,7 @@ impl ImportReport {
         self.results.push(json!({"index": index, "id": imported.id, "action": imported.action.name()}));
     }
 
-    fn fail(&mut self, index: usize, error: &ServiceError) {
+    fn record_failure(&mut self, index: usize, error: &ServiceError) {
         self.failed += 1;
         let details: Vec<_> =
             error.details().iter().map(|detail| format!("{}: {}", detail.path, detail.message)).collect();

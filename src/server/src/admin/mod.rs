@@ -33,58 +33,60 @@ use svc_registry::ReloadScope;
 use crate::state::AppState;
 
 use admin_entity::AdminEntity;
-pub(crate) use parameters::check as check_parameters;
+pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
 pub(crate) use query::QueryParameters;
 
 /// Mounts every admin endpoint below the scope it is given, which is the admin base.
 pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
-    versioned::<Workflow>(cfg);
-    versioned::<Channel>(cfg);
+    configure_versioned::<Workflow>(cfg);
+    configure_versioned::<Channel>(cfg);
     connectors(cfg);
     cfg.service(web::resource("/workflows/{id}/rollout").route(web::patch().to(status::rollout)))
-        .service(web::resource("/workflows/{id}/dependencies").route(get().to(workflows::dependencies)))
+        .service(
+            web::resource("/workflows/{id}/dependencies").route(get_or_head().to(workflows::dependencies)),
+        )
         .service(web::resource("/workflows/{id}/test").route(web::post().to(workflows::test)))
         .service(web::resource("/channels/{id}/trigger").route(web::post().to(cron::trigger)))
-        .service(web::resource("/cron/occurrences").route(get().to(cron::list)))
-        .service(web::resource("/cron/occurrences/{id}").route(get().to(cron::read)))
+        .service(web::resource("/cron/occurrences").route(get_or_head().to(cron::list)))
+        .service(web::resource("/cron/occurrences/{id}").route(get_or_head().to(cron::read)))
         .service(web::resource("/cron/occurrences/{id}/retry").route(web::post().to(cron::retry)))
-        .service(web::resource("/cron/status").route(get().to(cron::status)))
-        .service(web::resource("/traces").route(get().to(traces::list)))
-        .service(web::resource("/traces/{id}").route(get().to(traces::read)))
-        .service(web::resource("/trace-dlq").route(get().to(dead_letters::list)))
+        .service(web::resource("/cron/status").route(get_or_head().to(cron::status)))
+        .service(web::resource("/traces").route(get_or_head().to(traces::list)))
+        .service(web::resource("/traces/{id}").route(get_or_head().to(traces::read)))
+        .service(web::resource("/trace-dlq").route(get_or_head().to(dead_letters::list)))
         .service(web::resource("/trace-dlq/purge").route(web::post().to(dead_letters::purge)))
-        .service(web::resource("/trace-dlq/{id}").route(get().to(dead_letters::read)))
+        .service(web::resource("/trace-dlq/{id}").route(get_or_head().to(dead_letters::read)))
         .service(web::resource("/trace-dlq/{id}/requeue").route(web::post().to(dead_letters::requeue)))
-        .service(web::resource("/audit-logs").route(get().to(audit::list)))
-        .service(web::resource("/engine/status").route(get().to(engine::status)))
+        .service(web::resource("/audit-logs").route(get_or_head().to(audit::list)))
+        .service(web::resource("/engine/status").route(get_or_head().to(engine::status)))
         .service(web::resource("/engine/reload").route(web::post().to(engine::reload)))
-        .service(web::resource("/nodes").route(get().to(nodes::list)))
-        .service(web::resource("/functions/operators").route(get().to(engine::operators)))
-        .service(web::resource("/functions").route(get().to(engine::functions)));
+        .service(web::resource("/nodes").route(get_or_head().to(nodes::list)))
+        .service(web::resource("/functions/operators").route(get_or_head().to(engine::operators)))
+        .service(web::resource("/functions").route(get_or_head().to(engine::functions)));
 }
 
 /// The endpoints that every versioned kind has. Fixed segments are registered before `{id}`, so they win over it.
-fn versioned<V: AdminEntity>(cfg: &mut web::ServiceConfig) {
+fn configure_versioned<V: AdminEntity>(cfg: &mut web::ServiceConfig) {
     let path = |rest: &str| format!("/{}{rest}", V::KIND.plural());
     cfg.service(
         web::resource(path(""))
-            .route(get().to(entities::list::<V>))
+            .route(get_or_head().to(entities::list::<V>))
             .route(web::post().to(entities::create::<V>)),
     )
-    .service(web::resource(path("/export")).route(get().to(entities::export::<V>)))
+    .service(web::resource(path("/export")).route(get_or_head().to(entities::export::<V>)))
     .service(web::resource(path("/import")).route(web::post().to(import::import::<V>)))
     .service(web::resource(path("/validate")).route(web::post().to(entities::validate::<V>)))
     .service(
         web::resource(path("/{id}"))
-            .route(get().to(entities::read::<V>))
+            .route(get_or_head().to(entities::read::<V>))
             .route(web::put().to(entities::update::<V>))
             .route(web::delete().to(entities::delete::<V>)),
     )
-    .service(web::resource(path("/{id}/status")).route(web::patch().to(status::change::<V>)))
+    .service(web::resource(path("/{id}/status")).route(web::patch().to(status::change_status::<V>)))
     .service(web::resource(path("/{id}/rollback")).route(web::post().to(status::rollback::<V>)))
     .service(
         web::resource(path("/{id}/versions"))
-            .route(get().to(entities::versions::<V>))
+            .route(get_or_head().to(entities::versions::<V>))
             .route(web::post().to(entities::new_version::<V>)),
     );
 }
@@ -93,20 +95,20 @@ fn versioned<V: AdminEntity>(cfg: &mut web::ServiceConfig) {
 fn connectors(cfg: &mut web::ServiceConfig) {
     cfg.service(
         web::resource("/connectors")
-            .route(get().to(connectors::list))
+            .route(get_or_head().to(connectors::list))
             .route(web::post().to(connectors::create)),
     )
-    .service(web::resource("/connectors/export").route(get().to(connectors::export)))
+    .service(web::resource("/connectors/export").route(get_or_head().to(connectors::export)))
     .service(web::resource("/connectors/import").route(web::post().to(connectors::import)))
     .service(web::resource("/connectors/validate").route(web::post().to(connectors::validate)))
-    .service(web::resource("/connectors/circuit-breakers").route(get().to(connectors::breakers)))
+    .service(web::resource("/connectors/circuit-breakers").route(get_or_head().to(connectors::breakers)))
     .service(
         web::resource("/connectors/circuit-breakers/{key:.+}")
             .route(web::post().to(connectors::reset_breaker)),
     )
     .service(
         web::resource("/connectors/{id}")
-            .route(get().to(connectors::read))
+            .route(get_or_head().to(connectors::read))
             .route(web::put().to(connectors::update))
             .route(web::delete().to(connectors::delete)),
     )
@@ -115,13 +117,13 @@ fn connectors(cfg: &mut web::ServiceConfig) {
 }
 
 /// A route for GET that also answers HEAD.
-fn get() -> Route {
+fn get_or_head() -> Route {
     web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
 }
 
 /// Serves what has been committed. The change stands whether or not that works: a failed reload leaves what was served,
 /// and `/health` says so.
-async fn serve(state: &AppState, scope: ReloadScope) {
+async fn reload_after_change(state: &AppState, scope: ReloadScope) {
     if let Err(error) = state.reload(scope).await {
         slog::warn!(state.log, "a committed change is not served"; "error" => %error);
     }
@@ -131,7 +133,7 @@ async fn serve(state: &AppState, scope: ReloadScope) {
 ///
 /// # Errors
 /// 400: it is no object, or has a key that nothing reads.
-fn only<'b>(body: &'b Value, known: &[&str]) -> Result<&'b Map<String, Value>, ServiceError> {
+fn require_known_keys<'b>(body: &'b Value, known: &[&str]) -> Result<&'b Map<String, Value>, ServiceError> {
     let Value::Object(members) = body else {
         return Err(FieldError::type_mismatch("body", "object", body).into());
     };
@@ -140,21 +142,21 @@ fn only<'b>(body: &'b Value, known: &[&str]) -> Result<&'b Map<String, Value>, S
 }
 
 /// `{"data": …}`.
-fn data(value: impl Serialize) -> HttpResponse {
+fn data_response(value: impl Serialize) -> HttpResponse {
     HttpResponse::Ok().json(json!({ "data": value }))
 }
 
 /// `{"data": …}` with the tag of the state it shows.
-fn tagged(tag: EntityTag, value: Value) -> HttpResponse {
+fn tagged_response(tag: EntityTag, value: Value) -> HttpResponse {
     HttpResponse::Ok().insert_header((header::ETAG, tag.to_string())).json(json!({ "data": value }))
 }
 
 /// `{"data": …}` with 201.
-fn created(value: Value) -> HttpResponse {
+fn created_response(value: Value) -> HttpResponse {
     HttpResponse::Created().json(json!({ "data": value }))
 }
 
 /// `{"data": […], "total", "limit", "offset"}`.
-fn page(page: PageOf<Value>) -> HttpResponse {
+fn page_response(page: PageOf<Value>) -> HttpResponse {
     HttpResponse::Ok().json(page)
 }

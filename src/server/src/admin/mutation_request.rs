@@ -11,7 +11,7 @@ use svc_store::Mutation;
 use tokio::time::Instant;
 
 use super::query::QueryParameters;
-use super::{data, only};
+use super::{data_response, require_known_keys};
 use crate::http::{AdminCaller, Error};
 
 /// The context of a mutation beside path and body.
@@ -67,12 +67,14 @@ impl FromRequest for MutationRequest {
 }
 
 /// The report of a dry run: what the request would be refused for. A database that is away is no such refusal.
-pub(super) fn report<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse, Error> {
-    Ok(data(as_validation(outcome)?.to_json()))
+pub(super) fn dry_run_response<T>(outcome: Result<T, ServiceError>) -> Result<HttpResponse, Error> {
+    Ok(data_response(refusal_to_validation(outcome)?.to_json()))
 }
 
 /// A refusal as a report; what the caller cannot help stays an error.
-pub(super) fn as_validation<T>(outcome: Result<T, ServiceError>) -> Result<ValidationReport, ServiceError> {
+pub(super) fn refusal_to_validation<T>(
+    outcome: Result<T, ServiceError>,
+) -> Result<ValidationReport, ServiceError> {
     match outcome {
         Ok(_) => Ok(ValidationReport::default()),
         Err(refused) if refused.status() < 500 => Ok(refused.into()),
@@ -81,8 +83,8 @@ pub(super) fn as_validation<T>(outcome: Result<T, ServiceError>) -> Result<Valid
 }
 
 /// Reads a body that may hold a version under one key, and nothing else.
-pub(super) fn version(body: &Value, key: &str) -> Result<Option<i64>, ServiceError> {
-    let fields = only(body, &[key])?;
+pub(super) fn parse_version(body: &Value, key: &str) -> Result<Option<i64>, ServiceError> {
+    let fields = require_known_keys(body, &[key])?;
     match fields.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(version) => version
@@ -102,23 +104,23 @@ mod tests {
 
     #[test]
     fn refusal_becomes_a_report_and_an_outage_does_not() {
-        let refused = as_validation::<()>(Err(ServiceError::not_found("no draft"))).unwrap();
+        let refused = refusal_to_validation::<()>(Err(ServiceError::not_found("no draft"))).unwrap();
         assert_eq!((refused.valid(), refused.errors[0].field.as_str()), (false, "(root)"));
         assert_eq!(refused.errors[0].code, Some(FieldCode::NotFound));
-        assert!(as_validation(Ok(())).unwrap().valid());
-        assert!(as_validation::<()>(Err(StoreError::Unavailable("away".into()).into())).is_err());
+        assert!(refusal_to_validation(Ok(())).unwrap().valid());
+        assert!(refusal_to_validation::<()>(Err(StoreError::Unavailable("away".into()).into())).is_err());
     }
 
     #[test]
     fn body_holds_a_version_or_nothing() {
-        assert_eq!(version(&json!({}), "to_version").unwrap(), None);
-        assert_eq!(version(&json!({"to_version": 3}), "to_version").unwrap(), Some(3));
+        assert_eq!(parse_version(&json!({}), "to_version").unwrap(), None);
+        assert_eq!(parse_version(&json!({"to_version": 3}), "to_version").unwrap(), Some(3));
         for bad in
             [json!([]), json!({"to_version": "3"}), json!({"to_version": 1.5}), json!({"to_versoin": 3})]
         {
-            assert_eq!(version(&bad, "to_version").unwrap_err().status(), 400, "{bad}");
+            assert_eq!(parse_version(&bad, "to_version").unwrap_err().status(), 400, "{bad}");
         }
-        let misspelt = version(&json!({"to_versoin": 3}), "to_version").unwrap_err();
+        let misspelt = parse_version(&json!({"to_versoin": 3}), "to_version").unwrap_err();
         assert!(misspelt.message().contains("to_version"), "{}", misspelt.message());
     }
 }

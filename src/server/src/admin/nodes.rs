@@ -5,7 +5,7 @@ use actix_web::web::Data;
 use serde_json::{Value, json};
 use svc_store::NodeRow;
 
-use super::data;
+use super::data_response;
 use crate::http::Error;
 use crate::state::AppState;
 
@@ -13,11 +13,11 @@ use crate::state::AppState;
 pub(super) async fn list(state: Data<AppState>) -> Result<HttpResponse, Error> {
     let this = state.nodes.id();
     let rows = state.store.nodes().list().await?;
-    Ok(data(rows.iter().map(|row| shown(row, &this)).collect::<Vec<_>>()))
+    Ok(data_response(rows.iter().map(|row| to_response(row, &this)).collect::<Vec<_>>()))
 }
 
 /// A row, and whether it is the node that answers.
-fn shown(row: &NodeRow, this: &str) -> Value {
+fn to_response(row: &NodeRow, this: &str) -> Value {
     let mut shown = json!(row);
     shown["is_this"] = (row.id == this).into();
     shown

@@ -20,9 +20,9 @@ const IMPORT: &[&str] = &["dry_run", "on_conflict"];
 const DELETE: &[&str] = &["dry_run", "force"];
 
 /// The parameters of one endpoint, by its pattern below the admin base.
-fn of(method: &Method, pattern: &str) -> &'static [&'static str] {
+fn allowed_parameters(method: &Method, pattern: &str) -> &'static [&'static str] {
     match *method {
-        Method::GET | Method::HEAD => of_read(pattern),
+        Method::GET | Method::HEAD => allowed_read_parameters(pattern),
         Method::DELETE => DELETE,
         _ if pattern.ends_with("/import") => IMPORT,
         _ if ["/status", "/rollback", "/rollout"].iter().any(|end| pattern.ends_with(end)) => SERVING_CHANGE,
@@ -30,7 +30,7 @@ fn of(method: &Method, pattern: &str) -> &'static [&'static str] {
     }
 }
 
-fn of_read(pattern: &str) -> &'static [&'static str] {
+fn allowed_read_parameters(pattern: &str) -> &'static [&'static str] {
     match pattern {
         "/workflows" | "/channels" | "/workflows/export" | "/channels/export" => VERSIONED_LIST,
         "/connectors" | "/connectors/export" => CONNECTOR_LIST,
@@ -67,28 +67,28 @@ fn of_read(pattern: &str) -> &'static [&'static str] {
 }
 
 /// The parameters of the endpoint that a request is for; `None` where there is no such endpoint.
-pub(super) fn known(request: &HttpRequest) -> Option<&'static [&'static str]> {
+pub(super) fn endpoint_parameters(request: &HttpRequest) -> Option<&'static [&'static str]> {
     let pattern = request.match_pattern()?;
     let (_, below) = pattern.split_once(ADMIN)?;
-    Some(of(request.method(), below))
+    Some(allowed_parameters(request.method(), below))
 }
 
 /// Refuses a request with a parameter that its endpoint does not know.
-pub(crate) async fn check<B: MessageBody>(
+pub(crate) async fn refuse_unknown_parameters<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, ActixError> {
-    match unknown(request.request()) {
+    match find_unknown_parameters(request.request()) {
         Some(errors) => Ok(request.error_response(Error::from(errors)).map_into_right_body()),
         None => Ok(next.call(request).await?.map_into_left_body()),
     }
 }
 
-fn unknown(request: &HttpRequest) -> Option<ServiceError> {
+fn find_unknown_parameters(request: &HttpRequest) -> Option<ServiceError> {
     if request.query_string().is_empty() {
         return None;
     }
-    let known = known(request)?;
+    let known = endpoint_parameters(request)?;
     // What cannot be parsed is refused by the handlers that read it.
     let sent = parse_query(request.query_string()).ok()?;
     let unknown = sent.keys().filter(|key| !known.contains(&key.as_str()));

@@ -115,7 +115,7 @@ impl FromRequest for QueryParameters {
         ready(match pairs {
             Ok(pairs) => {
                 let values = pairs.into_inner().into_iter().collect();
-                Ok(Self { values, known: parameters::known(request) })
+                Ok(Self { values, known: parameters::endpoint_parameters(request) })
             }
             Err(_) => Err(ServiceError::validation("The query string cannot be parsed").into()),
         })

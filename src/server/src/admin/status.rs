@@ -9,9 +9,9 @@ use svc_store::{Mutation, StoreError};
 
 use super::admin_entity::AdminEntity;
 use super::entities::with_warnings;
-use super::mutation_request::{MutationRequest, as_validation, report, version};
+use super::mutation_request::{MutationRequest, dry_run_response, parse_version, refusal_to_validation};
 use super::query::QueryParameters;
-use super::{data, only, serve};
+use super::{data_response, reload_after_change, require_known_keys};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
@@ -24,47 +24,50 @@ pub(super) enum ReloadTiming {
     Defer,
 }
 
-pub(super) fn reload(query: &QueryParameters) -> Result<ReloadTiming, ServiceError> {
+pub(super) fn parse_reload_timing(query: &QueryParameters) -> Result<ReloadTiming, ServiceError> {
     query.one_of("reload", &[("now", ReloadTiming::Now), ("defer", ReloadTiming::Defer)])
 }
 
 /// `PATCH /{kind}/{id}/status`.
-pub(super) async fn change<V: AdminEntity>(
+pub(super) async fn change_status<V: AdminEntity>(
     state: Data<AppState>,
     change: MutationRequest,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
-    let reload = reload(&change.query)?;
-    let (target, rollout) = target(&body.0)?;
-    let latest = V::stored(&state).latest(&id).await?;
-    let gates = V::gates(&state, latest.as_ref().map(V::content));
+    let reload = parse_reload_timing(&change.query)?;
+    let (target, rollout) = parse_target(&body.0)?;
+    let latest = V::repository(&state).latest(&id).await?;
+    let gates = V::activation_gates(&state, latest.as_ref().map(V::content));
     if change.is_dry_run() {
-        let advisories =
-            if target == LifecycleStatus::Active { V::advisories(&state, &gates) } else { Vec::new() };
+        let advisories = if target == LifecycleStatus::Active {
+            V::activation_warnings(&state, &gates)
+        } else {
+            Vec::new()
+        };
         let precondition = change.precondition().clone();
-        let report = V::stored(&state).check_status(&id, target, rollout, gates, precondition).await;
+        let report = V::repository(&state).check_status(&id, target, rollout, gates, precondition).await;
         let mut report = match report {
             Ok(report) => report,
-            Err(error) => as_validation::<()>(Err(error.into()))?,
+            Err(error) => refusal_to_validation::<()>(Err(error.into()))?,
         };
         report.warnings.extend(advisories);
-        return Ok(data(report.to_json()));
+        return Ok(data_response(report.to_json()));
     }
     let mut warnings =
-        if target == LifecycleStatus::Active { V::advisories(&state, &gates) } else { Vec::new() };
+        if target == LifecycleStatus::Active { V::activation_warnings(&state, &gates) } else { Vec::new() };
     let action = match target {
         LifecycleStatus::Active => "status_active",
         _ => "status_archived",
     };
-    let mutation = serving::<V>(&change, reload, action, &id);
-    let entity = V::stored(&state).set_status(&id, target, rollout, gates, mutation).await?;
-    state.metrics.audited(action, V::KIND.name());
+    let mutation = serving_mutation::<V>(&change, reload, action, &id);
+    let entity = V::repository(&state).set_status(&id, target, rollout, gates, mutation).await?;
+    state.metrics.record_audit_event(action, V::KIND.name());
     if reload == ReloadTiming::Now {
-        serve(&state, V::scope(&id)).await;
+        reload_after_change(&state, V::reload_scope(&id)).await;
     }
     if target == LifecycleStatus::Active {
-        warnings.extend(super::entities::warnings::<V>(&state, &entity).await);
+        warnings.extend(super::entities::list_warnings::<V>(&state, &entity).await);
     }
     Ok(HttpResponse::Ok().json(with_warnings(entity.to_json(), &warnings)))
 }
@@ -76,25 +79,25 @@ pub(super) async fn rollback<V: AdminEntity>(
     id: Path<String>,
     body: OptionalJsonBody,
 ) -> Result<HttpResponse, Error> {
-    let reload = reload(&change.query)?;
-    let to_version = version(&body.0, "to_version")?;
-    let mutation = serving::<V>(&change, reload, "rollback", &id);
-    let stored = V::stored(&state);
+    let reload = parse_reload_timing(&change.query)?;
+    let to_version = parse_version(&body.0, "to_version")?;
+    let mutation = serving_mutation::<V>(&change, reload, "rollback", &id);
+    let stored = V::repository(&state);
     let outcome: Result<V, StoreError> = async {
         let source = stored.rollback_source(&id, to_version).await?;
-        let gates = V::gates(&state, Some(source.entity.content()));
+        let gates = V::activation_gates(&state, Some(source.entity.content()));
         stored.rollback(&id, source, gates, mutation).await
     }
     .await;
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let entity = outcome?;
-    state.metrics.audited("rollback", V::KIND.name());
+    state.metrics.record_audit_event("rollback", V::KIND.name());
     if reload == ReloadTiming::Now {
-        serve(&state, V::scope(&id)).await;
+        reload_after_change(&state, V::reload_scope(&id)).await;
     }
-    Ok(data(entity.to_json()))
+    Ok(data_response(entity.to_json()))
 }
 
 /// `PATCH /workflows/{id}/rollout`.
@@ -104,24 +107,25 @@ pub(super) async fn rollout(
     id: Path<String>,
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
-    let reload = reload(&change.query)?;
-    only(&body.0, &["rollout_percentage"])?;
-    let percentage = percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
-    let mutation = serving::<Workflow>(&change, reload, "update_rollout", &id);
+    let reload = parse_reload_timing(&change.query)?;
+    require_known_keys(&body.0, &["rollout_percentage"])?;
+    let percentage =
+        parse_percentage(&body.0)?.ok_or_else(|| FieldError::required("body.rollout_percentage"))?;
+    let mutation = serving_mutation::<Workflow>(&change, reload, "update_rollout", &id);
     let outcome = state.store.workflows().set_rollout(&id, percentage, mutation).await;
     if change.is_dry_run() {
-        return report(outcome.map_err(Into::into));
+        return dry_run_response(outcome.map_err(Into::into));
     }
     let workflow = outcome?;
-    state.metrics.audited("update_rollout", "workflow");
+    state.metrics.record_audit_event("update_rollout", "workflow");
     if reload == ReloadTiming::Now {
-        serve(&state, Workflow::scope(&id)).await;
+        reload_after_change(&state, Workflow::reload_scope(&id)).await;
     }
-    Ok(data(workflow.to_json()))
+    Ok(data_response(workflow.to_json()))
 }
 
 /// The circumstances of a change of what is served.
-fn serving<V: AdminEntity>(
+fn serving_mutation<V: AdminEntity>(
     change: &MutationRequest,
     reload: ReloadTiming,
     action: &str,
@@ -131,8 +135,8 @@ fn serving<V: AdminEntity>(
 }
 
 /// `{"status": "active" | "archived", "rollout_percentage"?: integer, "replace_canary"?: boolean}`.
-pub(super) fn target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>), ServiceError> {
-    only(body, &["status", "rollout_percentage", "replace_canary"])?;
+pub(super) fn parse_target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>), ServiceError> {
+    require_known_keys(body, &["status", "rollout_percentage", "replace_canary"])?;
     let status = match body.get("status") {
         None => return Err(FieldError::required("body.status").into()),
         Some(Value::String(name)) => {
@@ -146,10 +150,10 @@ pub(super) fn target(body: &Value) -> Result<(LifecycleStatus, Option<Rollout>),
         Some(Value::Bool(replace)) => *replace,
         Some(other) => return Err(FieldError::type_mismatch("body.replace_canary", "boolean", other).into()),
     };
-    Ok((status, percentage(body)?.map(|percentage| Rollout { percentage, replace_canary })))
+    Ok((status, parse_percentage(body)?.map(|percentage| Rollout { percentage, replace_canary })))
 }
 
-fn percentage(body: &Value) -> Result<Option<i64>, ServiceError> {
+fn parse_percentage(body: &Value) -> Result<Option<i64>, ServiceError> {
     match body.get("rollout_percentage") {
         None | Some(Value::Null) => Ok(None),
         Some(value) => value
@@ -167,11 +171,11 @@ mod tests {
 
     #[test]
     fn a_target_is_active_or_archived_with_an_integer_share() {
-        assert_eq!(target(&json!({"status": "active"})).unwrap(), (LifecycleStatus::Active, None));
+        assert_eq!(parse_target(&json!({"status": "active"})).unwrap(), (LifecycleStatus::Active, None));
         let partial = json!({"status": "active", "rollout_percentage": 5});
-        assert_eq!(target(&partial).unwrap(), (LifecycleStatus::Active, Some(5.into())));
+        assert_eq!(parse_target(&partial).unwrap(), (LifecycleStatus::Active, Some(5.into())));
         let replacing = json!({"status": "active", "rollout_percentage": 5, "replace_canary": true});
-        assert!(target(&replacing).unwrap().1.is_some_and(|rollout| rollout.replace_canary));
+        assert!(parse_target(&replacing).unwrap().1.is_some_and(|rollout| rollout.replace_canary));
         for bad in [
             json!([]),
             json!({}),
@@ -181,7 +185,7 @@ mod tests {
             json!({"status": "active", "rollout_percentage": 5, "replace_canary": "yes"}),
             json!({"status": "active", "rollout": 5}),
         ] {
-            assert_eq!(target(&bad).unwrap_err().status(), 400, "{bad}");
+            assert_eq!(parse_target(&bad).unwrap_err().status(), 400, "{bad}");
         }
     }
 }

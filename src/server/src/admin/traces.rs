@@ -7,7 +7,7 @@ use svc_channels::remove_response_control;
 use svc_model::ServiceError;
 use svc_store::{TraceQuery, TraceRecord, TraceStatus};
 
-use super::data;
+use super::data_response;
 use super::query::QueryParameters;
 use crate::http::{Error, TraceReader, TraceView};
 use crate::state::AppState;
@@ -50,13 +50,13 @@ pub(super) async fn read(
     let access = traces.access(&id).await?.ok_or_else(unknown)?;
     let view = reader.admit(&state, access.token_hash.as_deref())?;
     let trace = traces.get(&id).await?.ok_or_else(unknown)?;
-    Ok(data(shown(trace, view)))
+    Ok(data_response(to_response(trace, view)))
 }
 
 /// A trace as it is answered: its metadata, which holds what the caller sent about itself, stays behind, and so does
 /// what a workflow wrote to shape its answer. The errors of a failed run are shown with what is for operators to operators
 /// alone.
-fn shown(trace: TraceRecord, view: TraceView) -> Value {
+fn to_response(trace: TraceRecord, view: TraceView) -> Value {
     let TraceRecord { row, result_json, task_trace_json } = trace;
     let mut shown = json!({
         "id": row.id,
@@ -74,24 +74,24 @@ fn shown(trace: TraceRecord, view: TraceView) -> Value {
         }
     };
     if row.status == TraceStatus::Completed.name() {
-        put("message", parsed(result_json).map(message));
+        put("message", parse_json(result_json).map(visible_message));
     } else if row.status == TraceStatus::Failed.name() {
         put("error", row.error_message.map(Value::from));
-        put("errors", parsed(result_json).and_then(|result| errors(result, view)));
+        put("errors", parse_json(result_json).and_then(|result| visible_errors(result, view)));
     }
     put("started_at", row.started_at.map(|instant| json!(instant)));
     put("completed_at", row.completed_at.map(|instant| json!(instant)));
     put("duration_ms", row.duration_ms.map(Value::from));
-    put("task_trace_json", parsed(task_trace_json).map(steps));
+    put("task_trace_json", parse_json(task_trace_json).map(visible_steps));
     shown
 }
 
-fn parsed(text: Option<String>) -> Option<Value> {
+fn parse_json(text: Option<String>) -> Option<Value> {
     serde_json::from_str(&text?).ok()
 }
 
 /// The errors that the tasks of a failed run left.
-fn errors(mut result: Value, view: TraceView) -> Option<Value> {
+fn visible_errors(mut result: Value, view: TraceView) -> Option<Value> {
     let mut errors = result.get_mut("errors")?.take();
     if view == TraceView::Submitter {
         for error in members(Some(&mut errors)).filter_map(Value::as_object_mut) {
@@ -103,12 +103,12 @@ fn errors(mut result: Value, view: TraceView) -> Option<Value> {
 
 /// The result of a run with what may be shown of it. That of a schedule is the data document alone, whose members are the
 /// workflow's own.
-fn message(mut message: Value) -> Value {
+fn visible_message(mut message: Value) -> Value {
     if message.get("audit_trail").is_none() {
         return message;
     }
     if let Some(context) = message.get_mut("context") {
-        strip(context);
+        strip_context(context);
     }
     for entry in members(message.get_mut("audit_trail")) {
         strip_changes(entry);
@@ -117,12 +117,12 @@ fn message(mut message: Value) -> Value {
 }
 
 /// An execution trace with what may be shown of its snapshots.
-fn steps(mut trace: Value) -> Value {
+fn visible_steps(mut trace: Value) -> Value {
     for step in members(trace.get_mut("steps")) {
         if let Some(snapshot) = step.get_mut("message") {
-            strip(snapshot);
+            strip_context(snapshot);
         }
-        members(step.get_mut("mapping_contexts")).for_each(strip);
+        members(step.get_mut("mapping_contexts")).for_each(strip_context);
         strip_changes(step);
     }
     trace
@@ -132,7 +132,7 @@ fn members(array: Option<&mut Value>) -> impl Iterator<Item = &mut Value> {
     array.and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-fn strip(context: &mut Value) {
+fn strip_context(context: &mut Value) {
     if let Some(context) = context.as_object_mut() {
         context.remove("metadata");
         if let Some(data) = context.get_mut("data") {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn seen(trace: TraceRecord) -> Value {
-        shown(trace, TraceView::Operator)
+        to_response(trace, TraceView::Operator)
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         let operator = seen(failed());
         assert_eq!(operator["errors"], result["errors"]);
         assert_eq!((&operator["workflow_id"], &operator["workflow_version"]), (&json!("w"), &json!(3)));
-        let submitter = shown(failed(), TraceView::Submitter);
+        let submitter = to_response(failed(), TraceView::Submitter);
         assert_eq!(submitter["errors"], json!([{"code": "HTTP_ERROR", "message": "m", "status": 401}]));
     }
 

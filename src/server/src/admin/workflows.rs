@@ -15,9 +15,9 @@ use svc_registry::ReloadScope;
 use svc_store::{ConnectorNeed, Merge, Repository, StoreError, WorkflowGates};
 
 use super::admin_entity::AdminEntity;
-use super::entities::absent;
+use super::entities::not_found;
 use super::query::QueryParameters;
-use super::{data, only};
+use super::{data_response, require_known_keys};
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::settings;
 use crate::state::AppState;
@@ -30,16 +30,16 @@ impl AdminEntity for Workflow {
         Self::to_json(self)
     }
 
-    fn stored(state: &AppState) -> Repository<Self> {
+    fn repository(state: &AppState) -> Repository<Self> {
         state.store.workflows()
     }
 
-    fn scope(id: &str) -> ReloadScope {
+    fn reload_scope(id: &str) -> ReloadScope {
         ReloadScope::workflow(id)
     }
 
     /// The connectors that the version needs.
-    fn gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
+    fn activation_gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
         let uses = content.map(|content| svc_engine::dependencies(content).connectors).unwrap_or_default();
         let connectors = uses.into_iter().map(|one| ConnectorNeed {
             is_mongodb: state.connectors.is_mongodb(&one.connector),
@@ -55,7 +55,7 @@ impl AdminEntity for Workflow {
     }
 
     /// A connector that is stored and not in use: its tasks will fail.
-    fn advisories(state: &AppState, gates: &WorkflowGates) -> Vec<Issue> {
+    fn activation_warnings(state: &AppState, gates: &WorkflowGates) -> Vec<Issue> {
         let statuses = state.connectors.statuses();
         let idle = gates.connectors.iter().filter_map(|need| {
             let status = statuses.iter().find(|status| *status.name == *need.connector)?;
@@ -69,13 +69,16 @@ impl AdminEntity for Workflow {
         idle.collect()
     }
 
-    fn parse(state: &AppState, body: &Value) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
+    fn parse_new(
+        state: &AppState,
+        body: &Value,
+    ) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
         let (id, content) = parse_new_workflow(body, &*state.engine)?;
         check_topics(&state.connectors, &content)?;
         Ok((id, content))
     }
 
-    fn merge(state: &AppState, body: Value) -> Merge<WorkflowContent> {
+    fn merge_update(state: &AppState, body: Value) -> Merge<WorkflowContent> {
         let (engine, connectors) = (state.engine.clone(), state.connectors.clone());
         Box::new(move |current| {
             let content = parse_workflow_update(&body, current, &*engine)?;
@@ -84,7 +87,7 @@ impl AdminEntity for Workflow {
         })
     }
 
-    async fn warnings(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
+    async fn list_warnings(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
         let mut warnings = workflow_warnings(content, &*state.engine);
         warnings.extend(missing_connectors(state, content).await?);
         Ok(warnings)
@@ -93,7 +96,7 @@ impl AdminEntity for Workflow {
     /// Beside what the document shows by itself: a connector that is not there yet. Only activation needs it.
     async fn validate(state: &AppState, body: &Value) -> Result<Value, StoreError> {
         let mut report = validate_workflow(body, &*state.engine);
-        match Self::parse(state, body) {
+        match Self::parse_new(state, body) {
             Ok((_, content)) => report.warnings.extend(missing_connectors(state, &content).await?),
             Err(errors) if report.errors.is_empty() => {
                 report.errors.extend(errors.into_iter().map(Issue::from));
@@ -139,7 +142,7 @@ fn check_topics(connectors: &Connectors, content: &WorkflowContent) -> Result<()
 
 /// `GET /workflows/{id}/dependencies`.
 pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
-    let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
+    let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
     let found = svc_engine::dependencies(&workflow.content);
     // Once each, however many tasks do the same.
     let mut connectors: Vec<Value> = Vec::new();
@@ -149,7 +152,7 @@ pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Res
             connectors.push(used);
         }
     }
-    Ok(data(json!({
+    Ok(data_response(json!({
         "workflow_id": workflow.workflow_id,
         "version": workflow.version,
         "connectors": connectors,
@@ -168,8 +171,8 @@ pub(super) async fn test(
     body: JsonBody,
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
-    let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| absent::<Workflow>(&id))?;
-    let Trial { payload, metadata, stubs } = trial(body.0)?;
+    let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
+    let Trial { payload, metadata, stubs } = parse_trial(body.0)?;
     let references = state.secrets.read(svc_engine::secret_uses(&workflow.content).references).await;
     let material = CompileSecrets { references: &references, declared: &state.engine.declared_secrets() };
     let compiled = match &stubs {
@@ -179,7 +182,7 @@ pub(super) async fn test(
     let compiled = compiled.map_err(|error| ServiceError::validation(error.to_string()))?;
     // Recorded before it starts: whatever the run does, somebody asked for it.
     state.store.audit().record(caller.audit("test", "workflow", &id)).await?;
-    state.metrics.audited("test", "workflow");
+    state.metrics.record_audit_event("test", "workflow");
     let snapshot_bytes = settings::max_result_bytes(&state.config).unwrap_or(usize::MAX);
     let options = RunOptions {
         deadline: Some(TRY_LIMIT),
@@ -201,7 +204,7 @@ pub(super) async fn test(
     if let Some(failure) = outcome.failure {
         answer["error"] = json!(failure.error.message);
     }
-    Ok(data(answer))
+    Ok(data_response(answer))
 }
 
 /// The input of a trial.
@@ -213,8 +216,8 @@ struct Trial {
 }
 
 /// `{"data": any, "metadata"?: object, "stubs"?: object}`.
-fn trial(body: Value) -> Result<Trial, ServiceError> {
-    let mut body = only(&body, &["data", "metadata", "stubs"])?.clone();
+fn parse_trial(body: Value) -> Result<Trial, ServiceError> {
+    let mut body = require_known_keys(&body, &["data", "metadata", "stubs"])?.clone();
     let metadata = match body.remove("metadata") {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(metadata)) => metadata,

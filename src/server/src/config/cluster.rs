@@ -145,7 +145,7 @@ impl KafkaSection {
         for broker in self.brokers.iter().filter(|broker| host_and_port(broker).is_none()) {
             diagnostics.refuse("kafka.brokers", format!("{:?} is not host:port", mask_url(broker)));
         }
-        diagnostics.filled("kafka.group_id", &self.group_id);
+        diagnostics.require_filled("kafka.group_id", &self.group_id);
         self.check_topics(diagnostics);
         self.auth.check(diagnostics);
     }
@@ -193,10 +193,10 @@ impl ClusterSection {
         if self.instance_id.chars().count() > 64 {
             diagnostics.refuse("cluster.instance_id", "must not be longer than 64 characters");
         }
-        diagnostics.positive("cluster.epoch_poll_interval_ms", self.epoch_poll_interval_ms);
-        diagnostics.within("cluster.node_lease_secs", self.node_lease_secs, 3..=300);
+        diagnostics.require_positive("cluster.epoch_poll_interval_ms", self.epoch_poll_interval_ms);
+        diagnostics.require_within("cluster.node_lease_secs", self.node_lease_secs, 3..=300);
         if self.enabled {
-            diagnostics.filled("cluster.redis_url", &self.redis_url);
+            diagnostics.require_filled("cluster.redis_url", &self.redis_url);
             if storage.url.starts_with("sqlite:") {
                 diagnostics
                     .refuse("storage.url", "SQLite serves one node; a cluster needs postgres:// or mysql://");

@@ -171,18 +171,18 @@ const OWN_PATHS: [&str; 6] = ["/api", "/health", "/healthz", "/readyz", "/metric
 impl ServerSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if let Some(host) = &self.host {
-            diagnostics.filled("server.host", host);
+            diagnostics.require_filled("server.host", host);
         }
-        diagnostics.positive("server.port", self.port);
-        diagnostics.within("server.backlog", self.backlog, 1..=65_535);
-        diagnostics.positive("server.max_connections", self.max_connections);
-        diagnostics.positive("server.max_connections_per_address", self.max_connections_per_address);
-        diagnostics.within("server.head_timeout_secs", self.head_timeout_secs, 1..=3_600);
-        diagnostics.within("server.keep_alive_secs", self.keep_alive_secs, 1..=86_400);
-        diagnostics.within("server.body_timeout_secs", self.body_timeout_secs, 1..=86_400);
-        diagnostics.within("server.min_transfer_rate", self.min_transfer_rate, 0..=1_073_741_824);
-        diagnostics.within("server.transfer_window_secs", self.transfer_window_secs, 1..=3_600);
-        diagnostics.positive("server.max_admin_body_size", self.max_admin_body_size);
+        diagnostics.require_positive("server.port", self.port);
+        diagnostics.require_within("server.backlog", self.backlog, 1..=65_535);
+        diagnostics.require_positive("server.max_connections", self.max_connections);
+        diagnostics.require_positive("server.max_connections_per_address", self.max_connections_per_address);
+        diagnostics.require_within("server.head_timeout_secs", self.head_timeout_secs, 1..=3_600);
+        diagnostics.require_within("server.keep_alive_secs", self.keep_alive_secs, 1..=86_400);
+        diagnostics.require_within("server.body_timeout_secs", self.body_timeout_secs, 1..=86_400);
+        diagnostics.require_within("server.min_transfer_rate", self.min_transfer_rate, 0..=1_073_741_824);
+        diagnostics.require_within("server.transfer_window_secs", self.transfer_window_secs, 1..=3_600);
+        diagnostics.require_positive("server.max_admin_body_size", self.max_admin_body_size);
         self.check_mounts(diagnostics);
         if self.tls.enabled {
             for (key, path) in
@@ -227,9 +227,9 @@ impl ServerSection {
 
 impl IngestSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.positive("ingest.max_payload_size", self.max_payload_size);
-        diagnostics.positive("ingest.max_object_members", self.max_object_members);
-        diagnostics.positive("ingest.max_array_elements", self.max_array_elements);
+        diagnostics.require_positive("ingest.max_payload_size", self.max_payload_size);
+        diagnostics.require_positive("ingest.max_object_members", self.max_object_members);
+        diagnostics.require_positive("ingest.max_array_elements", self.max_array_elements);
     }
 }
 
@@ -280,17 +280,18 @@ impl CorsSection {
                 diagnostics.refuse(key, format!("{header:?} is no header name; list the names one by one"));
             }
         }
-        diagnostics.within("cors.max_age_secs", self.max_age_secs.unwrap_or_default(), 0..=86_400);
+        diagnostics.require_within("cors.max_age_secs", self.max_age_secs.unwrap_or_default(), 0..=86_400);
     }
 }
 
 impl RateLimitSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.enabled {
-            diagnostics.positive("rate_limit.default_rps", self.default_rps);
-            diagnostics.positive("rate_limit.default_burst", self.default_burst);
-            diagnostics.positive("rate_limit.endpoints.admin_rps", self.endpoints.admin_rps);
-            diagnostics.positive("rate_limit.endpoints.data_rps", self.endpoints.data_rps.unwrap_or(1));
+            diagnostics.require_positive("rate_limit.default_rps", self.default_rps);
+            diagnostics.require_positive("rate_limit.default_burst", self.default_burst);
+            diagnostics.require_positive("rate_limit.endpoints.admin_rps", self.endpoints.admin_rps);
+            diagnostics
+                .require_positive("rate_limit.endpoints.data_rps", self.endpoints.data_rps.unwrap_or(1));
         }
     }
 }

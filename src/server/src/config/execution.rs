@@ -113,24 +113,27 @@ section! {
 
 impl EngineSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
-        diagnostics.positive("engine.max_channel_call_depth", self.max_channel_call_depth);
+        diagnostics.require_positive("engine.health_check_timeout_secs", self.health_check_timeout_secs);
+        diagnostics.require_positive("engine.max_channel_call_depth", self.max_channel_call_depth);
         if self.max_channel_call_depth as usize > MAX_DEPTH {
             diagnostics.refuse("engine.max_channel_call_depth", format!("must not be above {MAX_DEPTH}"));
         }
-        diagnostics.positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
-        diagnostics.within("engine.cpu_budget_ms", self.cpu_budget_ms, 1..=3_600_000);
-        diagnostics.positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
         diagnostics
-            .positive("engine.circuit_breaker.failure_threshold", self.circuit_breaker.failure_threshold);
+            .require_positive("engine.default_channel_call_timeout_ms", self.default_channel_call_timeout_ms);
+        diagnostics.require_within("engine.cpu_budget_ms", self.cpu_budget_ms, 1..=3_600_000);
+        diagnostics.require_positive("engine.global_http_timeout_secs", self.global_http_timeout_secs);
+        diagnostics.require_positive(
+            "engine.circuit_breaker.failure_threshold",
+            self.circuit_breaker.failure_threshold,
+        );
     }
 }
 
 impl QuerySection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.positive("query.default_limit", self.default_limit);
-        diagnostics.positive("query.max_limit", self.max_limit);
-        diagnostics.positive("query.max_result_bytes", self.max_result_bytes);
+        diagnostics.require_positive("query.default_limit", self.default_limit);
+        diagnostics.require_positive("query.max_limit", self.max_limit);
+        diagnostics.require_positive("query.max_result_bytes", self.max_result_bytes);
         if self.default_limit > self.max_limit {
             diagnostics.refuse("query.default_limit", "must not be above query.max_limit");
         }
@@ -139,7 +142,7 @@ impl QuerySection {
 
 impl WriteSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.positive("write.max_rows", self.max_rows);
+        diagnostics.require_positive("write.max_rows", self.max_rows);
     }
 }
 
@@ -152,18 +155,18 @@ impl CronSection {
                 format!("must be 100 or more, is {}", self.poll_interval_ms),
             );
         }
-        diagnostics.positive("cron.workers", self.workers);
-        diagnostics.positive("cron.claim_batch_size", self.claim_batch_size);
-        diagnostics.positive("cron.claim_lease_secs", self.claim_lease_secs);
-        diagnostics.positive("cron.heartbeat_interval_secs", self.heartbeat_interval_secs);
+        diagnostics.require_positive("cron.workers", self.workers);
+        diagnostics.require_positive("cron.claim_batch_size", self.claim_batch_size);
+        diagnostics.require_positive("cron.claim_lease_secs", self.claim_lease_secs);
+        diagnostics.require_positive("cron.heartbeat_interval_secs", self.heartbeat_interval_secs);
         if self.heartbeat_interval_secs >= self.claim_lease_secs {
             diagnostics.refuse("cron.heartbeat_interval_secs", "must be below cron.claim_lease_secs");
         }
         if self.misfire_grace_secs.saturating_mul(1000) < self.poll_interval_ms {
             diagnostics.refuse("cron.misfire_grace_secs", "must not be shorter than cron.poll_interval_ms");
         }
-        diagnostics.within("cron.max_catch_up", self.max_catch_up, 1..=1000);
-        diagnostics.positive("cron.default_timeout_ms", self.default_timeout_ms);
-        diagnostics.positive("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
+        diagnostics.require_within("cron.max_catch_up", self.max_catch_up, 1..=1000);
+        diagnostics.require_positive("cron.default_timeout_ms", self.default_timeout_ms);
+        diagnostics.require_positive("cron.shutdown_timeout_secs", self.shutdown_timeout_secs);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use svc_secrets::{SubstituteError, Syntax, substitute};
 
 use super::Config;
-use super::problem::{Diagnostics, nearest};
+use super::problem::{Diagnostics, nearest_name};
 use super::setting::{SettingNode, found, join};
 
 /// Keys that are another name of a setting.
@@ -53,20 +53,20 @@ pub(crate) fn parse(
 /// Gives the settings their values and refuses every key that is none.
 pub(crate) fn apply(config: &mut Config, mut table: toml::Table, diagnostics: &mut Diagnostics) {
     for (alias, key) in ALIASES {
-        rename(&mut table, alias, key, diagnostics);
+        move_alias(&mut table, alias, key, diagnostics);
     }
     let mut keys = Vec::new();
     config.visit("", &mut |key, setting| {
         keys.push(key.to_owned());
         if let Some(Err(problem)) = find(&table, key).map(|value| setting.read(value)) {
-            diagnostics.unreadable(key, key, problem);
+            diagnostics.refuse_unreadable(key, key, problem);
         }
     });
     refuse_unknown(&table, "", &keys, diagnostics);
 }
 
 /// Moves the value of an alias to its setting.
-fn rename(table: &mut toml::Table, alias: &str, key: &str, diagnostics: &mut Diagnostics) {
+fn move_alias(table: &mut toml::Table, alias: &str, key: &str, diagnostics: &mut Diagnostics) {
     let Some(value) = find(table, alias).cloned() else { return };
     let (Some((section, name)), Some((alias_section, alias_name))) =
         (key.split_once('.'), alias.split_once('.'))
@@ -126,7 +126,7 @@ fn refuse_unknown(table: &toml::Table, section: &str, keys: &[String], diagnosti
 fn hint<'a>(path: &str, keys: &'a [String]) -> Option<&'a str> {
     let sections = keys.iter().flat_map(|key| key.match_indices('.').map(|(at, _)| &key[..at]));
     let names = keys.iter().map(String::as_str).chain(sections);
-    nearest(path, names).or_else(|| {
+    nearest_name(path, names).or_else(|| {
         let name = path.rsplit('.').next().unwrap_or(path);
         let mut same = keys.iter().filter(|key| key.rsplit('.').next() == Some(name));
         same.next().filter(|_| same.next().is_none()).map(String::as_str)

@@ -61,7 +61,7 @@ pub fn parse(name: &str, text: &str, environment: &[(String, String)]) -> Result
 
 impl Config {
     fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.filled("environment", &self.environment);
+        diagnostics.require_filled("environment", &self.environment);
         self.server.check(diagnostics);
         self.storage.check(diagnostics);
         self.ingest.check(diagnostics);

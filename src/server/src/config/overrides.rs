@@ -7,7 +7,7 @@ use svc_secrets::mask::{looks_secret, mask_url};
 
 use super::Config;
 use super::file::ALIASES;
-use super::problem::{Diagnostics, nearest};
+use super::problem::{Diagnostics, nearest_name};
 use super::setting::{Setting, SettingNode};
 
 const PREFIX: &str = "SVC_";
@@ -27,7 +27,7 @@ const RETIRED: [(&str, Option<&str>); 6] = [
 ];
 
 /// The variable that overrides a key.
-pub(crate) fn variable(key: &str) -> String {
+pub(crate) fn variable_name(key: &str) -> String {
     format!("{PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
 }
 
@@ -43,18 +43,18 @@ pub(crate) fn apply(
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .filter(|(name, _)| name.starts_with(PREFIX))
         .collect();
-    given.retain(|(name, _)| match retired(name) {
+    given.retain(|(name, _)| match retired_advice(name) {
         Some(advice) => {
             diagnostics.refuse_subject(*name, advice);
             false
         }
         None => true,
     });
-    refuse_doubles(&given, diagnostics);
+    refuse_duplicates(&given, diagnostics);
     let mut settings = Vec::new();
     config.visit("", &mut |key, setting| {
-        let name = variable(key);
-        let alias = ALIASES.iter().find(|(_, of)| *of == key).map(|(alias, _)| variable(alias));
+        let name = variable_name(key);
+        let alias = ALIASES.iter().find(|(_, of)| *of == key).map(|(alias, _)| variable_name(alias));
         given.retain(|(given, text)| {
             let below = given.strip_prefix(name.as_str());
             let own = below == Some("") || alias.as_deref() == Some(given);
@@ -83,26 +83,26 @@ pub(crate) fn apply(
 
 fn assign(key: &str, setting: &mut dyn Setting, name: &str, text: &str, diagnostics: &mut Diagnostics) {
     if setting.assign(text) {
-        diagnostics.overridden(key);
+        diagnostics.mark_overridden(key);
         return;
     }
     let got = if looks_secret(key) { String::new() } else { format!(", got {:?}", mask_url(text)) };
-    diagnostics.unreadable(key, name, format!("expected {}{got}", setting.expected()));
+    diagnostics.refuse_unreadable(key, name, format!("expected {}{got}", setting.expected()));
 }
 
 /// Refuses an alias whose setting is given too.
-fn refuse_doubles(given: &[(&str, &str)], diagnostics: &mut Diagnostics) {
-    let has = |key: &str| given.iter().any(|(name, _)| *name == variable(key));
+fn refuse_duplicates(given: &[(&str, &str)], diagnostics: &mut Diagnostics) {
+    let has = |key: &str| given.iter().any(|(name, _)| *name == variable_name(key));
     for (alias, key) in ALIASES.into_iter().filter(|(alias, key)| has(alias) && has(key)) {
         diagnostics.refuse_subject(
-            variable(alias),
-            format!("is another name of {}, which is set too; keep one of them", variable(key)),
+            variable_name(alias),
+            format!("is another name of {}, which is set too; keep one of them", variable_name(key)),
         );
     }
 }
 
 /// What to do about a name that is no longer used.
-fn retired(name: &str) -> Option<String> {
+fn retired_advice(name: &str) -> Option<String> {
     RETIRED.into_iter().find_map(|(old, new)| {
         let rest = match old.strip_suffix('*') {
             Some(start) => name.strip_prefix(start)?,
@@ -120,10 +120,11 @@ fn retired(name: &str) -> Option<String> {
 fn refuse_unknown(name: &str, settings: &[String], diagnostics: &mut Diagnostics) {
     let names = settings.iter().map(String::as_str);
     if name.contains("__") {
-        let hint = nearest(name, names)
+        let hint = nearest_name(name, names)
             .map_or_else(|| "unset it".to_owned(), |near| format!("did you mean {near}?"));
         diagnostics.refuse_subject(name, format!("is no setting; {hint}"));
-    } else if let Some(near) = nearest(name, names.filter(|setting| !setting[PREFIX.len()..].contains("__")))
+    } else if let Some(near) =
+        nearest_name(name, names.filter(|setting| !setting[PREFIX.len()..].contains("__")))
     {
         diagnostics.refuse_subject(name, format!("is no setting; did you mean {near}?"));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::overrides::variable;
+use super::overrides::variable_name;
 
 /// One thing to put right: where it is (a key, a variable or a file) and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,7 +65,7 @@ impl Diagnostics {
     }
 
     /// The value of a setting could not be taken: rules about it are not checked.
-    pub(crate) fn unreadable(&mut self, key: &str, subject: &str, text: impl Into<String>) {
+    pub(crate) fn refuse_unreadable(&mut self, key: &str, subject: &str, text: impl Into<String>) {
         self.broken.insert(key.to_owned());
         self.refuse_subject(subject, text);
     }
@@ -75,25 +75,28 @@ impl Diagnostics {
         if self.broken.contains(key) {
             return;
         }
-        let subject =
-            if self.overridden.contains(key) { format!("{key} ({})", variable(key)) } else { key.to_owned() };
+        let subject = if self.overridden.contains(key) {
+            format!("{key} ({})", variable_name(key))
+        } else {
+            key.to_owned()
+        };
         self.refuse_subject(subject, text);
     }
 
     /// Remembers that a variable gave the value of a setting.
-    pub(crate) fn overridden(&mut self, key: &str) {
+    pub(crate) fn mark_overridden(&mut self, key: &str) {
         self.overridden.insert(key.to_owned());
     }
 
     /// Refuses zero.
-    pub(crate) fn positive<N: Default + PartialEq>(&mut self, key: &str, value: N) {
+    pub(crate) fn require_positive<N: Default + PartialEq>(&mut self, key: &str, value: N) {
         if value == N::default() {
             self.refuse(key, "must be greater than 0");
         }
     }
 
     /// Refuses what is outside the range.
-    pub(crate) fn within<N: PartialOrd + fmt::Display>(
+    pub(crate) fn require_within<N: PartialOrd + fmt::Display>(
         &mut self,
         key: &str,
         value: N,
@@ -105,7 +108,7 @@ impl Diagnostics {
     }
 
     /// Refuses blank text.
-    pub(crate) fn filled(&mut self, key: &str, value: &str) {
+    pub(crate) fn require_filled(&mut self, key: &str, value: &str) {
         if value.trim().is_empty() {
             self.refuse(key, "must not be empty");
         }
@@ -119,7 +122,7 @@ impl Diagnostics {
 
 /// The known name nearest to a mistyped one: at most three changes away, fewer for a short name, which would soon be
 /// near to anything.
-pub(crate) fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn nearest_name<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (name.len() / 3).clamp(1, 3);
     let near = known.map(|candidate| (strsim::damerau_levenshtein(name, candidate), candidate));
     near.filter(|(distance, _)| *distance <= limit)

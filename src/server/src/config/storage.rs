@@ -144,13 +144,14 @@ impl StorageSection {
                 "must begin with sqlite:, postgres:// or mysql://, like sqlite:svc.db",
             );
         }
-        diagnostics.positive("storage.max_connections", self.max_connections);
+        diagnostics.require_positive("storage.max_connections", self.max_connections);
         if self.min_connections > self.max_connections {
             diagnostics.refuse("storage.min_connections", "must not be above storage.max_connections");
         }
-        diagnostics.positive("storage.busy_timeout_ms", self.busy_timeout_ms);
-        diagnostics.positive("storage.acquire_timeout_secs", self.acquire_timeout_secs);
-        diagnostics.positive("storage.backup_retention_count", self.backup_retention_count.unwrap_or(1));
+        diagnostics.require_positive("storage.busy_timeout_ms", self.busy_timeout_ms);
+        diagnostics.require_positive("storage.acquire_timeout_secs", self.acquire_timeout_secs);
+        diagnostics
+            .require_positive("storage.backup_retention_count", self.backup_retention_count.unwrap_or(1));
         let malformed = |key: &Secret| {
             let text = key.expose();
             let hexadecimal = text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
@@ -173,44 +174,45 @@ impl StorageSection {
 
 impl AuditSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.positive("audit.max_pending", self.max_pending);
-        diagnostics.positive("audit.drain_timeout_secs", self.drain_timeout_secs);
+        diagnostics.require_positive("audit.max_pending", self.max_pending);
+        diagnostics.require_positive("audit.drain_timeout_secs", self.drain_timeout_secs);
         if self.retention_days > 0 {
-            diagnostics.positive("audit.cleanup_interval_secs", self.cleanup_interval_secs);
+            diagnostics.require_positive("audit.cleanup_interval_secs", self.cleanup_interval_secs);
         }
     }
 }
 
 impl TraceStorageSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.within("trace_storage.sample_rate", self.sample_rate, 0.0..=1.0);
-        diagnostics.within("trace_storage.batch_size", self.batch_size, 1..=1000);
+        diagnostics.require_within("trace_storage.sample_rate", self.sample_rate, 0.0..=1.0);
+        diagnostics.require_within("trace_storage.batch_size", self.batch_size, 1..=1000);
         if matches!(self.mode, TraceStorageMode::Async | TraceStorageMode::Batch) {
-            diagnostics.positive("trace_storage.max_pending", self.max_pending);
+            diagnostics.require_positive("trace_storage.max_pending", self.max_pending);
         }
         if self.mode == TraceStorageMode::Async {
-            diagnostics.positive("trace_storage.async_workers", self.async_workers);
+            diagnostics.require_positive("trace_storage.async_workers", self.async_workers);
         }
         if self.mode == TraceStorageMode::Batch {
-            diagnostics.positive("trace_storage.batch_workers", self.batch_workers);
-            diagnostics.positive("trace_storage.batch_flush_interval_ms", self.batch_flush_interval_ms);
+            diagnostics.require_positive("trace_storage.batch_workers", self.batch_workers);
+            diagnostics
+                .require_positive("trace_storage.batch_flush_interval_ms", self.batch_flush_interval_ms);
         }
     }
 }
 
 impl TraceQueueSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
-        diagnostics.positive("trace_queue.workers", self.workers);
-        diagnostics.positive("trace_queue.buffer_size", self.buffer_size);
-        diagnostics.positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
-        diagnostics.positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
+        diagnostics.require_positive("trace_queue.workers", self.workers);
+        diagnostics.require_positive("trace_queue.buffer_size", self.buffer_size);
+        diagnostics.require_positive("trace_queue.shutdown_timeout_secs", self.shutdown_timeout_secs);
+        diagnostics.require_positive("trace_queue.processing_timeout_ms", self.processing_timeout_ms);
         if self.retention_hours > 0 || self.dlq_retention_hours > 0 {
-            diagnostics.positive("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs);
+            diagnostics.require_positive("trace_queue.cleanup_interval_secs", self.cleanup_interval_secs);
         }
-        diagnostics.within("trace_queue.dlq_max_retries", self.dlq_max_retries, 1..=16);
-        diagnostics.positive("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs);
-        diagnostics.positive("trace_queue.dlq_batch_size", self.dlq_batch_size);
-        diagnostics.positive("trace_queue.dlq_lease_secs", self.dlq_lease_secs);
-        diagnostics.within("trace_queue.max_recoveries", self.max_recoveries, 1..=1000);
+        diagnostics.require_within("trace_queue.dlq_max_retries", self.dlq_max_retries, 1..=16);
+        diagnostics.require_positive("trace_queue.dlq_poll_interval_secs", self.dlq_poll_interval_secs);
+        diagnostics.require_positive("trace_queue.dlq_batch_size", self.dlq_batch_size);
+        diagnostics.require_positive("trace_queue.dlq_lease_secs", self.dlq_lease_secs);
+        diagnostics.require_within("trace_queue.max_recoveries", self.max_recoveries, 1..=1000);
     }
 }

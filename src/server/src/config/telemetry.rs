@@ -85,8 +85,8 @@ impl MetricsSection {
 impl TracingSection {
     pub(crate) fn check(&self, diagnostics: &mut Diagnostics) {
         if self.enabled {
-            diagnostics.filled("tracing.otlp_endpoint", &self.otlp_endpoint);
-            diagnostics.within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
+            diagnostics.require_filled("tracing.otlp_endpoint", &self.otlp_endpoint);
+            diagnostics.require_within("tracing.sample_rate", self.sample_rate, 0.0..=1.0);
         }
     }
 }

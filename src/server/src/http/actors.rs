@@ -20,12 +20,15 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig) {
 
 /// `GET /actors`: every node, depth first, and the last lifecycle events, oldest first.
 async fn list(state: web::Data<AppState>) -> HttpResponse {
-    let nodes = nodes(&state, &state.tree.snapshot().nodes);
+    let nodes = nodes_to_json(&state, &state.tree.snapshot().nodes);
     HttpResponse::Ok().json(json!({"data": {"nodes": nodes, "history": state.tree.history()}}))
 }
 
 /// Nodes as answered: what runs for a connector has its name beside its path, which holds the id.
-pub(super) fn nodes<'n>(state: &AppState, nodes: impl IntoIterator<Item = &'n NodeView>) -> Vec<Value> {
+pub(super) fn nodes_to_json<'n>(
+    state: &AppState,
+    nodes: impl IntoIterator<Item = &'n NodeView>,
+) -> Vec<Value> {
     let names: HashMap<_, _> =
         state.connectors.statuses().into_iter().map(|status| (status.id, status.name)).collect();
     let shown = nodes.into_iter().map(|node| {
@@ -58,17 +61,17 @@ async fn restart(
     query.refuse_dry_run()?;
     let path = path.into_inner();
     if state.tree.snapshot().node(&path).is_none() {
-        return Err(refused(OrderError::Unknown).into());
+        return Err(restart_error(OrderError::Unknown).into());
     }
     // Recorded before it happens, so that nothing happens unrecorded.
     state.store.audit().record(caller.audit("restart", "actor", &path)).await?;
-    state.metrics.audited("restart", "actor");
-    state.tree.restart(&path).await.map_err(refused)?;
+    state.metrics.record_audit_event("restart", "actor");
+    state.tree.restart(&path).await.map_err(restart_error)?;
     let node = state.tree.snapshot().node(&path).cloned();
     Ok(HttpResponse::Ok().json(json!({"data": node})))
 }
 
-fn refused(error: OrderError) -> ServiceError {
+fn restart_error(error: OrderError) -> ServiceError {
     match error {
         OrderError::Unknown => ServiceError::not_found("No actor has this path"),
         refused => ServiceError::conflict(refused.to_string()),

@@ -38,7 +38,7 @@ impl Principal {
         Self { name: "anonymous".into() }
     }
 
-    fn of_key(key: &[u8]) -> Self {
+    fn from_key(key: &[u8]) -> Self {
         Self { name: key_principal(&String::from_utf8_lossy(key)).into() }
     }
 
@@ -87,7 +87,7 @@ impl AuthRefusal {
     }
 
     /// One text for whatever was missing or wrong.
-    fn trace(reason: AuthFailureReason) -> Self {
+    fn trace_unauthorized(reason: AuthFailureReason) -> Self {
         Self::unauthorized(reason, "This trace is read with its token or an admin key")
     }
 
@@ -117,7 +117,7 @@ impl AdminAuthenticator {
         let read_only = config.read_only_api_keys.iter().map(|key| (key, Access::ReadOnly));
         let keys = full
             .chain(read_only)
-            .filter_map(|(key, access)| Some((digest_of(key.expose())?, access)))
+            .filter_map(|(key, access)| Some((key_digest(key.expose())?, access)))
             .collect();
         Self {
             enabled: config.enabled,
@@ -138,9 +138,9 @@ impl AdminAuthenticator {
         if !self.enabled {
             return Ok(Principal::anonymous());
         }
-        let key = self.presented(headers)?;
+        let key = self.presented_key(headers)?;
         // Compared before anything is counted: guesses from behind a shared address keep no operator out.
-        match self.find(key) {
+        match self.find_key(key) {
             None => return Err(AuthRefusal::invalid_key(self.count_failure(client))),
             // A key that may only read must not buy its holder further guesses.
             Some(Access::Full) => self.lockout.clear(client),
@@ -150,7 +150,7 @@ impl AdminAuthenticator {
             }
             Some(Access::ReadOnly) => {}
         }
-        Ok(Principal::of_key(key))
+        Ok(Principal::from_key(key))
     }
 
     /// Counts a failure of this client and returns the reason it goes by.
@@ -182,14 +182,14 @@ impl AdminAuthenticator {
                 Err(refusal) if refusal.reason == AuthFailureReason::MissingOrMalformed => {}
                 decided => {
                     let decided = decided.map(|_| TraceView::Operator);
-                    return decided.map_err(|refusal| AuthRefusal::trace(refusal.reason));
+                    return decided.map_err(|refusal| AuthRefusal::trace_unauthorized(refusal.reason));
                 }
             }
         }
         if token.is_none() {
-            return Err(AuthRefusal::trace(AuthFailureReason::MissingOrMalformed));
+            return Err(AuthRefusal::trace_unauthorized(AuthFailureReason::MissingOrMalformed));
         }
-        Err(AuthRefusal::trace(self.count_failure(client)))
+        Err(AuthRefusal::trace_unauthorized(self.count_failure(client)))
     }
 
     /// Who reads an open endpoint, when a credential came along. A wrong one counts as it does anywhere else.
@@ -207,7 +207,7 @@ impl AdminAuthenticator {
 
     /// The key of the first form present, which decides alone: the configured header, `x-api-key`, then
     /// `Authorization: Bearer`.
-    fn presented<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {
+    fn presented_key<'a>(&self, headers: &'a HeaderMap) -> Result<&'a [u8], AuthRefusal> {
         let filled = |name: &HeaderName| {
             headers.get(name).map(HeaderValue::as_bytes).filter(|value| !value.is_empty())
         };
@@ -218,14 +218,14 @@ impl AdminAuthenticator {
             let message = format!("Missing {} header", self.header);
             return Err(AuthRefusal::unauthorized(AuthFailureReason::MissingOrMalformed, message));
         };
-        bearer(value).ok_or_else(|| {
+        bearer_token(value).ok_or_else(|| {
             let message = "The Authorization header must have the form 'Bearer <key>'";
             AuthRefusal::unauthorized(AuthFailureReason::MissingOrMalformed, message)
         })
     }
 
     /// Compares with every key, whichever matches, so that the time taken tells nothing.
-    fn find(&self, key: &[u8]) -> Option<Access> {
+    fn find_key(&self, key: &[u8]) -> Option<Access> {
         let digest: KeyDigest = Sha256::digest(key).into();
         let mut found = None;
         for (known, access) in &self.keys {
@@ -238,13 +238,13 @@ impl AdminAuthenticator {
 }
 
 /// The token of `Bearer <token>`; the scheme's case does not matter (RFC 7235).
-fn bearer(value: &[u8]) -> Option<&[u8]> {
+fn bearer_token(value: &[u8]) -> Option<&[u8]> {
     let (scheme, token) = value.split_at_checked(7)?;
     let token = token.trim_ascii();
     (scheme.eq_ignore_ascii_case(b"bearer ") && !token.is_empty()).then_some(token)
 }
 
-fn digest_of(key: &str) -> Option<KeyDigest> {
+fn key_digest(key: &str) -> Option<KeyDigest> {
     match key.strip_prefix(DIGEST_PREFIX) {
         Some(digits) => hex::decode(digits).ok()?.try_into().ok(),
         None if key.is_empty() => None,

@@ -31,9 +31,9 @@ impl FromRequest for JsonBody {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let bytes = read_admin(&request, payload).await?;
+            let bytes = read_admin_body(&request, payload).await?;
             require_json(request.headers())?;
-            Ok(Self(parse(&bytes)?))
+            Ok(Self(parse_json(&bytes)?))
         })
     }
 }
@@ -49,22 +49,22 @@ impl FromRequest for OptionalJsonBody {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            let bytes = read_admin(&request, payload).await?;
+            let bytes = read_admin_body(&request, payload).await?;
             if bytes.is_empty() {
                 return Ok(Self(Value::Object(Map::new())));
             }
             require_json(request.headers())?;
-            Ok(Self(parse(&bytes)?))
+            Ok(Self(parse_json(&bytes)?))
         })
     }
 }
 
 /// Reads the body of an admin request, of at most `server.max_admin_body_size` bytes.
-async fn read_admin(request: &HttpRequest, mut payload: Payload) -> Result<Bytes, ServiceError> {
+async fn read_admin_body(request: &HttpRequest, mut payload: Payload) -> Result<Bytes, ServiceError> {
     let state = request.app_data::<Data<AppState>>();
     let limit = state.map_or(0, |state| state.config.server.max_admin_body_size);
     let mut permit = state.map(|state| state.in_flight.permit());
-    let body = read(request, &mut payload, limit, permit.as_mut());
+    let body = read_body(request, &mut payload, limit, permit.as_mut());
     match state {
         Some(state) => state.lifecycle.receive_body(body).await,
         None => body.await,
@@ -76,13 +76,13 @@ async fn read_admin(request: &HttpRequest, mut payload: Payload) -> Result<Bytes
 /// # Errors
 /// 413 as soon as it is known to be larger than `limit` bytes, 408 when it does not arrive in time or its sender falls
 /// silent, 503 when the process holds too many bytes.
-pub(crate) async fn read(
+pub(crate) async fn read_body(
     request: &HttpRequest,
     payload: &mut Payload,
     limit: usize,
     permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
-    if announced(request.headers()).is_some_and(|length| length > limit) {
+    if announced_length(request.headers()).is_some_and(|length| length > limit) {
         return Err(too_large(limit));
     }
     if matches!(payload, Payload::None) {
@@ -92,20 +92,20 @@ pub(crate) async fn read(
     let connection = request.conn_data::<Rc<ConnectionState>>();
     let reading = connection.map(|connection| connection.read_body());
     let silence = connection.is_none().then_some(SILENCE);
-    let body = collect(payload, limit, silence, permit).await;
+    let body = collect_body(payload, limit, silence, permit).await;
     drop(reading);
-    let is_late = connection.is_some_and(|connection| connection.expired().is_some());
+    let is_late = connection.is_some_and(|connection| connection.expiry().is_some());
     if body.is_err() && is_late { Err(ServiceError::from_code(Code::RequestTimeout)) } else { body }
 }
 
-async fn collect(
+async fn collect_body(
     payload: &mut Payload,
     limit: usize,
     silence: Option<Duration>,
     mut permit: Option<&mut BytesPermit>,
 ) -> Result<Bytes, ServiceError> {
     // Small bodies arrive as one chunk, which is handed on as it is.
-    let Some(mut body) = chunk(payload, silence).await? else { return Ok(Bytes::new()) };
+    let Some(mut body) = next_chunk(payload, silence).await? else { return Ok(Bytes::new()) };
     let mut count = |bytes: usize| permit.as_mut().map_or(Ok(()), |permit| permit.grow(bytes));
     count(body.len())?;
     let mut joined: Option<BytesMut> = None;
@@ -113,7 +113,7 @@ async fn collect(
         if joined.as_ref().map_or(body.len(), BytesMut::len) > limit {
             return Err(too_large(limit));
         }
-        let Some(more) = chunk(payload, silence).await? else { break };
+        let Some(more) = next_chunk(payload, silence).await? else { break };
         count(more.len())?;
         joined.get_or_insert_with(|| BytesMut::from(std::mem::take(&mut body))).extend_from_slice(&more);
     }
@@ -121,10 +121,10 @@ async fn collect(
 }
 
 /// The next part of a body, `None` at its end.
-async fn chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<Option<Bytes>, ServiceError> {
-    let Some(silence) = silence else { return payload.next().await.transpose().map_err(broken) };
+async fn next_chunk(payload: &mut Payload, silence: Option<Duration>) -> Result<Option<Bytes>, ServiceError> {
+    let Some(silence) = silence else { return payload.next().await.transpose().map_err(broken_body) };
     match timeout(silence, payload.next()).await {
-        Ok(next) => next.transpose().map_err(broken),
+        Ok(next) => next.transpose().map_err(broken_body),
         Err(_) => Err(ServiceError::new(
             Code::RequestTimeout,
             format!("The body did not arrive: nothing came for {} seconds", silence.as_secs()),
@@ -144,12 +144,12 @@ pub(crate) fn require_json(headers: &HeaderMap) -> Result<(), ServiceError> {
 }
 
 /// The JSON value of a body, or 400 saying where it stops being JSON.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Value, ServiceError> {
+pub(crate) fn parse_json(bytes: &[u8]) -> Result<Value, ServiceError> {
     serde_json::from_slice(bytes)
         .map_err(|error| ServiceError::validation(format!("Invalid JSON body: {error}")))
 }
 
-fn announced(headers: &HeaderMap) -> Option<usize> {
+fn announced_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
@@ -158,7 +158,7 @@ fn too_large(limit: usize) -> ServiceError {
 }
 
 /// The sender went away or broke the framing: its own fault, so the log does not call it a failure.
-fn broken(_: actix_web::error::PayloadError) -> ServiceError {
+fn broken_body(_: actix_web::error::PayloadError) -> ServiceError {
     ServiceError::validation("The body could not be read")
 }
 
@@ -178,8 +178,8 @@ mod tests {
         let mut payload: Payload = Payload::Stream { payload: Box::pin(begun) };
         actix_rt::System::new().block_on(async {
             let silence = Some(Duration::from_millis(20));
-            assert_eq!(chunk(&mut payload, silence).await.unwrap().unwrap(), "{\"a\":");
-            let error = chunk(&mut payload, silence).await.unwrap_err();
+            assert_eq!(next_chunk(&mut payload, silence).await.unwrap().unwrap(), "{\"a\":");
+            let error = next_chunk(&mut payload, silence).await.unwrap_err();
             assert_eq!((error.status(), error.message().starts_with("The body did not arrive")), (408, true));
         });
     }

@@ -40,26 +40,26 @@ impl TrustedProxies {
     /// The client's address: the peer, unless the peer is trusted; then the rightmost hop of `X-Forwarded-For` that is
     /// not trusted (the leftmost when all are), without that header `X-Real-IP`, else the peer. Nothing to the left of
     /// a hop that is no address counts: whoever wrote it is not known to be trusted.
-    pub(crate) fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub(crate) fn client_address(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
-        if !self.trust(peer) {
+        if !self.is_trusted(peer) {
             return peer;
         }
         if headers.contains_key(X_FORWARDED_FOR) {
-            self.forwarded(peer, headers)
+            self.rightmost_untrusted_hop(peer, headers)
         } else {
             real_ip(headers).unwrap_or(peer)
         }
     }
 
-    fn forwarded(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
+    fn rightmost_untrusted_hop(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let values: Vec<&[u8]> = headers.get_all(X_FORWARDED_FOR).map(HeaderValue::as_bytes).collect();
         let hops = values.iter().rev().flat_map(|value| value.rsplit(|byte| *byte == b','));
         let mut nearest = peer;
         for hop in hops.map(<[u8]>::trim_ascii).filter(|hop| !hop.is_empty()) {
-            let Some(hop) = std::str::from_utf8(hop).ok().and_then(address) else { break };
+            let Some(hop) = std::str::from_utf8(hop).ok().and_then(parse_address) else { break };
             nearest = hop;
-            if !self.trust(hop) {
+            if !self.is_trusted(hop) {
                 break;
             }
         }
@@ -67,17 +67,17 @@ impl TrustedProxies {
     }
 
     /// Returns whether an address lies in one of the networks.
-    pub(crate) fn trust(&self, address: IpAddr) -> bool {
+    pub(crate) fn is_trusted(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(address))
     }
 }
 
 fn real_ip(headers: &HeaderMap) -> Option<IpAddr> {
-    address(headers.get(X_REAL_IP)?.to_str().ok()?.trim())
+    parse_address(headers.get(X_REAL_IP)?.to_str().ok()?.trim())
 }
 
 /// An address, with or without a port; of version 6 also in brackets.
-fn address(text: &str) -> Option<IpAddr> {
+fn parse_address(text: &str) -> Option<IpAddr> {
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     let bare = || match unbracketed {
         Some(inner) => inner.parse::<Ipv6Addr>().ok().map(IpAddr::V6),
@@ -100,7 +100,7 @@ mod tests {
             headers.insert(X_REAL_IP, HeaderValue::from_str(real).unwrap());
         }
         let networks: Vec<Network> = trusted.iter().map(|entry| entry.parse().unwrap()).collect();
-        TrustedProxies::new(&networks).client(peer.parse().unwrap(), &headers).to_string()
+        TrustedProxies::new(&networks).client_address(peer.parse().unwrap(), &headers).to_string()
     }
 
     #[test]

@@ -40,8 +40,8 @@ impl CorsPolicy {
         };
         Self {
             origins,
-            allowed: joined(&ALLOWED, &config.additional_allowed_headers),
-            exposed: joined(&EXPOSED, &config.additional_exposed_headers),
+            allowed: join_header_names(&ALLOWED, &config.additional_allowed_headers),
+            exposed: join_header_names(&EXPOSED, &config.additional_exposed_headers),
             credentials: config.allow_credentials,
             max_age: config.max_age_secs.map(HeaderValue::from),
         }
@@ -49,7 +49,7 @@ impl CorsPolicy {
 
     /// Returns the value that the answer to a request of this origin may carry; `None` when the origin is refused or none was named. The
     /// admin API is read only by origins that are listed: `*` does not open it to every web site.
-    pub(crate) fn grant(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
+    pub(crate) fn allowed_origin(&self, request: &HeaderMap, plane: Plane) -> Option<HeaderValue> {
         match &self.origins {
             Origins::Any if plane == Plane::Admin => None,
             Origins::Any => Some(HeaderValue::from_static("*")),
@@ -61,7 +61,7 @@ impl CorsPolicy {
     }
 
     /// Writes the headers of an ordinary answer.
-    pub(crate) fn stamp(&self, grant: Option<HeaderValue>, answer: &mut HeaderMap) {
+    pub(crate) fn write_headers(&self, grant: Option<HeaderValue>, answer: &mut HeaderMap) {
         if let Origins::List(_) = self.origins {
             answer.append(header::VARY, HeaderValue::from_static("origin"));
         }
@@ -75,7 +75,7 @@ impl CorsPolicy {
         }
     }
 
-    /// The answer to any `OPTIONS`, but for what [`stamp`](Self::stamp) adds.
+    /// The answer to any `OPTIONS`, but for what [`write_headers`](Self::write_headers) adds.
     pub(crate) fn preflight(&self) -> HttpResponse {
         let mut answer = HttpResponse::Ok().finish();
         let headers = answer.headers_mut();
@@ -91,7 +91,7 @@ impl CorsPolicy {
 }
 
 /// Header names as one list; `None` cannot happen for names the configuration accepted.
-fn joined(fixed: &[&str], additional: &[String]) -> Option<HeaderValue> {
+fn join_header_names(fixed: &[&str], additional: &[String]) -> Option<HeaderValue> {
     let names: Vec<&str> = fixed.iter().copied().chain(additional.iter().map(String::as_str)).collect();
     HeaderValue::from_str(&names.join(", ")).ok()
 }
@@ -106,7 +106,7 @@ mod tests {
             request.insert(header::ORIGIN, HeaderValue::from_str(origin).unwrap());
         }
         let mut preflight = cors.preflight();
-        cors.stamp(cors.grant(&request, Plane::Data), preflight.headers_mut());
+        cors.write_headers(cors.allowed_origin(&request, Plane::Data), preflight.headers_mut());
         preflight.headers().clone()
     }
 
@@ -123,12 +123,12 @@ mod tests {
         let mut request = HeaderMap::new();
         request.insert(header::ORIGIN, HeaderValue::from_static("https://a.example"));
         let any = CorsPolicy::new(&config::CorsSection::default());
-        assert!(any.grant(&request, Plane::Admin).is_none());
-        assert!(any.grant(&request, Plane::Other).is_some());
+        assert!(any.allowed_origin(&request, Plane::Admin).is_none());
+        assert!(any.allowed_origin(&request, Plane::Other).is_some());
         let allowed_origins = vec!["https://a.example".to_owned()];
         let listed =
             CorsPolicy::new(&config::CorsSection { allowed_origins, ..config::CorsSection::default() });
-        assert_eq!(listed.grant(&request, Plane::Admin).unwrap(), "https://a.example");
+        assert_eq!(listed.allowed_origin(&request, Plane::Admin).unwrap(), "https://a.example");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub(crate) async fn submit(
     context: RequestContext,
 ) -> Result<HttpResponse, Error> {
     let mut body_bytes = 0;
-    let answer = serve(request, payload, &state, context, &mut body_bytes).await;
+    let answer = answer_request(request, payload, &state, context, &mut body_bytes).await;
     if is_refusal(&answer) && !state.lifecycle.is_draining() {
         state.pacer.pace(body_bytes).await;
     }
@@ -59,7 +59,7 @@ pub(crate) async fn submit(
 }
 
 /// Answers a request, or refuses it; `body_bytes` is set to the length of the body that was read.
-async fn serve(
+async fn answer_request(
     request: HttpRequest,
     payload: web::Payload,
     state: &AppState,
@@ -79,7 +79,7 @@ async fn serve(
         let snapshot = state.registry.snapshot();
         (resolve(&snapshot)?, snapshot.generation())
     };
-    let received = receive(&request, payload, state, body_bytes).await;
+    let received = receive_body(&request, payload, state, body_bytes).await;
     // A body may take long: what was loaded meanwhile decides.
     {
         let snapshot = state.registry.snapshot();
@@ -90,7 +90,7 @@ async fn serve(
     let prepared = match received {
         Ok(received) => {
             let size = received.0.len();
-            let parse = async { message(&request, &context, query, received, &mut resolution) };
+            let parse = async { build_message(&request, &context, query, received, &mut resolution) };
             if ComputeGate::is_large(size) { state.compute_gate.run(parse).await } else { parse.await }
         }
         Err(error) => Err(error),
@@ -102,11 +102,11 @@ async fn serve(
         }
         Err(error) => Err(error),
     };
-    Ok(respond(answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?))
+    Ok(to_http_response(answer.or_else(|error| resolution.error_response(error, context.id.as_str()))?))
 }
 
 /// Reads the body of a request, counted among the bytes the process holds.
-async fn receive(
+async fn receive_body(
     request: &HttpRequest,
     payload: web::Payload,
     state: &AppState,
@@ -115,7 +115,7 @@ async fn receive(
     let mut permit = state.in_flight.permit();
     let mut payload = payload.into_inner();
     let limit = state.config.ingest.max_payload_size;
-    let body = body::read(request, &mut payload, limit, Some(&mut permit));
+    let body = body::read_body(request, &mut payload, limit, Some(&mut permit));
     let raw = state.lifecycle.receive_body(body).await?;
     *body_bytes = raw.len();
     Ok((raw, permit))
@@ -125,7 +125,7 @@ async fn receive(
 ///
 /// # Errors
 /// 415 or 400 for a body that is not JSON, 503 when the process holds too many bytes.
-fn message(
+fn build_message(
     request: &HttpRequest,
     context: &RequestContext,
     query: Map<String, Value>,
@@ -136,7 +136,7 @@ fn message(
         None
     } else {
         body::require_json(request.headers())?;
-        Some(body::parse(&raw)?)
+        Some(body::parse_json(&raw)?)
     };
     permit.grow_for_run(raw.len(), parsed.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
@@ -146,7 +146,7 @@ fn message(
         method: request.method().as_str().to_owned(),
         params: std::mem::take(&mut resolution.params),
         query,
-        headers: headers(request.headers()),
+        headers: copy_headers(request.headers()),
         raw,
         body: parsed,
         client_ip: Some(context.client_ip.to_string()),
@@ -157,7 +157,7 @@ fn message(
     })
 }
 
-fn respond(answer: ChannelResponse) -> HttpResponse {
+fn to_http_response(answer: ChannelResponse) -> HttpResponse {
     let status = StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK);
     let mut response = HttpResponse::build(status);
     for (name, value) in &answer.headers {
@@ -166,7 +166,7 @@ fn respond(answer: ChannelResponse) -> HttpResponse {
     response.body(answer.body)
 }
 
-fn headers(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
+fn copy_headers(headers: &HeaderMap) -> Vec<(String, Vec<u8>)> {
     headers.iter().map(|(name, value)| (name.as_str().to_owned(), value.as_bytes().to_vec())).collect()
 }
 

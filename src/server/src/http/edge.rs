@@ -57,12 +57,12 @@ pub(crate) struct Edge {
 
 impl Edge {
     /// Around everything the service answers to anyone: requests are limited, `/metrics` asks for a key.
-    pub(crate) fn public(state: web::Data<AppState>) -> Self {
+    pub(crate) fn for_clients(state: web::Data<AppState>) -> Self {
         Self { state, public: true }
     }
 
     /// Around the listener for operators, which only they can reach: nothing is limited, `/metrics` is open.
-    pub(crate) fn operations(state: web::Data<AppState>) -> Self {
+    pub(crate) fn for_operators(state: web::Data<AppState>) -> Self {
         Self { state, public: false }
     }
 }
@@ -118,7 +118,7 @@ where
                             .with_internal(panic_text(&*panic)),
                     );
                     exchange.log_internal(&panicked);
-                    Err(exchange.finish_without_request(panicked.answer(Some(&exchange.id))))
+                    Err(exchange.finish_without_request(panicked.to_response(Some(&exchange.id))))
                 }
             }
         })
@@ -151,12 +151,12 @@ impl Exchange {
         let headers = request.headers();
         let peer =
             request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.ip().to_canonical());
-        let client_ip = state.proxies.client(peer, headers);
+        let client_ip = state.proxies.client_address(peer, headers);
         if state.proxies.notice_ignored(headers) {
             warn!(state.log, "forwarded headers are ignored, because no proxy is trusted; all clients of a proxy \
                 share its address"; "peer" => %peer, "remedy" => "set rate_limit.trusted_proxies");
         }
-        let plane = plane(state, request);
+        let plane = classify_request(state, request);
         Self {
             state: state.clone(),
             id: RequestId::from_headers(headers),
@@ -166,7 +166,7 @@ impl Exchange {
             path: request.path().to_owned(),
             client_ip,
             forwarded: client_ip != peer,
-            cors: state.cors.grant(headers, plane),
+            cors: state.cors.allowed_origin(headers, plane),
             connection,
             is_stream: Cell::new(false),
         }
@@ -178,8 +178,8 @@ impl Exchange {
             return Some(self.state.cors.preflight());
         }
         // Before any credential: guessing keys is limited like everything else.
-        if let Err(error) = self.limit(public) {
-            return Some(Error(error).answer(Some(&self.id)));
+        if let Err(error) = self.check_rate_limit(public) {
+            return Some(Error(error).to_response(Some(&self.id)));
         }
         let principal = match self.plane {
             // The handler asks for the trace's token or a key, once it knows the trace.
@@ -193,7 +193,7 @@ impl Exchange {
         };
         let principal = match principal {
             Ok(principal) => principal,
-            Err(error) => return Some(Error(error).answer(Some(&self.id))),
+            Err(error) => return Some(Error(error).to_response(Some(&self.id))),
         };
         // A handler for GET answers HEAD; the framework leaves the body out. Channels decide by the real method.
         if self.method == Method::HEAD && self.plane != Plane::Data {
@@ -208,7 +208,7 @@ impl Exchange {
         None
     }
 
-    fn limit(&self, public: bool) -> Result<(), ServiceError> {
+    fn check_rate_limit(&self, public: bool) -> Result<(), ServiceError> {
         if public { self.state.rate_limits.check(self.plane, self.client_ip) } else { Ok(()) }
     }
 
@@ -227,14 +227,14 @@ impl Exchange {
     }
 
     fn count_refusal(&self, reason: AuthFailureReason) {
-        self.state.count_refusal(reason, self.client_ip, &self.id);
+        self.state.record_auth_refusal(reason, self.client_ip, &self.id);
     }
 
     fn finish(&self, mut response: ServiceResponse) -> ServiceResponse {
-        if let Some(error) = self.envelope_owed(response.response()) {
+        if let Some(error) = self.missing_envelope(response.response()) {
             self.log_internal(&error);
             let (request, _) = response.into_parts();
-            response = ServiceResponse::new(request, error.answer(Some(&self.id)));
+            response = ServiceResponse::new(request, error.to_response(Some(&self.id)));
         }
         let path = match self.plane {
             Plane::Data => Cow::Borrowed("/api/v1/data/{path}"),
@@ -245,7 +245,7 @@ impl Exchange {
                 pattern.map_or(Cow::Borrowed("unmatched"), |pattern| Cow::Owned(pattern.replace(":.+}", "}")))
             }
         };
-        self.complete(response.response_mut(), path);
+        self.complete_response(response.response_mut(), path);
         response
     }
 
@@ -257,13 +257,13 @@ impl Exchange {
             Plane::Operational(path) => path,
             Plane::Other => "unmatched",
         };
-        self.complete(&mut answer, Cow::Borrowed(path));
+        self.complete_response(&mut answer, Cow::Borrowed(path));
         InternalError::from_response("no handler answered", answer).into()
     }
 
     /// The envelope an answer should carry and does not: a handler's error still lacks the request id, and the
     /// router's own refusals have no body at all.
-    fn envelope_owed(&self, response: &HttpResponse) -> Option<Error> {
+    fn missing_envelope(&self, response: &HttpResponse) -> Option<Error> {
         let status = response.status();
         if !status.is_client_error() && !status.is_server_error() {
             return None;
@@ -284,7 +284,7 @@ impl Exchange {
         }
     }
 
-    fn complete(&self, answer: &mut HttpResponse, path: Cow<'static, str>) {
+    fn complete_response(&self, answer: &mut HttpResponse, path: Cow<'static, str>) {
         let took = self.started.elapsed();
         let status = answer.status();
         self.is_stream.set(answer.body().size() == BodySize::Stream);
@@ -299,8 +299,8 @@ impl Exchange {
         if self.plane == Plane::Admin {
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        self.state.cors.stamp(self.cors.clone(), headers);
-        self.state.metrics.http(method_label(&self.method), path, status.as_u16(), took);
+        self.state.cors.write_headers(self.cors.clone(), headers);
+        self.state.metrics.record_http(method_label(&self.method), path, status.as_u16(), took);
         self.log_access(status, took);
     }
 
@@ -330,7 +330,7 @@ impl Drop for Exchange {
 
 /// The stricter plane of the path as written and as the router decodes it, so that no spelling of an admin path goes
 /// around its guard.
-fn plane(state: &AppState, request: &ServiceRequest) -> Plane {
+fn classify_request(state: &AppState, request: &ServiceRequest) -> Plane {
     let written = state.planes.plane_of(request.path());
     let decoded = request.match_info().as_str();
     if written == Plane::Admin || decoded == request.path() {
@@ -404,7 +404,7 @@ mod tests {
             config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
             let (log, written) = recorder();
             let service = Running::start(config, Options { log, ..Options::default() }).await.unwrap();
-            let edge = Edge::public(service.state().clone());
+            let edge = Edge::for_clients(service.state().clone());
             let app = init_service(App::new().route("/boom", web::get().to(boom)).wrap(edge)).await;
             let request = TestRequest::get().uri("/boom").insert_header((X_REQUEST_ID, "mine")).to_request();
             let answer = try_call_service(&app, request).await.unwrap_err().error_response();

@@ -17,7 +17,7 @@ pub struct Error(pub ServiceError);
 
 impl Error {
     /// The whole answer, naming the request when its id is known.
-    pub(crate) fn answer(&self, id: Option<&RequestId>) -> HttpResponse {
+    pub(crate) fn to_response(&self, id: Option<&RequestId>) -> HttpResponse {
         let mut answer = HttpResponse::build(self.status_code()).json(self.0.body(id.map(RequestId::as_str)));
         if let Some(seconds) = self.0.retry_after() {
             answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -59,7 +59,7 @@ impl ResponseError for Error {
     }
 
     fn error_response(&self) -> HttpResponse {
-        self.answer(None)
+        self.to_response(None)
     }
 }
 

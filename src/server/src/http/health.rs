@@ -31,11 +31,11 @@ pub(crate) async fn readyz(state: web::Data<AppState>) -> HttpResponse {
     let ready = database && initialized;
     let mut body = json!({
         "status": if ready { "ready" } else { "not_ready" },
-        "components": {"database": ok_or(database, "error"), "engine": "ok", "initialized": initialized},
+        "components": {"database": status_text(database, "error"), "engine": "ok", "initialized": initialized},
     });
     // Brokers that are away make no node less able to serve than another.
     if let Some(brokers) = &state.brokers {
-        body["components"]["kafka"] = ok_or(brokers.problem().is_none(), "degraded").into();
+        body["components"]["kafka"] = status_text(brokers.problem().is_none(), "degraded").into();
     }
     if ready { HttpResponse::Ok().json(body) } else { unavailable().json(body) }
 }
@@ -49,8 +49,8 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
     let failed = failed_connectors(&state);
     let connectors = failed.is_empty();
     let reload = state.registry.reload_failure().is_none();
-    let actors = actors_are_well(&tree);
-    let cron = schedules_are_well(&state, database);
+    let actors = are_actors_healthy(&tree);
+    let cron = are_schedules_healthy(&state, database);
     let brokers = state.brokers.as_ref().map(|brokers| brokers.problem().is_none());
     let exhaustion = state.descriptors.check();
     let degraded = !(exhaustion.is_none()
@@ -66,23 +66,23 @@ pub(crate) async fn health(state: web::Data<AppState>, context: RequestContext) 
         "version": crate::VERSION,
         "uptime_seconds": state.started_at.elapsed().as_secs(),
         "components": {
-            "database": ok_or(database, "error"),
+            "database": status_text(database, "error"),
             "engine": "ok",
-            "connectors": ok_or(connectors, "degraded"),
-            "channels": ok_or(channels, "degraded"),
-            "engine_reload": ok_or(reload, "degraded"),
-            "actors": ok_or(actors, "degraded"),
-            "descriptors": ok_or(exhaustion.is_none(), "degraded"),
+            "connectors": status_text(connectors, "degraded"),
+            "channels": status_text(channels, "degraded"),
+            "engine_reload": status_text(reload, "degraded"),
+            "actors": status_text(actors, "degraded"),
+            "descriptors": status_text(exhaustion.is_none(), "degraded"),
         },
     });
     if let Some(well) = cron {
-        body["components"]["cron"] = ok_or(well, "degraded").into();
+        body["components"]["cron"] = status_text(well, "degraded").into();
     }
     if let Some(well) = brokers {
-        body["components"]["kafka"] = ok_or(well, "degraded").into();
+        body["components"]["kafka"] = status_text(well, "degraded").into();
     }
     if let (Some(_), Some(body)) = (&context.principal, body.as_object_mut()) {
-        body.extend(details(&state, &tree, failed));
+        body.extend(operator_details(&state, &tree, failed));
         if let Some(exhaustion) = exhaustion {
             body.insert("descriptors".into(), json!({"reason": exhaustion.reason()}));
         }
@@ -104,7 +104,7 @@ fn unavailable() -> HttpResponseBuilder {
 }
 
 /// What only an operator may know.
-fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String, Value> {
+fn operator_details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String, Value> {
     let snapshot = state.registry.snapshot();
     let quarantined: Vec<Value> = snapshot
         .quarantined()
@@ -131,12 +131,15 @@ fn details(state: &AppState, tree: &TreeView, failed: Vec<Value>) -> Map<String,
     );
     details.insert("channels".into(), json!({"quarantined": quarantined}));
     if let Some(cron) = &state.cron {
-        details.insert("cron".into(), schedules(&cron.health()));
+        details.insert("cron".into(), schedules_to_json(&cron.health()));
     }
     if let Some(brokers) = &state.brokers {
         details.insert("kafka".into(), json!({"problem": brokers.problem()}));
     }
-    details.insert("actors".into(), actors(tree, |nodes| super::actors::nodes(state, nodes.iter().copied())));
+    details.insert(
+        "actors".into(),
+        actors_to_json(tree, |nodes| super::actors::nodes_to_json(state, nodes.iter().copied())),
+    );
     details.insert("notes".into(), notes(state));
     details
 }
@@ -167,14 +170,14 @@ fn failed_connectors(state: &AppState) -> Vec<Value> {
 }
 
 /// Whether what is due runs; `None` on a node that runs no schedules and has none.
-fn schedules_are_well(state: &AppState, database: bool) -> Option<bool> {
+fn are_schedules_healthy(state: &AppState, database: bool) -> Option<bool> {
     match &state.cron {
         Some(cron) => Some(database && cron.health().trouble.is_none()),
         None => (state.registry.snapshot().cron_count() > 0).then_some(false),
     }
 }
 
-fn schedules(health: &CronHealth) -> Value {
+fn schedules_to_json(health: &CronHealth) -> Value {
     let mut shown = json!({
         "last_reconcile_at": health.last_reconcile_at,
         "reconcile_age_secs": health.reconcile_age_secs,
@@ -189,7 +192,7 @@ fn schedules(health: &CronHealth) -> Value {
 }
 
 /// The tree; of a large one only the nodes that do not run. The whole is at `GET /api/v1/admin/actors`.
-fn actors(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<Value>) -> Value {
+fn actors_to_json(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<Value>) -> Value {
     let total = tree.nodes.len();
     if total <= SHOWN {
         return json!({"nodes": show(&tree.nodes.iter().collect::<Vec<_>>())});
@@ -200,14 +203,14 @@ fn actors(tree: &TreeView, show: impl Fn(&[&NodeView]) -> Vec<Value>) -> Value {
 }
 
 /// Nothing quarantined, on its way back, or stuck in a turn.
-fn actors_are_well(tree: &TreeView) -> bool {
+fn are_actors_healthy(tree: &TreeView) -> bool {
     tree.nodes.iter().all(|node| {
         !matches!(node.state, NodeState::Quarantined | NodeState::Restarting)
             && node.busy_ms.is_none_or(|busy| busy < HANGS)
     })
 }
 
-fn ok_or(well: bool, otherwise: &'static str) -> &'static str {
+fn status_text(well: bool, otherwise: &'static str) -> &'static str {
     if well { "ok" } else { otherwise }
 }
 
@@ -234,9 +237,9 @@ mod tests {
     #[test]
     fn a_large_tree_shows_what_does_not_run_and_counts_the_rest() {
         let plain = |nodes: &[&NodeView]| nodes.iter().map(|node| json!(node)).collect();
-        let small = actors(&tree(SHOWN, 2), plain);
+        let small = actors_to_json(&tree(SHOWN, 2), plain);
         assert_eq!((small["nodes"].as_array().map(Vec::len), small.get("truncated")), (Some(SHOWN), None));
-        let large = actors(&tree(SHOWN + 1, 2), plain);
+        let large = actors_to_json(&tree(SHOWN + 1, 2), plain);
         assert_eq!(large["nodes"].as_array().map(Vec::len), Some(2));
         assert_eq!(
             (&large["truncated"], &large["total"], &large["running"]),

@@ -33,7 +33,7 @@ pub(crate) struct Lockout(Mutex<HashMap<IpAddr, Record>>);
 impl Lockout {
     /// Counts a failure of this client and returns `true`, unless it is locked out: then nothing is counted.
     pub(crate) fn record_failure(&self, client: IpAddr, now: Instant) -> bool {
-        let client = network(client);
+        let client = counted_network(client);
         let mut records = self.records();
         if records.get(&client).is_some_and(|record| now < record.until) {
             return false;
@@ -47,13 +47,13 @@ impl Lockout {
         }
         record.failures += 1;
         record.last = now;
-        record.until = now + delay(record.failures);
+        record.until = now + lockout_delay(record.failures);
         true
     }
 
     /// Forgets the failures of this client.
     pub(crate) fn clear(&self, client: IpAddr) {
-        self.records().remove(&network(client));
+        self.records().remove(&counted_network(client));
     }
 
     fn records(&self) -> std::sync::MutexGuard<'_, HashMap<IpAddr, Record>> {
@@ -62,14 +62,14 @@ impl Lockout {
 }
 
 /// Returns what failures are counted by: an address of version 4, the first 64 bits of one of version 6.
-fn network(client: IpAddr) -> IpAddr {
+fn counted_network(client: IpAddr) -> IpAddr {
     match client.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         address => address,
     }
 }
 
-fn delay(failures: u32) -> Duration {
+fn lockout_delay(failures: u32) -> Duration {
     match failures.checked_sub(FREE) {
         None => Duration::ZERO,
         Some(doublings) => FIRST.saturating_mul(2u32.saturating_pow(doublings)).min(LONGEST),
@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn the_fifth_failure_locks_and_each_further_one_doubles_up_to_a_cap() {
-        let waits: Vec<u64> = [4, 5, 6, 10, 11, 12, 4_000].map(|n| delay(n).as_millis() as u64).to_vec();
+        let waits: Vec<u64> =
+            [4, 5, 6, 10, 11, 12, 4_000].map(|n| lockout_delay(n).as_millis() as u64).to_vec();
         assert_eq!(waits, [0, 500, 1_000, 16_000, 30_000, 30_000, 30_000]);
     }
 

@@ -117,18 +117,24 @@ impl Metrics {
         &mut self.registry
     }
 
-    pub(crate) fn http(&self, method: &'static str, path: Cow<'static, str>, status: u16, took: Duration) {
+    pub(crate) fn record_http(
+        &self,
+        method: &'static str,
+        path: Cow<'static, str>,
+        status: u16,
+        took: Duration,
+    ) {
         let labels = HttpLabels { method, path, status };
         self.requests.get_or_create(&labels).inc();
         self.durations.get_or_create(&labels).observe(took.as_secs_f64());
     }
 
-    pub(crate) fn auth_failure(&self, reason: &'static str) {
+    pub(crate) fn record_auth_failure(&self, reason: &'static str) {
         self.auth_failures.get_or_create(&ReasonLabels { reason }).inc();
     }
 
     /// Counts one audited mutation.
-    pub fn audited(&self, action: &str, resource_type: &str) {
+    pub fn record_audit_event(&self, action: &str, resource_type: &str) {
         let labels = AuditLabels { action: action.to_owned(), resource_type: resource_type.to_owned() };
         self.audit_events.get_or_create(&labels).inc();
     }
@@ -171,8 +177,8 @@ mod tests {
     #[test]
     fn the_exposition_names_counters_with_total_and_has_no_end_mark() {
         let metrics = Metrics::new();
-        metrics.http("GET", "/health".into(), 200, Duration::from_millis(3));
-        metrics.auth_failure("invalid_key");
+        metrics.record_http("GET", "/health".into(), 200, Duration::from_millis(3));
+        metrics.record_auth_failure("invalid_key");
         let text = metrics.render().unwrap();
         assert!(text.contains("# TYPE svc_http_requests_total counter\n"), "{text}");
         assert!(text.contains("svc_http_requests_total{method=\"GET\",path=\"/health\",status=\"200\"} 1\n"));

@@ -73,8 +73,8 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState
         scope = scope.guard(fn_guard(move |context| state.planes.owns(context.head().uri.path())));
     }
     let worker = LocalWorker::join(state);
-    let scope = scope.app_data(state.clone()).app_data(worker).configure(|cfg| routes(cfg, state));
-    let edge = Edge::public(state.clone());
+    let scope = scope.app_data(state.clone()).app_data(worker).configure(|cfg| configure_routes(cfg, state));
+    let edge = Edge::for_clients(state.clone());
     if state.config.server.compression.enabled {
         cfg.service(scope.wrap(Compress::default()).wrap(edge));
     } else {
@@ -82,9 +82,9 @@ pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState
     }
 }
 
-fn routes(cfg: &mut web::ServiceConfig, state: &AppState) {
+fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
     cfg.service(data_scope(DATA_PREFIX));
-    operational(cfg, state.mounts_metrics());
+    configure_operational(cfg, state.mounts_metrics());
     cfg.service(
         web::scope(plane::ADMIN)
             .configure(admin::configure)
@@ -108,7 +108,7 @@ fn data_scope(prefix: &str) -> Scope {
 }
 
 /// The probes, and the metrics where they belong to this listener.
-fn operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
+fn configure_operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
     cfg.service(web::resource("/healthz").get(health::healthz))
         .service(web::resource("/readyz").get(health::readyz))
         .service(web::resource("/health").get(health::health));
@@ -123,8 +123,8 @@ fn operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
 /// What the listener of `metrics.bind_addr` answers, and nothing else.
 pub(crate) fn configure_operations(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>) {
     let enabled = state.config.metrics.enabled;
-    let scope = web::scope("").app_data(state.clone()).configure(|cfg| operational(cfg, enabled));
-    cfg.service(scope.default_service(web::to(not_found)).wrap(Edge::operations(state.clone())));
+    let scope = web::scope("").app_data(state.clone()).configure(|cfg| configure_operational(cfg, enabled));
+    cfg.service(scope.default_service(web::to(not_found)).wrap(Edge::for_operators(state.clone())));
 }
 
 async fn not_found() -> Result<HttpResponse, Error> {

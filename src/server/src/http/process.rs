@@ -27,9 +27,9 @@ pub(crate) fn exposition() -> String {
     let status = read("/proc/self/status");
     let figures = Figures {
         cpu_seconds: Some(cpu_time().as_secs_f64()),
-        resident_bytes: memory(&status, "VmRSS:"),
-        virtual_bytes: memory(&status, "VmSize:"),
-        open_fds: u64::try_from(descriptors::open()).ok(),
+        resident_bytes: memory_bytes(&status, "VmRSS:"),
+        virtual_bytes: memory_bytes(&status, "VmSize:"),
+        open_fds: u64::try_from(descriptors::count_open()).ok(),
         max_fds: Resource::NOFILE.get().ok().map(|(soft, _)| soft),
         start_seconds: start_seconds(&read("/proc/self/stat"), &read("/proc/stat")),
     };
@@ -47,7 +47,7 @@ fn cpu_time() -> Duration {
 }
 
 /// A line of `/proc/self/status`, such as `VmRSS:  1234 kB`, in bytes.
-fn memory(status: &str, name: &str) -> Option<u64> {
+fn memory_bytes(status: &str, name: &str) -> Option<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
@@ -109,8 +109,11 @@ mod tests {
     #[test]
     fn figures_are_read_off_the_files_of_the_system() {
         let status = "Name:\tsvc\nVmSize:\t  4000 kB\nVmRSS:\t     12 kB\n";
-        assert_eq!((memory(status, "VmRSS:"), memory(status, "VmSize:")), (Some(12_288), Some(4_096_000)));
-        assert_eq!(memory("", "VmRSS:"), None);
+        assert_eq!(
+            (memory_bytes(status, "VmRSS:"), memory_bytes(status, "VmSize:")),
+            (Some(12_288), Some(4_096_000))
+        );
+        assert_eq!(memory_bytes("", "VmRSS:"), None);
         let stat = "7 (a b) c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 250 20";
         assert_eq!(start_seconds(stat, "cpu 1\nbtime 1000\n"), Some(1002.5));
         assert_eq!(start_seconds("", "btime 1000"), None);

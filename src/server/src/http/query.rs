@@ -22,7 +22,7 @@ fn decode(text: &str) -> Result<String, ServiceError> {
     while let Some(byte) = bytes.next() {
         decoded.push(match byte {
             b'+' => b' ',
-            b'%' => escaped(&mut bytes)
+            b'%' => unescape_byte(&mut bytes)
                 .ok_or_else(|| ServiceError::validation("The query string has a broken percent escape"))?,
             plain => plain,
         });
@@ -30,7 +30,7 @@ fn decode(text: &str) -> Result<String, ServiceError> {
     String::from_utf8(decoded).map_err(|_| ServiceError::validation("The query string is not UTF-8"))
 }
 
-fn escaped(bytes: &mut impl Iterator<Item = u8>) -> Option<u8> {
+fn unescape_byte(bytes: &mut impl Iterator<Item = u8>) -> Option<u8> {
     let mut digit = || char::from(bytes.next()?).to_digit(16);
     let (high, low) = (digit()?, digit()?);
     u8::try_from(high * 16 + low).ok()

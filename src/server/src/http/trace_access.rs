@@ -49,7 +49,7 @@ impl TraceReader {
         let client = self.context.client_ip;
         let decided = state.auth.authorize_trace(&self.headers, client, self.token.as_deref(), token_hash);
         decided.map_err(|refusal| {
-            state.count_refusal(refusal.reason, self.context.client_ip, &self.context.id);
+            state.record_auth_refusal(refusal.reason, self.context.client_ip, &self.context.id);
             refusal.error
         })
     }

@@ -42,7 +42,7 @@ impl ConnectionAdmission {
     /// The bound that is reached.
     pub(crate) fn admit(self: &Arc<Self>, peer: IpAddr) -> Result<ConnectionPermit, ConnectionRefusal> {
         let peer = peer.to_canonical();
-        let client = (!self.limits.exempt.trust(peer)).then(|| client_network(peer));
+        let client = (!self.limits.exempt.is_trusted(peer)).then(|| client_network(peer));
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.total >= self.limits.total {
             return Err(ConnectionRefusal::TooManyConnections);

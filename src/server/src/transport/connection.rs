@@ -74,9 +74,9 @@ impl HttpConnection {
     }
 
     /// Leaves out the time that this thread was blocked, once the timer has fired.
-    fn forgive(&mut self, now: Instant) {
-        if let Some(missed) = self.timer.missed(now) {
-            self.state.shift(missed, now);
+    fn exclude_blocked_time(&mut self, now: Instant) {
+        if let Some(missed) = self.timer.missed_time(now) {
+            self.state.exclude_time(missed, now);
             if let Some(output) = &mut self.output {
                 output.shift(missed, now);
             }
@@ -87,12 +87,12 @@ impl HttpConnection {
     fn await_input(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         while self.timer.has_fired(context) {
             let now = Instant::now();
-            self.forgive(now);
+            self.exclude_blocked_time(now);
             if let Some(expiry) = self.state.overdue_input(now) {
                 return self.judge_input(expiry, context, buffer);
             }
             let limits = self.state.timeouts();
-            let output_end = self.output.map(|output| output.end(limits));
+            let output_end = self.output.map(|output| output.ends_at(limits));
             if output_end.is_some_and(|end| end <= now) {
                 // Writing is tried next, and judged there.
                 return Poll::Pending;
@@ -116,7 +116,7 @@ impl HttpConnection {
             Ok(count) => {
                 buffer.advance(count);
                 self.has_unjudged = true;
-                self.state.received(count);
+                self.state.record_received(count);
                 Poll::Ready(Ok(()))
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {
@@ -143,11 +143,11 @@ impl HttpConnection {
     /// The client takes no output: waits as long as it may.
     fn await_output(&mut self, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let limits = *self.state.timeouts();
-        let mut window = self.output.unwrap_or_else(|| TransferWindow::starting(Instant::now()));
+        let mut window = self.output.unwrap_or_else(|| TransferWindow::starting_at(Instant::now()));
         self.output = Some(window);
         while self.timer.has_fired(context) {
             let now = Instant::now();
-            self.forgive(now);
+            self.exclude_blocked_time(now);
             window = self.output.unwrap_or(window);
             if window.is_too_slow(now, &limits) {
                 match (&*self.raw()?).write(bytes) {
@@ -156,13 +156,13 @@ impl HttpConnection {
                         return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
                     }
                     written => {
-                        self.output = Some(TransferWindow::starting(now));
+                        self.output = Some(TransferWindow::starting_at(now));
                         return Poll::Ready(written);
                     }
                 }
             }
             self.output = Some(window);
-            self.timer.arm(window.end(&limits).min(now + limits.shortest()));
+            self.timer.arm(window.ends_at(&limits).min(now + limits.shortest()));
         }
         Poll::Pending
     }
@@ -173,7 +173,7 @@ impl HttpConnection {
                 if let Some(output) = &mut self.output {
                     output.record(count);
                 }
-                self.state.sent();
+                self.state.record_sent();
                 Poll::Ready(Ok(count))
             }
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
@@ -182,7 +182,7 @@ impl HttpConnection {
     }
 
     /// Writes held output after all: the dispatcher went on, so it was part of an answer.
-    fn release(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn write_held(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while !self.held.is_empty() {
             let held = std::mem::take(&mut self.held);
             let written = self.write_now(context, &held);
@@ -218,7 +218,7 @@ impl AsyncRead for HttpConnection {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(this.release(context))?;
+        ready!(this.write_held(context))?;
         if this.state.pause_reading(context.waker()) {
             this.pass = 0;
             return Poll::Pending;
@@ -235,7 +235,7 @@ impl AsyncRead for HttpConnection {
                 this.pass += count;
                 if count > 0 {
                     this.has_unjudged = true;
-                    this.state.received(count);
+                    this.state.record_received(count);
                 }
                 Poll::Ready(Ok(()))
             }
@@ -251,7 +251,7 @@ impl AsyncRead for HttpConnection {
 impl AsyncWrite for HttpConnection {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
-        ready!(this.release(context))?;
+        ready!(this.write_held(context))?;
         let start = if this.state.may_refuse() { refusal::bare_refusal(bytes) } else { None };
         match start {
             Some(0) => {
@@ -267,7 +267,7 @@ impl AsyncWrite for HttpConnection {
         let this = self.get_mut();
         if this.held.is_empty() {
             this.output = None;
-            this.state.flushed();
+            this.state.mark_flushed();
         } else {
             // Unless the dispatcher ends now, it is asked again and the held output goes out.
             context.waker().wake_by_ref();
@@ -277,7 +277,7 @@ impl AsyncWrite for HttpConnection {
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        ready!(this.release(context))?;
+        ready!(this.write_held(context))?;
         if !this.is_closing {
             this.is_closing = true;
             // A connection that the client has reset is as good as closed.
@@ -296,7 +296,7 @@ impl AsyncWrite for HttpConnection {
 impl Drop for HttpConnection {
     fn drop(&mut self) {
         if let Some(stream) = self.io.take() {
-            let owes_refusal = !self.held.is_empty() || self.state.expired() == Some(Expiry::Head);
+            let owes_refusal = !self.held.is_empty() || self.state.expiry() == Some(Expiry::Head);
             self.state.hand_back(ReturnedStream { stream, owes_refusal });
         }
     }

@@ -101,7 +101,7 @@ impl RefusalReporter {
     }
 
     /// Counts a refusal, and logs it unless one of its kind was logged in this second.
-    pub(super) fn refused(&self, refusal: ConnectionRefusal, peer: Option<IpAddr>) {
+    pub(super) fn record(&self, refusal: ConnectionRefusal, peer: Option<IpAddr>) {
         self.metrics.refused.get_or_create(&RefusalLabels { reason: refusal.name() }).inc();
         let Some(line) =
             ConnectionRefusal::ALL.iter().position(|kind| *kind == refusal).map(|at| &self.lines[at])

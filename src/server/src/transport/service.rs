@@ -82,7 +82,7 @@ impl Transport {
         match self.admission.admit(peer) {
             Ok(permit) => Some((stream, permit)),
             Err(refusal) => {
-                self.reports.refused(refusal, Some(peer));
+                self.reports.record(refusal, Some(peer));
                 let permit = self.refusals.admit(peer).ok()?;
                 self.refuse(refusal, stream).await;
                 drop(permit);
@@ -101,15 +101,15 @@ impl Transport {
         let connection = HttpConnection::new(stream, Rc::clone(&state));
         let ended = http.call((connection, peer)).await;
         drop(open);
-        self.end(&state, ended.as_ref().err(), peer.map(|peer| peer.ip())).await;
+        self.report_end(&state, ended.as_ref().err(), peer.map(|peer| peer.ip())).await;
         drop(permit);
     }
 
     /// Reports why the service ended a connection, and answers for it where no handler has.
-    async fn end(&self, state: &ConnectionState, error: Option<&DispatchError>, peer: Option<IpAddr>) {
+    async fn report_end(&self, state: &ConnectionState, error: Option<&DispatchError>, peer: Option<IpAddr>) {
         let stream = state.take_stream();
-        let Some(refusal) = ConnectionRefusal::from_end(state.expired(), error) else { return };
-        self.reports.refused(refusal, peer);
+        let Some(refusal) = ConnectionRefusal::from_end(state.expiry(), error) else { return };
+        self.reports.record(refusal, peer);
         if let Some(returned) = stream.filter(|returned| returned.owes_refusal) {
             self.refuse(refusal, returned.stream).await;
         }
@@ -118,7 +118,7 @@ impl Transport {
     async fn refuse(&self, refusal: ConnectionRefusal, stream: TcpStream) {
         let Some(error) = refusal.error() else { return };
         let metrics: &Metrics = &self.state.metrics;
-        metrics.http("OTHER", "unmatched".into(), error.status(), Duration::ZERO);
+        metrics.record_http("OTHER", "unmatched".into(), error.status(), Duration::ZERO);
         refusal::deliver(stream, &refusal::encode(&error)).await;
     }
 }

@@ -39,9 +39,9 @@ pub(crate) fn backlog(config: &Config) -> i32 {
 }
 
 /// The bounds of the main listener under a limit of open files; logs where that limit decides.
-pub(crate) fn main_listener(config: &Config, limit: usize, log: &Logger) -> ConnectionLimits {
+pub(crate) fn main_listener_limits(config: &Config, limit: usize, log: &Logger) -> ConnectionLimits {
     let server = &config.server;
-    let affordable = affordable(limit, descriptors::open());
+    let affordable = affordable(limit, descriptors::count_open());
     let total = server.max_connections.min(affordable);
     if total < server.max_connections {
         warn!(log, "fewer connections are served than configured, for want of file descriptors";
@@ -61,16 +61,16 @@ fn affordable(limit: usize, open: usize) -> usize {
 }
 
 /// The bounds of the listener for operators.
-pub(crate) fn operations_listener() -> ConnectionLimits {
-    only_in_total(OPERATORS)
+pub(crate) fn operations_listener_limits() -> ConnectionLimits {
+    total_only(OPERATORS)
 }
 
 /// The bounds of refused connections that are still answered.
-pub(crate) fn answered_refusals() -> ConnectionLimits {
-    only_in_total(ANSWERED)
+pub(crate) fn refusal_limits() -> ConnectionLimits {
+    total_only(ANSWERED)
 }
 
-fn only_in_total(total: usize) -> ConnectionLimits {
+fn total_only(total: usize) -> ConnectionLimits {
     ConnectionLimits { total, per_address: total, exempt: TrustedProxies::default() }
 }
 
@@ -90,7 +90,7 @@ mod tests {
         let mut config = Config::default();
         config.server.max_connections = 10;
         let log = Logger::root(slog::Discard, slog::o!());
-        let limits = main_listener(&config, usize::MAX, &log);
+        let limits = main_listener_limits(&config, usize::MAX, &log);
         assert_eq!((limits.total, limits.per_address), (10, 5));
     }
 }

@@ -64,7 +64,7 @@ impl ConnectionState {
             timeouts,
             phase: Cell::new(ConnectionPhase::Accepted),
             since: Cell::new(now),
-            body: Cell::new(TransferWindow::starting(now)),
+            body: Cell::new(TransferWindow::starting_at(now)),
             unasked: Cell::new(0),
             expired: Cell::new(None),
             paused: Cell::new(None),
@@ -94,7 +94,7 @@ impl ConnectionState {
     pub(crate) fn read_body(self: &Rc<Self>) -> BodyReading {
         let now = Instant::now();
         self.since.set(now);
-        self.body.set(TransferWindow::starting(now));
+        self.body.set(TransferWindow::starting_at(now));
         self.enter(ConnectionPhase::Body);
         BodyReading(Rc::clone(self))
     }
@@ -108,7 +108,7 @@ impl ConnectionState {
     }
 
     /// Notes that everything the dispatcher had to write is written.
-    pub(super) fn flushed(&self) {
+    pub(super) fn mark_flushed(&self) {
         if self.phase.get() == ConnectionPhase::Answering {
             self.since.set(Instant::now());
             self.enter(ConnectionPhase::Idle);
@@ -116,7 +116,7 @@ impl ConnectionState {
     }
 
     /// Notes bytes that were read.
-    pub(super) fn received(&self, bytes: usize) {
+    pub(super) fn record_received(&self, bytes: usize) {
         match self.phase.get() {
             ConnectionPhase::Accepted | ConnectionPhase::Idle => {
                 self.since.set(Instant::now());
@@ -135,7 +135,7 @@ impl ConnectionState {
     }
 
     /// Notes bytes that were written.
-    pub(super) fn sent(&self) {
+    pub(super) fn record_sent(&self) {
         if self.phase.get() == ConnectionPhase::Streaming {
             self.since.set(Instant::now());
         }
@@ -170,7 +170,7 @@ impl ConnectionState {
         match self.phase.get() {
             ConnectionPhase::Accepted | ConnectionPhase::Head => Some(since + limits.head),
             ConnectionPhase::Idle | ConnectionPhase::Streaming => Some(since + limits.keep_alive),
-            ConnectionPhase::Body => Some((since + limits.body).min(self.body.get().end(limits))),
+            ConnectionPhase::Body => Some((since + limits.body).min(self.body.get().ends_at(limits))),
             ConnectionPhase::Handling | ConnectionPhase::Answering => None,
         }
     }
@@ -196,7 +196,7 @@ impl ConnectionState {
     }
 
     /// Leaves out time in which this thread did not run: the client cannot be blamed for it.
-    pub(super) fn shift(&self, missed: Duration, now: Instant) {
+    pub(super) fn exclude_time(&self, missed: Duration, now: Instant) {
         self.since.set((self.since.get() + missed).min(now));
         let mut window = self.body.get();
         window.shift(missed, now);
@@ -208,7 +208,7 @@ impl ConnectionState {
     }
 
     /// The limit that ended this connection.
-    pub(crate) fn expired(&self) -> Option<Expiry> {
+    pub(crate) fn expiry(&self) -> Option<Expiry> {
         self.expired.get()
     }
 
@@ -263,12 +263,12 @@ mod tests {
         let state = ConnectionState::new(LIMITS);
         assert_eq!(state.overdue_input(after(9)), None);
         assert_eq!(state.overdue_input(after(10)), Some(Expiry::Idle));
-        state.received(5);
+        state.record_received(5);
         assert_eq!(state.overdue_input(after(10)), Some(Expiry::Head));
         state.begin_request();
         assert_eq!(state.overdue_input(after(1_000)), None, "a handler may take its time");
         state.end_request(false);
-        state.flushed();
+        state.mark_flushed();
         assert_eq!(state.overdue_input(after(74)), None);
         assert_eq!(state.overdue_input(after(75)), Some(Expiry::Idle));
     }
@@ -278,11 +278,11 @@ mod tests {
         let state = Rc::new(ConnectionState::new(LIMITS));
         state.begin_request();
         let reading = state.read_body();
-        state.received(1_000);
+        state.record_received(1_000);
         assert_eq!(state.overdue_input(after(30)), None);
         assert_eq!(state.overdue_input(after(60)), Some(Expiry::Body));
         for _ in 0..10 {
-            state.received(100_000);
+            state.record_received(100_000);
             state.overdue_input(after(300));
         }
         assert_eq!(state.overdue_input(after(300)), Some(Expiry::Body));
@@ -293,9 +293,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn missed_time_extends_the_head() {
         let state = ConnectionState::new(LIMITS);
-        state.received(5);
+        state.record_received(5);
         tokio::time::advance(Duration::from_secs(40)).await;
-        state.shift(Duration::from_secs(35), Instant::now());
+        state.exclude_time(Duration::from_secs(35), Instant::now());
         assert_eq!(state.overdue_input(Instant::now()), None);
         assert_eq!(state.overdue_input(after(5)), Some(Expiry::Head));
     }
@@ -305,10 +305,10 @@ mod tests {
         let state = Rc::new(ConnectionState::new(LIMITS));
         state.begin_request();
         assert!(!state.pause_reading(Waker::noop()));
-        state.received(READ_AHEAD);
+        state.record_received(READ_AHEAD);
         assert!(state.pause_reading(Waker::noop()));
         let _reading = state.read_body();
-        state.received(READ_AHEAD);
+        state.record_received(READ_AHEAD);
         assert!(!state.pause_reading(Waker::noop()));
     }
 }

@@ -52,7 +52,7 @@ fn requests_to_a_blocked_thread_are_answered_when_it_goes_on() {
         config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
         (config.server.head_timeout_secs, config.server.keep_alive_secs) = (1, 1);
         let service = Service::start(config, Options::default()).await.unwrap();
-        let transport = service.transport(settings::operations_listener());
+        let transport = service.transport(settings::operations_listener_limits());
         let listener = bind("127.0.0.1:0", 16).unwrap();
         let address = listener.local_addr().unwrap();
         let (blocked, is_blocked) = mpsc::channel();

@@ -37,7 +37,7 @@ impl Timer {
     }
 
     /// The time that this thread did not run; none when the timer was served in time.
-    pub(super) fn missed(&self, now: Instant) -> Option<Duration> {
+    pub(super) fn missed_time(&self, now: Instant) -> Option<Duration> {
         let late = now.saturating_duration_since(self.sleep.deadline());
         (late > TOLERANCE).then_some(late)
     }

@@ -34,7 +34,7 @@ pub(crate) struct TransferWindow {
 }
 
 impl TransferWindow {
-    pub(crate) fn starting(now: Instant) -> Self {
+    pub(crate) fn starting_at(now: Instant) -> Self {
         Self { start: now, moved: 0 }
     }
 
@@ -44,19 +44,19 @@ impl TransferWindow {
     }
 
     /// The instant at which this period is judged.
-    pub(crate) fn end(&self, timeouts: &ConnectionTimeouts) -> Instant {
+    pub(crate) fn ends_at(&self, timeouts: &ConnectionTimeouts) -> Instant {
         self.start + timeouts.window
     }
 
     /// Judges the period if it is over: true when too little moved; otherwise the next one begins.
     pub(crate) fn is_too_slow(&mut self, now: Instant, timeouts: &ConnectionTimeouts) -> bool {
-        if now < self.end(timeouts) {
+        if now < self.ends_at(timeouts) {
             return false;
         }
         if self.moved < timeouts.window_bytes.max(1) {
             return true;
         }
-        *self = Self::starting(now);
+        *self = Self::starting_at(now);
         false
     }
 
@@ -85,11 +85,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn window_with_enough_bytes_is_followed_by_the_next() {
         let start = Instant::now();
-        let mut window = TransferWindow::starting(start);
+        let mut window = TransferWindow::starting_at(start);
         window.record(1_000);
         assert!(!window.is_too_slow(start + seconds(29), &LIMITS));
         assert!(!window.is_too_slow(start + seconds(30), &LIMITS));
-        assert_eq!(window, TransferWindow::starting(start + seconds(30)));
+        assert_eq!(window, TransferWindow::starting_at(start + seconds(30)));
         window.record(999);
         assert!(window.is_too_slow(start + seconds(60), &LIMITS));
     }
@@ -98,7 +98,7 @@ mod tests {
     async fn silence_is_too_slow_even_without_a_rate() {
         let start = Instant::now();
         let limits = ConnectionTimeouts { window_bytes: 0, ..LIMITS };
-        let mut window = TransferWindow::starting(start);
+        let mut window = TransferWindow::starting_at(start);
         window.record(1);
         assert!(!window.is_too_slow(start + seconds(30), &limits));
         assert!(window.is_too_slow(start + seconds(60), &limits));
@@ -107,11 +107,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn missed_time_does_not_count_and_reaches_no_further_than_now() {
         let start = Instant::now();
-        let mut window = TransferWindow::starting(start);
+        let mut window = TransferWindow::starting_at(start);
         window.shift(seconds(20), start + seconds(40));
         assert!(!window.is_too_slow(start + seconds(40), &LIMITS));
         window.shift(seconds(500), start + seconds(45));
-        assert_eq!(window, TransferWindow::starting(start + seconds(45)));
+        assert_eq!(window, TransferWindow::starting_at(start + seconds(45)));
     }
 
     #[test]

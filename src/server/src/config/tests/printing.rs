@@ -86,7 +86,7 @@ fn manual() -> String {
             }
             Some(setting) => {
                 let name = if setting.overridable() {
-                    format!("`{}`", overrides::variable(&entry.path))
+                    format!("`{}`", overrides::variable_name(&entry.path))
                 } else {
                     "–".into()
                 };
