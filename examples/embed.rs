@@ -1,7 +1,7 @@
 //! The service inside a larger actix-web application.
 //!
 //! The host has routes of its own. Beside them it mounts the service, and one of its handlers sends orders to a channel
-//! in-process, without HTTP. A panic inside the service costs the request it happened in and nothing else; when the
+//! in-process, without HTTP. It registers a function of its own, which workflows call like those of the service. A panic inside the service costs the request it happened in and nothing else; when the
 //! host ends, the service drains with it.
 //!
 //! `cargo run -p svc --example embed`, then:
@@ -15,12 +15,15 @@
 use std::error::Error;
 use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::Value;
+use svc::engine::catalogue::{FunctionEntry, InputField};
+use svc::engine::{self, CompileCx, CompiledTask, Function, Inputs, TaskCx, TaskFuture, TaskOutcome};
 use svc::{Config, Options, PlannedFault, Service, TreeExit};
 
 /// The larger application: a shop.
@@ -38,7 +41,11 @@ impl Shop {
     ) -> Result<Self, Box<dyn Error>> {
         let mut config = Config::default();
         config.storage.url = format!("sqlite:{}", database.display());
-        let service = Service::start(config, Options { faults, ..Options::default() }).await?;
+        let service = Service::start(
+            config,
+            Options { functions: vec![Arc::new(ShippingCost)], faults, ..Options::default() },
+        )
+        .await?;
         let (routes, shared) = (service.routes(), web::Data::new(service.clone()));
         let server = HttpServer::new(move || {
             App::new()
@@ -61,6 +68,48 @@ impl Shop {
         let exit = self.service.shutdown(Duration::from_secs(10)).await;
         self.server.stop(true).await;
         exit
+    }
+}
+
+/// The entry of [`ShippingCost`], by which its tasks are checked.
+static SHIPPING_COST: FunctionEntry = FunctionEntry {
+    retry_safety: "pure",
+    accepts_any_input: false,
+    fields: &[
+        InputField::number("weight_kg", "Weight of the parcel in kilograms").required().resolvable(),
+        InputField::output(),
+    ],
+    ..FunctionEntry::plugin("shipping_cost", "Computes the cost of shipping a parcel")
+};
+
+/// A function of the host, which workflows call like those of the service.
+struct ShippingCost;
+
+impl Function for ShippingCost {
+    fn entry(&self) -> &'static FunctionEntry {
+        &SHIPPING_COST
+    }
+
+    fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+        let output = input["output"].as_str().unwrap_or("data");
+        let output = engine::Path::parse_target(output).map_err(|error| error.to_string())?;
+        Ok(Box::new(ShippingCostTask { inputs: Inputs::new(&SHIPPING_COST, input), output }))
+    }
+}
+
+/// One task of a workflow that calls `shipping_cost`.
+struct ShippingCostTask {
+    inputs: Inputs,
+    output: engine::Path,
+}
+
+impl CompiledTask for ShippingCostTask {
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskFuture<'a> {
+        Box::pin(async move {
+            let weight = self.inputs.require(cx, "weight_kg")?.as_f64().unwrap_or_default();
+            cx.write(&self.output, (4.5 + 1.2 * weight.ceil()).into())?;
+            Ok(TaskOutcome::Success)
+        })
     }
 }
 
@@ -145,6 +194,36 @@ mod tests {
             assert_eq!((inside.status, outside.status), (200, 200), "{}", inside.text());
             assert_eq!(inside.json()["data"], outside.json()["data"]);
             assert_eq!(inside.json()["data"]["total"], 150);
+        });
+    }
+
+    #[test]
+    fn function_of_the_host_is_listed_checked_and_run() {
+        in_shop(vec![], |client| {
+            let functions = client.get("/api/v1/admin/functions").unwrap().json();
+            let listed = functions["data"].as_array().unwrap().iter();
+            let listed = listed.into_iter().find(|entry| entry["name"] == "shipping_cost").unwrap();
+            assert_eq!(
+                (&listed["source"], &listed["input_fields"][0]["name"]),
+                (&json!("plugin"), &json!("weight_kg"))
+            );
+            let workflow = |input: Value| {
+                let function = json!({"name": "shipping_cost", "input": input});
+                json!({"workflow_id": "shipping", "name": "Shipping", "tasks": [{"id": "cost", "name": "Cost", "function": function}]})
+            };
+            let refused =
+                client.json("POST", "/api/v1/admin/workflows", &workflow(json!({"weight": 2}))).unwrap();
+            assert_eq!(refused.status, 400, "{}", refused.text());
+            let details = refused.json()["error"]["details"].clone();
+            let paths: Vec<_> =
+                details.as_array().unwrap().iter().map(|detail| detail["path"].as_str().unwrap()).collect();
+            assert_eq!(paths, ["tasks[0].function.input.weight_kg", "tasks[0].function.input.weight"]);
+            let input = json!({"weight_kg": {"var": "payload.kg"}, "output": "data.cost"});
+            let created = client.json("POST", "/api/v1/admin/workflows", &workflow(input)).unwrap();
+            assert_eq!(created.status, 201, "{}", created.text());
+            let trial = json!({"data": {"kg": 2.5}});
+            let run = client.json("POST", "/api/v1/admin/workflows/shipping/test", &trial).unwrap();
+            assert_eq!(run.json()["data"]["output"], json!({"cost": 8.1}), "{}", run.text());
         });
     }
 

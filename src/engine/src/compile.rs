@@ -182,7 +182,7 @@ impl Assembly<'_> {
 
     fn action(&mut self, id: &str, name: &str, input: &Value, at: &str) -> Result<StepAction, CompileError> {
         let evaluator = &self.engine.evaluator;
-        if builtin::NAMES.contains(&name) {
+        if builtin::is_builtin(name) {
             let mut errors = Vec::new();
             let compiler = InputCompiler {
                 evaluator,
@@ -194,7 +194,7 @@ impl Assembly<'_> {
             self.reads.merge(compiler.reads.into_inner());
             return built.map(StepAction::Builtin).ok_or_else(|| self.problems(&errors));
         }
-        let stub = self.stubs.and_then(|stubs| stubs.function(name));
+        let stub = self.stubs.and_then(|stubs| stubs.function(&self.engine.catalogue, name));
         let stub: Option<Arc<dyn Function>> = stub.map(|stub| Arc::new(stub) as _);
         let Some(function) = stub.as_ref().or_else(|| self.engine.functions.get(name)) else {
             return Err(CompileError::Undispatchable {

@@ -11,8 +11,11 @@ use svc_model::mask::is_secret_reference;
 use svc_model::{FieldError, Workflow, WorkflowContent};
 
 use crate::budget;
+use crate::builtin;
+use crate::catalogue::Catalogue;
 use crate::checks::{Misspellings, UnknownCall, literal_reads, unknown_calls};
 use crate::compile;
+use crate::dependencies::Dependencies;
 use crate::error::CompileError;
 use crate::expression::{Evaluator, Expression, SecretPolicy};
 use crate::function::{CompileSecrets, Function};
@@ -40,7 +43,8 @@ impl Default for EngineLimits {
 /// Compiles workflows and runs them.
 pub struct Engine {
     pub(crate) evaluator: Evaluator,
-    pub(crate) functions: HashMap<String, Arc<dyn Function>>,
+    pub(crate) functions: HashMap<&'static str, Arc<dyn Function>>,
+    pub(crate) catalogue: Catalogue,
     pub(crate) vars: Option<Value>,
     pub(crate) limits: EngineLimits,
     pub(crate) logger: Logger,
@@ -136,7 +140,7 @@ impl Engine {
     /// Lists the problems that the author of a stored workflow would be refused for today, though it runs: keys, operators and
     /// roots of paths that do not exist.
     pub fn misspellings(&self, content: &WorkflowContent) -> Vec<FieldError> {
-        Misspellings::find(&self.evaluator, content).errors
+        Misspellings::find(&self.evaluator, &self.catalogue, content).errors
     }
 
     /// Evaluates an expression over named roots.
@@ -147,9 +151,14 @@ impl Engine {
         self.evaluator.evaluate_roots(expression, roots)
     }
 
-    /// Whether a function of this name can be run: a built-in, or one with a handler.
-    pub fn can_run(&self, function: &str) -> bool {
-        crate::builtin::NAMES.contains(&function) || self.functions.contains_key(function)
+    /// The functions that workflows of this engine may name.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    /// Reads the connectors and channels that a workflow calls off its document; tasks that cannot be read are skipped.
+    pub fn dependencies(&self, content: &WorkflowContent) -> Dependencies {
+        Dependencies::read(&self.catalogue, content)
     }
 }
 
@@ -165,7 +174,8 @@ fn holds_reference(source: &Value) -> bool {
 /// Gathers what an engine is made of.
 #[derive(Default)]
 pub struct EngineBuilder {
-    functions: HashMap<String, Arc<dyn Function>>,
+    functions: HashMap<&'static str, Arc<dyn Function>>,
+    catalogue: Catalogue,
     vars: Option<Value>,
     secrets: BTreeMap<String, Value>,
     limits: EngineLimits,
@@ -175,11 +185,20 @@ pub struct EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Registers the handler of a function. Built-ins cannot be replaced.
+    /// Registers a function under the names of its entry; it replaces one of the same name. Built-ins cannot be replaced.
     #[must_use]
-    pub fn function(mut self, name: impl Into<String>, function: Arc<dyn Function>) -> Self {
-        self.functions.insert(name.into(), function);
+    pub fn function(mut self, function: Arc<dyn Function>) -> Self {
+        let entry = function.entry();
+        for name in entry.names() {
+            self.functions.insert(name, Arc::clone(&function));
+        }
+        self.catalogue.insert(entry);
         self
+    }
+
+    /// Returns `true` if a built-in or a registered function has this name.
+    pub fn has_function(&self, name: &str) -> bool {
+        builtin::is_builtin(name) || self.functions.contains_key(name)
     }
 
     /// Declared values, stamped into `metadata.vars` of every message.
@@ -224,11 +243,13 @@ impl EngineBuilder {
         self
     }
 
-    /// The engine.
-    pub fn build(self) -> Engine {
+    /// Builds the engine.
+    pub fn build(mut self) -> Engine {
+        builtin::entries().for_each(|entry| self.catalogue.insert(entry));
         Engine {
             evaluator: Evaluator::new(DeclaredSecrets::from_iter(self.secrets), &self.limits),
             functions: self.functions,
+            catalogue: self.catalogue,
             vars: self.vars,
             limits: self.limits,
             logger: self.logger.unwrap_or_else(|| Logger::root(slog::Discard, slog::o!())),

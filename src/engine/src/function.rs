@@ -14,6 +14,7 @@ use svc_model::FieldError;
 use svc_secrets::Resolver;
 use tokio::time::Instant;
 
+use crate::catalogue::FunctionEntry;
 use crate::engine::EngineClock;
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
@@ -43,6 +44,9 @@ pub enum TaskOutcome {
 
 /// A task function, by name.
 pub trait Function: Send + Sync {
+    /// Returns the catalogue entry: the names of the function, its inputs and the systems that it calls.
+    fn entry(&self) -> &'static FunctionEntry;
+
     /// Adds what is wrong with an authored input beyond its table in the catalogue; `at` is the path of the input.
     ///
     /// Asked of authors' documents and before [`compile`](Self::compile): it passes over what does not fit the table, looks
@@ -58,10 +62,13 @@ pub trait Function: Send + Sync {
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String>;
 }
 
+/// The future of a task under way; it stays on the thread of its run.
+pub type TaskFuture<'a> = LocalBoxFuture<'a, Result<TaskOutcome, TaskError>>;
+
 /// A function bound to its input: one task of a workflow.
 pub trait CompiledTask: Send + Sync {
     /// Runs the task for one message. Dropping the future cancels it.
-    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>>;
+    fn run<'a>(&'a self, cx: &'a mut TaskCx<'_>) -> TaskFuture<'a>;
 }
 
 /// What a function may use while its task is compiled.

@@ -38,13 +38,13 @@ mod template;
 mod trace;
 
 pub use checks::UnknownCall;
-pub use dependencies::{ConnectorUse, Dependencies, dependencies};
+pub use dependencies::{ConnectorUse, Dependencies};
 pub use engine::{Engine, EngineBuilder, EngineLimits};
 pub use error::{CompileError, RunFailure, TaskError};
 pub use error_code::{ErrorCode, FailureKind};
 pub use expression::{Expression, SecretPolicy};
 pub use extent::{MAX_DEPTH, value_bytes};
-pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskOutcome};
+pub use function::{CompileCx, CompileSecrets, CompiledTask, Function, TaskCx, TaskFuture, TaskOutcome};
 pub use inputs::Inputs;
 pub use message::Message;
 pub use operators::DeclaredSecrets;

@@ -7,7 +7,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
 use svc_model::{FieldCode, FieldError, nearest};
 
-use crate::catalogue::{self, FunctionEntry, InputField};
+use crate::catalogue::{Catalogue, DefaultOutput, FunctionEntry, FunctionTarget, InputField};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::expression::{Expression, SecretPolicy};
@@ -17,10 +17,6 @@ use crate::template::Template;
 
 /// The target that stands for every other one.
 const ANY: &str = "*";
-/// Functions whose result is written only where the task says so.
-const WRITES_ON_REQUEST: [&str; 2] = ["http_call", "channel_call"];
-/// Functions that write nothing.
-const WRITES_NOTHING: [&str; 2] = ["cache_write", "publish_kafka"];
 
 /// The answers of one trial, and the calls that were made.
 #[derive(Clone)]
@@ -42,7 +38,7 @@ impl Stubs {
     ///
     /// # Errors
     /// Every function that is not answered by stubs, and every member that is no object; paths begin at `at`.
-    pub fn parse(stubs: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
+    pub fn parse(catalogue: &Catalogue, stubs: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         let Value::Object(functions) = stubs else {
             return Err(vec![FieldError::type_mismatch(at, "object", stubs)]);
         };
@@ -50,7 +46,7 @@ impl Stubs {
         for (function, targets) in functions {
             let path = format!("{at}.{function}");
             match targets {
-                _ if !is_stubbed(function) => errors.push(unknown(path, function)),
+                _ if !is_stubbed(catalogue, function) => errors.push(unknown(catalogue, path, function)),
                 Value::Object(targets) => {
                     answers.insert(function.clone(), targets.clone());
                 }
@@ -82,8 +78,8 @@ impl Stubs {
     }
 
     /// The stand-in of a function, where it has one.
-    pub(crate) fn function(&self, name: &str) -> Option<StubFunction> {
-        let entry = catalogue::find(name).filter(|_| is_stubbed(name))?;
+    pub(crate) fn function(&self, catalogue: &Catalogue, name: &str) -> Option<StubFunction> {
+        let entry = catalogue.find(name).filter(|entry| entry.target != FunctionTarget::None)?;
         Some(StubFunction { entry, stubs: self.clone() })
     }
 
@@ -98,13 +94,13 @@ impl Stubs {
 }
 
 /// Tells whether a function reaches outside the engine.
-fn is_stubbed(function: &str) -> bool {
-    function == "channel_call"
-        || catalogue::find(function).is_some_and(|entry| entry.field("connector").is_some())
+fn is_stubbed(catalogue: &Catalogue, function: &str) -> bool {
+    catalogue.find(function).is_some_and(|entry| entry.target != FunctionTarget::None)
 }
 
-fn unknown(path: String, function: &str) -> FieldError {
-    let known = catalogue::ENTRIES.iter().map(|entry| entry.name).filter(|name| is_stubbed(name));
+fn unknown(catalogue: &Catalogue, path: String, function: &str) -> FieldError {
+    let known = catalogue.entries().filter(|entry| entry.target != FunctionTarget::None);
+    let known = known.map(|entry| entry.name);
     let message = match nearest(function, known) {
         Some(near) => {
             format!("no function of this name calls a connector or a channel; did you mean {near}?")
@@ -123,16 +119,19 @@ pub(crate) struct StubFunction {
 }
 
 impl Function for StubFunction {
+    fn entry(&self) -> &'static FunctionEntry {
+        self.entry
+    }
+
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         let name = self.entry.name;
-        let target = if name == "channel_call" { "channel" } else { "connector" };
         let output = self.entry.field("output").and_then(|field| {
             let aliased = field.alias.and_then(|alias| input.get(alias));
             input.get("output").or(aliased)?.as_str()
         });
         let output = match output {
-            _ if WRITES_NOTHING.contains(&name) => None,
-            None if WRITES_ON_REQUEST.contains(&name) => None,
+            _ if self.entry.field("output").is_none() => None,
+            None if self.entry.default_output != DefaultOutput::ReplacesData => None,
             written => Some(
                 Path::parse_target(written.unwrap_or("data")).map_err(|error| format!("output: {error}"))?,
             ),
@@ -147,7 +146,7 @@ impl Function for StubFunction {
         });
         Ok(Box::new(StubTask {
             function: name,
-            target: input[target].as_str().map(str::to_owned),
+            target: self.entry.target.input().and_then(|name| input[name].as_str()).map(str::to_owned),
             inputs: given.collect(),
             output,
             stubs: self.stubs.clone(),

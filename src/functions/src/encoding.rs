@@ -9,6 +9,9 @@ const LENIENT: GeneralPurposeConfig =
 const STANDARD: GeneralPurpose = GeneralPurpose::new(&alphabet::STANDARD, LENIENT);
 const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIENT.with_encode_padding(false));
 
+/// The encodings in which authors write keys and data, the default first.
+pub(crate) const TEXT_ENCODINGS: &[&str] = &["utf8", "hex", "base64"];
+
 /// How bytes are written as text. Padding of base64 is optional when it is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ByteEncoding {

@@ -1,14 +1,8 @@
 //! Reading an authored input that fits its table.
 
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{self, FunctionEntry};
 use svc_engine::{Path, Template};
 use svc_model::FieldError;
-
-/// The table of a function.
-pub(crate) fn table(function: &str) -> Result<&'static FunctionEntry, String> {
-    catalogue::find(function).ok_or_else(|| format!("the catalogue has no {function}"))
-}
 
 /// A text that stands as it is written.
 pub(crate) fn text<'i>(input: &'i Value, field: &str) -> Option<&'i str> {

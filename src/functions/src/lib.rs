@@ -27,7 +27,7 @@ use svc_engine::EngineBuilder;
 #[must_use]
 pub fn register(builder: EngineBuilder, key_sets: Arc<dyn KeySets>) -> EngineBuilder {
     builder
-        .function("crypto", Arc::new(crypto::CryptoFunction::new()))
-        .function("jwt_sign", Arc::new(jwt::JwtSign))
-        .function("jwt_verify", Arc::new(jwt::JwtVerify::new(key_sets)))
+        .function(Arc::new(crypto::CryptoFunction::new()))
+        .function(Arc::new(jwt::JwtSign))
+        .function(Arc::new(jwt::JwtVerify::new(key_sets)))
 }

@@ -31,6 +31,8 @@ pub use actix_supervision::{FaultKind, PlannedFault, TreeExit};
 pub use config::Config;
 pub use operations::Operations;
 pub use service::{Options, Service, ServiceStartError};
+/// The engine: what an application needs to bring functions of its own along.
+pub use svc_engine as engine;
 
 /// The version of the service.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

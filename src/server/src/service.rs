@@ -18,6 +18,7 @@ use svc_channels::{
 };
 use svc_connectors::ConnectorMetrics;
 use svc_cron::CronMetrics;
+use svc_engine::Function;
 use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
 use svc_nodes::NodeMetrics;
@@ -52,6 +53,9 @@ pub struct Options {
     pub log: Logger,
     /// The environment that `env://` references read, and that names the secret store of `vault://` references.
     pub environment: Vec<(String, String)>,
+    /// Functions of the embedding application, which workflows may name like those of the service. Their
+    /// [entries](Function::entry) have the source [`Plugin`](svc_engine::catalogue::FunctionSource::Plugin).
+    pub functions: Vec<Arc<dyn Function>>,
     /// Faults to happen as planned, for tests and drills.
     pub faults: Vec<PlannedFault>,
     /// Seed of every jitter in the supervision tree.
@@ -60,16 +64,24 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { log: Logger::root(Discard, o!()), environment: Vec::new(), faults: Vec::new(), seed: 0 }
+        Self {
+            log: Logger::root(Discard, o!()),
+            environment: Vec::new(),
+            functions: Vec::new(),
+            faults: Vec::new(),
+            seed: 0,
+        }
     }
 }
 
 /// The environment by its names alone: its values are secrets.
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let functions: Vec<&str> = self.functions.iter().map(|function| function.entry().name).collect();
         let names: Vec<&str> = self.environment.iter().map(|(name, _)| name.as_str()).collect();
         f.debug_struct("Options")
             .field("environment", &names)
+            .field("functions", &functions)
             .field("faults", &self.faults)
             .field("seed", &self.seed)
             .finish_non_exhaustive()
@@ -211,7 +223,7 @@ impl Service {
         let engine = svc_connectors::register(engine, &connectors, settings::call_settings(&config));
         let channel_calls = DirectoryHandle::default();
         let engine = call::register(engine, channel_calls.clone(), settings::call_limits(&config));
-        let engine = Arc::new(engine.build());
+        let engine = Arc::new(settings::register_plugins(engine, options.functions)?.build());
         let compute_gate = ComputeGate::default();
         let tools = ChannelServices {
             engine: Arc::clone(&engine),
@@ -389,6 +401,8 @@ mod tests {
     use actix_rt::System;
     use actix_web::App;
     use actix_web::test::{TestRequest, call_service, init_service};
+    use svc_engine::catalogue::FunctionEntry;
+    use svc_engine::{CompileCx, CompiledTask};
 
     use super::*;
 
@@ -408,6 +422,41 @@ mod tests {
             let listed = TestRequest::get().uri("/api/v1/admin/workflows").to_request();
             assert_eq!(call_service(&app, listed).await.status(), 200, "the database answers");
         });
+    }
+
+    /// A function that an application brings along.
+    struct Plugin(&'static FunctionEntry);
+
+    impl Function for Plugin {
+        fn entry(&self) -> &'static FunctionEntry {
+            self.0
+        }
+
+        fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
+            Err("it is never called".to_owned())
+        }
+    }
+
+    #[test]
+    fn plugin_with_the_name_of_another_function_ends_the_start() {
+        static TAKEN: FunctionEntry = FunctionEntry::plugin("http_call", "");
+        static BUILT_IN: FunctionEntry = FunctionEntry::plugin("validate", "");
+        static FOREIGN: FunctionEntry = FunctionEntry::utility("mine", "");
+        let directory = tempfile::tempdir().unwrap();
+        for (entry, reason) in [
+            (&TAKEN, "has the name of another function"),
+            (&BUILT_IN, "has the name of another function"),
+            (&FOREIGN, "is not declared a plugin"),
+        ] {
+            System::new().block_on(async {
+                let mut config = Config::default();
+                config.storage.url = format!("sqlite:{}", directory.path().join("svc.db").display());
+                let options = Options { functions: vec![Arc::new(Plugin(entry))], ..Options::default() };
+                let error = Service::start(config, options).await.err().unwrap();
+                assert!(error.to_string().contains(reason), "{error}");
+                assert_eq!(error.exit_code(), 78);
+            });
+        }
     }
 
     #[test]

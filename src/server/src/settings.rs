@@ -13,7 +13,8 @@ use svc_connectors::{
     QuerySettings, WriteSettings,
 };
 use svc_cron::Tell;
-use svc_engine::{Engine, EngineBuilder, EngineLimits};
+use svc_engine::catalogue::FunctionSource;
+use svc_engine::{Engine, EngineBuilder, EngineLimits, Function};
 use svc_housekeeping::JobMetrics;
 use svc_model::config::TracingMode;
 use svc_outbound::{Outbound, Trust};
@@ -354,6 +355,31 @@ pub(crate) async fn engine_builder(
         })
         .logger(log.clone())
         .version(crate::VERSION))
+}
+
+/// Registers the functions of the embedding application.
+///
+/// # Errors
+/// [`ServiceStartError::Config`] for a function whose entry has another source than `plugin`, or the name of another function.
+pub(crate) fn register_plugins(
+    mut engine: EngineBuilder,
+    functions: Vec<Arc<dyn Function>>,
+) -> Result<EngineBuilder, ServiceStartError> {
+    for function in functions {
+        let entry = function.entry();
+        if entry.source != FunctionSource::Plugin {
+            let reason =
+                format!("the function \"{}\" of the application is not declared a plugin", entry.name);
+            return Err(ServiceStartError::Config(reason));
+        }
+        if let Some(name) = entry.names().find(|name| engine.has_function(name)) {
+            let reason =
+                format!("the function \"{name}\" of the application has the name of another function");
+            return Err(ServiceStartError::Config(reason));
+        }
+        engine = engine.function(function);
+    }
+    Ok(engine)
 }
 
 /// What the values of one message may take: parsed JSON is larger than its text, and tasks hold it more than once.

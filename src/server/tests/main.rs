@@ -6,3 +6,4 @@ mod crashes;
 mod faults;
 mod hanging;
 mod kit;
+mod reference;

@@ -25,11 +25,30 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use svc_engine::catalogue::{DefaultOutput, FunctionEntry, FunctionTarget, InputField};
 use svc_engine::{CompileCx, CompiledTask, EngineBuilder, Function};
 use svc_model::FieldError;
 
 pub use directory::{ChannelDirectory, DirectoryHandle, NotCallable};
 use task::CallTask;
+
+/// The catalogue entry of `channel_call`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    category: "control",
+    retry_safety: "depends_on:channel",
+    fields: &[
+        InputField::string("channel", "Channel name; this or channel_logic")
+            .required()
+            .alias("channel_logic"),
+        InputField::any("data", "Payload; data_logic wins, and without either it is the original payload")
+            .overridden_by("data_logic"),
+        InputField::output().alias("response_path"),
+        InputField::number("timeout_ms", "Milliseconds the call may take"),
+    ],
+    target: FunctionTarget::Channel,
+    default_output: DefaultOutput::MergesIntoData,
+    ..FunctionEntry::utility("channel_call", "Runs the workflow of another channel and takes over its data")
+};
 
 /// The most calls in a row that [`CallLimits::max_depth`] may allow: a chain nests on the stack of its thread.
 pub const MAX_DEPTH: usize = 32;
@@ -50,7 +69,7 @@ pub struct CallLimits {
 #[must_use]
 pub fn register(builder: EngineBuilder, calls: DirectoryHandle, limits: CallLimits) -> EngineBuilder {
     let limits = CallLimits { max_depth: limits.max_depth.min(MAX_DEPTH), ..limits };
-    builder.function("channel_call", Arc::new(ChannelCall { calls, limits }))
+    builder.function(Arc::new(ChannelCall { calls, limits }))
 }
 
 struct ChannelCall {
@@ -59,6 +78,10 @@ struct ChannelCall {
 }
 
 impl Function for ChannelCall {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         if input.get("channel").and_then(Value::as_str).is_some_and(|name| name.trim().is_empty()) {
             errors.push(FieldError::invalid(format!("{at}.channel"), "a channel has a name"));

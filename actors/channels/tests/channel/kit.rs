@@ -18,6 +18,7 @@ use svc_channels::{
     ChannelActor, ChannelMetrics, ChannelResponse, ChannelServices, CompiledChannel, ComputeGate,
     DataRequest, Ingress, RateGroups, Settings, Submit, refusal,
 };
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompileSecrets, CompiledTask, CompiledWorkflow, Engine, ErrorCode, Flow, Function, TaskCx,
     TaskError, TaskOutcome,
@@ -34,15 +35,24 @@ fn variable(name: &str) -> Option<String> {
     (name == "ORDERS_KEY").then(|| "k-from-env".to_owned())
 }
 
+static HOLD: FunctionEntry = FunctionEntry::plugin("hold", "Waits until the test lets it go on");
+static HANG: FunctionEntry = FunctionEntry::plugin("hang", "Never ends");
+static FAIL: FunctionEntry = FunctionEntry::plugin("fail", "Fails");
+static CRASH: FunctionEntry = FunctionEntry::plugin("crash", "Panics");
+
 /// A function made of a closure.
-struct Stub<F>(Arc<F>);
+struct Stub<F>(&'static FunctionEntry, Arc<F>);
 
 impl<F> Function for Stub<F>
 where
     F: Fn() -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> + Send + Sync + 'static,
 {
+    fn entry(&self) -> &'static FunctionEntry {
+        self.0
+    }
+
     fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        Ok(Box::new(Stub(Arc::clone(&self.0))))
+        Ok(Box::new(Stub(self.0, Arc::clone(&self.1))))
     }
 }
 
@@ -51,7 +61,7 @@ where
     F: Fn() -> LocalBoxFuture<'static, Result<TaskOutcome, TaskError>> + Send + Sync + 'static,
 {
     fn run<'a>(&'a self, _: &'a mut TaskCx<'_>) -> LocalBoxFuture<'a, Result<TaskOutcome, TaskError>> {
-        (self.0)()
+        (self.1)()
     }
 }
 
@@ -127,10 +137,10 @@ impl Kit {
         let limits = CallLimits { max_depth: call::MAX_DEPTH, default_timeout: CALL_TIMEOUT };
         let engine = call::register(Engine::builder(), calls.clone(), limits)
             .secrets([("token", json!(SECRET))])
-            .function("hold", Arc::new(Stub(Arc::new(stub))))
-            .function("hang", Arc::new(Stub(Arc::new(hang))))
-            .function("fail", Arc::new(Stub(Arc::new(fail))))
-            .function("crash", Arc::new(Stub(Arc::new(crash))))
+            .function(Arc::new(Stub(&HOLD, Arc::new(stub))))
+            .function(Arc::new(Stub(&HANG, Arc::new(hang))))
+            .function(Arc::new(Stub(&FAIL, Arc::new(fail))))
+            .function(Arc::new(Stub(&CRASH, Arc::new(crash))))
             .build();
         let tools = ChannelServices {
             engine: Arc::new(engine),

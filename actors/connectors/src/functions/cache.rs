@@ -4,13 +4,45 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::call::{ask, channel_of, gate, guarded};
 use super::input::{self, text};
 use crate::drivers::cache::{CacheDriver, Read, Write};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `cache_read`.
+static READ_ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "read",
+    fields: &[
+        InputField::connector("Cache connector"),
+        InputField::string("key", "Key to look up").required().resolvable(),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "cache_read",
+        "Reads one key of a cache; a miss is null",
+        ConnectorRequirement::new(&[ConnectorType::Cache]),
+    )
+};
+
+/// The catalogue entry of `cache_write`.
+static WRITE_ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "idempotent_write",
+    fields: &[
+        InputField::connector("Cache connector"),
+        InputField::string("key", "Key to write").required().resolvable(),
+        InputField::any("value", "Value to keep, stored as JSON").required().resolvable(),
+        InputField::number("ttl_secs", "Seconds until it expires; without it, never").resolvable(),
+    ],
+    ..FunctionEntry::connector(
+        "cache_write",
+        "Writes one key of a cache, with or without an expiry",
+        ConnectorRequirement::new(&[ConnectorType::Cache]),
+    )
+};
 
 /// The longest an entry may live, in seconds: a hundred years. Nobody computes instants safely beyond it.
 pub(crate) const LONGEST_SECS: u64 = 100 * 365 * 86_400;
@@ -22,8 +54,12 @@ pub(crate) struct CacheRead(pub(crate) Connectors);
 pub(crate) struct CacheWrite(pub(crate) Connectors);
 
 impl Function for CacheRead {
+    fn entry(&self) -> &'static FunctionEntry {
+        &READ_ENTRY
+    }
+
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("cache_read")?;
+        let table = &READ_ENTRY;
         Ok(Box::new(ReadTask {
             connectors: self.0.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),
@@ -34,6 +70,10 @@ impl Function for CacheRead {
 }
 
 impl Function for CacheWrite {
+    fn entry(&self) -> &'static FunctionEntry {
+        &WRITE_ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let given = input.get("ttl_secs").filter(|value| value.is_number());
         if let Some(why) = given.and_then(|value| ttl(value).err()) {
@@ -42,7 +82,7 @@ impl Function for CacheWrite {
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("cache_write")?;
+        let table = &WRITE_ENTRY;
         Ok(Box::new(WriteTask {
             connectors: self.0.clone(),
             connector: text(table, input, "connector").unwrap_or_default().into(),

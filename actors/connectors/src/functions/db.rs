@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::QuerySettings;
 use super::call::{channel_of, gate, guarded};
@@ -13,6 +14,44 @@ use super::input::{self, text};
 use super::sql::run;
 use crate::drivers::sql::{Access, Origin, ResultBounds, Run, Statement, Together, is_blank};
 use crate::handle::Connectors;
+
+const SQL_PARAMS: InputField = InputField::array(
+    "params",
+    "Values bound to the placeholders, in order; objects and arrays bind as JSON",
+)
+.resolvable();
+
+/// The catalogue entry of `db_read`.
+static READ_ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "read",
+    fields: &[
+        InputField::connector("SQL connector"),
+        InputField::string("query", "SQL with the placeholders of the driver").required(),
+        SQL_PARAMS,
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "db_read",
+        "Runs a SQL query and returns its rows as objects",
+        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::Sql),
+    )
+};
+
+/// The catalogue entry of `db_write`.
+static WRITE_ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "depends_on:query",
+    fields: &[
+        InputField::connector("SQL connector"),
+        InputField::string("query", "SQL with the placeholders of the driver").required(),
+        SQL_PARAMS,
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "db_write",
+        "Runs a SQL statement that writes and returns the number of rows affected",
+        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::Sql),
+    )
+};
 
 /// `db_read`.
 pub(crate) struct DbRead {
@@ -28,12 +67,16 @@ impl DbRead {
 }
 
 impl Function for DbRead {
+    fn entry(&self) -> &'static FunctionEntry {
+        &READ_ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        compile("db_read", input, &self.connectors, Operation::Read(self.bounds))
+        compile(&READ_ENTRY, input, &self.connectors, Operation::Read(self.bounds))
     }
 }
 
@@ -49,12 +92,16 @@ impl DbWrite {
 }
 
 impl Function for DbWrite {
+    fn entry(&self) -> &'static FunctionEntry {
+        &WRITE_ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        compile("db_write", input, &self.connectors, Operation::Write)
+        compile(&WRITE_ENTRY, input, &self.connectors, Operation::Write)
     }
 }
 
@@ -71,12 +118,11 @@ fn check(input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
 }
 
 fn compile(
-    function: &str,
+    table: &'static FunctionEntry,
     input: &Value,
     connectors: &Connectors,
     operation: Operation,
 ) -> Result<Box<dyn CompiledTask>, String> {
-    let table = input::table(function)?;
     Ok(Box::new(DbTask {
         connectors: connectors.clone(),
         connector: text(table, input, "connector").unwrap_or_default().into(),

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_engine::catalogue::{ConnectorRequirement, DefaultOutput, FunctionEntry, InputField, PathUse};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Expression, Function, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
-use svc_model::FieldError;
 use svc_model::config::connector::check_header;
+use svc_model::{ConnectorType, FieldError};
 use svc_outbound::header::{HeaderMap, HeaderName, HeaderValue};
 use svc_outbound::{Method, OutboundResponse, PeerRequest, RequestBody};
 use tokio::time::{Instant, sleep};
@@ -21,6 +22,46 @@ use super::response::{self, ResponseFormat};
 use super::retry::{Plan, chance};
 use crate::drivers::http::{Exchange, HttpDriver, HttpSettings};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `http_call`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "depends_on:method",
+    strict: true,
+    fields: &[
+        InputField::connector("HTTP connector"),
+        InputField::string("method", "HTTP method, GET by default")
+            .one_of(&["GET", "POST", "PUT", "PATCH", "DELETE"]),
+        InputField::string("path", "Appended to the connector's URL; path_logic wins")
+            .overridden_by("path_logic"),
+        InputField::object("headers", "Headers of this request"),
+        InputField::logic(
+            "headers_logic",
+            "Expression for an object of more headers; they win over headers, a null leaves one out",
+        ),
+        InputField::any("body", "Body as written; body_logic wins").overridden_by("body_logic"),
+        InputField::string("body_format", "How the body is sent, json by default")
+            .one_of(&["json", "form", "text"]),
+        InputField::string("output", "Path the response is written to; without it the response is discarded")
+            .alias("response_path")
+            .path(PathUse::Target { alone: false }),
+        InputField::string("response_format", "How the response is read, json by default")
+            .one_of(&["json", "text"]),
+        InputField::bool(
+            "capture_error_body",
+            "Keep the body of an answer that is no success, up to 4096 bytes, in the error of the task",
+        ),
+        InputField::number(
+            "timeout_ms",
+            "Milliseconds one attempt may take; engine.global_http_timeout_secs is the most, and the default",
+        ),
+    ],
+    default_output: DefaultOutput::Discarded,
+    ..FunctionEntry::connector(
+        "http_call",
+        "Calls an HTTP endpoint of a connector",
+        ConnectorRequirement::new(&[ConnectorType::Http]),
+    )
+};
 
 /// The function.
 pub(crate) struct HttpCall {
@@ -35,6 +76,10 @@ impl HttpCall {
 }
 
 impl Function for HttpCall {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_timeout(input, "timeout_ms", at, errors);
         let path = input.get("path").and_then(Value::as_str).and_then(|path| request::check_path(path).err());
@@ -51,7 +96,7 @@ impl Function for HttpCall {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("http_call")?;
+        let table = &ENTRY;
         let method = text(table, input, "method").unwrap_or("GET");
         let timeout = given(table, input, "timeout_ms").and_then(Value::as_u64).map(Duration::from_millis);
         Ok(Box::new(HttpCallTask {

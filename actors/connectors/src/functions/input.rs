@@ -1,14 +1,9 @@
 //! Reading an authored input that fits its table.
 
 use serde_json::{Map, Value};
-use svc_engine::catalogue::{self, FunctionEntry};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, Expression, Path, Template};
 use svc_model::FieldError;
-
-/// The table of a function.
-pub(crate) fn table(function: &str) -> Result<&'static FunctionEntry, String> {
-    catalogue::find(function).ok_or_else(|| format!("the catalogue has no {function}"))
-}
 
 /// An input under its name or its second spelling. Null counts as absent.
 pub(crate) fn given<'i>(table: &FunctionEntry, input: &'i Value, name: &str) -> Option<&'i Value> {

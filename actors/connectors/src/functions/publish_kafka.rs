@@ -4,18 +4,41 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Expression, Function, Redaction, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::call::{ask, channel_of, gate, guarded};
-use super::input::{self, text};
+use super::input::text;
 use crate::drivers::kafka::{KafkaDriver, Publish};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `publish_kafka`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "unsafe_write",
+    strict: true,
+    fields: &[
+        InputField::connector("Kafka connector"),
+        InputField::string("topic", "Topic; the connector's own by default"),
+        InputField::logic("key", "Expression for the record's key").alias("key_logic"),
+        InputField::logic("value", "Expression for the record's value; without it the whole of data")
+            .alias("value_logic"),
+    ],
+    ..FunctionEntry::connector(
+        "publish_kafka",
+        "Publishes one record and waits for the broker's acknowledgement",
+        ConnectorRequirement::new(&[ConnectorType::Kafka]).inheriting("topic"),
+    )
+};
 
 /// The function.
 pub(crate) struct PublishKafka(pub(crate) Connectors);
 
 impl Function for PublishKafka {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         if input.get("topic").and_then(Value::as_str).is_some_and(|topic| topic.trim().is_empty()) {
             errors.push(FieldError::invalid(format!("{at}.topic"), "a topic has a name"));
@@ -23,7 +46,7 @@ impl Function for PublishKafka {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("publish_kafka")?;
+        let table = &ENTRY;
         let logic = |name: &str, alias: &str| {
             let source = input.get(alias).or_else(|| input.get(name)).filter(|source| !source.is_null());
             let compiled = source.map(|source| cx.expression(source)).transpose();

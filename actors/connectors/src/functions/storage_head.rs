@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 use svc_outbound::header::{CONTENT_LENGTH, CONTENT_TYPE, ETAG, HeaderName, LAST_MODIFIED};
 use svc_outbound::{OutboundResponse, StatusCode};
 
@@ -15,6 +16,22 @@ use super::call::{ask, channel_of, gate, guarded};
 use super::{input, response};
 use crate::drivers::storage::{Head, StorageDriver, check_key};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `storage_head`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "read",
+    strict: true,
+    fields: &[
+        InputField::connector("Storage connector"),
+        InputField::string("key", "Object key").required().resolvable(),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "storage_head",
+        "Tells whether an object exists, and its size and type",
+        ConnectorRequirement::new(&[ConnectorType::Storage]),
+    )
+};
 
 /// The function.
 pub(crate) struct StorageHead {
@@ -28,12 +45,16 @@ impl StorageHead {
 }
 
 impl Function for StorageHead {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_fixed_key(input, at, errors);
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("storage_head")?;
+        let table = &ENTRY;
         Ok(Box::new(StorageHeadTask {
             connectors: self.connectors.clone(),
             connector: input::text(table, input, "connector").unwrap_or_default().into(),

@@ -7,14 +7,43 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::call::{gate, kind};
 use super::input;
 use super::storage_head::{check_fixed_key, key};
 use crate::drivers::storage::{Grant, StorageDriver, Use};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `storage_presign`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "pure",
+    strict: true,
+    fields: &[
+        InputField::connector("Storage connector"),
+        InputField::string("method", "What the URL allows, GET by default").one_of(&["GET", "PUT"]),
+        InputField::string("key", "Object key").required().resolvable(),
+        InputField::any("expires_in", "Seconds, or a duration such as 15m; at most seven days")
+            .required()
+            .resolvable(),
+        InputField::string("response_content_type", "Content type the store answers with, GET only")
+            .resolvable(),
+        InputField::string(
+            "response_content_disposition",
+            "Content disposition the store answers with, GET only",
+        )
+        .resolvable(),
+        InputField::string("content_type", "Content type the upload must have, PUT only").resolvable(),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "storage_presign",
+        "Signs a URL for one object, without any network access",
+        ConnectorRequirement::new(&[ConnectorType::Storage]),
+    )
+};
 
 /// The longest a URL may be good for: a week, as the signature's definition has it.
 const LONGEST: u64 = 604_800;
@@ -34,6 +63,10 @@ impl StoragePresign {
 }
 
 impl Function for StoragePresign {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_fixed_key(input, at, errors);
         if input.get("expires_in").is_some_and(Value::is_null) {
@@ -54,7 +87,7 @@ impl Function for StoragePresign {
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("storage_presign")?;
+        let table = &ENTRY;
         Ok(Box::new(StoragePresignTask {
             connectors: self.connectors.clone(),
             connector: input::text(table, input, "connector").unwrap_or_default().into(),

@@ -167,7 +167,7 @@ impl World {
         };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         let tools = ChannelServices {
-            engine: Arc::new(Engine::builder().function("act", Arc::new(Act(self.witness.clone()))).build()),
+            engine: Arc::new(Engine::builder().function(Arc::new(Act(self.witness.clone()))).build()),
             settings: Arc::new(svc_channels::Settings {
                 vars: Some(json!({"region": "eu"})),
                 cron_enabled: plan.cron_enabled,

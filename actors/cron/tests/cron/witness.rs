@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::Value;
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{CompileCx, CompiledTask, ErrorCode, Function, TaskCx, TaskError, TaskOutcome};
 use tokio::sync::Semaphore;
 
@@ -60,6 +61,11 @@ impl Drop for Present {
 pub(crate) struct Act(pub(crate) Witness);
 
 impl Function for Act {
+    fn entry(&self) -> &'static FunctionEntry {
+        static ENTRY: FunctionEntry = FunctionEntry::plugin("act", "Does as the payload says");
+        &ENTRY
+    }
+
     fn compile(&self, _: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(Self(self.0.clone())))
     }

@@ -142,7 +142,7 @@ impl Loader<'_> {
             let known = known.filter(|known| !build.full || build.secrets.are(&known.taken));
             let connectors = match &known {
                 Some(known) => Arc::clone(&known.connectors),
-                None => connectors_of(&row),
+                None => self.connectors_of(&row),
             };
             let (result, taken) = match known {
                 Some(known) => (known.compiled, known.taken),
@@ -176,6 +176,12 @@ impl Loader<'_> {
             });
         }
         Ok(LoadedWorkflow { versions })
+    }
+
+    /// Names the connectors that the tasks of a workflow use, each once.
+    fn connectors_of(&self, row: &Workflow) -> Arc<[String]> {
+        let used = self.tools.engine.dependencies(&row.content).connectors.into_iter();
+        used.map(|used| used.connector).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Logs what a stored row says that its author would be refused for today. It runs as it always did.
@@ -224,10 +230,4 @@ impl Loader<'_> {
             Err(reason) => Planned::Quarantine(row, reason.into()),
         })
     }
-}
-
-/// The names of the connectors that the tasks of a workflow use, each once.
-fn connectors_of(row: &Workflow) -> Arc<[String]> {
-    let used = svc_engine::dependencies(&row.content).connectors.into_iter().map(|used| used.connector);
-    used.collect::<BTreeSet<_>>().into_iter().collect()
 }

@@ -1,8 +1,19 @@
 //! `filter`: goes on only when its condition is exactly `true`.
 
 use super::{BuiltinCx, BuiltinInput, is_true};
+use crate::catalogue::{FunctionEntry, InputField};
 use crate::expression::{Expression, SecretPolicy};
 use crate::function::TaskOutcome;
+
+/// The catalogue entry of `filter`.
+pub(super) static ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[
+        InputField::condition("condition", "Expression; only true passes").required(),
+        InputField::string("on_reject", "halt stops the workflow, skip only this task; halt by default")
+            .one_of(&["halt", "skip"]),
+    ],
+    ..FunctionEntry::built_in("filter", "Stops the workflow, or only itself, unless its condition is true")
+};
 
 #[derive(Debug)]
 pub(crate) struct FilterTask {

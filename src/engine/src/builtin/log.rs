@@ -6,9 +6,21 @@ use slog::Level;
 use svc_model::mask::MASK;
 
 use super::{BuiltinCx, BuiltinInput};
+use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::expression::{Expression, SecretPolicy};
 use crate::function::TaskOutcome;
+
+/// The catalogue entry of `log`.
+pub(super) static ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[
+        InputField::string("level", "Level of the line, info by default")
+            .one_of(&["trace", "debug", "info", "warn", "error"]),
+        InputField::logic("message", "Expression for the text; a text stands for itself"),
+        InputField::object("fields", "Expressions for values to add to the line, by name").of_logic(),
+    ],
+    ..FunctionEntry::built_in("log", "Writes a line to the service's log")
+};
 
 /// What stands in the line for an expression that failed.
 const FAILED: &str = "<eval error>";

@@ -1,11 +1,28 @@
 //! `map`: writes the results of expressions, in order; each mapping sees the writes of those before it.
 
 use super::{BuiltinCx, BuiltinInput};
+use crate::catalogue::{FunctionEntry, InputField, PathUse};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::expression::{Expression, SecretPolicy};
 use crate::function::TaskOutcome;
 use crate::path::Path;
+
+/// The catalogue entry of `map`.
+pub(super) static ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[InputField::array(
+        "mappings",
+        "What is written, in order; each sees the writes of those before it",
+    )
+    .required()
+    .each(&[
+        InputField::string("path", "Path that is written, below data, metadata or temp_data")
+            .required()
+            .path(PathUse::Target { alone: true }),
+        InputField::logic("logic", "Expression for the value; null leaves the path alone").required(),
+    ])],
+    ..FunctionEntry::built_in("map", "Writes the results of expressions into the message")
+};
 
 /// Failed mappings the error tells of one by one.
 const NAMED: usize = 10;

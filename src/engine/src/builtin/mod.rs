@@ -17,6 +17,7 @@ use serde_json::Value;
 use slog::Logger;
 use svc_model::FieldError;
 
+use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::evaluation_budget::EvaluationBudget;
 use crate::expression::{Evaluator, Expression};
@@ -27,18 +28,37 @@ use crate::scope::{Arena, EvaluationScope};
 
 pub(crate) use input::{BuiltinInput, InputCompiler};
 
-/// Names of the built-ins, the alias included.
-pub(crate) const NAMES: [&str; 9] = [
-    "filter",
-    "log",
-    "map",
-    "parse_json",
-    "parse_xml",
-    "publish_json",
-    "publish_xml",
-    "validate",
-    "validation",
+/// The input of the path below `data` that a built-in writes.
+const TARGET: InputField = InputField::string("target", "Path below data that is written").required();
+
+/// Compiles one built-in from its input; `None` when the input has problems.
+type CompileBuiltin = fn(&mut BuiltinInput<'_, '_>) -> Option<Builtin>;
+
+/// The built-ins: the entry of each and its compiler.
+static BUILTINS: [(&FunctionEntry, CompileBuiltin); 8] = [
+    (&filter::ENTRY, |input| filter::FilterTask::compile(input).map(Builtin::Filter)),
+    (&log::ENTRY, |input| log::LogTask::compile(input).map(Builtin::Log)),
+    (&map::ENTRY, |input| map::MapTask::compile(input).map(Builtin::Map)),
+    (&parse::JSON_ENTRY, |input| parse::ParseJsonTask::compile(input).map(Builtin::ParseJson)),
+    (&parse::XML_ENTRY, |input| parse::ParseXmlTask::compile(input).map(Builtin::ParseXml)),
+    (&publish::JSON_ENTRY, |input| publish::PublishJsonTask::compile(input).map(Builtin::PublishJson)),
+    (&publish::XML_ENTRY, |input| publish::PublishXmlTask::compile(input).map(Builtin::PublishXml)),
+    (&validation::ENTRY, |input| validation::ValidationTask::compile(input).map(Builtin::Validation)),
 ];
+
+/// Lists the entries of the built-ins.
+pub(crate) fn entries() -> impl Iterator<Item = &'static FunctionEntry> {
+    BUILTINS.iter().map(|(entry, _)| *entry)
+}
+
+fn find(name: &str) -> Option<CompileBuiltin> {
+    BUILTINS.iter().find(|(entry, _)| entry.names().any(|known| known == name)).map(|(_, compile)| *compile)
+}
+
+/// Returns `true` for the name or alias of a built-in.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    find(name).is_some()
+}
 
 /// A built-in bound to its input.
 #[derive(Debug)]
@@ -106,18 +126,7 @@ impl Builtin {
         errors: &mut Vec<FieldError>,
     ) -> Option<Self> {
         let mut input = BuiltinInput::new(input, at, compiler, errors);
-        let input = &mut input;
-        match name {
-            "filter" => filter::FilterTask::compile(input).map(Self::Filter),
-            "log" => log::LogTask::compile(input).map(Self::Log),
-            "map" => map::MapTask::compile(input).map(Self::Map),
-            "parse_json" => parse::ParseJsonTask::compile(input).map(Self::ParseJson),
-            "parse_xml" => parse::ParseXmlTask::compile(input).map(Self::ParseXml),
-            "publish_json" => publish::PublishJsonTask::compile(input).map(Self::PublishJson),
-            "publish_xml" => publish::PublishXmlTask::compile(input).map(Self::PublishXml),
-            "validate" | "validation" => validation::ValidationTask::compile(input).map(Self::Validation),
-            _ => None,
-        }
+        find(name)?(&mut input)
     }
 
     pub(crate) async fn run<'r>(&'r self, cx: &mut BuiltinCx<'_, 'r>) -> Result<TaskOutcome, TaskError> {

@@ -2,11 +2,40 @@
 
 use serde_json::Value;
 
-use super::{BuiltinCx, BuiltinInput, xml};
+use super::{BuiltinCx, BuiltinInput, TARGET, xml};
+use crate::catalogue::{FunctionEntry, InputField, PathUse};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::function::TaskOutcome;
 use crate::path::Path;
+
+/// The catalogue entry of `parse_json`.
+pub(super) static JSON_ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[
+        InputField::string(
+            "source",
+            "Path that is read: payload, or below payload, data, metadata or temp_data",
+        )
+        .required()
+        .path(PathUse::Source),
+        TARGET,
+    ],
+    ..FunctionEntry::built_in("parse_json", "Brings JSON, as text or value, into data")
+};
+
+/// The catalogue entry of `parse_xml`.
+pub(super) static XML_ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[
+        InputField::string(
+            "source",
+            "Path of a text of XML: payload, or below payload, data, metadata or temp_data",
+        )
+        .required()
+        .path(PathUse::Source),
+        TARGET,
+    ],
+    ..FunctionEntry::built_in("parse_xml", "Brings XML text into data as a value")
+};
 
 /// Copies a value, parsing it first when it is a string that holds JSON.
 #[derive(Debug)]

@@ -2,10 +2,33 @@
 
 use serde_json::Value;
 
-use super::{BuiltinCx, BuiltinInput, xml};
+use super::{BuiltinCx, BuiltinInput, TARGET, xml};
+use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::function::TaskOutcome;
 use crate::path::Path;
+
+const PUBLISH_SOURCE: InputField = InputField::string("source", "Path below data that is read").required();
+
+/// The catalogue entry of `publish_json`.
+pub(super) static JSON_ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[
+        PUBLISH_SOURCE,
+        TARGET,
+        InputField::bool("pretty", "Writes one member to a line, false by default"),
+    ],
+    ..FunctionEntry::built_in("publish_json", "Writes a value of data as JSON text into data")
+};
+
+/// The catalogue entry of `publish_xml`.
+pub(super) static XML_ENTRY: FunctionEntry = FunctionEntry {
+    fields: &[
+        PUBLISH_SOURCE,
+        TARGET,
+        InputField::string("root_element", "Name of the outermost element, root by default"),
+    ],
+    ..FunctionEntry::built_in("publish_xml", "Writes a value of data as XML text into data")
+};
 
 #[derive(Debug)]
 pub(crate) struct PublishJsonTask {

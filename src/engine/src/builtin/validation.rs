@@ -1,10 +1,21 @@
 //! `validation`: reports every rule that is not exactly `true`.
 
 use super::{BuiltinCx, BuiltinInput, is_true};
+use crate::catalogue::{FunctionEntry, InputField};
 use crate::error::TaskError;
 use crate::error_code::ErrorCode;
 use crate::expression::{Expression, SecretPolicy};
 use crate::function::TaskOutcome;
+
+/// The catalogue entry of `validation`.
+pub(super) static ENTRY: FunctionEntry = FunctionEntry {
+    aliases: &["validate"],
+    fields: &[InputField::array("rules", "What must hold; all rules are looked at").required().each(&[
+        InputField::condition("logic", "Expression; only true passes").required(),
+        InputField::string("message", "Text of the error where it is not true").required(),
+    ])],
+    ..FunctionEntry::built_in("validation", "Reports every rule that is not true; the workflow goes on")
+};
 
 #[derive(Debug)]
 pub(crate) struct ValidationTask {

@@ -88,12 +88,16 @@ pub struct InputField {
     pub path: PathUse,
     /// True for an object whose members are expressions.
     pub holds_logic: bool,
+    /// For a document of the portable dialect: its members that are stored as they are. Operators elsewhere in it belong to
+    /// the dialect.
+    pub dialect_data: Option<&'static [&'static str]>,
     /// One line.
     pub description: &'static str,
 }
 
 impl InputField {
-    pub(super) const fn new(name: &'static str, kind: InputKind, description: &'static str) -> Self {
+    /// Creates an optional input of a kind.
+    pub const fn new(name: &'static str, kind: InputKind, description: &'static str) -> Self {
         Self {
             name,
             kind,
@@ -108,51 +112,58 @@ impl InputField {
             is_condition: false,
             path: PathUse::None,
             holds_logic: false,
+            dialect_data: None,
             description,
         }
     }
 
-    pub(super) const fn string(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input that is a text.
+    pub const fn string(name: &'static str, description: &'static str) -> Self {
         Self::new(name, InputKind::String, description)
     }
 
-    pub(super) const fn number(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input that is a number.
+    pub const fn number(name: &'static str, description: &'static str) -> Self {
         Self::new(name, InputKind::Number, description)
     }
 
-    pub(super) const fn bool(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input that is a boolean.
+    pub const fn bool(name: &'static str, description: &'static str) -> Self {
         Self::new(name, InputKind::Bool, description)
     }
 
-    pub(super) const fn object(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input that is an object.
+    pub const fn object(name: &'static str, description: &'static str) -> Self {
         Self::new(name, InputKind::Object, description)
     }
 
-    pub(super) const fn array(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input that is an array.
+    pub const fn array(name: &'static str, description: &'static str) -> Self {
         Self::new(name, InputKind::Array, description)
     }
 
-    pub(super) const fn any(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input of any kind.
+    pub const fn any(name: &'static str, description: &'static str) -> Self {
         Self::new(name, InputKind::Any, description)
     }
 
-    /// An expression.
-    pub(super) const fn logic(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input that is an expression.
+    pub const fn logic(name: &'static str, description: &'static str) -> Self {
         Self { logic: true, ..Self::any(name, description) }
     }
 
-    /// An expression of which only the truth counts.
-    pub(super) const fn condition(name: &'static str, description: &'static str) -> Self {
+    /// Creates an input that is a condition: an expression of which only `true` counts.
+    pub const fn condition(name: &'static str, description: &'static str) -> Self {
         Self { is_condition: true, ..Self::logic(name, description) }
     }
 
-    /// The name of a connector, never computed.
-    pub(super) const fn connector(description: &'static str) -> Self {
+    /// Creates the required input `connector`: a name, never computed.
+    pub const fn connector(description: &'static str) -> Self {
         Self::string("connector", description).required()
     }
 
-    /// Where the result is written.
-    pub(super) const fn output() -> Self {
+    /// Creates the input `output`: the path that the result is written to.
+    pub const fn output() -> Self {
         Self::string(
             "output",
             "Path the result is written to; without it the result replaces the whole of data",
@@ -160,47 +171,85 @@ impl InputField {
         .path(PathUse::Target { alone: false })
     }
 
-    /// A path of the message.
-    pub(super) const fn path(self, path: PathUse) -> Self {
+    /// Declares the input a path of the message.
+    #[must_use]
+    pub const fn path(self, path: PathUse) -> Self {
         Self { path, ..self }
     }
 
-    pub(super) const fn required(self) -> Self {
+    /// Makes the input required.
+    #[must_use]
+    pub const fn required(self) -> Self {
         Self { required: true, ..self }
     }
 
-    pub(super) const fn resolvable(self) -> Self {
+    /// Folds `{"var": path}` nodes inside the input, at any depth.
+    #[must_use]
+    pub const fn resolvable(self) -> Self {
         Self { resolvable: true, ..self }
     }
 
-    pub(super) const fn secret_at(self, secret_at: &'static [&'static str]) -> Self {
+    /// Names the paths inside the input at which secrets are resolved: `""` for the input itself, `[].key` for a member of each
+    /// element.
+    #[must_use]
+    pub const fn secret_at(self, secret_at: &'static [&'static str]) -> Self {
         Self { secret_at, ..self }
     }
 
-    pub(super) const fn alias(self, alias: &'static str) -> Self {
+    /// Adds a second spelling.
+    #[must_use]
+    pub const fn alias(self, alias: &'static str) -> Self {
         Self { alias: Some(alias), ..self }
     }
 
-    /// A second spelling that may stand beside the first, and counts then.
-    pub(super) const fn overridden_by(self, alias: &'static str) -> Self {
+    /// Adds a second spelling that may stand beside the first and then wins.
+    #[must_use]
+    pub const fn overridden_by(self, alias: &'static str) -> Self {
         Self { alias: Some(alias), alias_wins: true, ..self }
     }
 
-    pub(super) const fn one_of(self, one_of: &'static [&'static str]) -> Self {
+    /// Restricts a text to these values.
+    #[must_use]
+    pub const fn one_of(self, one_of: &'static [&'static str]) -> Self {
         Self { one_of, ..self }
     }
 
-    /// An array of objects with these members.
-    pub(super) const fn each(self, members: &'static [InputField]) -> Self {
+    /// Declares the inputs of each element, for an array of objects.
+    #[must_use]
+    pub const fn each(self, members: &'static [InputField]) -> Self {
         Self { members, ..self }
     }
 
-    /// An object whose members are expressions.
-    pub(super) const fn of_logic(self) -> Self {
+    /// Declares the members of an object expressions.
+    #[must_use]
+    pub const fn of_logic(self) -> Self {
         Self { holds_logic: true, ..self }
     }
 
-    /// Whether the second spelling is an expression.
+    /// A document of the portable dialect, of which only the members `stored` hold data.
+    #[must_use]
+    pub const fn dialect(self, stored: &'static [&'static str]) -> Self {
+        Self { dialect_data: Some(stored), ..self }
+    }
+
+    /// Returns `true` if a secret reference at a place of the input is resolved; `place` begins at the input, such as
+    /// `.keys[0].key`.
+    pub fn resolves_reference(&self, place: &str) -> bool {
+        let Some(below) = place.strip_prefix('.').and_then(|place| place.strip_prefix(self.name)) else {
+            return false;
+        };
+        self.secret_at.iter().any(|secret| match secret.strip_prefix("[]") {
+            Some(member) => below.strip_prefix('[').and_then(|below| below.split_once(']')).is_some_and(
+                |(index, rest)| rest == member && index.bytes().all(|byte| byte.is_ascii_digit()),
+            ),
+            None => {
+                let is_item = self.kind == InputKind::Any && below.starts_with('[') && !below.contains('.');
+                below.is_empty() || is_item
+            }
+        })
+    }
+
+    /// Returns `true` if the second spelling is an expression.
     pub(crate) fn alias_is_logic(&self) -> bool {
         self.alias.is_some_and(|alias| alias.ends_with("_logic"))
     }

@@ -4,13 +4,8 @@ use serde_json::{Map, Value};
 use svc_model::{FieldCode, FieldError, Issue, unknown_keys};
 
 use super::Check;
-use crate::catalogue::{FunctionEntry, InputField, InputKind};
+use crate::catalogue::{FunctionEntry, InputField, InputKind, PathUse};
 use crate::path::Path;
-
-/// Inputs written in the portable dialect, whose nodes look like operators and are not.
-const DIALECT: [&str; 2] = ["query", "write"];
-/// What in them is stored as it is.
-const STORED: [&str; 2] = ["values", "set"];
 
 impl Check<'_, '_> {
     pub(super) fn input(&mut self, entry: &FunctionEntry, input: &Map<String, Value>, at: &str) {
@@ -38,7 +33,7 @@ impl Check<'_, '_> {
         }
         self.case(entry, input, at);
         // An author has been told already.
-        if entry.strict && !self.author {
+        if entry.strict && !entry.accepts_any_input && !self.author {
             let known: Vec<_> = entry.input_names().collect();
             self.errors.extend(unknown_keys(input, at, &known, &[]));
         }
@@ -109,7 +104,7 @@ impl Check<'_, '_> {
                 let message = format!("\"{text}\" is not one of {}", field.one_of.join(", "));
                 self.errors.push(FieldError::invalid(at, message).with_expected(field.one_of).with_got(text));
             }
-            if field.name == "output"
+            if matches!(field.path, PathUse::Target { .. })
                 && let Err(error) = Path::parse_target(text)
             {
                 self.errors.push(FieldError::invalid(at, error.to_string()));
@@ -122,9 +117,12 @@ impl Check<'_, '_> {
                 }
             }
         }
-        if DIALECT.contains(&field.name) {
-            for name in STORED {
-                value.get(name).into_iter().for_each(|stored| self.computed(&format!("{at}.{name}"), stored));
+        if let Some(stored) = field.dialect_data {
+            for name in stored {
+                value
+                    .get(*name)
+                    .into_iter()
+                    .for_each(|stored| self.computed(&format!("{at}.{name}"), stored));
             }
         } else if field.resolvable && field.kind != InputKind::String {
             self.computed(at, value);

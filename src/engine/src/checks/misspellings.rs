@@ -6,7 +6,7 @@ use svc_model::{FieldCode, FieldError, Issue, KeyPlace, MAX_LABEL, WorkflowConte
 
 use super::roots::{check_source, check_target};
 use super::unknown_calls::unknown_calls;
-use crate::catalogue::{self, FunctionEntry, InputField, PathUse};
+use crate::catalogue::{Catalogue, FunctionEntry, InputField, PathUse};
 use crate::expression::Evaluator;
 
 const TASK: [&str; 7] =
@@ -23,6 +23,7 @@ const NEAR_VAR: usize = 2;
 /// The findings of a walk over one workflow.
 pub(crate) struct Misspellings<'e> {
     evaluator: &'e Evaluator,
+    catalogue: &'e Catalogue,
     /// Problems that an author is refused for.
     pub(crate) errors: Vec<FieldError>,
     /// Likely mistakes that may be meant.
@@ -31,8 +32,12 @@ pub(crate) struct Misspellings<'e> {
 
 impl<'e> Misspellings<'e> {
     /// Looks at every name of a workflow.
-    pub(crate) fn find(evaluator: &'e Evaluator, content: &WorkflowContent) -> Self {
-        let mut found = Self { evaluator, errors: Vec::new(), warnings: Vec::new() };
+    pub(crate) fn find(
+        evaluator: &'e Evaluator,
+        catalogue: &'e Catalogue,
+        content: &WorkflowContent,
+    ) -> Self {
+        let mut found = Self { evaluator, catalogue, errors: Vec::new(), warnings: Vec::new() };
         found.condition("condition", &content.condition);
         if let Some(Value::Object(block)) = &content.loop_ {
             found.errors.extend(unknown_keys(block, "loop", &LOOP, &[]));
@@ -80,7 +85,7 @@ impl<'e> Misspellings<'e> {
     fn function(&mut self, at: &str, function: Option<&Value>) {
         let Some(Value::Object(function)) = function else { return };
         let name = function.get("name").and_then(Value::as_str).filter(|name| name.len() <= MAX_LABEL);
-        let entry = name.and_then(catalogue::find);
+        let entry = name.and_then(|name| self.catalogue.find(name)).filter(|entry| !entry.accepts_any_input);
         let inputs: Vec<_> = entry.into_iter().flat_map(FunctionEntry::input_names).collect();
         self.errors.extend(unknown_keys(function, at, &FUNCTION, &[("input", &inputs)]));
         let input = function.get("input").filter(|input| !input.is_null()).and_then(Value::as_object);

@@ -19,7 +19,6 @@ use svc_model::{
 };
 
 use crate::builtin::{self, Builtin, InputCompiler};
-use crate::catalogue;
 use crate::compile::{authored_input, parse_loop};
 use crate::engine::Engine;
 use crate::expression::Evaluator;
@@ -33,6 +32,11 @@ pub use unknown_calls::UnknownCall;
 pub(crate) use unknown_calls::unknown_calls;
 
 impl WorkflowChecks for Engine {
+    fn resolves_reference(&self, function: &str, place: &str) -> bool {
+        let entry = self.catalogue.find(function);
+        entry.is_some_and(|entry| entry.fields.iter().any(|field| field.resolves_reference(place)))
+    }
+
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>) {
         let mut check = Check { engine: self, author: true, errors, warnings };
         check.expression("condition", &content.condition);
@@ -40,10 +44,10 @@ impl WorkflowChecks for Engine {
             parse_loop(block, self.limits.max_loop_iterations, check.errors);
         }
         check.steps("tasks", &content.tasks);
-        let misspelt = Misspellings::find(&self.evaluator, content);
+        let misspelt = Misspellings::find(&self.evaluator, &self.catalogue, content);
         check.errors.extend(misspelt.errors);
         check.warnings.extend(misspelt.warnings);
-        reads::warn(content, check.warnings);
+        reads::warn(&self.catalogue, content, check.warnings);
     }
 }
 
@@ -56,7 +60,7 @@ pub(crate) fn input_errors(
 ) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let mut check = Check { engine, author: false, errors: &mut errors, warnings: &mut Vec::new() };
-    if let Some(entry) = catalogue::find(name) {
+    if let Some(entry) = engine.catalogue.find(name) {
         check.input(entry, input, at);
     }
     check.handler(name, input, at);
@@ -135,7 +139,7 @@ impl Check<'_, '_> {
         let input = authored_input(function);
         let Some(fields) = input.as_object() else { return };
         let input_at = format!("{at}.input");
-        if builtin::NAMES.contains(&name) {
+        if builtin::is_builtin(name) {
             let compiler = InputCompiler {
                 evaluator: &self.engine.evaluator,
                 check_secrets: false,
@@ -145,20 +149,11 @@ impl Check<'_, '_> {
             Builtin::compile(name, input, &input_at, &compiler, self.errors);
             self.warnings.extend(compiler.warnings.into_inner());
             self.recorded(name, fields, &input_at);
-        } else if let Some(entry) = catalogue::find(name) {
+        } else if let Some(entry) = self.engine.catalogue.find(name) {
             self.input(entry, fields, &input_at);
             self.handler(name, fields, &input_at);
-            if !self.engine.can_run(name) {
-                let message =
-                    format!("this service has no handler for {name}; a channel that runs it is quarantined");
-                self.warnings.push(Issue::new(format!("{at}.name"), message));
-            }
-        } else if self.engine.functions.contains_key(name) {
-            self.handler(name, fields, &input_at);
         } else {
-            let mut known: Vec<&str> = catalogue::names().collect();
-            known.extend(self.engine.functions.keys().map(String::as_str));
-            let message = match nearest(name, known) {
+            let message = match nearest(name, self.engine.catalogue.names()) {
                 Some(meant) => format!("there is no function \"{name}\"; did you mean \"{meant}\"?"),
                 None => format!("there is no function \"{name}\""),
             };

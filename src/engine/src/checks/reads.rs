@@ -4,15 +4,15 @@ use serde_json::Value;
 use svc_model::{Issue, WorkflowContent};
 
 use crate::builtin;
-use crate::catalogue;
+use crate::catalogue::{Catalogue, DefaultOutput};
 
 /// More than this help nobody.
 const MAX_WARNINGS: usize = 10;
 
 /// Adds a warning for every read of `data`, `temp_data` or a root of another name that no task prepares.
-pub(super) fn warn(content: &WorkflowContent, warnings: &mut Vec<Issue>) {
+pub(super) fn warn(catalogue: &Catalogue, content: &WorkflowContent, warnings: &mut Vec<Issue>) {
     let mut written = Vec::new();
-    if !writes(&content.tasks, &mut written) {
+    if !writes(catalogue, &content.tasks, &mut written) {
         return;
     }
     written.extend(counter(content));
@@ -57,14 +57,14 @@ fn sources(at: &str, step: &Value, reads: &mut Vec<(String, String)>) {
 }
 
 /// The paths tasks write. False when they cannot be told: a task replaces the whole of `data`, or is unknown.
-fn writes(steps: &[Value], written: &mut Vec<String>) -> bool {
+fn writes(catalogue: &Catalogue, steps: &[Value], written: &mut Vec<String>) -> bool {
     steps.iter().all(|step| match step.get("tasks") {
-        Some(members) => members.as_array().is_none_or(|members| writes(members, written)),
-        None => task_writes(&step["function"], written),
+        Some(members) => members.as_array().is_none_or(|members| writes(catalogue, members, written)),
+        None => task_writes(catalogue, &step["function"], written),
     })
 }
 
-fn task_writes(function: &Value, written: &mut Vec<String>) -> bool {
+fn task_writes(catalogue: &Catalogue, function: &Value, written: &mut Vec<String>) -> bool {
     let Some(name) = function["name"].as_str() else { return false };
     let input = &function["input"];
     match name {
@@ -81,9 +81,10 @@ fn task_writes(function: &Value, written: &mut Vec<String>) -> bool {
         "parse_json" | "parse_xml" | "publish_json" | "publish_xml" => {
             written.extend(input["target"].as_str().map(|target| format!("data.{target}")));
         }
-        name if builtin::NAMES.contains(&name) => {}
+        name if builtin::is_builtin(name) => {}
         name => {
-            let Some(entry) = catalogue::find(name) else { return false };
+            let known = catalogue.find(name).filter(|entry| !entry.accepts_any_input);
+            let Some(entry) = known else { return false };
             if let Some(output) = entry.field("output") {
                 let path = [Some(output.name), output.alias]
                     .into_iter()
@@ -91,7 +92,7 @@ fn task_writes(function: &Value, written: &mut Vec<String>) -> bool {
                     .find_map(|key| input[key].as_str());
                 match path {
                     Some(path) => written.push(path.to_owned()),
-                    None if name == "http_call" => {}
+                    None if entry.default_output == DefaultOutput::Discarded => {}
                     None => return false,
                 }
             }

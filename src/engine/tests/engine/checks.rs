@@ -1,9 +1,10 @@
 //! What an author is told.
 
 use serde_json::{Value, json};
-use svc_engine::{Engine, catalogue};
+use svc_engine::catalogue::{self, FunctionEntry};
 use svc_model::{FieldCode, WorkflowChecks as _};
 
+use crate::declared;
 use crate::support::workflow;
 
 struct Report {
@@ -14,7 +15,7 @@ struct Report {
 
 fn check(document: &Value) -> Report {
     let (mut errors, mut warnings) = (Vec::new(), Vec::new());
-    Engine::builder().build().check(&workflow(document).content, &mut errors, &mut warnings);
+    declared::engine().check(&workflow(document).content, &mut errors, &mut warnings);
     Report {
         messages: errors.iter().map(|error| error.message.clone()).collect(),
         errors: errors.into_iter().map(|error| (error.path, error.code)).collect(),
@@ -40,7 +41,7 @@ fn an_unknown_function_is_named_with_the_nearest_one() {
 
 #[test]
 fn every_name_of_the_catalogue_is_known() {
-    for name in svc_engine::catalogue::names() {
+    for name in declared::engine().catalogue().names() {
         let report = input(name, json!({}));
         assert!(report.errors.iter().all(|(_, code)| *code != FieldCode::UnknownFunction), "{name}");
     }
@@ -62,7 +63,7 @@ fn inputs_are_checked_against_the_table_all_at_once() {
 
 #[test]
 fn every_function_refuses_an_input_it_does_not_have() {
-    for name in svc_engine::catalogue::names() {
+    for name in declared::engine().catalogue().names() {
         let report = input(name, json!({"outptu": "data.x"}));
         assert!(
             report.errors.contains(&at("outptu", FieldCode::UnknownField)),
@@ -76,8 +77,9 @@ fn every_function_refuses_an_input_it_does_not_have() {
 
 #[test]
 fn the_table_of_a_built_in_says_what_its_compiler_takes() {
-    let built_in = |entry: &&&catalogue::FunctionEntry| entry.source == catalogue::FunctionSource::Engine;
-    for entry in catalogue::ENTRIES.iter().filter(built_in) {
+    let engine = declared::engine();
+    let built_in = |entry: &&FunctionEntry| entry.source == catalogue::FunctionSource::Engine;
+    for entry in engine.catalogue().entries().filter(built_in) {
         let empty = input(entry.name, json!({})).errors;
         for field in entry.fields {
             let missing = empty.contains(&at(field.name, FieldCode::Required));

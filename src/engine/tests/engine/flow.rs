@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{FutureExt as _, LocalBoxFuture};
 use serde_json::{Value, json};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompileError, CompiledTask, Engine, ErrorCode, FailureKind, Flow, Function, Message,
     RunOptions, RunOutcome, TaskCx, TaskError, TaskOutcome, TraceOptions,
@@ -57,6 +58,11 @@ struct Answer;
 struct AnswerTask(Value);
 
 impl Function for Answer {
+    fn entry(&self) -> &'static FunctionEntry {
+        static ENTRY: FunctionEntry = FunctionEntry::plugin("answer", "Answers as its input says");
+        &ENTRY
+    }
+
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(AnswerTask(input.clone())))
     }
@@ -92,7 +98,7 @@ impl CompiledTask for AnswerTask {
 }
 
 fn answering() -> Engine {
-    Engine::builder().function("answer", Arc::new(Answer)).build()
+    Engine::builder().function(Arc::new(Answer)).build()
 }
 
 fn answer(id: &str, input: Value) -> Value {

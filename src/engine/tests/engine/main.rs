@@ -4,6 +4,8 @@
 
 mod bounds;
 mod checks;
+mod declared;
+mod dependencies;
 mod flow;
 mod groups;
 mod growth;
@@ -13,7 +15,6 @@ mod operators;
 mod paths;
 mod processor;
 mod redaction;
-mod reference;
 mod renames;
 mod robust;
 mod secrets;

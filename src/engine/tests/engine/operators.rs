@@ -3,6 +3,7 @@
 use futures_util::future::{FutureExt as _, LocalBoxFuture};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, Engine, ErrorCode, Expression, Function, Path, TaskCx, TaskError, TaskOutcome,
 };
@@ -15,6 +16,11 @@ struct Evaluate;
 struct EvaluateTask(Expression);
 
 impl Function for Evaluate {
+    fn entry(&self) -> &'static FunctionEntry {
+        static ENTRY: FunctionEntry = FunctionEntry::plugin("evaluate", "Writes the result of an expression");
+        &ENTRY
+    }
+
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(EvaluateTask(cx.expression(&input["logic"])?)))
     }
@@ -33,7 +39,7 @@ impl CompiledTask for EvaluateTask {
 
 fn engine() -> Engine {
     Engine::builder()
-        .function("evaluate", Arc::new(Evaluate))
+        .function(Arc::new(Evaluate))
         .secrets([("token", json!("s3cret")), ("db", json!({"password": "pw"}))])
         .build()
 }

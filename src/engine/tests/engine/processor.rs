@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, Engine, EngineLimits, FailureKind, Flow, Function, RunOptions, RunOutcome,
     TaskCx, TaskError, TaskOutcome,
@@ -16,7 +17,7 @@ use crate::support::{block_on, compile, message};
 fn engine(cpu_budget: Duration) -> Engine {
     Engine::builder()
         .limits(EngineLimits { cpu_budget, ..EngineLimits::default() })
-        .function("http_call", Arc::new(Wait))
+        .function(Arc::new(Wait))
         .build()
 }
 
@@ -25,6 +26,11 @@ struct Wait;
 struct Waits(u64);
 
 impl Function for Wait {
+    fn entry(&self) -> &'static FunctionEntry {
+        static ENTRY: FunctionEntry = FunctionEntry::plugin("wait", "Waits for some seconds");
+        &ENTRY
+    }
+
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(Waits(input["path"].as_str().and_then(|text| text.parse().ok()).unwrap_or_default())))
     }
@@ -101,8 +107,7 @@ fn an_expression_ends_at_the_deadline_of_its_run() {
 
 #[test]
 fn waiting_takes_no_processor_time() {
-    let task =
-        json!({"id": "w", "function": {"name": "http_call", "input": {"connector": "c", "path": "600"}}});
+    let task = json!({"id": "w", "function": {"name": "wait", "input": {"path": "600"}}});
     let document = json!({"tasks": [task, map(&json!(1))]});
     let engine = engine(Duration::from_millis(30));
     let flow = Flow::single(compile(&engine, &document).unwrap());

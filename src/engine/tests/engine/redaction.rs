@@ -7,6 +7,7 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Value, json};
 use slog::{Drain, Logger, OwnedKVList, Record, o};
+use svc_engine::catalogue::FunctionEntry;
 use svc_engine::{
     CompileCx, CompiledTask, Engine, Expression, Flow, Function, Redaction, RunOptions, TaskCx, TaskError,
     TaskOutcome, TraceOptions,
@@ -23,6 +24,11 @@ struct Tell(Arc<Mutex<Option<(Value, Redaction)>>>);
 struct TellTask(Tell, Expression);
 
 impl Function for Tell {
+    fn entry(&self) -> &'static FunctionEntry {
+        static ENTRY: FunctionEntry = FunctionEntry::plugin("tell", "Keeps what it is given");
+        &ENTRY
+    }
+
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
         Ok(Box::new(TellTask(self.clone(), cx.expression(&input["logic"])?)))
     }
@@ -73,7 +79,7 @@ fn nothing_a_run_records_shows_what_it_was_told_in_confidence() {
     let (tell, lines) = (Tell::default(), Lines::default());
     let engine = Engine::builder()
         .secrets([("token", json!(SECRET))])
-        .function("tell", Arc::new(tell.clone()))
+        .function(Arc::new(tell.clone()))
         .logger(Logger::root(lines.clone(), o!()))
         .build();
     let run = |tasks: Value, payload: Value, redaction: Redaction| {

@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use svc_engine::{Engine, EngineLimits, dependencies};
+use svc_engine::{Engine, EngineLimits};
 use svc_model::WorkflowChecks as _;
 
+use crate::declared;
 use crate::support::{compile, message, run, workflow};
 
 /// JSON made of the words workflows are made of, so that it gets past the first checks.
@@ -43,7 +44,7 @@ fn any_document() -> impl Strategy<Value = Value> {
         .prop_map(str::to_owned),
         "[a-c.#0-9]{0,4}",
     ];
-    let function = prop::sample::select(svc_engine::catalogue::names().collect::<Vec<_>>());
+    let function = prop::sample::select(declared::engine().catalogue().names().collect::<Vec<_>>());
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -119,7 +120,7 @@ proptest! {
         }
         let engine = Engine::builder().limits(EngineLimits { max_loop_iterations: 5, ..EngineLimits::default() }).build();
         engine.check(&workflow(&document).content, &mut Vec::new(), &mut Vec::new());
-        dependencies(&workflow(&document).content);
+        engine.dependencies(&workflow(&document).content);
         if compile(&engine, &document).is_ok() {
             run(&engine, &document, message(payload));
         }

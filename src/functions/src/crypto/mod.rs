@@ -8,16 +8,86 @@ mod password;
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
-use svc_engine::catalogue::FunctionEntry;
+use svc_engine::catalogue::{FunctionEntry, InputField, OperationCase};
 use svc_engine::{CompileCx, CompiledTask, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome};
 use svc_model::FieldError;
 
 use crate::blocking::BlockingPool;
-use crate::encoding::ByteEncoding;
+use crate::encoding::{ByteEncoding, TEXT_ENCODINGS};
 use crate::input::{self, InputProblems, text};
 use crate::secret::{self, LoadedSecret, literal};
 use digest::{HashFunction, KeyedHash};
 use password::PasswordScheme;
+
+/// Hashes of a keyed hash, the default first.
+const MACS: &[&str] = &["sha256", "sha512", "sha1"];
+
+/// The catalogue entry of `crypto`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    strict: true,
+    fields: &[
+        InputField::string("op", "What to do").required().one_of(&[
+            "hash",
+            "hmac",
+            "hmac_verify",
+            "password_hash",
+            "password_verify",
+        ]),
+        InputField::string("algorithm", "Algorithm; its default depends on op")
+            .one_of(&["sha256", "sha512", "sha1", "md5", "argon2id", "bcrypt"]),
+        InputField::any("data", "What is hashed").resolvable(),
+        InputField::string("input_encoding", "How a string of data is read, utf8 by default")
+            .one_of(TEXT_ENCODINGS),
+        InputField::string("key", "Key").secret_at(&[""]),
+        InputField::string("key_encoding", "How the key is read, utf8 by default").one_of(TEXT_ENCODINGS),
+        InputField::string("signature", "Signature to verify: hex, base64 or base64url").resolvable(),
+        InputField::string("password", "Password").resolvable(),
+        InputField::string("hash", "Stored password hash").resolvable(),
+        InputField::string("encoding", "How the result is written, hex by default").one_of(&[
+            "hex",
+            "base64",
+            "base64url",
+        ]),
+        InputField::object(
+            "params",
+            "Cost of a password hash: memory_kib, iterations, parallelism for argon2id; cost for bcrypt",
+        ),
+        InputField::output(),
+    ],
+    cases: &[
+        OperationCase {
+            op: "hash",
+            required: &["data"],
+            optional: &["algorithm", "input_encoding", "encoding"],
+            algorithms: &["sha256", "sha512", "sha1", "md5"],
+        },
+        OperationCase {
+            op: "hmac",
+            required: &["data", "key"],
+            optional: &["algorithm", "input_encoding", "key_encoding", "encoding"],
+            algorithms: MACS,
+        },
+        OperationCase {
+            op: "hmac_verify",
+            required: &["data", "key", "signature"],
+            optional: &["algorithm", "input_encoding", "key_encoding"],
+            algorithms: MACS,
+        },
+        OperationCase {
+            op: "password_hash",
+            required: &["password"],
+            optional: &["algorithm", "params"],
+            algorithms: &["argon2id", "bcrypt"],
+        },
+        OperationCase {
+            op: "password_verify",
+            required: &["password", "hash"],
+            optional: &[],
+            algorithms: &[],
+        },
+    ],
+    ..FunctionEntry::utility("crypto", "Hashes, keyed hashes and password hashes")
+};
 
 /// The function.
 pub(crate) struct CryptoFunction {
@@ -60,6 +130,10 @@ fn key_encoding(input: &Value) -> ByteEncoding {
 }
 
 impl Function for CryptoFunction {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let mut problems = InputProblems { at, errors };
         let encoding =
@@ -76,7 +150,7 @@ impl Function for CryptoFunction {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("crypto")?;
+        let table = &ENTRY;
         Ok(Box::new(CryptoTask {
             operation: Self::operation(table, input, cx)?,
             data: ByteEncoding::named(text(input, "input_encoding"), ByteEncoding::Utf8),

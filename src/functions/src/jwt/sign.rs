@@ -1,8 +1,10 @@
 //! `jwt_sign`.
 
+use crate::encoding::TEXT_ENCODINGS;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_auth::jwt::SigningKey;
+use svc_engine::catalogue::{FunctionEntry, InputField};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
@@ -14,6 +16,32 @@ use super::key_encoding;
 use crate::input::{self, InputProblems, fixed, text};
 use crate::secret::{self, LoadedSecret, literal};
 
+/// The catalogue entry of `jwt_sign`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    strict: true,
+    fields: &[
+        InputField::string("algorithm", "Signature algorithm").required().one_of(&[
+            "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256",
+            "ES384", "EdDSA",
+        ]),
+        InputField::string("key", "Shared secret, or private key as PEM").required().secret_at(&[""]),
+        InputField::string("key_encoding", "How a shared secret is read, utf8 by default")
+            .one_of(TEXT_ENCODINGS),
+        InputField::object("claims", "Claims").resolvable(),
+        InputField::any(
+            "expires_in",
+            "Seconds, or a duration such as 15m; required unless claims.exp is given",
+        )
+        .resolvable(),
+        InputField::string("issuer", "Claim iss; wins over claims"),
+        InputField::any("audience", "Claim aud; wins over claims").resolvable(),
+        InputField::any("not_before", "Claim nbf as a duration from now; wins over claims").resolvable(),
+        InputField::string("kid", "Key id of the header"),
+        InputField::output(),
+    ],
+    ..FunctionEntry::utility("jwt_sign", "Signs a JSON Web Token")
+};
+
 /// Claims that hold an instant, as a number of seconds.
 const INSTANTS: [&str; 2] = ["exp", "iat"];
 
@@ -21,6 +49,10 @@ const INSTANTS: [&str; 2] = ["exp", "iat"];
 pub(crate) struct JwtSign;
 
 impl Function for JwtSign {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let mut problems = InputProblems { at, errors };
         let name = |field: &str| input.get(field).and_then(Value::as_str);
@@ -68,7 +100,7 @@ impl Function for JwtSign {
             key: secret::load("key", &input["key"], cx.material(), key)?,
             kid: text(input, "kid").map(str::to_owned),
             issuer: text(input, "issuer").map(str::to_owned),
-            inputs: Inputs::new(input::table("jwt_sign")?, input),
+            inputs: Inputs::new(&ENTRY, input),
             output: input::output(input)?,
         }))
     }

@@ -6,6 +6,7 @@ use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_auth::jwt::{ClaimRules, NamedKey, TokenVerifier, VerifyingKey};
 use svc_auth::{KeySets, RefusalReason};
+use svc_engine::catalogue::{FunctionEntry, InputField};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
@@ -16,6 +17,24 @@ use super::accepted::{self, AcceptedValues};
 use super::key_encoding;
 use crate::input::{self, InputProblems, text};
 use crate::secret::{self, LoadedSecret, UnresolvedSecret, is_declared, literal};
+
+/// The catalogue entry of `jwt_verify`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    strict: true,
+    retry_safety: "read",
+    fields: &[
+        InputField::string("token", "Token, without a leading Bearer").required().resolvable(),
+        InputField::array("algorithms", "Accepted algorithms").required(),
+        InputField::array("keys", "Accepted keys").secret_at(&["[].key"]),
+        InputField::string("jwks_url", "Where a key set is fetched, https only"),
+        InputField::any("issuer", "Accepted issuer or issuers").resolvable().secret_at(&[""]),
+        InputField::any("audience", "Accepted audience or audiences").resolvable().secret_at(&[""]),
+        InputField::number("leeway_secs", "Seconds clocks may differ, 30 by default"),
+        InputField::bool("require_exp", "Refuses a token without an expiry, true by default"),
+        InputField::output(),
+    ],
+    ..FunctionEntry::utility("jwt_verify", "Verifies a JSON Web Token and returns its claims")
+};
 
 /// Clock skew allowed where nothing is said, and most that may be asked for, in seconds.
 const LEEWAY: u64 = 30;
@@ -65,6 +84,10 @@ fn algorithm(name: &Value) -> Option<JwtAlgorithm> {
 }
 
 impl Function for JwtVerify {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let mut problems = InputProblems { at, errors };
         if let Some(Value::Array(names)) = input.get("algorithms") {
@@ -103,7 +126,7 @@ impl Function for JwtVerify {
             audience: AcceptedValues::load("audience", input, cx)?,
             leeway_secs: input.get("leeway_secs").and_then(Value::as_u64).unwrap_or(LEEWAY),
             require_exp: input.get("require_exp").and_then(Value::as_bool).unwrap_or(true),
-            inputs: Inputs::new(input::table("jwt_verify")?, input),
+            inputs: Inputs::new(&ENTRY, input),
             output: input::output(input)?,
         }))
     }

@@ -44,6 +44,12 @@ pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow,
 pub trait WorkflowChecks {
     /// Adds what create would refuse to `errors` and what it would only mention to `warnings`.
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>);
+
+    /// Returns `true` if a function resolves a secret reference at this place of its input, such as `.keys[0].key`.
+    fn resolves_reference(&self, function: &str, place: &str) -> bool {
+        let _ = (function, place);
+        false
+    }
 }
 
 /// The rules of a channel that need more than its document: the engine, cryptography, settings of the server.

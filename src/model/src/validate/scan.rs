@@ -2,14 +2,16 @@
 
 use serde_json::{Map, Value};
 
+use super::WorkflowChecks;
 use super::steps::is_fragment_call;
 use crate::entity::{EntityKind, WorkflowContent};
 use crate::field::{FieldCode, FieldError};
 use crate::mask::is_secret_reference;
 
 /// Scans a workflow.
-pub(super) fn workflow(content: &WorkflowContent, errors: &mut Vec<FieldError>) {
-    let mut scan = Scan { errors, resolving: None, marks_use: false };
+pub(super) fn workflow(content: &WorkflowContent, checks: &dyn WorkflowChecks, errors: &mut Vec<FieldError>) {
+    let resolves = |function: &str, place: &str| checks.resolves_reference(function, place);
+    let mut scan = Scan { errors, resolves: &resolves, resolving: None, marks_use: false };
     scan.text("workflow.name", &content.name);
     if let Some(description) = &content.description {
         scan.text("workflow.description", description);
@@ -26,7 +28,7 @@ pub(super) fn workflow(content: &WorkflowContent, errors: &mut Vec<FieldError>) 
 
 /// Scans a block of a channel or connector for left-over source only; secret references may stand there.
 pub(super) fn uncompiled(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
-    Scan { errors, resolving: Some(&|_| true), marks_use: true }.value(path, value);
+    Scan { errors, resolves: &|_, _| true, resolving: Some(&|_| true), marks_use: true }.value(path, value);
 }
 
 /// Calls `visit` with every string of a document and its path.
@@ -99,6 +101,8 @@ pub(super) fn reads_secret(expression: &Value) -> bool {
 
 struct Scan<'e> {
     errors: &'e mut Vec<FieldError>,
+    /// Tells whether a function resolves a reference at a place of its input.
+    resolves: &'e dyn Fn(&str, &str) -> bool,
     /// Tells, by its path, whether a string is resolved when it is a secret reference.
     resolving: Option<&'e dyn Fn(&str) -> bool>,
     /// Whether `use` marks source anywhere; in a workflow it does only in the place of a step.
@@ -140,9 +144,14 @@ impl Scan<'_> {
             let path = format!("{path}.{key}");
             if key == "input" {
                 let resolving =
-                    |field: &str| field.strip_prefix(&path).is_some_and(|field| resolves(name, field));
-                Scan { errors: &mut *self.errors, resolving: Some(&resolving), marks_use: self.marks_use }
-                    .value(&path, member);
+                    |field: &str| field.strip_prefix(&path).is_some_and(|place| (self.resolves)(name, place));
+                Scan {
+                    errors: &mut *self.errors,
+                    resolves: self.resolves,
+                    resolving: Some(&resolving),
+                    marks_use: self.marks_use,
+                }
+                .value(&path, member);
             } else {
                 self.value(&path, member);
             }
@@ -192,23 +201,5 @@ impl Scan<'_> {
         let target = target.and_then(Value::as_str).unwrap_or("?");
         let message = format!("the {what} '{target}' is not expanded, compile the source first");
         self.errors.push(FieldError::new(path, FieldCode::UncompiledSource, message));
-    }
-}
-
-/// The fields of function inputs that resolve a secret reference; `field` is relative to the input.
-fn resolves(function: &str, field: &str) -> bool {
-    match function {
-        "crypto" | "jwt_sign" => field == ".key",
-        "jwt_verify" => {
-            let entry = |name: &str| {
-                let rest = field.strip_prefix(name);
-                rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('[') && !rest.contains('.')))
-            };
-            let key = field.strip_prefix(".keys[").and_then(|rest| rest.strip_suffix("].key"));
-            entry(".issuer")
-                || entry(".audience")
-                || key.is_some_and(|index| index.bytes().all(|b| b.is_ascii_digit()))
-        }
-        _ => false,
     }
 }

@@ -64,7 +64,7 @@ fn read(
     let mut errors = body.errors;
     let mut warnings = Vec::new();
     steps::check(&content.tasks, &mut errors);
-    scan::workflow(&content, &mut errors);
+    scan::workflow(&content, checks, &mut errors);
     scan::nul(EntityKind::Workflow, &content.hashable(), &mut errors);
     checks.check(&content, &mut errors, &mut warnings);
     if errors.is_empty() { Ok((id, content, warnings)) } else { Err(distinct(errors)) }

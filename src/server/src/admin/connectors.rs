@@ -110,7 +110,7 @@ pub(super) async fn delete(state: Data<AppState>, change: MutationRequest, id: P
     let connectors = state.store.connectors();
     let outcome = match change.query.flag("force")? {
         true => connectors.delete(&id, mutation).await,
-        false => connectors.delete_unused(&id, references(), mutation).await,
+        false => connectors.delete_unused(&id, references(&state.engine), mutation).await,
     };
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
@@ -235,7 +235,7 @@ async fn store_update(
     reload: ReloadTiming,
 ) -> Answer {
     let mutation = Mutation { epoch: reload == ReloadTiming::Now, ..connector_mutation(change, action, id) };
-    let outcome = state.store.connectors().update(id, merge, references(), mutation).await;
+    let outcome = state.store.connectors().update(id, merge, references(&state.engine), mutation).await;
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));
     }

@@ -49,8 +49,8 @@ pub(super) async fn reload(
 }
 
 /// `GET /functions`: with `all=true` the inputs of built-ins too.
-pub(super) async fn functions(query: QueryParameters) -> Result<HttpResponse, Error> {
-    Ok(data_response(catalogue::to_json(query.flag("all")?)))
+pub(super) async fn functions(state: Data<AppState>, query: QueryParameters) -> Result<HttpResponse, Error> {
+    Ok(data_response(state.engine.catalogue().to_json(query.flag("all")?)))
 }
 
 /// `GET /functions/operators`: every operator of expressions.

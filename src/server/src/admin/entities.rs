@@ -105,7 +105,7 @@ pub(super) async fn delete<V: AdminEntity>(
     let stored = V::repository(&state);
     let outcome = match change.query.flag("force")? {
         true => stored.delete(&id, mutation).await,
-        false => stored.delete_unused(&id, references(), mutation).await,
+        false => stored.delete_unused(&id, references(&state.engine), mutation).await,
     };
     if change.is_dry_run() {
         return dry_run_response(outcome.map_err(Into::into));

@@ -2,20 +2,23 @@
 
 use std::sync::Arc;
 
+use svc_engine::Engine;
 use svc_model::{ChannelContent, EntityKind, WorkflowContent};
 use svc_store::References;
 
 /// Reads names off definitions as the engine and the channels do.
-struct DefinitionReferences;
+struct DefinitionReferences {
+    engine: Arc<Engine>,
+}
 
 /// The reader of names.
-pub(super) fn references() -> Arc<dyn References> {
-    Arc::new(DefinitionReferences)
+pub(super) fn references(engine: &Arc<Engine>) -> Arc<dyn References> {
+    Arc::new(DefinitionReferences { engine: Arc::clone(engine) })
 }
 
 impl References for DefinitionReferences {
     fn workflow_names(&self, workflow: &WorkflowContent, kind: EntityKind, name: &str) -> bool {
-        let found = svc_engine::dependencies(workflow);
+        let found = self.engine.dependencies(workflow);
         match kind {
             EntityKind::Connector => found.connectors.iter().any(|used| used.connector == name),
             EntityKind::Channel => found.channels.iter().any(|called| called == name),

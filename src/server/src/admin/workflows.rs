@@ -6,7 +6,8 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Map, Value, json};
 use svc_connectors::{Connectors, LoadState};
-use svc_engine::{CompileSecrets, ConnectorUse, Flow, Message, RunOptions, Stubs, TraceOptions};
+use svc_engine::catalogue::{Catalogue, QueryLanguage};
+use svc_engine::{CompileSecrets, ConnectorUse, Engine, Flow, Message, RunOptions, Stubs, TraceOptions};
 use svc_model::{
     FieldCode, FieldError, Issue, ServiceError, Workflow, WorkflowContent, parse_new_workflow,
     parse_workflow_update, validate_workflow, workflow_warnings,
@@ -40,15 +41,15 @@ impl AdminEntity for Workflow {
 
     /// The connectors that the version needs.
     fn activation_gates(state: &AppState, content: Option<&WorkflowContent>) -> WorkflowGates {
-        let uses = content.map(|content| svc_engine::dependencies(content).connectors).unwrap_or_default();
+        let uses = content.map(|content| state.engine.dependencies(content).connectors).unwrap_or_default();
         let connectors = uses.into_iter().map(|one| ConnectorNeed {
             is_mongodb: state.connectors.is_mongodb(&one.connector),
             objection: lacks_topic(&state.connectors, &one).then(|| NO_TOPIC.to_owned()),
             field: one.path,
             connector: one.connector,
-            accepts: one.accepts.iter().map(|kind| (*kind).to_owned()).collect(),
-            speaks_sql: one.speaks_sql,
-            speaks_mongodb: one.speaks_mongodb,
+            accepts: one.accepts.iter().map(|kind| kind.name().to_owned()).collect(),
+            speaks_sql: one.language == Some(QueryLanguage::Sql),
+            speaks_mongodb: one.language == Some(QueryLanguage::MongoDb),
             names_database: one.names_database,
         });
         WorkflowGates { connectors: connectors.collect() }
@@ -74,7 +75,7 @@ impl AdminEntity for Workflow {
         body: &Value,
     ) -> Result<(Option<String>, WorkflowContent), Vec<FieldError>> {
         let (id, content) = parse_new_workflow(body, &*state.engine)?;
-        check_topics(&state.connectors, &content)?;
+        check_topics(&state.engine, &state.connectors, &content)?;
         Ok((id, content))
     }
 
@@ -82,7 +83,7 @@ impl AdminEntity for Workflow {
         let (engine, connectors) = (state.engine.clone(), state.connectors.clone());
         Box::new(move |current| {
             let content = parse_workflow_update(&body, current, &*engine)?;
-            check_topics(&connectors, &content)?;
+            check_topics(&engine, &connectors, &content)?;
             Ok(content)
         })
     }
@@ -109,7 +110,7 @@ impl AdminEntity for Workflow {
 
 /// Connectors that tasks name and nobody has made.
 async fn missing_connectors(state: &AppState, content: &WorkflowContent) -> Result<Vec<Issue>, StoreError> {
-    let uses = svc_engine::dependencies(content).connectors;
+    let uses = state.engine.dependencies(content).connectors;
     if uses.is_empty() {
         return Ok(Vec::new());
     }
@@ -126,12 +127,16 @@ const NO_TOPIC: &str = "required: the connector names no topic either";
 
 /// Tells whether neither the task nor its connector, which is known, names a topic.
 fn lacks_topic(connectors: &Connectors, used: &ConnectorUse) -> bool {
-    used.needs_topic && connectors.names_topic(&used.connector) == Some(false)
+    used.inherited_input.is_some() && connectors.names_topic(&used.connector) == Some(false)
 }
 
 /// Refuses tasks that publish to no topic; one whose connector is not known may find a topic when it runs.
-fn check_topics(connectors: &Connectors, content: &WorkflowContent) -> Result<(), Vec<FieldError>> {
-    let uses = svc_engine::dependencies(content).connectors.into_iter();
+fn check_topics(
+    engine: &Engine,
+    connectors: &Connectors,
+    content: &WorkflowContent,
+) -> Result<(), Vec<FieldError>> {
+    let uses = engine.dependencies(content).connectors.into_iter();
     let errors = uses.filter(|used| lacks_topic(connectors, used)).map(|used| {
         let input = used.path.strip_suffix(".connector").unwrap_or(&used.path);
         FieldError::new(format!("{input}.topic"), FieldCode::Required, NO_TOPIC)
@@ -143,7 +148,7 @@ fn check_topics(connectors: &Connectors, content: &WorkflowContent) -> Result<()
 /// `GET /workflows/{id}/dependencies`.
 pub(super) async fn dependencies(state: Data<AppState>, id: Path<String>) -> Result<HttpResponse, Error> {
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
-    let found = svc_engine::dependencies(&workflow.content);
+    let found = state.engine.dependencies(&workflow.content);
     // Once each, however many tasks do the same.
     let mut connectors: Vec<Value> = Vec::new();
     for one in found.connectors {
@@ -172,7 +177,7 @@ pub(super) async fn test(
 ) -> Result<HttpResponse, Error> {
     query.refuse_dry_run()?;
     let workflow = state.store.workflows().latest(&id).await?.ok_or_else(|| not_found::<Workflow>(&id))?;
-    let Trial { payload, metadata, stubs } = parse_trial(body.0)?;
+    let Trial { payload, metadata, stubs } = parse_trial(state.engine.catalogue(), body.0)?;
     let references = state.secrets.read(svc_engine::secret_uses(&workflow.content).references).await;
     let material = CompileSecrets { references: &references, declared: &state.engine.declared_secrets() };
     let compiled = match &stubs {
@@ -216,7 +221,7 @@ struct Trial {
 }
 
 /// `{"data": any, "metadata"?: object, "stubs"?: object}`.
-fn parse_trial(body: Value) -> Result<Trial, ServiceError> {
+fn parse_trial(catalogue: &Catalogue, body: Value) -> Result<Trial, ServiceError> {
     let mut body = require_known_keys(&body, &["data", "metadata", "stubs"])?.clone();
     let metadata = match body.remove("metadata") {
         None | Some(Value::Null) => Map::new(),
@@ -225,7 +230,7 @@ fn parse_trial(body: Value) -> Result<Trial, ServiceError> {
     };
     let stubs = match body.remove("stubs") {
         None | Some(Value::Null) => None,
-        Some(stubs) => Some(Stubs::parse(&stubs, "body.stubs")?),
+        Some(stubs) => Some(Stubs::parse(catalogue, &stubs, "body.stubs")?),
     };
     Ok(Trial { payload: body.remove("data").unwrap_or_else(|| json!({})), metadata, stubs })
 }

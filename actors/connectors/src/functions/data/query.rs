@@ -3,14 +3,35 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{QueryBounds, QueryDocument, Select};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
 use crate::functions::call::{channel_of, guarded};
-use crate::functions::input;
 use crate::functions::{CallSettings, QuerySettings};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `data_query`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "read",
+    fields: &[
+        InputField::connector("Database or Elasticsearch connector"),
+        InputField::object("query", "Source, filter, fields, sort, limit, skip and include")
+            .required()
+            .resolvable()
+            .dialect(&["values", "set"]),
+        InputField::string("database", "Database, for MongoDB"),
+        InputField::object("schema", "How entities map to tables and columns"),
+        InputField::object("params", "Named values the query refers to").resolvable(),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "data_query",
+        "Reads rows with one query document, whatever the database",
+        ConnectorRequirement::new(&[ConnectorType::Db, ConnectorType::Es]),
+    )
+};
 
 /// The function.
 pub(crate) struct DataQuery {
@@ -25,6 +46,10 @@ impl DataQuery {
 }
 
 impl Function for DataQuery {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         if let (Some(query), Ok(schema)) =
             (input.get("query").filter(|query| query.is_object()), schema(input))
@@ -34,7 +59,7 @@ impl Function for DataQuery {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("data_query")?;
+        let table = &ENTRY;
         let (query, schema) = document(table, input, "query");
         let query = compiled(QueryDocument::read(query, schema, ""))?;
         let base = Base::new(table, input, (&self.connectors, self.settings), query.folded(), cx)?;

@@ -3,14 +3,35 @@
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
 use svc_dialect::{WriteChange, WriteDocument, WriteLimits};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::{Backend, Base, check, compiled, document, es, mongo, refused, schema, sql};
 use crate::functions::call::{channel_of, guarded};
-use crate::functions::input;
 use crate::functions::{CallSettings, WriteSettings};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `data_write`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "depends_on:op",
+    fields: &[
+        InputField::connector("Database or Elasticsearch connector"),
+        InputField::object("write", "Operation, target, values, set, filter and on_conflict")
+            .required()
+            .resolvable()
+            .dialect(&["values", "set"]),
+        InputField::string("database", "Database, for MongoDB"),
+        InputField::object("schema", "How entities map to tables and columns"),
+        InputField::object("params", "Named values the write refers to").resolvable(),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "data_write",
+        "Inserts, updates, deletes or upserts with one write document, whatever the database",
+        ConnectorRequirement::new(&[ConnectorType::Db, ConnectorType::Es]),
+    )
+};
 
 /// The function.
 pub(crate) struct DataWrite {
@@ -25,6 +46,10 @@ impl DataWrite {
 }
 
 impl Function for DataWrite {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         if let (Some(write), Ok(schema)) =
             (input.get("write").filter(|write| write.is_object()), schema(input))
@@ -34,7 +59,7 @@ impl Function for DataWrite {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("data_write")?;
+        let table = &ENTRY;
         let (write, schema) = document(table, input, "write");
         let write = compiled(WriteDocument::read(write, schema, ""))?;
         let base = Base::new(table, input, (&self.connectors, self.settings), write.folded(), cx)?;

@@ -2,15 +2,35 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::bound::{Bound, Place};
-use super::common::{Target, allowed, check_names, documents};
+use super::common::{COLLECTION, DATABASE, Target, allowed, check_names, documents};
 use super::pipeline;
 use crate::drivers::mongo::{self, MongoSettings, Operation};
-use crate::functions::{QuerySettings, input};
+use crate::functions::QuerySettings;
 use crate::handle::Connectors;
+
+/// The catalogue entry of `mongo_aggregate`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "read",
+    strict: true,
+    fields: &[
+        InputField::connector("MongoDB connector"),
+        DATABASE,
+        COLLECTION,
+        InputField::array("pipeline", "Stages; the names of stages are literal").required().resolvable(),
+        InputField::bool("allow_disk_use", "Lets stages spill to disk"),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "mongo_aggregate",
+        "Runs an aggregation pipeline",
+        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::MongoDb),
+    )
+};
 
 /// The function.
 pub(crate) struct MongoAggregate {
@@ -25,6 +45,10 @@ impl MongoAggregate {
 }
 
 impl Function for MongoAggregate {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_names(input, at, errors);
         let given = input.get("pipeline").filter(|value| value.is_array() || value.is_object());
@@ -34,7 +58,7 @@ impl Function for MongoAggregate {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("mongo_aggregate")?;
+        let table = &ENTRY;
         let pipeline = Bound::compile(input, "pipeline", Place::Expression, cx);
         Ok(Box::new(MongoAggregateTask {
             target: Target::compile(&self.connectors, self.settings.max_result_bytes, table, input)?,

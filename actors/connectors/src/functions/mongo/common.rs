@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bson::{Bson, Document};
 use serde_json::{Map, Value, json};
-use svc_engine::catalogue::FunctionEntry;
+use svc_engine::catalogue::{FunctionEntry, InputField};
 use svc_engine::{ErrorCode, Inputs, Path, TaskCx, TaskError};
 use svc_model::FieldError;
 
@@ -13,6 +13,10 @@ use crate::drivers::mongo::{Item, MongoDriver, MongoError, MongoSettings, Operat
 use crate::functions::call::{ask, channel_of, guarded};
 use crate::functions::input::{self, text};
 use crate::handle::Connectors;
+
+/// The inputs that name a collection.
+pub(super) const DATABASE: InputField = InputField::string("database", "Database").required();
+pub(super) const COLLECTION: InputField = InputField::string("collection", "Collection").required();
 
 /// The collection of a task, and where its result goes.
 pub(super) struct Target {

@@ -2,14 +2,36 @@
 
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 
 use super::bound::{Bound, Place};
-use super::common::{Target, allowed, check_names, check_number, document};
+use super::common::{COLLECTION, DATABASE, Target, allowed, check_names, check_number, document};
 use crate::drivers::mongo::{self, Find, Operation};
-use crate::functions::{QuerySettings, input};
+use crate::functions::QuerySettings;
 use crate::handle::Connectors;
+
+/// The catalogue entry of `mongo_read`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "read",
+    fields: &[
+        InputField::connector("MongoDB connector"),
+        DATABASE,
+        COLLECTION,
+        InputField::object("filter", "Which documents; all by default").resolvable(),
+        InputField::object("projection", "Which fields").resolvable(),
+        InputField::object("sort", "In which order").resolvable(),
+        InputField::number("limit", "How many at most").resolvable(),
+        InputField::number("skip", "How many to pass over").resolvable(),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "mongo_read",
+        "Finds documents of a collection",
+        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::MongoDb),
+    )
+};
 
 /// The function.
 pub(crate) struct MongoRead {
@@ -24,6 +46,10 @@ impl MongoRead {
 }
 
 impl Function for MongoRead {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_names(input, at, errors);
         check_number(input, at, "limit", 1, errors);
@@ -31,7 +57,7 @@ impl Function for MongoRead {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("mongo_read")?;
+        let table = &ENTRY;
         Ok(Box::new(MongoReadTask {
             target: Target::compile(&self.connectors, self.settings.max_result_bytes, table, input)?,
             filter: Bound::compile(input, "filter", Place::Query, cx),

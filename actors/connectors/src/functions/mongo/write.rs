@@ -3,15 +3,48 @@
 use bson::Document;
 use futures_util::future::LocalBoxFuture;
 use serde_json::{Map, Value, json};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField, QueryLanguage};
 use svc_engine::{CompileCx, CompiledTask, Function, TaskCx, TaskError, TaskOutcome};
-use svc_model::{FieldCode, FieldError};
+use svc_model::{ConnectorType, FieldCode, FieldError};
 
 use super::bound::{Bound, Place, is_var};
-use super::common::{Target, allowed, check_names, document, documents, extended, inserted};
+use super::common::{
+    COLLECTION, DATABASE, Target, allowed, check_names, document, documents, extended, inserted,
+};
 use super::content;
 use crate::drivers::mongo::{self, Operation};
 use crate::functions::{WriteSettings, input};
 use crate::handle::Connectors;
+
+/// The catalogue entry of `mongo_write`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "depends_on:op",
+    strict: true,
+    fields: &[
+        InputField::connector("MongoDB connector"),
+        DATABASE,
+        COLLECTION,
+        InputField::string(
+            "op",
+            "insert_one, insert_many, update_one, update_many, replace_one, delete_one or delete_many",
+        )
+        .required(),
+        InputField::object("document", "The document, for insert_one and replace_one").resolvable(),
+        InputField::array("documents", "The documents, for insert_many").resolvable(),
+        InputField::object("filter", "Which documents, for updates, replacements and deletes").resolvable(),
+        InputField::object("update", "Update operators").resolvable(),
+        InputField::array("array_filters", "Filters of the identifiers the update names").resolvable(),
+        InputField::bool("upsert", "Inserts when nothing matches, for updates and replacements"),
+        InputField::bool("ordered", "Stops insert_many at the first error, true by default"),
+        InputField::bool("all", "Confirms that an empty filter is meant, for update_many and delete_many"),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "mongo_write",
+        "Writes documents of a collection",
+        ConnectorRequirement::new(&[ConnectorType::Db]).speaking(QueryLanguage::MongoDb),
+    )
+};
 
 /// The function.
 pub(crate) struct MongoWrite {
@@ -102,6 +135,10 @@ const OF_SOME: [&str; 8] =
     ["document", "documents", "filter", "update", "array_filters", "upsert", "ordered", "all"];
 
 impl Function for MongoWrite {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         check_names(input, at, errors);
         let Some(name) = input.get("op").and_then(Value::as_str) else { return };
@@ -129,7 +166,7 @@ impl Function for MongoWrite {
     }
 
     fn compile(&self, input: &Value, cx: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("mongo_write")?;
+        let table = &ENTRY;
         let op = input::text(table, input, "op").and_then(Op::named).ok_or("op: unknown")?;
         let flag = |name: &str| input.get(name).and_then(Value::as_bool);
         Ok(Box::new(MongoWriteTask {

@@ -9,10 +9,11 @@ use futures_util::future::LocalBoxFuture;
 use lettre::message::Mailbox;
 use lettre::message::header::HeaderName;
 use serde_json::{Map, Value, json};
+use svc_engine::catalogue::{ConnectorRequirement, FunctionEntry, InputField};
 use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Function, Inputs, Path, TaskCx, TaskError, TaskOutcome,
 };
-use svc_model::FieldError;
+use svc_model::{ConnectorType, FieldError};
 use svc_outbound::AddressError;
 use uuid::Uuid;
 
@@ -21,6 +22,30 @@ use super::input;
 use crate::drivers::smtp::{Hand, MailError, SmtpDriver, SmtpSettings, mailbox};
 use crate::handle::Connectors;
 use letter::{Body, Draft, header, line, lines, mailboxes};
+
+/// The catalogue entry of `send_email`.
+static ENTRY: FunctionEntry = FunctionEntry {
+    retry_safety: "unsafe_write",
+    strict: true,
+    fields: &[
+        InputField::connector("SMTP connector"),
+        InputField::any("to", "Recipient or recipients").required().resolvable(),
+        InputField::any("cc", "Recipients in copy").resolvable(),
+        InputField::any("bcc", "Recipients in blind copy").resolvable(),
+        InputField::string("subject", "Subject, one line").required().resolvable(),
+        InputField::string("text", "Plain-text body").resolvable(),
+        InputField::string("html", "HTML body").resolvable(),
+        InputField::string("from", "Sender, where the connector allows it").resolvable(),
+        InputField::string("reply_to", "Address for replies").resolvable(),
+        InputField::object("headers", "Further headers"),
+        InputField::output(),
+    ],
+    ..FunctionEntry::connector(
+        "send_email",
+        "Sends one mail; it is never sent again",
+        ConnectorRequirement::new(&[ConnectorType::Smtp]),
+    )
+};
 
 /// The fields that hold recipients.
 const RECIPIENTS: [&str; 3] = ["to", "cc", "bcc"];
@@ -40,6 +65,10 @@ impl SendEmail {
 }
 
 impl Function for SendEmail {
+    fn entry(&self) -> &'static FunctionEntry {
+        &ENTRY
+    }
+
     fn check(&self, input: &Map<String, Value>, at: &str, errors: &mut Vec<FieldError>) {
         let fixed = |field: &str| input::fixed(input, field);
         for field in RECIPIENTS {
@@ -77,7 +106,7 @@ impl Function for SendEmail {
     }
 
     fn compile(&self, input: &Value, _: &CompileCx<'_>) -> Result<Box<dyn CompiledTask>, String> {
-        let table = input::table("send_email")?;
+        let table = &ENTRY;
         let own = input.get("headers").and_then(Value::as_object).into_iter().flatten();
         let headers = own.map(|(name, value)| {
             header(name, value.as_str().unwrap_or_default()).map_err(|why| format!("headers.{name}: {why}"))

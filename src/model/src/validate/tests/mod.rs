@@ -17,6 +17,10 @@ use crate::field::{FieldCode, FieldError, Issue};
 struct Marked;
 
 impl WorkflowChecks for Marked {
+    fn resolves_reference(&self, function: &str, place: &str) -> bool {
+        function == "sign" && place == ".key"
+    }
+
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>) {
         if content.condition == "broken" {
             errors.push(FieldError::invalid("condition", "does not compile"));
