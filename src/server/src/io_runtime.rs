@@ -7,7 +7,7 @@ use actix_rt::{Arbiter, System};
 use actix_supervision::Placement;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::service::ServiceStartError;
+use crate::error::ServiceStartError;
 
 /// One multi-thread runtime, and actor threads. A connection's driver task dies with the runtime that opened it, so every
 /// actor that owns one sits on an arbiter of these.

@@ -7,6 +7,7 @@ mod admin;
 pub mod cli;
 pub mod config;
 mod descriptors;
+mod error;
 pub mod error_codes;
 pub mod http;
 mod io_runtime;
@@ -16,6 +17,7 @@ mod listener_shutdown;
 pub mod logging;
 mod operations;
 pub mod reencrypt;
+mod routes;
 pub mod serve;
 pub mod service;
 pub mod settings;
@@ -29,8 +31,9 @@ mod worker_threads;
 
 pub use actix_supervision::{FaultKind, PlannedFault, TreeExit};
 pub use config::Config;
+pub use error::ServiceStartError;
 pub use operations::Operations;
-pub use service::{Options, Service, ServiceStartError};
+pub use service::{Options, Service};
 /// The engine: what an application needs to bring functions of its own along.
 pub use svc_engine as engine;
 

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::descriptors::{DescriptorReserve, Exhaustion};
-use crate::http;
+use crate::routes;
 use crate::state::AppState;
 use crate::transport::{Transport, bind};
 
@@ -78,7 +78,7 @@ async fn serve(
 ) {
     let application = move || {
         let state = state.clone();
-        App::new().configure(move |cfg| http::configure_operations(cfg, &state))
+        App::new().configure(move |cfg| routes::configure_operations(cfg, &state))
     };
     let service = transport.factory(application).new_service(()).await;
     let listener = actix_rt::net::TcpListener::from_std(listener);

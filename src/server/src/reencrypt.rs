@@ -5,7 +5,7 @@ use svc_store::{Reencrypted, StoreConfig};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
-use crate::service::ServiceStartError;
+use crate::error::ServiceStartError;
 use crate::settings;
 
 /// Rewrites what is not under the current key. Servers may run meanwhile, if they know both keys.

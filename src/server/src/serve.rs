@@ -18,9 +18,10 @@ use svc_store::AuditEntry;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::config::Config;
-use crate::http::MountMode;
+use crate::error::ServiceStartError;
 use crate::listener_shutdown::ListenerShutdown;
-use crate::service::{Options, Service, ServiceStartError};
+use crate::routes::MountMode;
+use crate::service::{Options, Service};
 use crate::shutdown::UNBOUNDED;
 use crate::signals::{Signal, Signals};
 use crate::state::AppState;

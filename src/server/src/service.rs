@@ -23,28 +23,30 @@ use svc_housekeeping::JobMetrics;
 use svc_model::ServiceError;
 use svc_nodes::NodeMetrics;
 use svc_registry::{RegistryMetrics, RegistryParts, ReloadError, ReloadReport, ReloadScope};
-use svc_store::{FileLock, OpenError, Store, StoreConfig};
+use svc_store::{FileLock, Store, StoreConfig};
 use svc_tokens::TokenMetrics;
 use svc_traces::TraceMetrics;
 use tokio::time::Instant;
 
 use crate::config::Config;
 use crate::descriptors::DescriptorWatch;
+use crate::error::ServiceStartError;
 use crate::http::{
-    self, AdminAuthenticator, CorsPolicy, InFlightBytes, Metrics, MountMode, Planes, RateLimits,
-    RefusalPacer, TreeCollector, TrustedProxies,
+    AdminAuthenticator, CorsPolicy, InFlightBytes, Metrics, Planes, RateLimits, RefusalPacer, TreeCollector,
+    TrustedProxies,
 };
 use crate::io_runtime::IoRuntime;
 use crate::jobs;
 use crate::lifecycle::Lifecycle;
 use crate::operations::Operations;
+use crate::routes::{self, MountMode};
 use crate::settings;
 use crate::shutdown;
 use crate::state::AppState;
 use crate::transport::{
     self, ConnectionAdmission, ConnectionLimits, ConnectionMetrics, RefusalReporter, Transport,
 };
-use crate::tree::{self, Assembly, AssemblyError, CoreServices};
+use crate::tree::{self, Assembly, CoreServices};
 use crate::worker_threads::WorkerThreads;
 
 /// What a start takes beside the configuration.
@@ -85,50 +87,6 @@ impl fmt::Debug for Options {
             .field("faults", &self.faults)
             .field("seed", &self.seed)
             .finish_non_exhaustive()
-    }
-}
-
-/// Why a service did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum ServiceStartError {
-    /// Something in the configuration only shows when it is used.
-    #[error("{0}")]
-    Config(String),
-    /// The database cannot be used.
-    #[error(transparent)]
-    Store(#[from] OpenError),
-    /// A part that everything needs did not come to run.
-    #[error("{0}")]
-    Tree(String),
-    /// The system refused a thread, a socket or a signal handler.
-    #[error("{what}: {error}")]
-    System {
-        /// What was asked of it.
-        what: String,
-        /// What it said.
-        error: std::io::Error,
-    },
-}
-
-impl ServiceStartError {
-    pub(crate) fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Self {
-        let what = what.into();
-        move |error| Self::System { what, error }
-    }
-
-    /// The exit code of a process that could not start for this reason: 78 for configuration, 1 otherwise.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) => 78,
-            Self::Store(error) if error.is_configuration() => 78,
-            Self::Store(_) | Self::Tree(_) | Self::System { .. } => 1,
-        }
-    }
-}
-
-impl From<AssemblyError> for ServiceStartError {
-    fn from(error: AssemblyError) -> Self {
-        Self::Tree(error.to_string())
     }
 }
 
@@ -305,10 +263,10 @@ impl Service {
 
     pub(crate) fn mount(
         &self,
-        extent: MountMode,
+        mode: MountMode,
     ) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> + 'static {
         let state = self.state.clone();
-        move |cfg| http::configure(cfg, &state, extent)
+        move |cfg| routes::configure(cfg, &state, mode)
     }
 
     /// Serves health and metrics at `host:port`, on a thread of its own that answers while every worker hangs.

@@ -26,7 +26,7 @@ use svc_vault::SecretProvider;
 use tokio::runtime::Handle;
 
 use crate::config::{self, Config};
-use crate::service::ServiceStartError;
+use crate::error::ServiceStartError;
 use crate::tree;
 
 /// The database settings, as the store takes them.

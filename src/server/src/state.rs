@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use actix_supervision::Tree;
-use slog::{Logger, info};
+use slog::{Logger, info, warn};
 use svc_channels::ComputeGate;
 use svc_connectors::{BrokerHealth, Connectors};
 use svc_cron::Cron;
@@ -94,6 +94,14 @@ impl AppState {
         let report = self.registry.reload(scope).await?;
         connectors.map_err(|error| ReloadError::Unavailable(error.to_string()))?;
         Ok(report)
+    }
+
+    /// Reloads after a committed change. The change stands whether or not the reload succeeds: a failed reload keeps the
+    /// previous snapshot in service, and `/health` reports it.
+    pub(crate) async fn reload_after_change(&self, scope: ReloadScope) {
+        if let Err(error) = self.reload(scope).await {
+            warn!(self.log, "reload after a committed change failed"; "error" => %error);
+        }
     }
 
     /// Lets another process use the SQLite file.

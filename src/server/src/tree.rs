@@ -45,6 +45,8 @@ use svc_store::{Opened, Store};
 use svc_tokens::{TokenMetrics, Tokens};
 use svc_traces::{TraceMetrics, Traces};
 
+use crate::error::ServiceStartError;
+
 /// The database's actors.
 pub(crate) const STORE: &str = "store";
 /// The outbound systems.
@@ -254,4 +256,10 @@ pub(crate) enum AssemblyError {
     /// It was placed and did not come to run.
     #[error("the registry does not run: {0}")]
     End(#[from] NotRunningError),
+}
+
+impl From<AssemblyError> for ServiceStartError {
+    fn from(error: AssemblyError) -> Self {
+        Self::Tree(error.to_string())
+    }
 }

@@ -6,8 +6,8 @@ use serde_json::json;
 use svc_model::PageOf;
 use svc_store::AuditFilter;
 
-use super::page_response;
 use super::query::QueryParameters;
+use super::response::page_response;
 use crate::http::Error;
 use crate::state::AppState;
 

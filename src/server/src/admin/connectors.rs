@@ -21,8 +21,8 @@ use super::import::{ImportItemOptions, import_batch, refuse_duplicate_key};
 use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
 use super::references::references;
+use super::response::{data_response, page_response, tagged_response};
 use super::status::{ReloadTiming, parse_reload_timing, parse_target};
-use super::{data_response, page_response, tagged_response};
 use crate::http::{AdminCaller, Error, JsonBody};
 use crate::state::AppState;
 

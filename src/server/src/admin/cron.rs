@@ -13,8 +13,8 @@ use svc_model::{PageOf, ServiceError, Timestamp};
 use svc_registry::{LoadedChannel, Snapshot};
 use svc_store::{ChannelFacts, OccurrenceFilter, ScheduleStatus};
 
-use super::data_response;
 use super::query::QueryParameters;
+use super::response::data_response;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 

@@ -8,7 +8,8 @@ use svc_store::DeadLetterFilter;
 
 use super::mutation_request::{MutationRequest, dry_run_response};
 use super::query::QueryParameters;
-use super::{data_response, page_response, require_known_keys};
+use super::request_body::require_known_keys;
+use super::response::{data_response, page_response};
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 

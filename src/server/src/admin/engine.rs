@@ -6,8 +6,8 @@ use serde_json::json;
 use svc_engine::catalogue;
 use svc_registry::ReloadScope;
 
-use super::data_response;
 use super::query::QueryParameters;
+use super::response::data_response;
 use crate::http::{AdminCaller, Error};
 use crate::state::AppState;
 

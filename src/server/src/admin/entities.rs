@@ -10,7 +10,7 @@ use super::admin_entity::AdminEntity;
 use super::mutation_request::{MutationRequest, dry_run_response, parse_version};
 use super::query::QueryParameters;
 use super::references::references;
-use super::{created_response, data_response, page_response, reload_after_change, tagged_response};
+use super::response::{created_response, data_response, page_response, tagged_response};
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
@@ -112,7 +112,7 @@ pub(super) async fn delete<V: AdminEntity>(
     }
     outcome?;
     state.metrics.record_audit_event("delete", V::KIND.name());
-    reload_after_change(&state, V::reload_scope(&id)).await;
+    state.reload_after_change(V::reload_scope(&id)).await;
     Ok(HttpResponse::NoContent().finish())
 }
 

@@ -12,8 +12,8 @@ use svc_model::{Code, EntityKind, FieldError, ServiceError, check_import_item};
 use svc_store::{ImportAction, Imported, Mutation, OnConflict};
 
 use super::admin_entity::AdminEntity;
-use super::data_response;
 use super::mutation_request::MutationRequest;
+use super::response::data_response;
 use crate::http::{Error, JsonBody};
 use crate::state::AppState;
 

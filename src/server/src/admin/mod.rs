@@ -19,18 +19,14 @@ mod nodes;
 mod parameters;
 mod query;
 mod references;
+mod request_body;
+mod response;
 mod status;
 mod traces;
 mod workflows;
 
-use actix_web::http::header;
-use actix_web::{HttpResponse, Route, guard, web};
-use serde::Serialize;
-use serde_json::{Map, Value, json};
-use svc_model::{Channel, EntityTag, FieldError, PageOf, ServiceError, Workflow, unknown_keys};
-use svc_registry::ReloadScope;
-
-use crate::state::AppState;
+use actix_web::{Route, guard, web};
+use svc_model::{Channel, Workflow};
 
 use admin_entity::AdminEntity;
 pub(crate) use parameters::refuse_unknown_parameters as check_parameters;
@@ -119,44 +115,4 @@ fn connectors(cfg: &mut web::ServiceConfig) {
 /// A route for GET that also answers HEAD.
 fn get_or_head() -> Route {
     web::route().guard(guard::Any(guard::Get()).or(guard::Head()))
-}
-
-/// Serves what has been committed. The change stands whether or not that works: a failed reload leaves what was served,
-/// and `/health` says so.
-async fn reload_after_change(state: &AppState, scope: ReloadScope) {
-    if let Err(error) = state.reload(scope).await {
-        slog::warn!(state.log, "a committed change is not served"; "error" => %error);
-    }
-}
-
-/// The members of a body that has no others than these.
-///
-/// # Errors
-/// 400: it is no object, or has a key that nothing reads.
-fn require_known_keys<'b>(body: &'b Value, known: &[&str]) -> Result<&'b Map<String, Value>, ServiceError> {
-    let Value::Object(members) = body else {
-        return Err(FieldError::type_mismatch("body", "object", body).into());
-    };
-    let unknown = unknown_keys(members, "body", known, &[]);
-    if unknown.is_empty() { Ok(members) } else { Err(unknown.into()) }
-}
-
-/// `{"data": …}`.
-fn data_response(value: impl Serialize) -> HttpResponse {
-    HttpResponse::Ok().json(json!({ "data": value }))
-}
-
-/// `{"data": …}` with the tag of the state it shows.
-fn tagged_response(tag: EntityTag, value: Value) -> HttpResponse {
-    HttpResponse::Ok().insert_header((header::ETAG, tag.to_string())).json(json!({ "data": value }))
-}
-
-/// `{"data": …}` with 201.
-fn created_response(value: Value) -> HttpResponse {
-    HttpResponse::Created().json(json!({ "data": value }))
-}
-
-/// `{"data": […], "total", "limit", "offset"}`.
-fn page_response(page: PageOf<Value>) -> HttpResponse {
-    HttpResponse::Ok().json(page)
 }

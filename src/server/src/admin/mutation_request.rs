@@ -11,7 +11,8 @@ use svc_store::Mutation;
 use tokio::time::Instant;
 
 use super::query::QueryParameters;
-use super::{data_response, require_known_keys};
+use super::request_body::require_known_keys;
+use super::response::data_response;
 use crate::http::{AdminCaller, Error};
 
 /// The context of a mutation beside path and body.

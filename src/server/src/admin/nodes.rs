@@ -5,7 +5,7 @@ use actix_web::web::Data;
 use serde_json::{Value, json};
 use svc_store::NodeRow;
 
-use super::data_response;
+use super::response::data_response;
 use crate::http::Error;
 use crate::state::AppState;
 

@@ -11,7 +11,8 @@ use super::admin_entity::AdminEntity;
 use super::entities::with_warnings;
 use super::mutation_request::{MutationRequest, dry_run_response, parse_version, refusal_to_validation};
 use super::query::QueryParameters;
-use super::{data_response, reload_after_change, require_known_keys};
+use super::request_body::require_known_keys;
+use super::response::data_response;
 use crate::http::{Error, JsonBody, OptionalJsonBody};
 use crate::state::AppState;
 
@@ -64,7 +65,7 @@ pub(super) async fn change_status<V: AdminEntity>(
     let entity = V::repository(&state).set_status(&id, target, rollout, gates, mutation).await?;
     state.metrics.record_audit_event(action, V::KIND.name());
     if reload == ReloadTiming::Now {
-        reload_after_change(&state, V::reload_scope(&id)).await;
+        state.reload_after_change(V::reload_scope(&id)).await;
     }
     if target == LifecycleStatus::Active {
         warnings.extend(super::entities::list_warnings::<V>(&state, &entity).await);
@@ -95,7 +96,7 @@ pub(super) async fn rollback<V: AdminEntity>(
     let entity = outcome?;
     state.metrics.record_audit_event("rollback", V::KIND.name());
     if reload == ReloadTiming::Now {
-        reload_after_change(&state, V::reload_scope(&id)).await;
+        state.reload_after_change(V::reload_scope(&id)).await;
     }
     Ok(data_response(entity.to_json()))
 }
@@ -119,7 +120,7 @@ pub(super) async fn rollout(
     let workflow = outcome?;
     state.metrics.record_audit_event("update_rollout", "workflow");
     if reload == ReloadTiming::Now {
-        reload_after_change(&state, Workflow::reload_scope(&id)).await;
+        state.reload_after_change(Workflow::reload_scope(&id)).await;
     }
     Ok(data_response(workflow.to_json()))
 }

@@ -7,8 +7,8 @@ use svc_channels::remove_response_control;
 use svc_model::ServiceError;
 use svc_store::{TraceQuery, TraceRecord, TraceStatus};
 
-use super::data_response;
 use super::query::QueryParameters;
+use super::response::data_response;
 use crate::http::{Error, TraceReader, TraceView};
 use crate::state::AppState;
 

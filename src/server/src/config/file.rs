@@ -6,10 +6,7 @@ use svc_secrets::{SubstituteError, Syntax, substitute};
 
 use super::Config;
 use super::problem::{Diagnostics, nearest_name};
-use super::setting::{SettingNode, found, join};
-
-/// Keys that are another name of a setting.
-pub(crate) const ALIASES: [(&str, &str); 1] = [("tracing.mode", "trace_storage.mode")];
+use super::setting::{ALIASES, SettingNode, found, join};
 
 /// What a file holds.
 pub(crate) struct ConfigFile {

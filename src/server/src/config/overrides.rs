@@ -6,11 +6,8 @@ use std::collections::BTreeSet;
 use svc_secrets::mask::{looks_secret, mask_url};
 
 use super::Config;
-use super::file::ALIASES;
 use super::problem::{Diagnostics, nearest_name};
-use super::setting::{Setting, SettingNode};
-
-const PREFIX: &str = "SVC_";
+use super::setting::{ALIASES, PREFIX, Setting, SettingNode, variable_name};
 
 /// Names in this space hold secrets for references and are never read as settings.
 const SECRETS: &str = "SVC_SECRET_";
@@ -25,11 +22,6 @@ const RETIRED: [(&str, Option<&str>); 6] = [
     ("SVC_KAFKA__MAX_INFLIGHT", None),
     ("SVC_ENGINE__RELOAD_TIMEOUT_SECS", None),
 ];
-
-/// The variable that overrides a key.
-pub(crate) fn variable_name(key: &str) -> String {
-    format!("{PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
-}
 
 /// Gives the settings the values of the environment and refuses names that are none.
 pub(crate) fn apply(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::overrides::variable_name;
+use super::setting::variable_name;
 
 /// One thing to put right: where it is (a key, a variable or a file) and what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]

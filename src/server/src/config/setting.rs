@@ -6,6 +6,12 @@
 use serde_json::Value as Json;
 use svc_secrets::Secret;
 
+/// Prefix of the variables that override settings.
+pub(crate) const PREFIX: &str = "SVC_";
+
+/// Keys that are another name of a setting.
+pub(crate) const ALIASES: [(&str, &str); 1] = [("tracing.mode", "trace_storage.mode")];
+
 /// One value of the configuration.
 pub(crate) trait Setting {
     /// What a value has to be, for people.
@@ -49,6 +55,11 @@ impl<T: Setting> SettingNode for T {
     fn visit(&mut self, path: &str, visitor: &mut dyn FnMut(&str, &mut dyn Setting)) {
         visitor(path, self);
     }
+}
+
+/// The variable that overrides a key.
+pub(crate) fn variable_name(key: &str) -> String {
+    format!("{PREFIX}{}", key.to_ascii_uppercase().replace('.', "__"))
 }
 
 /// Path of a key inside a section.

@@ -12,7 +12,6 @@ use svc_model::{Code, ServiceError, key_principal};
 use tokio::time::Instant;
 
 use super::lockout::Lockout;
-use super::trace_access::TraceView;
 use crate::config;
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
@@ -95,6 +94,15 @@ impl AuthRefusal {
     fn invalid_key(reason: AuthFailureReason) -> Self {
         Self::unauthorized(reason, "Invalid API key")
     }
+}
+
+/// The part of a trace that a reader may see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TraceView {
+    /// The submitter of the work: nothing that is for operators only.
+    Submitter,
+    /// All that a trace shows.
+    Operator,
 }
 
 /// The configured keys, as digests, and the failures of each client.

@@ -15,10 +15,7 @@ use std::rc::Rc;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Service, ServiceRequest, ServiceResponse, Transform, forward_ready};
 use actix_web::error::InternalError;
-use actix_web::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderMap, HeaderName, HeaderValue, REFERRER_POLICY,
-    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
-};
+use actix_web::http::header::{ALLOW, CACHE_CONTROL, HeaderMap, HeaderValue};
 use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::{HttpMessage, HttpResponse, web};
 use futures_util::FutureExt;
@@ -32,21 +29,10 @@ use super::auth::AuthFailureReason;
 use super::metrics::method_label;
 use super::plane::{ADMIN, Plane, reads_trace};
 use super::request_id::X_REQUEST_ID;
+use super::security_headers::SECURITY_HEADERS;
 use super::{Error, RequestContext, RequestId};
 use crate::state::AppState;
 use crate::transport::ConnectionState;
-
-/// Headers that every answer carries.
-pub(crate) const SECURITY: [(HeaderName, HeaderValue); 5] = [
-    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
-    (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
-    (CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'")),
-    (REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin")),
-    (
-        HeaderName::from_static("permissions-policy"),
-        HeaderValue::from_static("camera=(), microphone=(), geolocation=()"),
-    ),
-];
 
 /// Mounts the middleware for one worker.
 #[derive(Debug, Clone)]
@@ -293,7 +279,7 @@ impl Exchange {
         }
         let headers = answer.headers_mut();
         headers.insert(X_REQUEST_ID, self.id.header());
-        for (name, value) in SECURITY {
+        for (name, value) in SECURITY_HEADERS {
             headers.insert(name, value);
         }
         if self.plane == Plane::Admin {

@@ -1,19 +1,19 @@
-//! The HTTP edge: routing, the middleware around it, and the handlers of the data plane and of operation.
+//! The HTTP edge: the middleware around it, and the handlers of the data plane and of operation.
 //!
-//! Owns no state of its own: everything is reached through [`AppState`]. Nothing here waits for an actor except the
+//! Owns no state of its own: everything is reached through [`AppState`](crate::state::AppState). Nothing here waits for an actor except the
 //! data plane for its channel and the admin handlers for the store and the registry; health and metrics read atomics.
 
-mod actors;
+pub(crate) mod actors;
 mod auth;
 mod body;
 mod client_ip;
 mod context;
 mod cors;
-mod data;
+pub(crate) mod data;
 mod edge;
 mod error;
 mod exposition;
-mod health;
+pub(crate) mod health;
 mod in_flight;
 mod lockout;
 mod metrics;
@@ -23,28 +23,19 @@ mod query;
 mod rate_limit;
 mod refusal_pacer;
 mod request_id;
+mod security_headers;
 mod trace_access;
 mod tree_metrics;
 
-use actix_web::guard::fn_guard;
-use actix_web::middleware::{Compress, from_fn};
-use actix_web::{HttpResponse, Scope, web};
-use svc_model::ServiceError;
-use svc_registry::DATA_PREFIX;
-
-use crate::admin;
-use crate::state::AppState;
-use data::LocalWorker;
-use edge::Edge;
-
-pub(crate) use auth::AuthFailureReason;
 pub use auth::{AdminAuthenticator, Principal};
+pub(crate) use auth::{AuthFailureReason, TraceView};
 pub use body::JsonBody;
 pub(crate) use body::OptionalJsonBody;
 pub use client_ip::TrustedProxies;
 pub use context::{AdminCaller, RequestContext};
 pub(crate) use cors::CorsPolicy;
-pub(crate) use edge::SECURITY;
+pub(crate) use data::LocalWorker;
+pub(crate) use edge::Edge;
 pub use error::Error;
 pub(crate) use in_flight::{BytesPermit, InFlightBytes};
 pub use metrics::Metrics;
@@ -53,80 +44,6 @@ pub(crate) use query::parse as parse_query;
 pub(crate) use rate_limit::RateLimits;
 pub(crate) use refusal_pacer::RefusalPacer;
 pub use request_id::RequestId;
-pub(crate) use trace_access::{TraceReader, TraceView};
+pub(crate) use security_headers::SECURITY_HEADERS;
+pub(crate) use trace_access::TraceReader;
 pub(crate) use tree_metrics::TreeCollector;
-
-/// Which paths the service answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum MountMode {
-    /// All of them: the service is the whole application.
-    WholeApplication,
-    /// Its own, leaving the others to the application around it.
-    OwnPaths,
-}
-
-/// Mounts the service into an application; runs once on every worker thread.
-pub(crate) fn configure(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>, extent: MountMode) {
-    let mut scope = web::scope("");
-    if extent == MountMode::OwnPaths {
-        let state = state.clone();
-        scope = scope.guard(fn_guard(move |context| state.planes.owns(context.head().uri.path())));
-    }
-    let worker = LocalWorker::join(state);
-    let scope = scope.app_data(state.clone()).app_data(worker).configure(|cfg| configure_routes(cfg, state));
-    let edge = Edge::for_clients(state.clone());
-    if state.config.server.compression.enabled {
-        cfg.service(scope.wrap(Compress::default()).wrap(edge));
-    } else {
-        cfg.service(scope.wrap(edge));
-    }
-}
-
-fn configure_routes(cfg: &mut web::ServiceConfig, state: &AppState) {
-    cfg.service(data_scope(DATA_PREFIX));
-    configure_operational(cfg, state.mounts_metrics());
-    cfg.service(
-        web::scope(plane::ADMIN)
-            .configure(admin::configure)
-            .configure(actors::configure)
-            .default_service(web::to(not_found))
-            .wrap(from_fn(admin::check_parameters)),
-    );
-    let (root, mounts): (Vec<_>, Vec<_>) = state.planes.mounts().iter().partition(|mount| *mount == "/");
-    for mount in mounts {
-        cfg.service(data_scope(mount));
-    }
-    if root.is_empty() {
-        cfg.default_service(web::to(not_found));
-    } else {
-        cfg.default_service(web::to(data::submit));
-    }
-}
-
-fn data_scope(prefix: &str) -> Scope {
-    web::scope(prefix).default_service(web::to(data::submit))
-}
-
-/// The probes, and the metrics where they belong to this listener.
-fn configure_operational(cfg: &mut web::ServiceConfig, with_metrics: bool) {
-    cfg.service(web::resource("/healthz").get(health::healthz))
-        .service(web::resource("/readyz").get(health::readyz))
-        .service(web::resource("/health").get(health::health));
-    if with_metrics {
-        cfg.service(web::resource("/metrics").get(health::metrics));
-    } else {
-        // Whatever else is mounted at the root.
-        cfg.service(web::resource("/metrics").to(not_found));
-    }
-}
-
-/// What the listener of `metrics.bind_addr` answers, and nothing else.
-pub(crate) fn configure_operations(cfg: &mut web::ServiceConfig, state: &web::Data<AppState>) {
-    let enabled = state.config.metrics.enabled;
-    let scope = web::scope("").app_data(state.clone()).configure(|cfg| configure_operational(cfg, enabled));
-    cfg.service(scope.default_service(web::to(not_found)).wrap(Edge::for_operators(state.clone())));
-}
-
-async fn not_found() -> Result<HttpResponse, Error> {
-    Err(ServiceError::not_found("No such path").into())
-}

@@ -11,21 +11,13 @@ use actix_web::{FromRequest, HttpRequest};
 use serde_json::Value;
 use svc_model::ServiceError;
 
+use super::auth::TraceView;
 use super::{Error, RequestContext, query};
 use crate::state::AppState;
 
 const X_TRACE_TOKEN: HeaderName = HeaderName::from_static("x-trace-token");
 /// Where a client that cannot send headers puts the token.
 const TOKEN: &str = "token";
-
-/// The part of a trace that a reader may see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TraceView {
-    /// The submitter of the work: nothing that is for operators only.
-    Submitter,
-    /// All that a trace shows.
-    Operator,
-}
 
 /// A request for one trace, with what it presents.
 #[derive(Debug)]

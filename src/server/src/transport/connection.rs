@@ -10,7 +10,6 @@ use std::net::Shutdown;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use actix_rt::net::TcpStream;
 use socket2::SockRef;
@@ -19,13 +18,11 @@ use tokio::time::Instant;
 
 use super::refusal;
 use super::state::{ConnectionState, Expiry, ReturnedStream};
-use super::timer::Timer;
+use super::timer::{LINGER, Timer};
 use super::transfer_window::TransferWindow;
 
 /// Bytes of a head that are read before it is looked at.
 const HEAD_PASS: usize = 16 * 1024;
-/// How long input is discarded after the last answer, so that a client that still sends gets to read it.
-pub(super) const LINGER: Duration = Duration::from_secs(2);
 /// Bytes discarded before other connections of the thread get their turn.
 const DISCARD_PASS: usize = 64 * 1024;
 

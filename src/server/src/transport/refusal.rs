@@ -10,9 +10,9 @@ use socket2::SockRef;
 use svc_model::{Code, ServiceError};
 use tokio::time::timeout;
 
-use super::connection::LINGER;
 use super::state::Expiry;
-use crate::http::{RequestId, SECURITY};
+use super::timer::LINGER;
+use crate::http::{RequestId, SECURITY_HEADERS};
 
 /// Longest answer the dispatcher gives by itself: a status line, a length, a date.
 const BARE: usize = 200;
@@ -126,7 +126,7 @@ pub(super) fn encode(error: &ServiceError) -> Vec<u8> {
     if let Some(seconds) = error.retry_after() {
         head.push_str(&format!("retry-after: {seconds}\r\n"));
     }
-    for (name, value) in SECURITY {
+    for (name, value) in SECURITY_HEADERS {
         head.push_str(&format!("{name}: {}\r\n", value.to_str().unwrap_or_default()));
     }
     head.push_str("\r\n");

@@ -9,6 +9,8 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 /// A timer that fires later than this was not served: the thread was blocked, or the process stopped.
 const TOLERANCE: Duration = Duration::from_millis(200);
+/// Time for which input is discarded after the last answer, so that a client that still sends gets to read it.
+pub(super) const LINGER: Duration = Duration::from_secs(2);
 
 /// A timer that knows how late it fires.
 pub(super) struct Timer {

@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use super::super::setting::{SettingEntry, SettingNode};
-use super::super::{Config, ConfigFormat, overrides, render, show};
+use super::super::setting::{self, SettingEntry, SettingNode};
+use super::super::{Config, ConfigFormat, render, show};
 use super::read;
 
 fn assert_golden(path: &str, actual: &str) {
@@ -86,7 +86,7 @@ fn manual() -> String {
             }
             Some(setting) => {
                 let name = if setting.overridable() {
-                    format!("`{}`", overrides::variable_name(&entry.path))
+                    format!("`{}`", setting::variable_name(&entry.path))
                 } else {
                     "–".into()
                 };
