@@ -1,29 +1,30 @@
-//! Values that rows are compared with.
+//! Constants: the values that columns are compared with.
 
 use serde_json::{Number, Value};
 
 use crate::reader::single;
 
-/// One value; never null, which is asked for by its own test.
+/// A single value of a comparison. Never null: a test for null is
+/// [`Predicate::Null`](crate::Predicate::Null).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Constant {
     /// True or false.
     Bool(bool),
     /// A number.
     Number(Number),
-    /// A text.
+    /// A string.
     Text(String),
-    /// The text of `{"$oid": text}`: an object id of MongoDB.
+    /// An object id of MongoDB: the text of `{"$oid": text}`.
     Oid(String),
-    /// The text of `{"$date": text}`: an instant of MongoDB.
+    /// A timestamp of MongoDB: the text of `{"$date": text}`.
     Date(String),
 }
 
 impl Constant {
-    /// The constant a JSON value is; `None` for null.
+    /// Converts a JSON value; returns `None` for null.
     ///
     /// # Errors
-    /// Why it is none.
+    /// The reason why the value is not a constant: it is a list, or an object other than `$oid` and `$date`.
     pub fn of(value: &Value) -> Result<Option<Self>, &'static str> {
         match value {
             Value::Null => Ok(None),
@@ -39,7 +40,7 @@ impl Constant {
         }
     }
 
-    /// Whether only MongoDB has values of this type.
+    /// Returns true for the types that only MongoDB has (`$oid`, `$date`).
     pub const fn is_typed(&self) -> bool {
         matches!(self, Self::Oid(_) | Self::Date(_))
     }

@@ -1,32 +1,33 @@
-//! What a document reaches, and what a connector lets it reach.
+//! The extent of a document (the entities it accesses) and the policy of a connector that bounds it.
 
 use std::sync::Arc;
 
 use crate::refusal::DialectRefusal;
 
-/// What a document reaches.
+/// The entities that a document accesses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentExtent {
-    /// Whether every name it uses is declared by a schema.
+    /// True if a schema declares every name that the document uses.
     pub mapped: bool,
-    /// Physical names of its entities, those of relations and their through tables included.
+    /// Physical names of the entities, including the targets and join tables of relations.
     pub entities: Vec<Arc<str>>,
 }
 
-/// What a connector lets documents reach.
+/// The policy of a connector: which entities documents may access.
 #[derive(Clone, Copy, Debug)]
 pub struct DialectPolicy<'g> {
-    /// Whether a schema must declare every name.
+    /// True if a schema must declare every name.
     pub require_schema: bool,
-    /// The physical names there are; empty for all.
+    /// Physical names of the entities that are allowed; empty allows all.
     pub allowed_entities: &'g [String],
 }
 
 impl DocumentExtent {
-    /// Refuses what the guard does not let through.
+    /// Checks this extent against the policy of a connector.
     ///
     /// # Errors
-    /// [`Refusal::Denied`] with the reason.
+    /// [`DialectRefusal::Denied`] if a name is not declared although the policy requires it, or an entity is
+    /// not allowed.
     pub fn check(&self, guard: DialectPolicy<'_>) -> Result<(), DialectRefusal> {
         if guard.require_schema && !self.mapped {
             let why = "the connector requires a schema whose \"unmapped\" is not \"identity\"";

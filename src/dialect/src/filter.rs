@@ -1,4 +1,4 @@
-//! A filter as it was written: its shape is fixed, its values may be open.
+//! The filter of a document before binding: its shape is fixed, its values may still be open.
 
 use std::sync::Arc;
 
@@ -27,12 +27,12 @@ pub(crate) enum FilterDocument {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Items {
     Written(Vec<Operand>),
-    /// One open value that must be a list.
+    /// One open value, which must be a list when it is bound.
     Open(Operand),
 }
 
 impl DocumentReader {
-    /// The filter of a document; an empty object matches all.
+    /// Reads the filter of a document. An empty object matches every row.
     pub(crate) fn filter(
         &mut self,
         value: Option<&Value>,
@@ -48,7 +48,7 @@ impl DocumentReader {
 
     fn node(&mut self, node: &Value, at: &str, scope: &SchemaScope<'_>) -> Option<FilterDocument> {
         match node {
-            // What holds always, or never, as an empty conjunction or disjunction does.
+            // An empty conjunction is always true, an empty disjunction never.
             Value::Bool(true) => return Some(FilterDocument::And(Vec::new())),
             Value::Bool(false) => return Some(FilterDocument::Or(Vec::new())),
             Value::Object(_) => {}
@@ -114,7 +114,7 @@ impl DocumentReader {
         node.map(|node| FilterDocument::Not(Box::new(node)))
     }
 
-    /// So many arguments, each with its place.
+    /// Reads exactly `N` arguments of an operator and returns each with its path.
     fn arguments<'v, const N: usize>(
         &mut self,
         argument: &'v Value,
@@ -227,7 +227,7 @@ impl DocumentReader {
         self.is_text(&text).map(|()| FilterDocument::Text(column, place, text))
     }
 
-    /// Refuses a written value that is no text.
+    /// Reports a literal value that is not a string.
     fn is_text(&mut self, operand: &Operand) -> Option<()> {
         match &operand.source {
             OperandSource::Literal(value) => self.text(value, &operand.at).map(drop),

@@ -1,16 +1,18 @@
-//! The portable dialect: one document that reads and one that writes, whatever database answers.
+//! The portable query dialect: one document format for reads and one for writes, the same for every database.
 //!
-//! The way of a document, each step pure:
+//! A document passes through three steps, each a pure function:
 //!
-//! 1. **read** ([`QueryDocument::read`], [`WriteDocument::read`]): its shape and names are checked against the schema, every problem at its
-//!    place. Nothing but values is left open: names, operators and the shape of the filter are fixed here, so that no
-//!    message can change them.
-//! 2. **bind** ([`QueryDocument::bind`], [`WriteDocument::bind`]): parameters and what the message put in become [`Constant`]s; the filter
-//!    becomes a [`Predicate`], in which nulls, empty lists and negations are settled alike for every database.
-//! 3. **render**: [`sql`] makes statements of what is bound, every value as a parameter of the statement; [`mongo`] makes
-//!    operations in extended JSON, [`es`] requests.
+//! 1. **read** ([`QueryDocument::read`], [`WriteDocument::read`]) checks shape and names against the schema
+//!    and reports every problem with its path. Names, operators and the shape of the filter are fixed here;
+//!    only values stay open, so that no message can change anything else.
+//! 2. **bind** ([`QueryDocument::bind`], [`WriteDocument::bind`]) replaces parameters and open values with
+//!    [`Constant`]s and turns the filter into a [`Predicate`], which settles nulls, empty lists and negations
+//!    alike for every database.
+//! 3. **render** produces what the driver sends: [`sql`] makes statements with every value as a statement
+//!    parameter, [`mongo`] makes operations in extended JSON, [`es`] makes requests.
 //!
-//! Owns no connection and no state, opens nothing, logs nothing. Texts of errors name places, never values of the message.
+//! The crate owns no connection and no state, does no I/O and logs nothing. Error texts name paths, never
+//! values of a message.
 
 mod constant;
 pub mod es;

@@ -1,6 +1,6 @@
-//! What entities, columns and relations may be called.
+//! Validation of the names of entities, columns and relations.
 
-/// Refuses a name that could be taken for anything else than a name by some database.
+/// Refuses a name that some database could interpret as anything but a name.
 pub(crate) fn check(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("a name must not be empty".to_owned());

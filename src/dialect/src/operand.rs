@@ -1,4 +1,4 @@
-//! Values of a document that may be known only when a message is there.
+//! Operands: values of a document that are literals, or open until a message is bound.
 
 use std::sync::Arc;
 
@@ -9,20 +9,21 @@ use crate::constant::Constant;
 use crate::reader::{DocumentReader, join, single};
 use crate::refusal::DialectRefusal;
 
-/// What the values of a document are taken from.
+/// The values that [`QueryDocument::bind`](crate::QueryDocument::bind) and
+/// [`WriteDocument::bind`](crate::WriteDocument::bind) put into a document.
 #[derive(Clone, Copy, Debug)]
 pub struct Bindings<'b> {
     /// The named parameters.
     pub params: &'b Map<String, Value>,
-    /// The document's open values ([`QueryDocument::folded`](crate::Query::folded), [`WriteDocument::folded`](crate::Write::folded)), each
-    /// as the message made it.
+    /// The results of the open values ([`QueryDocument::folded`](crate::QueryDocument::folded),
+    /// [`WriteDocument::folded`](crate::WriteDocument::folded)) for this message, in the same order.
     pub folded: &'b [Value],
 }
 
-/// A value, written out or open.
+/// A value of a document, literal or open.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Operand {
-    /// Where it stands.
+    /// Its path in the document, for error messages.
     pub(crate) at: Arc<str>,
     pub(crate) source: OperandSource,
 }
@@ -32,11 +33,11 @@ pub(crate) enum OperandSource {
     Literal(Value),
     /// The parameter of this name.
     Param(String),
-    /// The open value of this number.
+    /// The open value with this index in [`Bindings::folded`].
     Folded(usize),
 }
 
-/// What stands in the place of a value in a filter.
+/// An argument of a filter operator.
 pub(crate) enum Argument<'v> {
     /// The name of a column or relation.
     Field(&'v str),
@@ -49,10 +50,11 @@ impl Operand {
         Self { at: at.into(), source: OperandSource::Literal(value.clone()) }
     }
 
-    /// Its value now. What it holds is never read as a part of the document.
+    /// Returns the bound value. Its content is data and is never read as a part of the document.
     ///
     /// # Errors
-    /// The value is not given, or a text in it holds U+0000, which some databases refuse and others cut texts at.
+    /// [`DialectRefusal::Invalid`] if no value is bound, or a text in it holds U+0000, which some databases
+    /// refuse and others treat as the end of the text.
     pub(crate) fn value<'v>(&'v self, with: &Bindings<'v>) -> Result<&'v Value, DialectRefusal> {
         let value = self.bound(with)?;
         if holds_nul(value) {
@@ -78,7 +80,7 @@ impl Operand {
         }
     }
 
-    /// As one value; `None` for null.
+    /// Returns the bound value as a constant; `None` for null.
     pub(crate) fn constant(&self, with: &Bindings<'_>) -> Result<Option<Constant>, DialectRefusal> {
         Constant::of(self.value(with)?).map_err(|why| DialectRefusal::at(&self.at, why))
     }
@@ -90,7 +92,7 @@ impl Operand {
         }
     }
 
-    /// As a whole number from `least` to `most`.
+    /// Returns the bound value as an integer from `least` to `most`.
     pub(crate) fn whole(&self, with: &Bindings<'_>, least: u64, most: u64) -> Result<u64, DialectRefusal> {
         let number = self.value(with)?.as_u64().filter(|number| (least..=most).contains(number));
         number.ok_or_else(|| {
@@ -100,7 +102,7 @@ impl Operand {
 }
 
 impl DocumentReader {
-    /// What an argument of an operator is.
+    /// Reads an argument of an operator: a column, a list or a value.
     pub(crate) fn argument<'v>(&mut self, value: &'v Value, at: &str) -> Option<Argument<'v>> {
         match value {
             Value::Array(items) => Some(Argument::List(items)),
@@ -112,7 +114,7 @@ impl DocumentReader {
         }
     }
 
-    /// A constant, a parameter or a `var`.
+    /// Reads a constant, a parameter or a `var`.
     pub(crate) fn operand(&mut self, value: &Value, at: &str) -> Option<Operand> {
         match value {
             Value::Object(_) => self.open(value, at),
@@ -157,7 +159,7 @@ impl DocumentReader {
         Some(OperandSource::Param(name))
     }
 
-    /// A value that is stored: anything but a column of another row.
+    /// Reads a value to be stored. It may be anything but a reference to a column.
     pub(crate) fn stored(&mut self, value: &Value, at: &str) -> Option<Operand> {
         let source = match single(value) {
             Some(("param", name)) => self.param(name, at)?,
@@ -172,7 +174,7 @@ impl DocumentReader {
     }
 }
 
-/// Tells whether a text or a name anywhere in a value holds U+0000.
+/// Returns true if a text or a member name anywhere in the value holds U+0000.
 fn holds_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
@@ -184,7 +186,7 @@ fn holds_nul(value: &Value) -> bool {
     }
 }
 
-/// Whether a node is replaced by what the message holds.
+/// Returns true for a `{"var": path}` node, which is replaced by a value of the message.
 pub(crate) fn is_var(value: &Value) -> bool {
     let Some(("var", argument)) = single(value) else { return false };
     match argument {

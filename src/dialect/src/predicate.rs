@@ -1,8 +1,8 @@
-//! A filter whose values are known, in one form for every database.
+//! Predicates: filters with bound values, in one normal form for every database.
 //!
-//! Negations are pushed down to the comparisons, which three-valued logic allows, and what can match nothing is [`False`]:
-//! a comparison with null is neither true nor false, and no longer stands below a negation. So a database may take any
-//! node that is not true for false.
+//! Negations are pushed down to the comparisons, which three-valued logic allows, and a comparison that can
+//! match nothing is [`False`]. A comparison with null is neither true nor false, but no negation remains
+//! above it. So a database may treat every node that is not true as false.
 //!
 //! [`False`]: Predicate::False
 
@@ -16,7 +16,7 @@ use crate::operand::Bindings;
 use crate::refusal::DialectRefusal;
 use crate::schema::{SchemaColumn, SchemaRelation};
 
-/// How a column is compared with a value.
+/// A comparison operator between a column and a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
     /// `==`
@@ -34,7 +34,7 @@ pub enum Comparison {
 }
 
 impl Comparison {
-    /// The same with its sides exchanged.
+    /// Returns the operator for exchanged operands: `a < b` is `b > a`.
     pub(crate) const fn flipped(self) -> Self {
         match self {
             Self::Less => Self::Greater,
@@ -57,27 +57,27 @@ impl Comparison {
     }
 }
 
-/// Where in a text another stands.
+/// The position of a searched text in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextPosition {
-    /// At its start.
+    /// At the start.
     Start,
-    /// At its end.
+    /// At the end.
     End,
-    /// Anywhere.
+    /// At any position.
     Anywhere,
 }
 
-/// How many related rows must satisfy a filter.
+/// The quantifier of a condition on related rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
-    /// At least one.
+    /// At least one row matches.
     Some,
-    /// None.
+    /// No row matches.
     None,
-    /// All of at least one.
+    /// There is at least one row, and every row matches.
     All,
-    /// Not [`All`](Self::All): there is none, or one that does not.
+    /// The negation of [`All`](Self::All): there is no row, or one that does not match.
     NotAll,
 }
 
@@ -92,59 +92,59 @@ impl Quantifier {
     }
 }
 
-/// What rows are chosen by.
+/// A condition on rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Predicate {
-    /// Every row; only ever the whole predicate, or the whole of one over related rows.
+    /// Matches every row. Occurs only as a whole predicate, or as the whole predicate of a relation.
     True,
-    /// No row; as [`True`](Self::True).
+    /// Matches no row. Occurs only where [`True`](Self::True) may.
     False,
-    /// All of at least two.
+    /// Conjunction of at least two predicates.
     And(Vec<Predicate>),
-    /// Any of at least two.
+    /// Disjunction of at least two predicates.
     Or(Vec<Predicate>),
-    /// A column compared with a value.
+    /// Comparison of a column with a value.
     Compare(SchemaColumn, Comparison, Constant),
-    /// The column is null, or is not when negated.
+    /// Matches if the column is null, or if it is not when negated.
     Null {
         /// The column.
         column: SchemaColumn,
-        /// Whether it must not be null.
+        /// True to match values that are not null.
         negated: bool,
     },
-    /// The column is one of at least one value, or none of them when negated.
+    /// Matches if the column equals one of the values (at least one), or none of them when negated.
     OneOf {
         /// The column.
         column: SchemaColumn,
         /// The values.
         values: Vec<Constant>,
-        /// Whether it must be none of them.
+        /// True to match columns that equal none of the values.
         negated: bool,
     },
-    /// A text stands in the column, or does not when negated.
+    /// Matches if the column contains the text, or does not when negated.
     Text {
         /// The column.
         column: SchemaColumn,
-        /// Where the text stands.
+        /// The position of the text in the column.
         place: TextPosition,
         /// The text, never empty.
         text: String,
-        /// Whether it must not stand there.
+        /// True to match columns that do not contain the text there.
         negated: bool,
     },
-    /// Rows that a relation leads to.
+    /// A condition on the rows that a relation leads to.
     Related {
         /// The relation.
         relation: Arc<SchemaRelation>,
-        /// How many of them.
+        /// The number of related rows that must match.
         quantifier: Quantifier,
-        /// What they are chosen by.
+        /// The condition on the related rows.
         predicate: Box<Predicate>,
     },
 }
 
 impl Predicate {
-    /// All of these.
+    /// Builds a conjunction in normal form.
     pub(crate) fn and(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut all = Vec::new();
         for part in parts {
@@ -168,7 +168,7 @@ impl Predicate {
         }
     }
 
-    /// Any of these.
+    /// Builds a disjunction in normal form.
     pub(crate) fn or(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut any = Vec::new();
         for part in parts {
@@ -218,7 +218,7 @@ impl Predicate {
 
     fn text(column: &SchemaColumn, place: TextPosition, text: String, negated: bool) -> Self {
         match (text.is_empty(), negated) {
-            // Every text holds the empty one.
+            // Every text contains the empty one.
             (true, false) => Self::null(column, true),
             (true, true) => Self::False,
             (false, _) => Self::Text { column: column.clone(), place, text, negated },
@@ -237,7 +237,7 @@ impl Predicate {
     }
 }
 
-/// Whether a column is asked to be null, and not to be.
+/// Returns true if the parts test one column for null and for not null, so that one of them always holds.
 fn exhaustive(parts: &[Predicate]) -> bool {
     let null = |part: &Predicate, due: bool| match part {
         Predicate::Null { column, negated } if *negated == due => Some(Arc::clone(&column.physical)),
@@ -249,7 +249,7 @@ fn exhaustive(parts: &[Predicate]) -> bool {
 }
 
 impl FilterDocument {
-    /// The filter with its values, or its negation.
+    /// Binds the filter, or its negation if `negated`.
     pub(crate) fn bind(&self, with: &Bindings<'_>, negated: bool) -> Result<Predicate, DialectRefusal> {
         Ok(match self {
             Self::And(nodes) | Self::Or(nodes) => {
@@ -264,7 +264,7 @@ impl FilterDocument {
                     (Some(value), _) => Predicate::Compare(column.clone(), comparison, value),
                     (None, Comparison::Equal) => Predicate::null(column, false),
                     (None, Comparison::NotEqual) => Predicate::null(column, true),
-                    // Null has no order.
+                    // Null has no order: the comparison matches nothing.
                     (None, _) => Predicate::False,
                 }
             }

@@ -1,4 +1,4 @@
-//! Documents that read.
+//! Query documents: documents that read rows.
 
 use std::sync::Arc;
 
@@ -16,36 +16,36 @@ use crate::schema::{Schema, SchemaColumn, SchemaEntity, SchemaRelation, SchemaSc
 const QUERY: [&str; 7] = ["source", "filter", "fields", "sort", "limit", "skip", "include"];
 const INCLUDE: [&str; 3] = ["fields", "sort", "limit"];
 
-/// Bounds of a read, set by the server.
+/// Bounds of a read, from the settings of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryBounds {
-    /// Rows when a document sets no limit.
+    /// Number of rows if the document sets no limit.
     pub default_limit: u64,
-    /// Most rows of a result.
+    /// Maximum number of rows of a result.
     pub max_limit: u64,
-    /// Most rows a document may skip.
+    /// Maximum number of rows that a document may skip.
     pub max_skip: u64,
 }
 
-/// What a result shows of its rows.
+/// The columns of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Projection {
-    /// Whatever there is.
+    /// All columns of the row.
     All,
-    /// These columns, each once.
+    /// Only these columns, each once.
     Only(Vec<SchemaColumn>),
 }
 
-/// One column of an order. Nulls are smaller than anything else.
+/// One column of a sort order. Nulls sort before all other values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortKey {
     /// The column.
     pub column: SchemaColumn,
-    /// Whether the largest comes first.
+    /// True to sort the largest value first.
     pub descending: bool,
 }
 
-/// A document that reads, with its values open.
+/// A validated document that reads rows; its values are open until it is bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueryDocument {
     source: SchemaEntity,
@@ -66,43 +66,43 @@ struct Include {
     limit: Option<Operand>,
 }
 
-/// A read whose values are known.
+/// A bound read, ready to be rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Select {
-    /// What is read.
+    /// The entity that is read.
     pub source: SchemaEntity,
-    /// Which rows.
+    /// The condition on its rows.
     pub predicate: Predicate,
-    /// What of them.
+    /// The columns of the result.
     pub fields: Projection,
-    /// In which order.
+    /// The sort order; empty leaves it to the database.
     pub sort: Vec<SortKey>,
-    /// How many at most; at least 1.
+    /// Maximum number of rows; at least 1.
     pub limit: u64,
-    /// How many to pass over.
+    /// Number of rows to skip.
     pub skip: u64,
-    /// Related rows that come along.
+    /// Related rows to return with each row.
     pub include: Vec<Included>,
 }
 
-/// Related rows that come along with each row.
+/// A relation whose rows are returned with each row of a read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Included {
-    /// The relation, whose name the rows come under.
+    /// The relation; its name is the member that holds the rows.
     pub relation: Arc<SchemaRelation>,
-    /// What of them.
+    /// The columns of the related rows.
     pub fields: Projection,
-    /// In which order.
+    /// The sort order of the related rows.
     pub sort: Vec<SortKey>,
-    /// How many at most for each row; at least 1.
+    /// Maximum number of related rows for each row; at least 1.
     pub limit: u64,
 }
 
 impl QueryDocument {
-    /// Reads the `query` and the `schema` of an input that stands at `at`.
+    /// Reads and validates the `query` and the `schema` of an input at path `at`.
     ///
     /// # Errors
-    /// Everything that is wrong, each at its place.
+    /// All problems of both documents, each with its path.
     pub fn read(query: &Value, schema: Option<&Value>, at: &str) -> Result<Self, Vec<FieldError>> {
         let mut reader = DocumentReader::default();
         let schema = Schema::read(schema, &join(at, "schema"), &mut reader);
@@ -111,25 +111,27 @@ impl QueryDocument {
         Ok(Self { found, ..query })
     }
 
-    /// The authored values that hold `{"var": path}` nodes, in the order [`Bindings::folded`] takes them.
+    /// Returns the authored values that hold `{"var": path}` nodes, in the order that [`Bindings::folded`]
+    /// requires.
     pub fn folded(&self) -> &[Value] {
         &self.found.folded
     }
 
-    /// What it reaches.
+    /// Returns the entities that the document accesses.
     pub fn extent(&self) -> &DocumentExtent {
         &self.found.extent
     }
 
-    /// Where it names parameters that are not among these.
+    /// Returns an error for each place that names a parameter missing from `params`.
     pub fn missing_params(&self, params: &Map<String, Value>) -> Vec<FieldError> {
         self.found.missing(params)
     }
 
-    /// The query with its values.
+    /// Binds the values and returns the read to render.
     ///
     /// # Errors
-    /// A value that does not fit, or passes a bound.
+    /// [`DialectRefusal::Invalid`] for a value that is not bound, has the wrong type, or exceeds one of the
+    /// bounds.
     pub fn bind(&self, with: &Bindings<'_>, bounds: QueryBounds) -> Result<Select, DialectRefusal> {
         let limit = |limit: &Option<Operand>| match limit {
             Some(limit) => limit.whole(with, 1, bounds.max_limit),
@@ -231,7 +233,7 @@ impl DocumentReader {
         (read.len() == keys.len()).then_some(read)
     }
 
-    /// A whole number of at least `least`, written or open.
+    /// Reads an integer that is at least `least`, literal or open.
     fn whole(&mut self, value: &Value, least: u64, at: &str) -> Option<Operand> {
         let operand = self.operand(value, at)?;
         if let OperandSource::Literal(number) = &operand.source {
@@ -264,7 +266,7 @@ impl DocumentReader {
         (read.len() == relations.len()).then_some(read)
     }
 
-    /// Related rows come under the name of their relation, where a column of that name would be lost.
+    /// Reports columns that are hidden because an included relation has the same name.
     fn hidden(&mut self, fields: Option<&Projection>, include: Option<&[Include]>, at: &str) {
         let Some(Projection::Only(columns)) = fields else { return };
         for include in include.into_iter().flatten() {

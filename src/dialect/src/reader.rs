@@ -1,4 +1,4 @@
-//! Reading a document: problems are collected, each at its place.
+//! The reader of documents: collects every problem with its path.
 
 use std::sync::Arc;
 
@@ -8,16 +8,16 @@ use svc_model::{FieldCode, FieldError, unknown_key};
 use crate::extent::DocumentExtent;
 use crate::name;
 
-/// What reading a document finds on the way.
+/// The state of reading one document.
 #[derive(Default)]
 pub(crate) struct DocumentReader {
-    /// What is wrong.
+    /// The problems found so far.
     pub(crate) errors: Vec<FieldError>,
-    /// The authored values in which `{"var": path}` is still to be folded.
+    /// The authored values whose `{"var": path}` nodes are still to be evaluated.
     pub(crate) folded: Vec<Value>,
-    /// Physical names of everything the document reaches, each once.
+    /// Physical names of all entities that the document accesses, each once.
     pub(crate) entities: Vec<Arc<str>>,
-    /// The parameters the document names, and where.
+    /// The parameters that the document names, each with its path.
     pub(crate) params: Vec<(String, String)>,
 }
 
@@ -34,12 +34,12 @@ impl DocumentReader {
         self.errors.push(FieldError::type_mismatch(at, expected, got));
     }
 
-    /// The value, or the reason it is none at a place.
+    /// Returns the value, or reports the error at a path.
     pub(crate) fn accept<T>(&mut self, at: &str, result: Result<T, String>) -> Option<T> {
         result.map_err(|why| self.invalid(at, why)).ok()
     }
 
-    /// The members of an object that has no others than these.
+    /// Returns the members of an object, and reports those that are not in `known`.
     pub(crate) fn object<'v>(
         &mut self,
         value: &'v Value,
@@ -54,7 +54,7 @@ impl DocumentReader {
         Some(members)
     }
 
-    /// The members of an object, whatever they are called.
+    /// Returns the members of an object with arbitrary names.
     pub(crate) fn members<'v>(&mut self, value: &'v Value, at: &str) -> Option<&'v Map<String, Value>> {
         if value.is_null() || !value.is_object() {
             self.mismatch(at, "object", value);
@@ -76,7 +76,7 @@ impl DocumentReader {
         value.as_str()
     }
 
-    /// A name that is written out.
+    /// Reads a literal name and validates it.
     pub(crate) fn name<'v>(&mut self, value: &'v Value, at: &str) -> Option<&'v str> {
         let text = self.text(value, at)?;
         self.accept(at, name::check(text)).map(|()| text)
@@ -93,7 +93,7 @@ impl DocumentReader {
         }
     }
 
-    /// Keeps an authored value to be folded; its number.
+    /// Keeps an authored value for evaluation and returns its index.
     pub(crate) fn fold(&mut self, value: &Value) -> usize {
         self.folded.push(value.clone());
         self.folded.len() - 1
@@ -105,7 +105,7 @@ impl DocumentReader {
         }
     }
 
-    /// What was read, if nothing is wrong with it, and what was found beside it.
+    /// Returns the document and its findings, or all problems.
     pub(crate) fn finish<T>(
         self,
         read: Option<T>,
@@ -121,7 +121,7 @@ impl DocumentReader {
     }
 }
 
-/// What reading found beside the document itself.
+/// Findings about a valid document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct DocumentFindings {
     pub(crate) folded: Vec<Value>,
@@ -130,19 +130,19 @@ pub(crate) struct DocumentFindings {
 }
 
 impl DocumentFindings {
-    /// Where the document names parameters that are not among these.
+    /// Returns an error for each place that names a parameter missing from `params`.
     pub(crate) fn missing(&self, params: &Map<String, Value>) -> Vec<FieldError> {
         let missing = self.params.iter().filter(|(_, name)| !params.contains_key(name));
         missing.map(|(at, name)| FieldError::invalid(at, format!("params has no \"{name}\""))).collect()
     }
 }
 
-/// A member's path.
+/// Joins the path of an object and the name of a member.
 pub(crate) fn join(at: &str, name: &str) -> String {
     if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
 }
 
-/// The only member of an object.
+/// Returns the only member of an object that has exactly one.
 pub(crate) fn single(value: &Value) -> Option<(&str, &Value)> {
     let members = value.as_object().filter(|members| members.len() == 1)?;
     members.iter().next().map(|(name, value)| (name.as_str(), value))

@@ -1,9 +1,9 @@
-//! Why a document cannot be carried out.
+//! The error of binding and rendering a document.
 
-/// A refusal at run time; what was wrong with the document itself was said when it was read.
+/// A refusal at run time. Problems of the document itself are reported when it is read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DialectRefusal {
-    /// A value that does not fit, a bound that is passed, or something this database cannot do.
+    /// A value has the wrong type, exceeds a bound, or needs something that this database does not support.
     #[error("{0}")]
     Invalid(String),
     /// The connector does not allow it; the text is for operators.

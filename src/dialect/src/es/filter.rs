@@ -1,4 +1,4 @@
-//! Predicates as queries, in filter context.
+//! Translates predicates to Elasticsearch queries in filter context.
 
 use serde_json::{Value, json};
 
@@ -7,15 +7,16 @@ use crate::predicate::{Comparison, Predicate, Quantifier, TextPosition};
 use crate::refusal::DialectRefusal;
 use crate::schema::{InElastic, SchemaRelation};
 
-/// The query of a predicate.
+/// Translates a predicate to a query.
 ///
 /// # Errors
-/// What Elasticsearch cannot ask.
+/// [`DialectRefusal::Invalid`] for a condition that Elasticsearch cannot express: the quantifier `all`, a
+/// relation that is neither nested nor child, or a constant of a MongoDB type.
 pub fn filter(predicate: &Predicate) -> Result<Value, DialectRefusal> {
     below("", predicate)
 }
 
-/// As [`filter`], for members under a prefix that ends with its dot.
+/// Does the work of [`filter`] for members under `prefix`, which is empty or ends with a dot.
 fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
     let path = |name: &str| format!("{prefix}{name}");
     Ok(match predicate {
@@ -80,7 +81,7 @@ fn not(query: Value) -> Value {
     json!({"bool": {"must_not": [query]}})
 }
 
-/// There is a value, and it is another one.
+/// Matches documents where the field has a value, and the value does not match `query`.
 fn other(field: &str, query: Value) -> Value {
     json!({"bool": {"filter": [{"exists": {"field": field}}], "must_not": [query]}})
 }
@@ -100,7 +101,7 @@ fn value(constant: &Constant) -> Result<Value, DialectRefusal> {
     }
 }
 
-/// A text that a wildcard query takes as it is.
+/// Escapes a text so that a wildcard query matches it literally.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {

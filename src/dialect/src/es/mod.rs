@@ -1,7 +1,7 @@
-//! Documents of the dialect as requests to Elasticsearch.
+//! Translates bound documents of the dialect to Elasticsearch requests.
 //!
-//! Values of a message stand in bodies and, as the id of a document, in one segment of a path; nothing of them is ever a
-//! part of a script, a pattern or the name of an index.
+//! Values of a message appear only in bodies and, as a document id, in one path segment. They are never part
+//! of a script, a pattern or an index name.
 
 mod filter;
 
@@ -15,64 +15,67 @@ use crate::write::{Conflict, ConflictAction, WriteChange};
 
 pub use filter::filter;
 
-/// Rows that a search can reach at all.
+/// Largest `from + size` that Elasticsearch accepts in a search (`index.max_result_window`).
 const WINDOW: u64 = 10_000;
-/// The member that Elasticsearch keeps beside a document.
+/// Name under which the dialect exposes the document id, which Elasticsearch keeps outside `_source`.
 const ID: &str = "_id";
-/// Bytes of the longest id.
+/// Maximum length of a document id, in bytes.
 const LONGEST_ID: usize = 512;
-/// Sets members of a document; which and to what are parameters.
+/// Script that sets members of a document. Names and values are parameters, so that the script text is
+/// constant.
 const SET: &str = "for (entry in params.set.entrySet()) { ctx._source[entry.getKey()] = entry.getValue() }";
 
-/// A request.
+/// A request to Elasticsearch, ready to be sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EsCall {
-    /// The method.
+    /// The HTTP method.
     pub method: &'static str,
-    /// The segments of the path below the cluster's URL, not encoded yet.
+    /// The path segments below the URL of the cluster, not yet percent-encoded.
     pub path: Vec<String>,
-    /// The query.
+    /// The query string, without `?`; may be empty.
     pub query: &'static str,
-    /// The body.
+    /// The request body.
     pub body: EsBody,
-    /// What the answer is about.
+    /// The form of the response to expect.
     pub expects: EsExpectation,
 }
 
-/// A body.
+/// A request body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EsBody {
     /// One JSON document.
     Json(Value),
-    /// One in each line.
+    /// NDJSON: one JSON document per line.
     Lines(Vec<Value>),
 }
 
-/// What an answer is about.
+/// The form of the response to a request, which decides how it is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EsExpectation {
-    /// Hits.
+    /// The hits of a search.
     Hits,
-    /// What became of each document.
+    /// One result per document of a bulk request.
     Items {
-        /// How many were sent.
+        /// Number of documents that were sent.
         sent: usize,
     },
-    /// How many were changed.
+    /// The number of updated documents.
     Updated,
-    /// How many are gone.
+    /// The number of deleted documents.
     Deleted,
-    /// What became of one document. A conflict is no error where `keeps` is set: the document stays as it is.
+    /// The result for a single document. With `keeps`, a version conflict is not an error: the existing
+    /// document is kept.
     One {
-        /// Whether a document that is there stays.
+        /// True if an existing document is kept unchanged.
         keeps: bool,
     },
 }
 
-/// The search of a read.
+/// Builds the search request of a read.
 ///
 /// # Errors
-/// What Elasticsearch cannot do.
+/// [`DialectRefusal::Invalid`] for what Elasticsearch does not support: related rows (`include`), a page
+/// beyond the first 10,000 rows, or a filter that [`filter()`] refuses.
 pub fn search(select: &Select) -> Result<EsCall, DialectRefusal> {
     if !select.include.is_empty() {
         return Err(DialectRefusal::at("query.include", "Elasticsearch has no related rows to bring along"));
@@ -101,7 +104,7 @@ pub fn search(select: &Select) -> Result<EsCall, DialectRefusal> {
     call("POST", &select.source, &["_search"], "", EsBody::Json(body), EsExpectation::Hits)
 }
 
-/// A hit as a row: its members under the names the query used, what is missing as null.
+/// Converts a hit to a row. Members get the names that the query used; a missing member becomes null.
 pub fn row(fields: &Projection, hit: Value) -> Value {
     let Value::Object(mut hit) = hit else { return Value::Null };
     let id = hit.shift_remove(ID).unwrap_or_default();
@@ -128,10 +131,12 @@ pub fn row(fields: &Projection, hit: Value) -> Value {
     }
 }
 
-/// The request of a write.
+/// Builds the request of a write.
 ///
 /// # Errors
-/// What Elasticsearch cannot do.
+/// [`DialectRefusal::Invalid`] for what Elasticsearch does not support: `returning`, an upsert of several
+/// rows or with a conflict target other than `_id`, a change of `_id`, an unusable id or index name, or a
+/// filter that [`filter()`] refuses.
 pub fn request(change: &WriteChange) -> Result<EsCall, DialectRefusal> {
     match change {
         WriteChange::Insert { returning: Some(_), .. }
@@ -222,7 +227,7 @@ fn assigned(set: &[(SchemaColumn, Value)]) -> Result<Map<String, Value>, Dialect
     set.iter().map(|(column, value)| Ok((column.physical.to_string(), plain("write.set", value)?))).collect()
 }
 
-/// A value as it is stored.
+/// Returns a value as it is stored; refuses the types that only MongoDB has.
 fn plain(at: &'static str, value: &Value) -> Result<Value, DialectRefusal> {
     match Constant::of(value) {
         Ok(Some(constant)) if constant.is_typed() => {
@@ -232,7 +237,7 @@ fn plain(at: &'static str, value: &Value) -> Result<Value, DialectRefusal> {
     }
 }
 
-/// The id of a row, if it has one, and the rest of it.
+/// Splits a row into its id, if it has one, and its other members.
 fn document(
     columns: &[SchemaColumn],
     row: &[Value],
@@ -248,7 +253,7 @@ fn document(
         Some(_) => return Err(DialectRefusal::at("write.values", "an \"_id\" is a text or a number")),
     };
     match &id {
-        // As segments of a path these two would mean another.
+        // As path segments, `.` and `..` would name another resource.
         Some(id) if id.is_empty() || id == "." || id == ".." || id.len() > LONGEST_ID => {
             Err(DialectRefusal::at("write.values", "this \"_id\" cannot be used"))
         }
@@ -265,7 +270,7 @@ fn call(
     expects: EsExpectation,
 ) -> Result<EsCall, DialectRefusal> {
     let name = &*index.physical;
-    // A pattern or a list would name several, and what begins with an underscore is no index.
+    // A pattern or a list would name several indices; a name with a leading underscore is an API endpoint.
     let special = |letter: char| letter.is_control() || "\\/*?\"<>|,#: ".contains(letter);
     if name.is_empty()
         || name == "."

@@ -1,4 +1,4 @@
-//! Predicates as query documents.
+//! Translates predicates to MongoDB query documents.
 
 use serde_json::{Value, json};
 
@@ -7,15 +7,15 @@ use crate::predicate::{Comparison, Predicate, Quantifier, TextPosition};
 use crate::refusal::DialectRefusal;
 use crate::schema::{ColumnKind, InMongo, SchemaRelation};
 
-/// The query document of a predicate.
+/// Translates a predicate to a query document.
 ///
 /// # Errors
-/// What MongoDB cannot ask.
+/// [`DialectRefusal::Invalid`] for a condition that MongoDB cannot express.
 pub fn filter(predicate: &Predicate) -> Result<Value, DialectRefusal> {
     below("", predicate)
 }
 
-/// As [`filter`], for members under a prefix that ends with its dot.
+/// Does the work of [`filter`] for members under `prefix`, which is empty or ends with a dot.
 fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
     let named = |name: &str, condition: Value| json!({format!("{prefix}{name}"): condition});
     Ok(match predicate {
@@ -30,7 +30,8 @@ fn below(prefix: &str, predicate: &Predicate) -> Result<Value, DialectRefusal> {
             named(&column.physical, json!({if *negated { "$ne" } else { "$eq" }: null}))
         }
         Predicate::OneOf { column, values, negated } => {
-            // Null stands for fields that are not there as well, which are none of them no more than they are one.
+            // `$nin` also matches documents where the field is null or missing; adding null to the list
+            // excludes them.
             let null = negated.then_some(Value::Null);
             let values: Vec<_> = values.iter().map(value).chain(null).collect();
             named(&column.physical, json!({if *negated { "$nin" } else { "$in" }: values}))
@@ -70,7 +71,7 @@ fn value(constant: &Constant) -> Value {
     }
 }
 
-/// A regular expression that finds a text and nothing else.
+/// Builds a regular expression that matches the text literally at the given position.
 fn pattern(place: TextPosition, text: &str) -> String {
     let mut pattern = String::new();
     if place == TextPosition::Start {
@@ -84,7 +85,7 @@ fn pattern(place: TextPosition, text: &str) -> String {
         }
     }
     if place == TextPosition::End {
-        // The dollar sign would let a line feed follow.
+        // `$` would also match before a final line feed.
         pattern.push_str("(?![\\s\\S])");
     }
     pattern

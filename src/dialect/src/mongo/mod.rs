@@ -1,7 +1,7 @@
-//! Documents of the dialect as operations of MongoDB, in extended JSON.
+//! Translates bound documents of the dialect to MongoDB operations in extended JSON.
 //!
-//! A comparison with a value is as the table of the dialect says; what is missing counts as null. A relation is looked
-//! through only where its documents are embedded, under the relation's own name.
+//! Comparisons follow the dialect's table of comparisons; a missing member counts as null. A filter can look
+//! through a relation only if its documents are embedded under the name of the relation.
 
 mod filter;
 
@@ -14,57 +14,58 @@ use crate::write::{Conflict, ConflictAction, WriteChange};
 
 pub use filter::filter;
 
-/// A find.
+/// A find operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MongoFind {
-    /// Where.
+    /// The collection to read.
     pub collection: String,
-    /// Which documents.
+    /// The query document.
     pub filter: Value,
-    /// Which of their members; `None` for all.
+    /// The projection; `None` returns all members.
     pub projection: Option<Value>,
-    /// In which order; empty for any.
+    /// The sort document; empty leaves the order open.
     pub sort: Value,
-    /// How many at most.
+    /// Maximum number of documents.
     pub limit: u64,
-    /// How many to pass over.
+    /// Number of documents to skip.
     pub skip: u64,
 }
 
-/// A write.
+/// A write operation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum MongoStatement {
-    /// Adds documents.
+    /// Inserts documents.
     Insert {
-        /// Where.
+        /// The collection to write.
         collection: String,
         /// The documents.
         documents: Vec<Value>,
     },
-    /// Changes every document that matches, or with `upsert` one that is there or is made.
+    /// Updates every document that matches. With `upsert`, updates one document or inserts it.
     Update {
-        /// Where.
+        /// The collection to write.
         collection: String,
-        /// Which documents.
+        /// The query document.
         filter: Value,
         /// The update operators.
         update: Value,
-        /// Whether a document is made where none matches.
+        /// True to insert a document if none matches.
         upsert: bool,
     },
-    /// Removes every document that matches.
+    /// Deletes every document that matches.
     Delete {
-        /// Where.
+        /// The collection to write.
         collection: String,
-        /// Which documents.
+        /// The query document.
         filter: Value,
     },
 }
 
-/// The find of a read.
+/// Builds the find operation of a read.
 ///
 /// # Errors
-/// What MongoDB cannot do.
+/// [`DialectRefusal::Invalid`] for what MongoDB does not support: related rows (`include`), or a filter that
+/// [`filter()`] refuses.
 pub fn find(select: &Select) -> Result<MongoFind, DialectRefusal> {
     if !select.include.is_empty() {
         return Err(DialectRefusal::at("query.include", "MongoDB has no related rows to bring along"));
@@ -82,7 +83,7 @@ pub fn find(select: &Select) -> Result<MongoFind, DialectRefusal> {
     })
 }
 
-/// A document as a row: its members under the names the query used, what is missing as null.
+/// Converts a document to a row. Members get the names that the query used; a missing member becomes null.
 pub fn row(fields: &Projection, document: Value) -> Value {
     match (fields, document) {
         (Projection::Only(columns), Value::Object(mut members)) => {
@@ -96,10 +97,11 @@ pub fn row(fields: &Projection, document: Value) -> Value {
     }
 }
 
-/// The statement of a write.
+/// Builds the operation of a write.
 ///
 /// # Errors
-/// What MongoDB cannot do.
+/// [`DialectRefusal::Invalid`] for what MongoDB does not support, such as `returning`, or a filter that
+/// [`filter()`] refuses.
 pub fn statement(change: &WriteChange) -> Result<MongoStatement, DialectRefusal> {
     match change {
         WriteChange::Insert { returning: Some(_), .. }
@@ -146,8 +148,8 @@ fn assigned(set: &[(SchemaColumn, Value)]) -> Map<String, Value> {
     set.iter().map(|(column, value)| (column.physical.to_string(), value.clone())).collect()
 }
 
-/// The members that tell documents apart are what is looked for, so a new document has them by that; the others are set
-/// always or only in a new one.
+/// Builds an upsert. The members of the conflict target form the query, so that MongoDB copies them into a
+/// new document; the other members are set always (`$set`) or only on insert (`$setOnInsert`).
 fn upsert(
     collection: String,
     mut row: Map<String, Value>,
@@ -177,7 +179,7 @@ fn upsert(
         }
     }
     if update.is_empty() {
-        // An update must name an operator; the members that are looked for are there either way.
+        // An update needs at least one operator. Setting the members of the query on insert changes nothing.
         let same = filter.iter().map(|(name, value)| (name.clone(), value["$eq"].clone())).collect();
         update.insert("$setOnInsert".to_owned(), Value::Object(same));
     }

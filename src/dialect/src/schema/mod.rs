@@ -1,4 +1,4 @@
-//! How the names of a document map to what a database calls them.
+//! Schemas: map the names of a document to the names of the database.
 
 mod read;
 
@@ -11,55 +11,55 @@ use crate::reader::DocumentReader;
 /// An entity: a table, an index or a collection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaEntity {
-    /// What documents call it.
+    /// The name in documents.
     pub name: Arc<str>,
-    /// What the database calls it.
+    /// The name in the database.
     pub physical: Arc<str>,
 }
 
 /// A column or a member of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaColumn {
-    /// What documents and results call it.
+    /// The name in documents and results.
     pub name: Arc<str>,
-    /// What the database calls it.
+    /// The name in the database.
     pub physical: Arc<str>,
-    /// What the schema says it holds.
+    /// The type that the schema declares.
     pub kind: Option<Arc<str>>,
 }
 
-/// How many rows a relation leads to, and how.
+/// The cardinality of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ColumnKind {
-    /// One row at most.
+    /// At most one row.
     HasOne,
     /// Any number of rows.
     HasMany,
-    /// Any number of rows, through a table of pairs.
+    /// Any number of rows, through a join table.
     ManyToMany,
 }
 
-/// The table of pairs between two entities.
+/// The join table of a relation between two entities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Through {
-    /// What the database calls it.
+    /// The name of the table in the database.
     pub table: Arc<str>,
-    /// Its column that holds the relation's `local`.
+    /// Its column that refers to the `local` column of the relation.
     pub local: Arc<str>,
-    /// Its column that holds the relation's `foreign`.
+    /// Its column that refers to the `foreign` column of the relation.
     pub foreign: Arc<str>,
 }
 
-/// Where MongoDB keeps related documents.
+/// The storage of related documents in MongoDB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InMongo {
-    /// Inside the document.
+    /// Embedded in the document.
     Embedded,
     /// In a collection of their own.
     Referenced,
 }
 
-/// How Elasticsearch keeps related documents.
+/// The storage of related documents in Elasticsearch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InElastic {
     /// As nested objects.
@@ -68,32 +68,32 @@ pub enum InElastic {
     Child,
 }
 
-/// A declared way from one entity to another.
+/// A declared relation from one entity to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SchemaRelation {
-    /// What documents call it.
+    /// The name in documents and results.
     pub name: Arc<str>,
-    /// Where it leads.
+    /// The entity of the related rows.
     pub target: SchemaEntity,
-    /// How many rows it leads to.
+    /// The cardinality.
     pub kind: ColumnKind,
-    /// The column it starts from.
+    /// The column of this entity that is joined.
     pub local: SchemaColumn,
-    /// The column of the target it leads to.
+    /// The column of the target that is joined.
     pub foreign: SchemaColumn,
-    /// The table of pairs, if there is one.
+    /// The join table of a many-to-many relation.
     pub through: Option<Through>,
-    /// Where MongoDB keeps the related documents, if the schema says so.
+    /// The storage in MongoDB, if the schema declares it.
     pub mongo: Option<InMongo>,
-    /// How Elasticsearch keeps them, if the schema says so.
+    /// The storage in Elasticsearch, if the schema declares it.
     pub elastic: Option<InElastic>,
 }
 
-/// The entities a document may name.
+/// The entities that a document may name.
 #[derive(Debug)]
 pub(crate) struct Schema {
     entities: BTreeMap<String, Declared>,
-    /// Whether what is not declared is called as it is named.
+    /// True if undeclared names are used as they are.
     identity: bool,
     given: bool,
 }
@@ -124,18 +124,18 @@ struct DeclaredRelation {
     elastic: Option<InElastic>,
 }
 
-/// What a column is named for.
+/// The purpose for which a document names a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ColumnUse {
-    /// To be read or compared.
+    /// Reading or comparing it.
     Query,
-    /// To be given a value.
+    /// Assigning a value to it.
     Write,
-    /// To tell rows apart.
+    /// Identifying rows by it.
     Key,
 }
 
-/// One entity, where names are looked up.
+/// One entity of a schema, in which columns and relations are looked up.
 #[derive(Clone)]
 pub(crate) struct SchemaScope<'s> {
     schema: &'s Schema,
@@ -144,7 +144,7 @@ pub(crate) struct SchemaScope<'s> {
 }
 
 impl Schema {
-    /// Whether every name is declared.
+    /// Returns true if every name must be declared.
     pub(crate) fn maps_all(&self) -> bool {
         self.given && !self.identity
     }
@@ -159,7 +159,7 @@ impl Schema {
         Ok(SchemaScope { schema: self, declared, entity })
     }
 
-    /// An entity that the document reaches.
+    /// Looks up an entity and records that the document accesses it.
     pub(crate) fn entity(
         &self,
         name: &str,
@@ -177,7 +177,7 @@ impl<'s> SchemaScope<'s> {
         self.declared?.columns.iter().find(|one| *one.column.name == *name)
     }
 
-    /// A column of the entity.
+    /// Looks up a column of the entity and checks that the schema permits this use.
     pub(crate) fn column(&self, name: &str, wanted: ColumnUse) -> Result<SchemaColumn, String> {
         name::check(name)?;
         match (self.declared_column(name), wanted) {
@@ -193,7 +193,7 @@ impl<'s> SchemaScope<'s> {
         }
     }
 
-    /// A column that relations are joined by, which need not be declared.
+    /// Returns a join column of a relation, which need not be declared.
     fn key(&self, name: &str) -> SchemaColumn {
         self.declared_column(name).map_or_else(|| Self::plain(name), |one| one.column.clone())
     }
@@ -202,7 +202,7 @@ impl<'s> SchemaScope<'s> {
         SchemaColumn { name: name.into(), physical: name.into(), kind: None }
     }
 
-    /// The columns of a result that names none; `None` for all there are.
+    /// Returns the columns of a result that names none; `None` stands for all columns of the row.
     pub(crate) fn all_columns(&self) -> Result<Option<Vec<SchemaColumn>>, String> {
         let declared = self.declared.map_or(&[][..], |declared| &declared.columns);
         if declared.is_empty() && self.schema.identity {
@@ -216,13 +216,13 @@ impl<'s> SchemaScope<'s> {
         Ok(Some(columns))
     }
 
-    /// The columns the schema lets be written; none when it declares none.
+    /// Returns the columns that the schema declares writable; empty if it declares none.
     pub(crate) fn writable(&self) -> Vec<SchemaColumn> {
         let declared = self.declared.map_or(&[][..], |declared| &declared.columns);
         declared.iter().filter(|one| one.writable).map(|one| one.column.clone()).collect()
     }
 
-    /// A relation of the entity, and where it leads; the document then reaches that.
+    /// Looks up a relation and the scope of its target, and records that the document accesses both.
     pub(crate) fn relation(
         &self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Reading a schema.
+//! Reads and validates a schema.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const KINDS: [(&str, ColumnKind); 5] = [
 ];
 
 impl Schema {
-    /// Reads a schema; without one every name stands for itself.
+    /// Reads a schema. Without one, every name stands for itself.
     pub(crate) fn read(schema: Option<&Value>, at: &str, reader: &mut DocumentReader) -> Self {
         let mut read = Self { entities: BTreeMap::new(), identity: true, given: false };
         let Some(schema) = schema.filter(|schema| !schema.is_null()) else { return read };
@@ -72,7 +72,7 @@ impl DocumentReader {
         Some(declared)
     }
 
-    /// The members of an object whose keys are names.
+    /// Returns the members of an object whose keys must be valid names.
     fn named<'v>(
         &mut self,
         members: &'v Map<String, Value>,
@@ -159,7 +159,7 @@ impl DocumentReader {
         self.optional_name(members, name, at)
     }
 
-    /// One of a set of names; `None` when it is not there, or wrong.
+    /// Reads one of a set of names; returns `None` if the value is missing or reported as wrong.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         value: Option<&Value>,

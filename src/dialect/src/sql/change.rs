@@ -1,4 +1,4 @@
-//! Writes.
+//! Renders writes to SQL.
 
 use serde_json::Value;
 
@@ -9,11 +9,12 @@ use crate::refusal::DialectRefusal;
 use crate::schema::{SchemaColumn, SchemaEntity};
 use crate::write::{Conflict, ConflictAction, WriteChange};
 
-/// The statements of a write, to be run in one transaction; more than one only where the rows of an insert have more
-/// values than one statement may have.
+/// Renders a write to statements, which run in one transaction in this order. There is more than one only if
+/// the rows of an insert have more values than one statement may have parameters.
 ///
 /// # Errors
-/// A value that SQL does not take, or an answer that the database cannot give.
+/// [`DialectRefusal::Invalid`] for a value that SQL cannot store, or a `returning` that the database does not
+/// support.
 pub fn change(change: &WriteChange, flavour: SqlFlavour) -> Result<Vec<SqlStatement>, DialectRefusal> {
     match change {
         WriteChange::Insert { target, columns, rows, conflict, returning } => {
@@ -112,7 +113,7 @@ impl SqlWriter {
             Ok(())
         };
         match (self.flavour, action) {
-            // Any other way to do nothing hides other errors as well.
+            // `INSERT IGNORE` would suppress other errors as well.
             (SqlFlavour::MySql, ConflictAction::Nothing) => self.list(", ", target.first(), same),
             (SqlFlavour::MySql, ConflictAction::Take(columns)) if columns.is_empty() => {
                 self.list(", ", target.first(), same)
@@ -146,7 +147,7 @@ impl SqlWriter {
         }
     }
 
-    /// Only bare names stand here: where tables have short names, each database wants another one.
+    /// Writes bare column names: with a table alias, each database would need a different one.
     fn returning(&mut self, returning: Option<&Projection>) -> Result<(), DialectRefusal> {
         let Some(fields) = returning else { return Ok(()) };
         self.push(" RETURNING ");

@@ -1,7 +1,8 @@
-//! Related rows that come along with the rows of a read.
+//! Related rows that are returned with the rows of a read.
 //!
-//! The database joins them, as it does where a filter asks about them; which rows they belong to is told by a text that the
-//! key of both reads is turned into. So no key travels through JSON, where one may lose what makes it itself.
+//! The database joins them, with the same comparison as in filters. Both statements return the join key
+//! converted to a text, by which the rows are matched here. So no key passes through JSON, which could lose
+//! precision or type.
 
 use std::collections::HashMap;
 
@@ -14,17 +15,17 @@ use super::{SqlFlavour, SqlStatement};
 use crate::query::Select;
 use crate::refusal::DialectRefusal;
 
-/// Columns of a statement for related rows that no result shows.
+/// Auxiliary columns of the statement for related rows; no result contains them.
 const KEY: &str = "svc_key";
 const RANK: &str = "svc_rank";
-/// The key of the rows that are read, as the join compares it.
+/// The join key of the rows that are read.
 const LOCAL: &str = "svc_local";
 
-/// The statement that reads the related rows of the `nth` relation; it must see the rows as [`select`](super::select())
-/// sees them.
+/// Renders the statement that reads the related rows of the `nth` relation. It must run on the same snapshot
+/// as the statement of [`select`](super::select()).
 ///
 /// # Errors
-/// A value that SQL does not take, or a relation that is not there.
+/// [`DialectRefusal::Invalid`] for a value that SQL cannot compare, or if there is no `nth` relation.
 pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlStatement, DialectRefusal> {
     let missing = || DialectRefusal::at("query.include", "there is no such relation");
     let included = select.include.get(nth).ok_or_else(missing)?;
@@ -54,8 +55,8 @@ pub fn include(select: &Select, nth: usize, flavour: SqlFlavour) -> Result<SqlSt
     writer.finish()
 }
 
-/// Puts the related rows into the rows they belong to, under the names of their relations, and takes out what no result
-/// shows. `related` holds one list for each relation of the read.
+/// Adds the related rows to the rows they belong to, under the names of their relations, and removes the
+/// auxiliary columns. `related` holds one list of rows for each relation of the read, in order.
 pub fn attach(rows: &mut [Value], select: &Select, related: impl IntoIterator<Item = Vec<Value>>) {
     for (nth, (included, found)) in select.include.iter().zip(related).enumerate() {
         let column = key_column(select, nth);
@@ -68,7 +69,7 @@ pub fn attach(rows: &mut [Value], select: &Select, related: impl IntoIterator<It
             groups.entry(of).or_default().push(row);
         }
         for row in rows.iter_mut().filter_map(Value::as_object_mut) {
-            // Several rows may have one key, such as the author of many books.
+            // Several rows may have the same key, such as the books of one author.
             let group = match row.shift_remove(&column) {
                 Some(Value::String(of)) => groups.get(&of).cloned().unwrap_or_default(),
                 _ => Vec::new(),

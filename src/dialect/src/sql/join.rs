@@ -1,17 +1,18 @@
-//! Which rows a relation brings together.
+//! Join conditions of relations.
 
 use super::SqlFlavour;
 use super::mysql::{DECIMAL, EXACT, is_number, is_typed};
 
-/// A condition: two columns, as they stand in a statement, hold the same key. Texts are compared as in filters, whatever the
-/// collations of the columns. What the columns' own collations say goes first: an index of either may answer it.
+/// Renders the condition that two columns hold the same key. Texts are compared as in filters, whatever the
+/// collations of the columns. The comparison in the collations of the columns comes first, because an index
+/// can answer it.
 pub(super) fn joined(flavour: SqlFlavour, left: &str, right: &str) -> String {
     match flavour {
         SqlFlavour::Postgres => format!("{left} = {right}"),
         SqlFlavour::Sqlite => format!("({left} = {right} AND {left} = {right} COLLATE BINARY)"),
         SqlFlavour::MySql => {
             let (left_typed, right_typed) = (is_typed(left), is_typed(right));
-            // Where only one is a text.
+            // For the case that only one side is a text.
             let (left_text, right_text) = (text_and_typed(left, right), text_and_typed(right, left));
             let exact = texts(left, right);
             format!(
@@ -22,7 +23,8 @@ pub(super) fn joined(flavour: SqlFlavour, left: &str, right: &str) -> String {
     }
 }
 
-/// Columns may have different character sets, in which the same text has other bytes; and bytes need not be a text.
+/// Compares two texts. The columns may have different character sets, in which the same text has different
+/// bytes, and bytes may not be valid text.
 fn texts(left: &str, right: &str) -> String {
     format!(
         "CAST({left} AS BINARY) = CAST({right} AS BINARY) \
@@ -30,7 +32,7 @@ fn texts(left: &str, right: &str) -> String {
     )
 }
 
-/// A text is the number that it reads as, and no other.
+/// Compares a text with a number: the text must be a decimal number of equal value.
 fn text_and_typed(text: &str, typed: &str) -> String {
     let number = is_number(typed);
     format!(

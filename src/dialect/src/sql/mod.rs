@@ -1,7 +1,8 @@
-//! SQL for PostgreSQL, MySQL, MariaDB and SQLite.
+//! Renders bound documents to SQL for PostgreSQL, MySQL, MariaDB and SQLite.
 //!
-//! Every value is a parameter of its statement; every name is quoted and qualified. Texts are compared with case on every
-//! database, whatever the collation of the column, but for those of PostgreSQL that are not deterministic.
+//! Every value is a statement parameter; every name is quoted and qualified. Texts are compared
+//! case-sensitively on every database and in every collation, except for nondeterministic collations of
+//! PostgreSQL.
 
 mod change;
 mod include;
@@ -17,7 +18,7 @@ pub use change::change;
 pub use include::{attach, include};
 pub use select::select;
 
-/// A way of writing SQL.
+/// An SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SqlFlavour {
     /// PostgreSQL.
@@ -29,7 +30,7 @@ pub enum SqlFlavour {
 }
 
 impl SqlFlavour {
-    /// The most parameters of one statement.
+    /// Maximum number of parameters of one statement.
     const fn max_params(self) -> usize {
         match self {
             Self::Postgres | Self::MySql => 65_535,
@@ -38,10 +39,10 @@ impl SqlFlavour {
     }
 }
 
-/// One statement and its parameters.
+/// One SQL statement and its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqlStatement {
-    /// The text, with a placeholder for each parameter.
+    /// The SQL text, with a placeholder for each parameter.
     pub sql: String,
     /// The parameters, in the order of their placeholders.
     pub params: Vec<Value>,

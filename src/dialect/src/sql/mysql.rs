@@ -1,8 +1,8 @@
-//! What columns are compared with on MySQL and MariaDB.
+//! Comparisons of columns with values on MySQL and MariaDB.
 //!
-//! They compare a text with a number as two floating-point numbers, a text without digits as 0; they pass over the offset
-//! of an instant; they compare texts as the column's collation says. What types the columns have only the server knows, so
-//! the statement asks for it, and the value is written as each of them takes it.
+//! These databases compare a text with a number as floating-point numbers (a text without digits as 0),
+//! ignore the UTC offset of a timestamp, and compare texts in the collation of the column. Only the server
+//! knows the types of the columns, so the statement tests the type and holds a form of the value for each.
 
 use svc_model::Timestamp;
 
@@ -12,48 +12,49 @@ use crate::predicate::Comparison;
 use crate::refusal::DialectRefusal;
 use crate::schema::SchemaColumn;
 
-/// Compares character by character, case, accents and blanks at the end included. MySQL and MariaDB call that collation
-/// differently; each reads its own comment.
+/// Compares texts exactly, including case, accents and trailing spaces. MySQL and MariaDB name that collation
+/// differently; each reads its own version comment.
 pub(super) const EXACT: &str =
     " /*!80017 COLLATE utf8mb4_0900_bin */ /*M!100202 COLLATE utf8mb4_nopad_bin */";
 
-/// Keeps MariaDB from answering a subquery for one key with what it found for another that the collation takes for the same:
-/// nothing that has a random part is kept.
+/// Disables MariaDB's subquery cache, which takes keys for equal that are equal in the collation only. A
+/// subquery with a nondeterministic part is not cached.
 pub(super) const NO_CACHE: &str = " /*M!100202 AND RAND() >= 0 */";
 
-/// The widest exact numbers: how they are called, and how many digits stand before and after the point.
+/// The widest exact number type, with its number of digits before and after the decimal point.
 pub(super) const DECIMAL: &str = "DECIMAL(65,30)";
 const WHOLE_DIGITS: usize = 35;
 const MORE_DIGITS: usize = 30;
 
-/// A condition: the column holds numbers. Of a number HEX tells the digits, of anything else the bytes; MariaDB's UUIDs and
-/// addresses of networks are told by what separates their parts.
+/// Renders the condition that the column holds numbers: `HEX` of a number differs from `HEX` of its text
+/// form, for other types it does not. MariaDB's UUIDs and network addresses are excluded by their separators.
 pub(super) fn is_number(column: &str) -> String {
     format!("HEX({column}) <> HEX(CONCAT({column})) AND CAST({column} AS CHAR) NOT REGEXP '.-.*-|:|[.].*[.]'")
 }
 
-/// A condition: the column holds neither texts nor bytes.
+/// Renders the condition that the column holds neither texts nor bytes.
 pub(super) fn is_typed(column: &str) -> String {
     format!("COERCIBILITY({column}) = 5")
 }
 
-/// How a column is compared with values.
+/// The comparison of a column with values.
 #[derive(Clone, Copy)]
 enum Test {
-    /// It is one of them.
+    /// The column equals one of them.
     In,
-    /// It is none of them.
+    /// The column equals none of them.
     NotIn,
-    /// It stands like this to the only one, and like that to it where an index may tell more.
+    /// The column has this order relation to the only value; the second operator is the wider one for an
+    /// index lookup.
     Order(&'static str, &'static str),
 }
 
-/// A value as columns of each type take it.
+/// A value in the form that each column type needs.
 struct Literal {
     text: String,
-    /// The number it reads as, and whether that is compared with every digit.
+    /// The number that the value parses as, and whether all its digits are compared.
     number: Option<(String, bool)>,
-    /// The instant it names by an offset, in UTC.
+    /// The timestamp that a text with UTC offset names, converted to UTC.
     instant: Option<String>,
 }
 
@@ -64,7 +65,7 @@ impl Literal {
                 check_text(text)?;
                 text.clone()
             }
-            // As a text, so that a column of texts is not read as numbers.
+            // A string parameter: a number would make a text column be compared numerically.
             Constant::Number(number) => number.to_string(),
             Constant::Bool(flag) => u8::from(*flag).to_string(),
             Constant::Oid(_) | Constant::Date(_) => return Err(typed()),
@@ -74,7 +75,7 @@ impl Literal {
     }
 }
 
-/// The number a text reads as, and whether a decimal holds all of it.
+/// Parses a text as a number; the flag tells whether a decimal holds all its digits.
 fn number(text: &str) -> Option<(String, bool)> {
     let text = text.trim_ascii();
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -91,11 +92,11 @@ fn number(text: &str) -> Option<(String, bool)> {
     reads.then(|| (text.to_owned(), exact))
 }
 
-/// The instant of a text with an offset, as a date and time in UTC, in which sessions are.
+/// Converts a timestamp with UTC offset to date and time in UTC, the time zone of the sessions.
 fn instant(text: &str) -> Option<String> {
     let time = text.get("0000-00-00T".len()..)?;
     let utc = time.contains(['Z', 'z', '+', '-']).then(|| Timestamp::parse(text)).flatten()?;
-    // Without a zone: a column without one compares texts.
+    // Without a zone suffix, because a column without time zone compares texts.
     Some(utc.naive().format("%Y-%m-%dT%H:%M:%S%.f").to_string())
 }
 
@@ -158,8 +159,8 @@ impl SqlWriter {
         Ok(())
     }
 
-    /// A wider condition that an index of the column can answer. MariaDB settles what the type of the column is before it
-    /// looks for an index; MySQL does not, and takes none for an instant.
+    /// Adds a wider condition that an index of the column can answer. MariaDB resolves the type test before
+    /// it chooses an index; MySQL does not, and uses no index for timestamps.
     fn candidates(
         &mut self,
         column: &str,

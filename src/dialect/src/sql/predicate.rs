@@ -1,4 +1,4 @@
-//! Conditions.
+//! Renders predicates to SQL conditions.
 
 use super::join::joined;
 use super::writer::SqlWriter;
@@ -9,7 +9,7 @@ use crate::refusal::DialectRefusal;
 use crate::schema::{SchemaColumn, SchemaRelation};
 
 impl SqlWriter {
-    /// ` WHERE …`, where there is something to ask.
+    /// Writes ` WHERE …`, or nothing for a predicate that matches every row.
     pub(super) fn filtered(&mut self, table: &str, predicate: &Predicate) -> Result<(), DialectRefusal> {
         if *predicate == Predicate::True {
             return Ok(());
@@ -45,7 +45,8 @@ impl SqlWriter {
         Ok(())
     }
 
-    /// Joined in halves: some databases bound how deep a condition may nest, and read a chain as nested.
+    /// Writes a chain of conditions as a balanced tree: some databases bound the nesting depth and parse a
+    /// chain as nested.
     fn chain(&mut self, table: &str, between: &str, parts: &[Predicate]) -> Result<(), DialectRefusal> {
         if let [only] = parts {
             return self.predicate(table, only);
@@ -93,7 +94,7 @@ impl SqlWriter {
         }
         self.column(table, column);
         if self.flavour == SqlFlavour::Sqlite {
-            // The left side alone decides how a list is compared.
+            // In SQLite, the collation of the left operand applies to the whole list.
             self.push(" COLLATE BINARY");
         }
         self.push(if negated { " NOT IN (" } else { " IN (" });
@@ -112,7 +113,7 @@ impl SqlWriter {
     ) -> Result<(), DialectRefusal> {
         let not = if negated { " NOT" } else { "" };
         match self.flavour {
-            // Its LIKE knows no case.
+            // `LIKE` ignores case in SQLite; `GLOB` does not.
             SqlFlavour::Sqlite => {
                 self.column(table, column).push(not).push(" GLOB ");
                 self.pattern(pattern(place, text, '*', |at| match at {
@@ -167,7 +168,7 @@ impl SqlWriter {
         }
     }
 
-    /// Whether a related row is there for which the predicate is true, or for which it is not.
+    /// Writes an `EXISTS` test for a related row that matches the predicate, or one that does not.
     fn exists(
         &mut self,
         outer: &str,
@@ -214,7 +215,8 @@ fn like(place: TextPosition, text: &str) -> String {
     pattern(place, text, '%', |at| matches!(at, '%' | '_' | '!').then_some(('!', None)))
 }
 
-/// A pattern that matches a text as it stands; `escape` says what goes before and after a character that means more.
+/// Builds a pattern that matches the text literally. `escape` returns the characters to put before and after
+/// a character that is special in patterns.
 fn pattern(
     place: TextPosition,
     text: &str,

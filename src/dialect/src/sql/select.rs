@@ -1,4 +1,4 @@
-//! Reads.
+//! Renders reads to SQL.
 
 use super::writer::SqlWriter;
 use super::{SqlFlavour, SqlStatement};
@@ -6,11 +6,11 @@ use crate::query::{Projection, Select, SortKey};
 use crate::refusal::DialectRefusal;
 use crate::schema::SchemaColumn;
 
-/// The statement that reads the rows, without what comes along. Each included relation adds a column with its key, which
-/// [`attach`](super::attach) takes out again.
+/// Renders the statement that reads the rows, without related rows. Each included relation adds a column with
+/// its join key, which [`attach`](super::attach) removes again.
 ///
 /// # Errors
-/// A value that SQL does not take.
+/// [`DialectRefusal::Invalid`] for a value that SQL cannot compare.
 pub fn select(select: &Select, flavour: SqlFlavour) -> Result<SqlStatement, DialectRefusal> {
     let mut writer = SqlWriter::new(flavour);
     let table = writer.table();
@@ -24,12 +24,12 @@ pub fn select(select: &Select, flavour: SqlFlavour) -> Result<SqlStatement, Dial
     writer.finish()
 }
 
-/// The column that holds the key of the `nth` included relation.
+/// Returns the name of the column with the join key of the `nth` included relation.
 pub(super) fn key_column(select: &Select, nth: usize) -> String {
     unused(&select.fields, &format!("svc_key_{nth}"))
 }
 
-/// A name that no field has.
+/// Returns a column name that no field of the result has.
 pub(super) fn unused(fields: &Projection, wanted: &str) -> String {
     let mut name = wanted.to_owned();
     while matches!(fields, Projection::Only(columns) if columns.iter().any(|column| *column.name == *name)) {
@@ -39,8 +39,8 @@ pub(super) fn unused(fields: &Projection, wanted: &str) -> String {
 }
 
 impl SqlWriter {
-    /// Which rows of a read, from `FROM` to the end. Rows that the order leaves equal are told apart by the keys of what
-    /// comes along, so that two statements that cut them off at the limit agree on the keys.
+    /// Writes the part of a read from `FROM` to the end. The join keys of included relations break ties of
+    /// the sort order, so that two statements with the same limit return the same keys.
     pub(super) fn rows(&mut self, table: &str, select: &Select) -> Result<(), DialectRefusal> {
         self.push(" FROM ").name(&select.source.physical).push(" AS ").push(table);
         self.filtered(table, &select.predicate)?;
@@ -62,7 +62,7 @@ impl SqlWriter {
         Ok(())
     }
 
-    /// A column as a text that only equal values of it share, whatever its type.
+    /// Writes a column converted to a text that is equal only for equal values, whatever the column type.
     pub(super) fn key(&mut self, table: &str, column: &SchemaColumn) -> &mut Self {
         let (before, after) = match self.flavour {
             SqlFlavour::Postgres => ("CAST(", " AS text)"),
@@ -85,7 +85,7 @@ impl SqlWriter {
         }
     }
 
-    /// Nulls are the smallest, as MySQL and SQLite have it.
+    /// Writes the sort order with nulls first, which is the default of MySQL and SQLite.
     pub(super) fn order(&mut self, table: &str, sort: &[SortKey]) -> Result<(), DialectRefusal> {
         self.list(", ", sort, |writer, sort| {
             writer.column(table, &sort.column);

@@ -1,4 +1,4 @@
-//! Writing one statement.
+//! The writer of one SQL statement.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use crate::constant::Constant;
 use crate::refusal::DialectRefusal;
 use crate::schema::SchemaColumn;
 
-/// A statement that is being written.
+/// A statement under construction.
 pub(super) struct SqlWriter {
     pub(super) flavour: SqlFlavour,
     sql: String,
     params: Vec<Value>,
     tables: usize,
-    /// The table that the statement changes.
+    /// The table that the statement changes, if any.
     changed: Option<Arc<str>>,
 }
 
@@ -25,7 +25,7 @@ impl SqlWriter {
         Self { flavour, sql: String::new(), params: Vec::new(), tables: 0, changed: None }
     }
 
-    /// A statement that changes a table.
+    /// Creates the writer of a statement that changes `table`.
     pub(super) fn of_change(flavour: SqlFlavour, table: &Arc<str>) -> Self {
         Self { changed: Some(Arc::clone(table)), ..Self::new(flavour) }
     }
@@ -36,7 +36,7 @@ impl SqlWriter {
     }
 
     pub(super) fn number(&mut self, number: u64) -> &mut Self {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.sql, "{number}");
         self
     }
@@ -46,8 +46,8 @@ impl SqlWriter {
         self.push(&quoted)
     }
 
-    /// A table that is read. MySQL reads none that the statement changes, but what it has read of one before; the limit, the
-    /// largest there is, makes it do so.
+    /// Writes a table that is read. MySQL cannot read the table that the statement changes, except through a
+    /// materialized derived table; the `LIMIT`, the largest possible, forces the materialization.
     pub(super) fn source(&mut self, table: &str) -> &mut Self {
         let changed = self.changed.as_ref().is_some_and(|changed| changed.eq_ignore_ascii_case(table));
         if changed && self.flavour == SqlFlavour::MySql {
@@ -61,12 +61,12 @@ impl SqlWriter {
         self.push(&reference)
     }
 
-    /// A column as it stands in the statement.
+    /// Returns a column reference as it appears in the statement.
     pub(super) fn reference(&self, table: &str, column: &str) -> String {
         format!("{table}.{}", quoted(self.flavour, column))
     }
 
-    /// What is between `parts`, each written by `write`.
+    /// Writes `parts` with `write`, separated by `between`.
     pub(super) fn list<T>(
         &mut self,
         between: &str,
@@ -82,13 +82,13 @@ impl SqlWriter {
         Ok(())
     }
 
-    /// A short name for one more table of the statement.
+    /// Returns a new table alias.
     pub(super) fn table(&mut self) -> String {
         self.tables += 1;
         format!("t{}", self.tables - 1)
     }
 
-    /// A value that is stored, of the type of its column.
+    /// Writes a value to be stored, with the type of its column.
     pub(super) fn stored(&mut self, value: &Value) -> Result<(), DialectRefusal> {
         match value {
             Value::String(text) => check_text(text)?,
@@ -101,7 +101,7 @@ impl SqlWriter {
         Ok(())
     }
 
-    /// A value that is compared with a column of PostgreSQL or SQLite.
+    /// Writes a value to be compared with a column of PostgreSQL or SQLite.
     pub(super) fn constant(&mut self, constant: &Constant) -> Result<(), DialectRefusal> {
         let plain = match constant {
             Constant::Text(text) => {
@@ -115,9 +115,9 @@ impl SqlWriter {
         };
         self.placeholder(plain);
         self.push(match (self.flavour, constant) {
-            // The type of the column must not decide how a number is read: 1.5 is no integer.
+            // The column type must not decide how a number is parsed: 1.5 is not an integer.
             (SqlFlavour::Postgres, Constant::Number(number)) if is_bigint(number) => "::bigint",
-            // Exact, and read as a double where the column is one.
+            // Exact; PostgreSQL converts it to double where the column is one.
             (SqlFlavour::Postgres, Constant::Number(_)) => "::numeric",
             (SqlFlavour::Postgres, Constant::Bool(_)) => "::boolean",
             (SqlFlavour::Sqlite, Constant::Text(_)) => " COLLATE BINARY",
@@ -126,7 +126,7 @@ impl SqlWriter {
         Ok(())
     }
 
-    /// A text that is a pattern already.
+    /// Writes a text that is already a pattern.
     pub(super) fn pattern(&mut self, pattern: String) -> Result<(), DialectRefusal> {
         check_text(&pattern)?;
         self.placeholder(Value::String(pattern));
@@ -154,19 +154,19 @@ impl SqlWriter {
     }
 }
 
-/// Whether a number is whole and within 64 bits, however it is written.
+/// Returns true if a number is whole and fits in 64 bits, whatever its notation.
 fn is_bigint(number: &Number) -> bool {
     const BOUND: f64 = 9_223_372_036_854_775_808.0;
     let whole = |double: f64| double.fract() == 0.0 && (-BOUND..BOUND).contains(&double);
     number.is_i64() || (number.is_f64() && number.as_f64().is_some_and(whole))
 }
 
-/// A name, quoted. SQLite takes a name in double quotes that it does not know for a text; in backticks it does not.
+/// Quotes a name. SQLite treats an unknown name in double quotes as a string literal, but not in backticks.
 fn quoted(flavour: SqlFlavour, name: &str) -> String {
     let quote = if flavour == SqlFlavour::Postgres { '"' } else { '`' };
     let mut quoted = String::with_capacity(name.len() + 2);
     quoted.push(quote);
-    // Names hold no quotes; if one did, it would not end the name.
+    // Validated names hold no quotes; doubling keeps a quote from ending the name in any case.
     for at in name.chars() {
         quoted.push(at);
         if at == quote {

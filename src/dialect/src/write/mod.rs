@@ -1,4 +1,4 @@
-//! Documents that write.
+//! Write documents: documents that insert, update, upsert or delete rows.
 
 mod read;
 
@@ -14,30 +14,30 @@ use crate::reader::{DocumentFindings, DocumentReader, join};
 use crate::refusal::DialectRefusal;
 use crate::schema::{Schema, SchemaColumn, SchemaEntity};
 
-/// Bounds of a write, set by the server.
+/// Bounds of a write, from the settings of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WriteLimits {
-    /// Most rows of one write.
+    /// Maximum number of rows of one write.
     pub max_rows: u64,
-    /// Whether an update or a delete of every row may be asked for.
+    /// True if an update or a delete may match every row.
     pub allow_unfiltered: bool,
 }
 
-/// What a write does.
+/// The operation of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteOperation {
-    /// Adds rows.
+    /// Inserts rows.
     Insert,
-    /// Changes rows.
+    /// Updates rows.
     Update,
-    /// Removes rows.
+    /// Deletes rows.
     Delete,
-    /// Adds rows, or changes those that are there.
+    /// Inserts rows, or updates those that exist.
     Upsert,
 }
 
 impl WriteOperation {
-    /// Its name in documents; the connector's gate is called the same.
+    /// Returns its name in documents, which is also the name of the connector's operation switch.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Insert => "insert",
@@ -48,7 +48,7 @@ impl WriteOperation {
     }
 }
 
-/// A document that writes, with its values open.
+/// A validated document that writes; its values are open until it is bound.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WriteDocument {
     target: SchemaEntity,
@@ -65,91 +65,91 @@ enum Body {
     Upsert { rows: Rows, target: Vec<SchemaColumn>, nothing: bool, set: Option<Assignments> },
 }
 
-/// Whether every row may be meant.
+/// The `all` member: true if the author permits that every row matches.
 type All = bool;
 
-/// Rows that are added.
+/// The rows to insert.
 #[derive(Clone, Debug, PartialEq)]
 enum Rows {
     Written {
         columns: Vec<SchemaColumn>,
         rows: Vec<Vec<Operand>>,
     },
-    /// A message's rows; their columns are looked up among these.
+    /// Rows from a message; their columns must be among these.
     Open(Operand, Vec<SchemaColumn>),
 }
 
-/// Columns that are given values.
+/// Columns with the values to assign.
 #[derive(Clone, Debug, PartialEq)]
 enum Assignments {
     Written(Vec<(SchemaColumn, Operand)>),
-    /// A message's values; their columns are looked up among these.
+    /// Values from a message; their columns must be among these.
     Open(Operand, Vec<SchemaColumn>),
 }
 
-/// A write whose values are known.
+/// A bound write, ready to be rendered.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WriteChange {
-    /// Adds rows.
+    /// Inserts rows.
     Insert {
-        /// Where to.
+        /// The entity to insert into.
         target: SchemaEntity,
-        /// The columns that are given values; at least one.
+        /// The columns that get values; at least one.
         columns: Vec<SchemaColumn>,
         /// The values, in the order of the columns; at least one row.
         rows: Vec<Vec<Value>>,
-        /// What to do where a row is there already; `None` to fail.
+        /// The action for rows that exist already; `None` makes the write fail.
         conflict: Option<Conflict>,
-        /// What of the rows is answered.
+        /// The columns to return; `None` returns no rows.
         returning: Option<Projection>,
     },
-    /// Changes rows.
+    /// Updates rows.
     Update {
-        /// Where.
+        /// The entity to update.
         target: SchemaEntity,
-        /// The columns that are given values; at least one.
+        /// The columns that get values; at least one.
         set: Vec<(SchemaColumn, Value)>,
-        /// Which rows.
+        /// The condition on the rows.
         predicate: Predicate,
-        /// What of the rows is answered.
+        /// The columns to return; `None` returns no rows.
         returning: Option<Projection>,
     },
-    /// Removes rows.
+    /// Deletes rows.
     Delete {
-        /// Where from.
+        /// The entity to delete from.
         target: SchemaEntity,
-        /// Which rows.
+        /// The condition on the rows.
         predicate: Predicate,
-        /// What of the rows is answered.
+        /// The columns to return; `None` returns no rows.
         returning: Option<Projection>,
     },
 }
 
-/// What an upsert does where a row is there already.
+/// The conflict clause of an upsert.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conflict {
-    /// The columns that tell rows apart; at least one.
+    /// The columns that identify a row; at least one.
     pub target: Vec<SchemaColumn>,
-    /// What is done.
+    /// The action for a row that exists already.
     pub action: ConflictAction,
 }
 
-/// What is done with a row that is there already.
+/// The action of an upsert for a row that exists already.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ConflictAction {
-    /// It stays as it is.
+    /// Keeps the row as it is.
     Nothing,
-    /// These columns take the values of the row that was to be added; may be none.
+    /// Assigns the values of the new row to these columns, possibly none.
     Take(Vec<SchemaColumn>),
-    /// These columns take these values.
+    /// Assigns these values.
     Set(Vec<(SchemaColumn, Value)>),
 }
 
 impl WriteDocument {
-    /// Reads the `write` and the `schema` of an input that stands at `at`.
+    /// Reads and validates the `write` and the `schema` of an input at path `at`.
     ///
     /// # Errors
-    /// Everything that is wrong, each at its place.
+    /// All problems of both documents, each with its path.
     pub fn read(write: &Value, schema: Option<&Value>, at: &str) -> Result<Self, Vec<FieldError>> {
         let mut reader = DocumentReader::default();
         let schema = Schema::read(schema, &join(at, "schema"), &mut reader);
@@ -158,7 +158,7 @@ impl WriteDocument {
         Ok(Self { found, ..write })
     }
 
-    /// What it does.
+    /// Returns the operation.
     pub const fn operation(&self) -> WriteOperation {
         match self.body {
             Body::Insert(_) => WriteOperation::Insert,
@@ -168,25 +168,27 @@ impl WriteDocument {
         }
     }
 
-    /// The authored values that hold `{"var": path}` nodes, in the order [`Bindings::folded`] takes them.
+    /// Returns the authored values that hold `{"var": path}` nodes, in the order that [`Bindings::folded`]
+    /// requires.
     pub fn folded(&self) -> &[Value] {
         &self.found.folded
     }
 
-    /// What it reaches.
+    /// Returns the entities that the document accesses.
     pub fn extent(&self) -> &DocumentExtent {
         &self.found.extent
     }
 
-    /// Where it names parameters that are not among these.
+    /// Returns an error for each place that names a parameter missing from `params`.
     pub fn missing_params(&self, params: &Map<String, Value>) -> Vec<FieldError> {
         self.found.missing(params)
     }
 
-    /// The write with its values.
+    /// Binds the values and returns the write to render.
     ///
     /// # Errors
-    /// A value that does not fit or passes a bound, or every row is meant without leave.
+    /// [`DialectRefusal::Invalid`] for a value that is not bound, has the wrong type or exceeds a bound, and
+    /// for a filter that matches every row without `"all": true` and the permission of the limits.
     pub fn bind(&self, with: &Bindings<'_>, limits: WriteLimits) -> Result<WriteChange, DialectRefusal> {
         let (target, returning) = (self.target.clone(), self.returning.clone());
         Ok(match &self.body {
@@ -218,7 +220,8 @@ impl WriteDocument {
     }
 }
 
-/// The rows of an update or delete; all of them only with leave.
+/// Binds the filter of an update or delete; refuses one that matches every row unless `all` and the limits
+/// permit it.
 fn chosen(
     filter: &FilterDocument,
     with: &Bindings<'_>,
@@ -261,7 +264,7 @@ impl Rows {
     }
 }
 
-/// The rows a message holds.
+/// Returns the columns and values of rows from a message.
 fn open_rows(
     operand: &Operand,
     known: &[SchemaColumn],
@@ -285,7 +288,7 @@ fn open_rows(
     Ok((columns, read))
 }
 
-/// The members of an object, as columns that are known.
+/// Returns the members of an object from a message as assignments to declared columns.
 fn open_assignments(
     operand: &Operand,
     value: &Value,

@@ -1,4 +1,4 @@
-//! Reading a document that writes.
+//! Reads and validates a write document.
 
 use serde_json::{Map, Value};
 use svc_model::FieldCode;
@@ -18,7 +18,7 @@ const OPERATIONS: [(&str, WriteOperation); 4] = [
 ];
 
 impl WriteOperation {
-    /// The members it needs, and those it may have.
+    /// Returns the required and the optional members of the operation.
     const fn members(self) -> (&'static [&'static str], &'static [&'static str]) {
         match self {
             Self::Insert => (&["values"], &["returning"]),
@@ -104,7 +104,8 @@ impl DocumentReader {
         schema.entity(name, &at, self)
     }
 
-    /// Values whose columns a message brings: they must be declared, so that it only chooses among them.
+    /// Reads assignments whose column names come with the message. The columns must be declared, so that a
+    /// message can only choose among them.
     fn open_columns(
         &mut self,
         value: &Value,
@@ -162,7 +163,7 @@ impl DocumentReader {
         self.assigned(set, at, scope).map(Assignments::Written)
     }
 
-    /// Columns with their values, at least one.
+    /// Reads an object of at least one column with its value.
     fn assigned(
         &mut self,
         values: &Value,
@@ -235,7 +236,7 @@ impl DocumentReader {
     }
 }
 
-/// Whether a whole object is left to the message.
+/// Returns true if a whole object comes with the message.
 fn is_open(value: &Value) -> bool {
     is_var(value) || matches!(single(value), Some(("param", Value::String(_))))
 }

@@ -1,4 +1,4 @@
-//! What values make of a filter.
+//! Tests of binding: the predicates that result from filters and values.
 
 use serde_json::{Map, Value, json};
 use svc_dialect::{
@@ -69,7 +69,7 @@ fn predicate(filter: Value, folded: &[Value]) -> Result<Predicate, String> {
     select(json!({"source": "t", "filter": filter}), folded).map(|select| select.predicate)
 }
 
-/// A predicate in short.
+/// Formats a predicate in short form.
 fn short(predicate: &Predicate) -> String {
     let value = |value: &Constant| match value {
         Constant::Number(number) => number.to_string(),

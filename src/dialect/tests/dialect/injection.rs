@@ -1,4 +1,4 @@
-//! Whatever a message holds, the statement stays the same.
+//! Tests that no content of a message changes the statement.
 
 use serde_json::{Map, Value, json};
 use svc_dialect::sql::{self, SqlFlavour};
@@ -6,7 +6,7 @@ use svc_dialect::{Bindings, QueryBounds, QueryDocument, WriteDocument, WriteLimi
 
 const FLAVOURS: [SqlFlavour; 3] = [SqlFlavour::Postgres, SqlFlavour::MySql, SqlFlavour::Sqlite];
 
-/// Texts that were made to leave the place of a value.
+/// Texts that attempt to break out of a value.
 const TEXTS: [&str; 24] = [
     "' OR '1'='1",
     "'; DROP TABLE clients; --",
@@ -78,7 +78,8 @@ fn no_value_changes_a_filter() {
         for flavour in FLAVOURS {
             let plain = render(&json!("plain"), flavour).unwrap();
             for shape in shapes() {
-                // An object or a list may be refused, a null or a number change the test that is made; nothing else.
+                // An object or a list may be refused, and null or a number may change the comparison; nothing
+                // else may change.
                 let Some(statement) = render(&shape, flavour) else {
                     assert!(!shape.is_string(), "{shape} is a value");
                     continue;

@@ -1,4 +1,4 @@
-//! Documents, from what an author wrote to the statements of each database.
+//! Tests of the dialect, from authored documents to the statements of each database.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

@@ -1,9 +1,9 @@
-//! What is wrong with a document is said at its place, before any message is there.
+//! Tests of reading: problems of a document are reported with their path, before any message arrives.
 
 use serde_json::{Value, json};
 use svc_dialect::QueryDocument;
 
-/// The problems of a query, as `path code`.
+/// Returns the problems of a query as `path code`.
 fn problems(query: Value, schema: Value) -> Vec<String> {
     let schema = (!schema.is_null()).then_some(&schema);
     let errors = QueryDocument::read(&query, schema, "in").err().unwrap_or_default();
@@ -14,7 +14,7 @@ fn filter(filter: Value) -> Vec<String> {
     problems(json!({"source": "t", "filter": filter}), shop())
 }
 
-/// Orders of clients, tagged.
+/// A schema of clients with orders and tags.
 fn shop() -> Value {
     json!({"entities": {
         "t": {"physical": "things", "columns": {"a": {}, "b": {"name": "b_1"}, "hidden": {"queryable": false}},

@@ -1,4 +1,4 @@
-//! The statements each database gets.
+//! Tests of the SQL statements for each database.
 
 use serde_json::{Map, Value, json};
 use svc_dialect::sql::{self, SqlFlavour, SqlStatement};
@@ -34,12 +34,12 @@ fn condition(filter: Value, flavour: SqlFlavour) -> (String, Vec<Value>) {
     (in_short(&condition, &["t0.`name`", "t0.`id`"]), params)
 }
 
-/// Whether a column of MySQL holds numbers.
+/// Returns the condition that a column of MySQL holds numbers.
 fn number(column: &str) -> String {
     format!("HEX({column}) <> HEX(CONCAT({column})) AND CAST({column} AS CHAR) NOT REGEXP '.-.*-|:|[.].*[.]'")
 }
 
-/// The conditions that MySQL gets for a column, in short.
+/// Abbreviates the type conditions of MySQL statements.
 fn in_short(sql: &str, columns: &[&str]) -> String {
     columns.iter().fold(sql.replace(EXACT, "†"), |sql, column| {
         sql.replace(&number(column), &format!("number({column})"))

@@ -1,4 +1,4 @@
-//! Documents that write: what each operation takes, and who may mean every row.
+//! Tests of write documents: the members of each operation, and the permission to match every row.
 
 use serde_json::{Map, Value, json};
 use svc_dialect::{Bindings, Predicate, WriteChange, WriteDocument, WriteLimits, WriteOperation};
@@ -10,7 +10,7 @@ fn problems(write: Value) -> Vec<String> {
     errors.iter().map(|error| format!("{} {}", error.path, error.code.name())).collect()
 }
 
-/// A write over values that a message brought.
+/// Binds a write over values of a message.
 fn bound(write: Value, schema: Value, folded: Value, limits: WriteLimits) -> Result<WriteChange, String> {
     let schema = (!schema.is_null()).then_some(&schema);
     let write = WriteDocument::read(&write, schema, "").unwrap();
