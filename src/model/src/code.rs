@@ -1,46 +1,47 @@
-//! The table of error codes: name, status, cause and remedy of each. Answers and the reference of errors are made from it.
+//! The table of error codes with name, status, cause and remedy. Responses and the error reference are
+//! generated from it.
 
 use std::fmt;
 
-/// One row of a table of codes, as documentation shows it.
+/// A row of a table of codes, as the documentation shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CodeEntry {
-    /// The stable name on the wire.
+    /// The stable name in responses.
     pub name: &'static str,
-    /// The HTTP status of the answer.
+    /// The HTTP status of the response.
     pub status: u16,
-    /// The circumstances under which it is given.
+    /// The conditions under which the service returns the code.
     pub cause: &'static str,
-    /// The next step of who meets it.
+    /// The next step for the client.
     pub remedy: &'static str,
 }
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $variant:ident = $name:literal, $status:literal, $text:literal, $cause:literal, $remedy:literal;)*) => {
-        /// The error as clients see it. Names and statuses are stable; clients branch on them.
+        /// An error code. Names and statuses are stable, because clients branch on them.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Code { $($(#[$doc])* $variant,)* }
 
         impl Code {
-            /// Every code, in the order of its status.
+            /// All codes, ordered by status.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The name on the wire.
+            /// Returns the name in responses.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The HTTP status.
+            /// Returns the HTTP status.
             pub const fn status(self) -> u16 {
                 match self { $(Self::$variant => $status,)* }
             }
 
-            /// The message when nothing more precise may be said.
+            /// Returns the default message, which discloses nothing beyond the code.
             pub const fn public_text(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// The row of the table.
+            /// Returns the row of the table.
             pub const fn entry(self) -> CodeEntry {
                 let (cause, remedy) = match self { $(Self::$variant => ($cause, $remedy),)* };
                 CodeEntry { name: self.name(), status: self.status(), cause, remedy }
@@ -50,33 +51,33 @@ macro_rules! codes {
 }
 
 codes! {
-    /// The request breaks a rule the caller can follow.
+    /// The request violates a documented rule.
     ValidationError = "VALIDATION_ERROR", 400, "Request validation failed",
         "The request, its query or its body breaks a rule, or a task of the workflow refused the data.",
         "Correct what `message` and `details` name. A repetition without a change is refused again.";
-    /// No acceptable credential.
+    /// The request has no acceptable credential.
     Unauthorized = "UNAUTHORIZED", 401, "Unauthorized",
         "The credential is missing, malformed or wrong. The answer is the same for every reason.",
         "Send a valid credential. The operator finds the reason in the log of the service and in \
          `svc_channel_auth_rejections_total`.";
-    /// The credential is good, the act is not allowed.
+    /// The credential is valid, but the operation is not allowed.
     Forbidden = "FORBIDDEN", 403, "Forbidden",
         "The credential is valid and does not allow this: a read-only admin key, claims that the channel refuses, \
          an origin outside `origin_allow_list`, or a channel that a workflow may not call.",
         "Use a credential with the right, or have the operator extend `authorization_logic`, `origin_allow_list` or the key.";
-    /// Nothing of that name.
+    /// The requested resource does not exist.
     NotFound = "NOT_FOUND", 404, "Not found",
         "No route, channel or stored entity has that path, name or id.",
         "Check the spelling. A channel answers only while it is active.";
-    /// The path exists, the method does not.
+    /// The path exists, but not with this method.
     MethodNotAllowed = "METHOD_NOT_ALLOWED", 405, "Method not allowed",
         "The path exists and does not take this method, or the channel runs on a schedule.",
         "Use a method that the header `Allow` lists.";
-    /// The request did not arrive in time.
+    /// The request was not received completely in time.
     RequestTimeout = "REQUEST_TIMEOUT", 408, "The request did not arrive in time",
         "The body came too slowly.",
         "Send the request again, faster, or have the operator raise the time limits of connections.";
-    /// The state of the resource stands against the request.
+    /// The current state of the resource does not allow the request.
     Conflict = "CONFLICT", 409, "Conflict",
         "The state of the resource stands against the request: a name that is taken, a second draft, a key that was \
          seen already, a row that the database has.",
@@ -89,31 +90,31 @@ codes! {
     PayloadTooLarge = "PAYLOAD_TOO_LARGE", 413, "Payload too large",
         "The body is larger than the limit of the service.",
         "Send less, or have the operator raise `ingest.max_payload_size`.";
-    /// The body is not JSON by its content type.
+    /// The content type of the body is not JSON.
     UnsupportedMediaType = "UNSUPPORTED_MEDIA_TYPE", 415, "Unsupported media type",
         "The content type of the body is not JSON.",
         "Send `content-type: application/json`.";
-    /// Too many requests.
+    /// The caller exceeded a rate limit.
     RateLimited = "RATE_LIMITED", 429, "Too many requests",
         "A rate limit of the service, of the channel or of the caller is reached.",
         "Wait for the seconds of `Retry-After`, then send the request again.";
-    /// The head of the request is larger than the limit.
+    /// The request head is larger than the limit.
     HeadTooLarge = "REQUEST_HEADER_FIELDS_TOO_LARGE", 431, "The head of the request is too large",
         "The request line and the headers are larger than the limit.",
         "Send fewer or shorter headers.";
-    /// Unexpected.
+    /// An unexpected fault.
     InternalError = "INTERNAL_ERROR", 500, "An internal error occurred",
         "The service met a fault of its own.",
         "Report it with `request_id`: the log of the service has the cause under that id.";
-    /// A configuration fault met at run time.
+    /// A configuration fault that is detected at run time.
     ConfigError = "CONFIG_ERROR", 500, "A configuration error occurred",
         "A fault of the configuration was met at run time.",
         "The operator finds the setting in the log of the service under `request_id`.";
-    /// The database refused or lost a statement.
+    /// The database rejected or lost a statement.
     StorageError = "STORAGE_ERROR", 500, "An internal storage error occurred",
         "The database of the service refused a statement.",
         "The operator finds the reason in the log of the service under `request_id`.";
-    /// A value could not be written as JSON or read from it.
+    /// A value could not be serialized to JSON or deserialized from it.
     SerializationError = "SERIALIZATION_ERROR", 500, "An internal serialization error occurred",
         "A value could not be written as JSON or read from it.",
         "Report it with `request_id`: the log of the service has the cause under that id.";
@@ -126,17 +127,17 @@ codes! {
     ResponseTooLarge = "RESPONSE_TOO_LARGE", 500, "The result is too large",
         "The result of the run is larger than `trace_queue.max_result_size_bytes`.",
         "Let the workflow answer with less, or have the operator raise the setting.";
-    /// Quarantined, at capacity, or a needed part is away.
+    /// The channel is quarantined, a capacity is exhausted, or a required component is unavailable.
     ServiceUnavailable = "SERVICE_UNAVAILABLE", 503, "Service unavailable",
         "The channel is quarantined or at capacity, the queue is full, or the database is away.",
         "With `Retry-After`: wait so long and send the request again. Without: the operator finds the reason in \
          `GET /health` and in the log.";
-    /// The breaker of a connector is open.
+    /// The circuit breaker of a connector is open.
     CircuitOpen = "CIRCUIT_OPEN", 503, "A circuit breaker is open",
         "The system behind a connector failed repeatedly, and calls of it are held back for a while.",
         "Wait for the seconds of `Retry-After`. The operator restores the system, or resets the breaker with \
          `POST /api/v1/admin/connectors/circuit-breakers/{key}`.";
-    /// A deadline passed.
+    /// A deadline expired.
     Timeout = "TIMEOUT", 504, "The deadline passed",
         "The run used up the time of its channel (`timeout_ms`) or its processor time.",
         "Send the request again if that is safe. The operator finds the slow task in the trace, and raises \

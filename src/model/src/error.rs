@@ -1,4 +1,4 @@
-//! The error every part of the service answers with.
+//! The error type that all parts of the service share.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use crate::code::Code;
 use crate::field::FieldError;
 
-/// Longest request id that is repeated in an error body, in characters.
+/// Maximum length of a request id in an error body, in characters.
 const MAX_REQUEST_ID: usize = 200;
 
-/// An error with a public face and a private one.
+/// An error with a public and an internal part.
 ///
-/// [`message`](Self::message) and [`details`](Self::details) are safe for an anonymous caller; what is kept with
-/// [`with_internal`](Self::with_internal) is for the log and is never part of [`body`](Self::body) or of `Display`.
-/// One pointer wide, so that a `Result` carrying it costs nothing while all goes well.
+/// [`message`](Self::message) and [`details`](Self::details) are safe for anonymous callers. The text of
+/// [`with_internal`](Self::with_internal) is only for the log; neither [`body`](Self::body) nor `Display`
+/// contains it. The type is one pointer wide, so that it does not enlarge the `Result`s that carry it.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{}: {}", .0.code, .0.message)]
 pub struct ServiceError(Box<Parts>);
@@ -32,7 +32,7 @@ struct Parts {
 }
 
 impl ServiceError {
-    /// An error with a message of its own.
+    /// Creates an error with a specific message.
     pub fn new(code: Code, message: impl Into<Cow<'static, str>>) -> Self {
         Self(Box::new(Parts {
             code,
@@ -45,17 +45,17 @@ impl ServiceError {
         }))
     }
 
-    /// An error that says no more than its code does.
+    /// Creates an error with the default message of its code.
     pub fn from_code(code: Code) -> Self {
         Self::new(code, code.public_text())
     }
 
-    /// 400 with one message and no details.
+    /// Creates a 400 with one message and no details.
     pub fn validation(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::ValidationError, message)
     }
 
-    /// 400 with every problem found.
+    /// Creates a 400 with all problems that were found.
     pub fn invalid(details: Vec<FieldError>) -> Self {
         let message: Cow<'static, str> = match details.as_slice() {
             [] => Code::ValidationError.public_text().into(),
@@ -67,67 +67,69 @@ impl ServiceError {
         error
     }
 
-    /// 404.
+    /// Creates a 404.
     pub fn not_found(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::NotFound, message)
     }
 
-    /// 409.
+    /// Creates a 409.
     pub fn conflict(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Conflict, message)
     }
 
-    /// 401 with one text for every cause, so that the answer tells nothing about it.
+    /// Creates a 401. The text is the same for every cause, so that the response does not disclose it.
     pub fn unauthorized() -> Self {
         Self::from_code(Code::Unauthorized)
     }
 
-    /// 403.
+    /// Creates a 403.
     pub fn forbidden(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Forbidden, message)
     }
 
-    /// 405.
+    /// Creates a 405.
     pub fn method_not_allowed(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::MethodNotAllowed, message)
     }
 
-    /// 429, worth another try after a second.
+    /// Creates a 429 that invites a retry after one second.
     pub fn rate_limited() -> Self {
         Self::from_code(Code::RateLimited).with_retry_after(1)
     }
 
-    /// 503 that time alone does not heal, such as a quarantine.
+    /// Creates a 503 without `Retry-After`, for conditions that do not end by themselves, such as a
+    /// quarantine.
     pub fn unavailable(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::ServiceUnavailable, message)
     }
 
-    /// 503 at capacity, worth another try after a second.
+    /// Creates a 503 for exhausted capacity, which invites a retry after one second.
     pub fn at_capacity(message: impl Into<Cow<'static, str>>) -> Self {
         Self::unavailable(message).with_retry_after(1)
     }
 
-    /// 503 while the database is away, worth another try after five seconds. `internal` goes to the log.
+    /// Creates a 503 for an unavailable database, which invites a retry after five seconds. `internal` goes
+    /// to the log.
     pub fn storage_unavailable(internal: impl fmt::Display) -> Self {
         Self::unavailable("The storage is not available").with_retry_after(5).with_internal(internal)
     }
 
-    /// 500 for a statement the database refused. `internal` goes to the log.
+    /// Creates a 500 for a statement that the database rejected. `internal` goes to the log.
     pub fn storage(internal: impl fmt::Display) -> Self {
         Self::from_code(Code::StorageError).with_internal(internal)
     }
 
-    /// 500 for the unexpected. `internal` goes to the log.
+    /// Creates a 500 for an unexpected fault. `internal` goes to the log.
     pub fn internal_error(internal: impl fmt::Display) -> Self {
         Self::from_code(Code::InternalError).with_internal(internal)
     }
 
-    /// 504.
+    /// Creates a 504.
     pub fn timeout(message: impl Into<Cow<'static, str>>) -> Self {
         Self::new(Code::Timeout, message)
     }
 
-    /// Adds what only the log may say.
+    /// Adds the text for the log.
     #[must_use]
     pub fn with_internal(mut self, internal: impl fmt::Display) -> Self {
         self.0.internal = Some(internal.to_string());
@@ -148,56 +150,56 @@ impl ServiceError {
         self
     }
 
-    /// Adds the value of `Allow`: the methods that a 405 does not refuse.
+    /// Adds the value of `Allow` to a 405: the allowed methods.
     #[must_use]
     pub fn with_allow(mut self, methods: impl Into<Cow<'static, str>>) -> Self {
         self.0.allow = Some(methods.into());
         self
     }
 
-    /// The code.
+    /// Returns the error code.
     pub fn code(&self) -> Code {
         self.0.code
     }
 
-    /// The HTTP status of the code.
+    /// Returns the HTTP status of the code.
     pub fn status(&self) -> u16 {
         self.0.code.status()
     }
 
-    /// The public message.
+    /// Returns the public message.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Every problem found; empty unless the code is [`Code::ValidationError`].
+    /// Returns all problems that were found; empty unless the code is [`Code::ValidationError`].
     pub fn details(&self) -> &[FieldError] {
         &self.0.details
     }
 
-    /// What the log may say beyond the message.
+    /// Returns the text for the log.
     pub fn internal(&self) -> Option<&str> {
         self.0.internal.as_deref()
     }
 
-    /// `Retry-After`, in seconds.
+    /// Returns the value of `Retry-After`, in seconds.
     pub fn retry_after(&self) -> Option<u32> {
         self.0.retry_after
     }
 
-    /// The value of `WWW-Authenticate`.
+    /// Returns the value of `WWW-Authenticate`.
     pub fn challenge(&self) -> Option<&str> {
         self.0.challenge.as_deref()
     }
 
-    /// The value of `Allow`.
+    /// Returns the value of `Allow`.
     pub fn allow(&self) -> Option<&str> {
         self.0.allow.as_deref()
     }
 
-    /// The body of the answer: `{"error": {"code", "message", "details"?, "request_id"?}}`.
+    /// Returns the body of the response: `{"error": {"code", "message", "details"?, "request_id"?}}`.
     ///
-    /// `details` appear only when there are some; `request_id` is cut at 200 characters.
+    /// `details` is present only if there are any; `request_id` is truncated to 200 characters.
     pub fn body(&self, request_id: Option<&str>) -> Value {
         let mut error = Map::new();
         error.insert("code".into(), self.0.code.name().into());

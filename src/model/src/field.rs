@@ -1,4 +1,4 @@
-//! Problems that name the field they were found in.
+//! Validation problems with the path of the field they were found in.
 
 use std::fmt;
 
@@ -9,22 +9,22 @@ use crate::code::Code;
 use crate::error::ServiceError;
 pub(crate) use crate::field_code::FieldCode;
 
-/// One problem at one place of a document.
+/// A problem at one path of a document.
 ///
-/// `path` is rooted at the resource (`channel.protocol`, `tasks[2].function.input.connector`), or at `body` when the
-/// JSON does not fit the shape of the request.
+/// `path` starts at the resource (`channel.protocol`, `tasks[2].function.input.connector`), or at `body` if
+/// the JSON does not have the shape of the request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FieldError {
-    /// Where.
+    /// The path of the field.
     pub path: String,
-    /// What.
+    /// The class of the problem.
     pub code: FieldCode,
-    /// What, in words.
+    /// A description of the problem.
     pub message: String,
-    /// What was wanted. Boxed, as is `got`: most problems have neither, and results carry this type about.
+    /// The expected value. Boxed, like `got`: few problems have them, and the type is a part of many results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Box<Value>>,
-    /// What was there. Never a value that may be secret.
+    /// The received value. Never a value that may be secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub got: Option<Box<Value>>,
 }
@@ -36,22 +36,22 @@ impl fmt::Display for FieldError {
 }
 
 impl FieldError {
-    /// A problem.
+    /// Creates a problem.
     pub fn new(path: impl Into<String>, code: FieldCode, message: impl Into<String>) -> Self {
         Self { path: path.into(), code, message: message.into(), expected: None, got: None }
     }
 
-    /// A wrong value.
+    /// Creates a problem about an invalid value.
     pub fn invalid(path: impl Into<String>, message: impl Into<String>) -> Self {
         Self::new(path, FieldCode::Invalid, message)
     }
 
-    /// A required field that is absent.
+    /// Creates a problem about a missing required field.
     pub fn required(path: impl Into<String>) -> Self {
         Self::new(path, FieldCode::Required, "this field is required")
     }
 
-    /// A value of the wrong JSON type; only the type of `got` is kept, never the value.
+    /// Creates a problem about a wrong JSON type. It contains only the type of `got`, never the value.
     pub fn type_mismatch(path: impl Into<String>, expected: &str, got: &Value) -> Self {
         let found = json_type(got);
         Self::new(path, FieldCode::TypeMismatch, format!("expected {expected}, got {found}"))
@@ -59,28 +59,28 @@ impl FieldError {
             .with_got(found)
     }
 
-    /// A value over its length; `unit` is `bytes` or `characters`.
+    /// Creates a problem about an excessive length; `unit` is `bytes` or `characters`.
     pub fn too_long(path: impl Into<String>, limit: usize, length: usize, unit: &str) -> Self {
         Self::new(path, FieldCode::TooLong, format!("at most {limit} {unit}"))
             .with_expected(limit)
             .with_got(length)
     }
 
-    /// Adds what was wanted.
+    /// Adds the expected value.
     #[must_use]
     pub fn with_expected(mut self, expected: impl Into<Value>) -> Self {
         self.expected = Some(Box::new(expected.into()));
         self
     }
 
-    /// Adds what was there.
+    /// Adds the received value.
     #[must_use]
     pub fn with_got(mut self, got: impl Into<Value>) -> Self {
         self.got = Some(Box::new(got.into()));
         self
     }
 
-    /// `{path, code, message, expected?, got?}`.
+    /// Returns `{path, code, message, expected?, got?}`.
     pub fn to_json(&self) -> Value {
         let mut object = serde_json::Map::new();
         object.insert("path".into(), self.path.as_str().into());
@@ -96,20 +96,20 @@ impl FieldError {
     }
 }
 
-/// One entry of a validation report.
+/// An entry of a validation report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Issue {
-    /// Where; `(root)` when no field applies.
+    /// The path of the field; `(root)` if no field applies.
     pub field: String,
-    /// What, in words.
+    /// A description of the problem.
     pub message: String,
-    /// What, when a field code applies.
+    /// The class of the problem, if a field code applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<FieldCode>,
 }
 
 impl Issue {
-    /// An entry without a code.
+    /// Creates an entry without a code.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self { field: field.into(), message: message.into(), code: None }
     }
@@ -120,14 +120,14 @@ impl Issue {
         Self { code: Some(code), ..self }
     }
 
-    /// An entry about the document as a whole.
+    /// Creates an entry about the document as a whole.
     pub fn root(message: impl Into<String>) -> Self {
         Self::new("(root)", message)
     }
 }
 
 impl From<&ServiceError> for Issue {
-    /// The refusal of a request as an entry about the document as a whole.
+    /// Converts the refusal of a request to an entry about the document as a whole.
     fn from(error: &ServiceError) -> Self {
         let code = match error.code() {
             Code::NotFound => Some(FieldCode::NotFound),
@@ -148,26 +148,26 @@ impl From<FieldError> for Issue {
 /// The report of a validation or of a dry run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ValidationReport {
-    /// What the real request would be refused for.
+    /// Problems for which the real request would be refused.
     pub errors: Vec<Issue>,
-    /// What it would not be refused for.
+    /// Problems for which it would not be refused.
     pub warnings: Vec<Issue>,
 }
 
 impl ValidationReport {
-    /// True when nothing would be refused.
+    /// Returns true if the real request would not be refused.
     pub fn valid(&self) -> bool {
         self.errors.is_empty()
     }
 
-    /// `{valid, errors, warnings}`, without the outer `data`.
+    /// Returns `{valid, errors, warnings}`, without the outer `data`.
     pub fn to_json(&self) -> Value {
         serde_json::json!({ "valid": self.valid(), "errors": self.errors, "warnings": self.warnings })
     }
 }
 
 impl From<ServiceError> for ValidationReport {
-    /// The report of a request that would be refused so.
+    /// Builds the report of a request that would be refused with this error.
     fn from(refused: ServiceError) -> Self {
         let mut errors: Vec<_> = refused.details().iter().cloned().map(Issue::from).collect();
         if errors.is_empty() {
@@ -183,7 +183,7 @@ impl From<Vec<FieldError>> for ValidationReport {
     }
 }
 
-/// The JSON type of a value, in the words used by error messages.
+/// Returns the JSON type of a value, as used in error messages.
 pub(crate) const fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,16 +1,17 @@
-//! Canonical JSON and the hash that tells whether two documents say the same.
+//! Canonical JSON, and the content hash by which documents are compared.
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// JSON with object keys sorted by their UTF-8 bytes at every depth, no blanks, arrays in order.
+/// Serializes a value as canonical JSON: keys sorted by their UTF-8 bytes at every depth, no whitespace,
+/// arrays in order.
 pub fn canonical_json(value: &Value) -> String {
     let mut out = String::new();
     write_canonical(value, &mut out);
     out
 }
 
-/// `sha256:` and the lower-case hex SHA-256 of the canonical JSON.
+/// Returns `sha256:` and the SHA-256 of the canonical JSON in lower-case hex.
 pub fn content_hash(value: &Value) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(canonical_json(value).as_bytes())))
 }
@@ -46,7 +47,7 @@ fn write_canonical(value: &Value, out: &mut String) {
     }
 }
 
-/// Serialises a string exactly as serde_json does.
+/// Serializes a string exactly as serde_json does.
 fn write_string(text: &str, out: &mut String) {
     let needs_escape = |b: u8| b < 0x20 || b == b'"' || b == b'\\';
     if text.bytes().any(needs_escape) {

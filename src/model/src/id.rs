@@ -1,13 +1,13 @@
-//! Ids of entities and of what they produce.
+//! Ids of entities, messages and records.
 
 use uuid::Uuid;
 
 use crate::field::FieldError;
 
-/// Longest id, in characters.
+/// Maximum length of an id, in characters.
 pub const MAX_ID: usize = 128;
 
-/// Words that are path segments of the admin API and so cannot be ids, whatever their case.
+/// Words that cannot be ids in any case, because they are path segments of the admin API.
 pub const RESERVED: [&str; 12] = [
     "import",
     "export",
@@ -23,20 +23,21 @@ pub const RESERVED: [&str; 12] = [
     "trigger",
 ];
 
-/// A fresh id for an entity (UUID v4).
+/// Creates an id for an entity (UUID v4).
 pub fn new_entity_id() -> String {
     Uuid::new_v4().to_string()
 }
 
-/// A fresh id that sorts by its time (UUID v7), for messages, traces, occurrences and audit rows.
+/// Creates an id that sorts by creation time (UUID v7), for messages, traces, occurrences and audit rows.
 pub fn new_ordered_id() -> Uuid {
     Uuid::now_v7()
 }
 
-/// Checks an id sent by a caller: a letter or digit, then letters, digits, `.`, `_`, `-`, and no reserved word.
+/// Validates an id from a caller: a letter or digit, then letters, digits, `.`, `_`, `-`; not a reserved
+/// word.
 ///
 /// # Errors
-/// `TOO_LONG` over 128 characters, `INVALID` otherwise, both at `path`.
+/// `TOO_LONG` above 128 characters, otherwise `INVALID`, both with `path`.
 pub fn check(id: &str, path: &str) -> Result<(), FieldError> {
     let length = id.chars().count();
     if length > MAX_ID {

@@ -1,12 +1,12 @@
-//! The vocabulary of the service: entities, errors, validation, content hash.
+//! The domain model of the service: entities, errors, validation and content hash.
 //!
-//! This crate owns what every other part agrees on: the shape of a workflow, a channel and a connector, the table of
-//! error codes, the rules a document must meet before it is stored, and the arithmetic of versions and rollouts.
-//! It is pure. It opens no file, holds no connection, spawns nothing and logs nothing; the same input always gives
-//! the same answer, generated ids and the clock of [`Timestamp::now`] aside. Nothing in it survives a restart,
-//! because nothing in it lives longer than a call.
+//! This crate defines what all other crates share: the form of workflows, channels and connectors, the table
+//! of error codes, the rules that a document must satisfy before it is stored, and the transitions of
+//! versions and rollouts. The crate is pure. It does no I/O, spawns no tasks and logs nothing. The same input
+//! always gives the same output, except for generated ids and [`Timestamp::now`]. It keeps no state beyond a
+//! call.
 //!
-//! Rules that need a compiler for expressions are asked for through [`WorkflowChecks`] and [`ChannelChecks`], which
+//! Rules that need the expression compiler are abstracted as [`WorkflowChecks`] and [`ChannelChecks`], which
 //! the engine implements.
 
 mod code;

@@ -1,7 +1,7 @@
-//! Secrets of a channel: hidden on reads, put back on updates.
+//! Masking of the secrets in a channel config on reads, and restoring them on updates.
 //!
-//! Four places of the `auth` block hold secrets: `keys`, `secret`, `secrets` and `jwt_keys[].key`. A literal there
-//! reads as [`MASK`]; a reference that can be resolved stays readable, so that an export can be imported.
+//! Four fields of the `auth` block hold secrets: `keys`, `secret`, `secrets` and `jwt_keys[].key`. Reads show
+//! a literal value as [`MASK`]. A resolvable reference stays readable, so that an export can be imported.
 
 mod url;
 
@@ -12,27 +12,28 @@ use crate::field::FieldError;
 pub(crate) use url::decoded;
 pub use url::{holds_mask, looks_secret, mask_url, restore_url};
 
-/// What a hidden value reads as.
+/// The text that replaces a masked value.
 pub const MASK: &str = "******";
 
-/// Schemes that resolve to a secret.
+/// URL schemes of secret references.
 const SCHEMES: [&str; 2] = ["env://", "vault://"];
 
-/// Schemes set aside for secret managers; refused wherever they would be resolved.
+/// URL schemes reserved for secret managers. A reference with one of them is refused wherever it would be
+/// resolved.
 const RESERVED_SCHEMES: [&str; 3] = ["aws-sm://", "gcp-sm://", "azure-kv://"];
 
-/// True for a string that begins as a reference to a secret (`env://`, `vault://`).
+/// Returns true if the text starts like a secret reference (`env://`, `vault://`).
 pub fn is_secret_reference(text: &str) -> bool {
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// True for a string that begins with a scheme set aside for secret managers.
+/// Returns true if the text starts with a scheme reserved for secret managers.
 pub fn is_reserved_reference(text: &str) -> bool {
     RESERVED_SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// True for a whole reference: `env://` and a name, or `vault://`, a path, `#` and a field. What only begins like one may
-/// be a secret after all.
+/// Returns true for a complete reference: `env://` and a name, or `vault://`, a path, `#` and a field. A text
+/// that only starts like one may be a secret itself.
 pub fn is_resolvable_reference(text: &str) -> bool {
     match text.split_once("://") {
         Some(("env", name)) => {
@@ -45,18 +46,18 @@ pub fn is_resolvable_reference(text: &str) -> bool {
     }
 }
 
-/// The config of a channel with its secrets hidden.
+/// Returns the config of a channel with its secrets masked.
 pub fn mask_channel_config(config: &Value) -> Value {
     let mut masked = config.clone();
     each_secret(&mut masked, &mut |_, value| hide(value));
     masked
 }
 
-/// Puts back, in a config sent by a caller, the secrets that were sent as [`MASK`], from the same places of the
-/// stored one. A reference is never shown as the mask, so none is put back: the mask was meant for another value.
+/// Restores the secrets that a caller sent as [`MASK`] from the same fields of the stored config. A stored
+/// reference is never shown masked, so it is not restored: the mask was copied from another value.
 ///
 /// # Errors
-/// One `INVALID` for each mask with no hidden value stored in its place.
+/// One `INVALID` for each mask without a masked stored value in the same field.
 pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec<FieldError> {
     let mut errors = Vec::new();
     each_secret(config, &mut |pointer, value| {
@@ -76,8 +77,8 @@ pub fn restore_channel_config(config: &mut Value, stored: Option<&Value>) -> Vec
     errors
 }
 
-/// Visits every value in a secret place, with its JSON pointer. What is malformed is visited whole: a stored row may
-/// hold a secret in the wrong shape.
+/// Visits every value of a secret field with its JSON pointer. A malformed part is visited as a whole,
+/// because a stored row may hold a secret in the wrong shape.
 fn each_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     let Some(auth) = config.get_mut("auth") else { return };
     if !auth.is_object() {
@@ -103,7 +104,7 @@ fn each_secret(config: &mut Value, visit: &mut dyn FnMut(&str, &mut Value)) {
     }
 }
 
-/// Hides everything but null and references; a value of a wrong type in a secret place may hold the secret too.
+/// Masks everything except null and references. A value of the wrong type may also contain the secret.
 fn hide(value: &mut Value) {
     match value {
         Value::Null => {}
@@ -112,7 +113,7 @@ fn hide(value: &mut Value) {
     }
 }
 
-/// `/auth/keys/0` as `.auth.keys[0]`.
+/// Converts a JSON pointer to a path: `/auth/keys/0` to `.auth.keys[0]`.
 fn dotted(pointer: &str) -> String {
     pointer
         .split('/')

@@ -1,15 +1,15 @@
-//! Pages of a list.
+//! Pagination of lists.
 
 use serde::Serialize;
 
 use crate::error::ServiceError;
 
-/// Which part of a list is asked for.
+/// The requested part of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Rows at most, 1 to 1000.
+    /// Maximum number of rows, 1 to 1000.
     pub limit: i64,
-    /// Rows skipped.
+    /// Number of rows to skip.
     pub offset: i64,
 }
 
@@ -20,15 +20,15 @@ impl Default for Page {
 }
 
 impl Page {
-    /// Rows on a page when none are asked for.
+    /// Default number of rows on a page.
     pub const DEFAULT_LIMIT: i64 = 50;
-    /// Rows on a page at most.
+    /// Maximum number of rows on a page.
     pub const MAX_LIMIT: i64 = 1000;
 
-    /// Reads the two query values; what is out of range is moved into it.
+    /// Parses the two query parameters and clamps them to their ranges.
     ///
     /// # Errors
-    /// 400 for a value that is no integer.
+    /// 400 for a value that is not an integer.
     pub fn parse(limit: Option<&str>, offset: Option<&str>) -> Result<Self, ServiceError> {
         Ok(Self {
             limit: integer("limit", limit)?.map_or(Self::DEFAULT_LIMIT, |n| clamp(n, 1, Self::MAX_LIMIT)),
@@ -37,7 +37,7 @@ impl Page {
     }
 }
 
-/// Wide, so that a number too large for a row count is moved into the range instead of refused.
+/// Parses an integer. The wide type lets a huge number be clamped instead of refused.
 fn integer(name: &str, text: Option<&str>) -> Result<Option<i128>, ServiceError> {
     text.map(|text| {
         text.trim()
@@ -51,26 +51,26 @@ fn clamp(value: i128, low: i64, high: i64) -> i64 {
     i64::try_from(value.clamp(low.into(), high.into())).unwrap_or(high)
 }
 
-/// One page of a list, as it is answered.
+/// One page of a list, as it is returned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PageOf<T> {
-    /// The rows.
+    /// The rows of the page.
     pub data: Vec<T>,
-    /// Rows that match, on all pages.
+    /// Number of matching rows on all pages.
     pub total: i64,
-    /// The limit that was applied.
+    /// The applied limit.
     pub limit: i64,
-    /// The offset that was applied.
+    /// The applied offset.
     pub offset: i64,
 }
 
 impl<T> PageOf<T> {
-    /// The rows of `page` out of `total`.
+    /// Creates the result for `page` of a list with `total` rows.
     pub fn new(data: Vec<T>, total: i64, page: Page) -> Self {
         Self { data, total, limit: page.limit, offset: page.offset }
     }
 
-    /// The same page of something else.
+    /// Converts the rows of the page.
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> PageOf<U> {
         PageOf {
             data: self.data.into_iter().map(change).collect(),

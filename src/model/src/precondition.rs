@@ -1,4 +1,5 @@
-//! Conditions of a change on the state that its author saw: entity tags and `If-Match` (RFC 9110, 8.8.3 and 13.1.1).
+//! Entity tags and `If-Match` preconditions (RFC 9110, sections 8.8.3 and 13.1.1), which prevent lost
+//! updates.
 
 use std::fmt;
 
@@ -6,23 +7,23 @@ use crate::code::Code;
 use crate::entity::EntityKind;
 use crate::error::ServiceError;
 
-/// The strong tag of one state of an entity, without its quotes.
+/// The strong entity tag of one state of an entity, without quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntityTag(String);
 
 impl EntityTag {
-    /// The tag of a version with this content.
+    /// Creates the tag of a version with this content.
     pub(crate) fn of_version(version: i64, content_hash: &str) -> Self {
         Self(format!("{version}-{content_hash}"))
     }
 
-    /// The tag of an entity without versions.
+    /// Creates the tag of an entity without versions.
     pub(crate) fn of_content(content_hash: String) -> Self {
         Self(content_hash)
     }
 }
 
-/// The form of the header fields, with quotes.
+/// Formats the tag as in header fields, with quotes.
 impl fmt::Display for EntityTag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "\"{}\"", self.0)
@@ -37,15 +38,15 @@ pub enum Precondition {
     None,
     /// `*`: any current state.
     Any,
-    /// A list of tags, of which one must be the current one. Weak tags are left out, because they never match.
+    /// A list of tags, one of which must be current. Weak tags are omitted, because they never match.
     OneOf(Vec<String>),
 }
 
 impl Precondition {
-    /// Reads the lines of the field, which count as one list.
+    /// Parses the lines of the header field, which form one list.
     ///
     /// # Errors
-    /// 400 for what is neither `*` nor a list of entity tags.
+    /// 400 if the value is neither `*` nor a list of entity tags.
     pub fn parse<'l>(lines: impl IntoIterator<Item = &'l [u8]>) -> Result<Self, ServiceError> {
         let lines: Vec<_> = lines.into_iter().collect();
         if lines.is_empty() {
@@ -62,15 +63,15 @@ impl Precondition {
         })
     }
 
-    /// Returns true where the field is absent, so that nothing has to be looked up.
+    /// Returns true if the field is absent, so that the current state need not be loaded.
     pub fn is_none(&self) -> bool {
         *self == Self::None
     }
 
-    /// Compares with the current state, strongly.
+    /// Compares the tags with the current state, using strong comparison.
     ///
     /// # Errors
-    /// 412 when the state is another one, with its tag.
+    /// 412 if the entity is in another state; the message contains its current tag.
     pub fn check(&self, kind: EntityKind, id: &str, current: &EntityTag) -> Result<(), ServiceError> {
         match self {
             Self::OneOf(tags) if tags.iter().all(|tag| *tag != current.0) => {
@@ -84,7 +85,8 @@ impl Precondition {
     }
 }
 
-/// Splits a list of tags, `None` when it is none. Elements may be empty, a comma may stand in a tag.
+/// Splits a list of tags; returns `None` if it is malformed. Elements may be empty, and a tag may contain a
+/// comma.
 fn tags(list: &[u8]) -> Option<Vec<String>> {
     let mut tags = Vec::new();
     let mut rest = list.trim_ascii_start();

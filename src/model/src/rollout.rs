@@ -1,8 +1,9 @@
-//! Which version of a workflow serves a caller.
+//! Assignment of callers to the active versions of a workflow.
 //!
-//! Active versions, newest first, take consecutive ranges of the buckets 0 to 99 by their percentages.
+//! The active versions, newest first, own consecutive ranges of the buckets 0 to 99, sized by their
+//! percentages.
 
-/// The bucket of an identity: its 64-bit FNV-1a hash modulo 100.
+/// Returns the bucket of an identity: its 64-bit FNV-1a hash modulo 100.
 pub fn bucket(identity: &str) -> u8 {
     let hash = identity.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
@@ -10,10 +11,10 @@ pub fn bucket(identity: &str) -> u8 {
     (hash % 100) as u8
 }
 
-/// Checks that percentages fill the buckets exactly.
+/// Checks that the percentages add up to 100.
 ///
 /// # Errors
-/// What is wrong with them, as a reason for quarantine.
+/// A description of the problem, which becomes the reason of a quarantine.
 pub fn check(percentages: impl IntoIterator<Item = i64>) -> Result<(), String> {
     let mut sum = 0_i64;
     for percentage in percentages {
@@ -29,7 +30,7 @@ pub fn check(percentages: impl IntoIterator<Item = i64>) -> Result<(), String> {
     }
 }
 
-/// The index of the version that owns `bucket`; `percentages` are in the order newest first.
+/// Returns the index of the version that owns `bucket`. `percentages` are ordered newest version first.
 pub fn pick(percentages: impl IntoIterator<Item = u8>, bucket: u8) -> Option<usize> {
     let mut end = 0_u16;
     percentages.into_iter().position(|percentage| {
@@ -44,7 +45,7 @@ mod tests {
 
     #[test]
     fn buckets_follow_fnv_1a() {
-        // Published test vectors: "" is the offset basis, "a" and "foobar" are from the FNV page.
+        // Published test vectors: "" gives the offset basis; "a" and "foobar" are from the FNV specification.
         assert_eq!(bucket(""), (0xcbf2_9ce4_8422_2325_u64 % 100) as u8);
         assert_eq!(bucket("a"), (0xaf63_dc4c_8601_ec8c_u64 % 100) as u8);
         assert_eq!(bucket("foobar"), (0x8594_4171_f739_67e8_u64 % 100) as u8);

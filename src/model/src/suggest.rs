@@ -1,8 +1,10 @@
-//! The nearest known name to a misspelt one.
+//! Suggestions for misspelt names.
 
-/// The candidate that `name` was likely meant to be: one that differs in case and separators alone, else the nearest within
-/// a third of its length in edits, at least one and at most three, else the shortest of which it is a part, as `rollout` is
-/// of `rollout_percentage`. A swap of two neighbours is one edit.
+/// Returns the candidate that `name` was probably meant to be.
+///
+/// In order of preference: a candidate that differs only in case and separators; the nearest one within an
+/// edit distance of a third of its length (at least one, at most three edits); the shortest one that contains
+/// it as a part, as `rollout_percentage` contains `rollout`.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let candidates: Vec<_> = candidates.into_iter().collect();
     let plain = bare(name);
@@ -21,18 +23,18 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     same.or_else(near).or_else(|| containing(name, &candidates)).copied()
 }
 
-/// Edits between two names; a swap of two neighbours is one.
+/// Returns the edit distance of two names; a swap of two adjacent characters counts as one edit.
 pub fn distance(one: &str, other: &str) -> usize {
     strsim::osa_distance(one, other)
 }
 
-/// A name without case and separators.
+/// Returns a name without case and separators.
 fn bare(name: &str) -> String {
     let kept = name.chars().filter(|character| !matches!(character, '_' | '-' | ' '));
     kept.flat_map(char::to_lowercase).collect()
 }
 
-/// The shortest candidate that begins with the name, or has it for one of its words.
+/// Returns the shortest candidate that starts with the name, or contains it as a word.
 fn containing<'c, 'a>(name: &str, candidates: &'c [&'a str]) -> Option<&'c &'a str> {
     let holds =
         |candidate: &str| candidate.starts_with(name) || candidate.split('_').any(|word| word == name);
@@ -40,7 +42,7 @@ fn containing<'c, 'a>(name: &str, candidates: &'c [&'a str]) -> Option<&'c &'a s
     holding.min_by_key(|candidate| (candidate.len(), **candidate))
 }
 
-/// Shorter names are part of too much.
+/// Minimum length of a name to be searched as a part; a shorter one would match too many names.
 const SHORTEST_PART: usize = 3;
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! Instants as they are stored and shown.
+//! Timestamps as they are stored and shown.
 
 use std::fmt;
 
 use chrono::{DateTime, NaiveDateTime, SubsecRound, Utc};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// An instant in UTC with microseconds.
+/// A point in time in UTC with microsecond precision.
 ///
-/// Written as RFC 3339, `2026-01-01T00:00:00Z`, with a fraction only when there is one.
+/// Formatted as RFC 3339, `2026-01-01T00:00:00Z`, with a fraction only if it is not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(NaiveDateTime);
 
 impl Timestamp {
-    /// The clock, in microseconds.
+    /// Returns the current time, truncated to microseconds.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place that reads the clock; rules take a Timestamp"
@@ -21,17 +21,17 @@ impl Timestamp {
         Self::from_naive(Utc::now().naive_utc())
     }
 
-    /// From a UTC date and time; anything finer than a microsecond is dropped, because a database would drop it.
+    /// Converts a UTC date and time. Truncates it to microseconds, because a database would do so.
     pub fn from_naive(utc: NaiveDateTime) -> Self {
         Self(utc.trunc_subsecs(6))
     }
 
-    /// The UTC date and time.
+    /// Returns the UTC date and time.
     pub const fn naive(self) -> NaiveDateTime {
         self.0
     }
 
-    /// Reads RFC 3339 with an offset, or a date and time without a zone, taken as UTC.
+    /// Parses RFC 3339 with an offset, or a date and time without time zone, taken as UTC.
     pub fn parse(text: &str) -> Option<Self> {
         let utc = DateTime::parse_from_rfc3339(text)
             .map(|instant| instant.naive_utc())

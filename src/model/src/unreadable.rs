@@ -1,18 +1,18 @@
-//! Stored JSON that cannot be read back.
+//! Marker for stored JSON that cannot be parsed.
 //!
-//! Only a foreign hand can have written it. A mark stands in its place, so that the row can still be shown and
-//! replaced; whatever would run the document refuses the mark.
+//! Only writes from outside the service can cause it. The marker replaces the value, so that the row can
+//! still be shown and replaced; everything that would execute the document refuses the marker.
 
 use serde_json::{Value, json};
 
 const MARK: &str = "unreadable stored document";
 
-/// What stands for stored text that is no JSON.
+/// Returns the marker for stored text that is not JSON.
 pub fn unreadable() -> Value {
     json!({ MARK: null })
 }
 
-/// Whether a value stands for stored text that is no JSON.
+/// Returns true if the value is the marker for stored text that is not JSON.
 pub fn is_unreadable(value: &Value) -> bool {
     value.as_object().is_some_and(|map| map.len() == 1 && map.contains_key(MARK))
 }

@@ -1,4 +1,4 @@
-//! Properties that hold for every document, path and pattern.
+//! Property tests for documents, paths and patterns.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -21,10 +21,10 @@ impl ChannelChecks for NoChecks {
     }
 }
 
-/// Text that is a secret, and must never come back in a message.
+/// A secret text that must never appear in a message.
 const SECRET: &str = "s3cret-never-shown";
 
-/// Keys the service knows, so that random documents reach deep into its rules.
+/// Known keys, so that random documents reach deep into the rules.
 const KEYS: [&str; 40] = [
     "name",
     "tasks",
@@ -93,7 +93,7 @@ fn document() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A document with a well-typed head, so that the rules below it are reached.
+/// Generates a document with a well-typed head, so that the rules below it are reached.
 fn channel() -> impl Strategy<Value = Value> {
     let protocol = proptest::sample::select(vec!["rest", "kafka", "cron"]);
     (protocol, document(), document()).prop_map(|(protocol, transport, config)| {
@@ -101,7 +101,7 @@ fn channel() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An `auth` block whose secrets are secret, and whose other fields may be anything.
+/// Generates an `auth` block with secrets; its other fields may be anything.
 fn auth() -> impl Strategy<Value = Value> {
     let mode = proptest::sample::select(vec!["api_key", "hmac", "jwt", "odd"]);
     let secret = prop_oneof![

@@ -1,4 +1,4 @@
-//! Strict reading of one block of a config: every key is known, every value has its type.
+//! Strict reader of a config block: every key must be known and every value must have its type.
 
 use std::collections::HashSet;
 
@@ -9,11 +9,12 @@ use crate::field::FieldError;
 use crate::suggest::nearest;
 use crate::validate::{is_annotation, unknown_key};
 
-/// An object being read. Keys that were not asked for by the end are unknown.
+/// A JSON object that is being read. Keys that were not read by the time of [`finish`](Self::finish) are
+/// unknown.
 pub(in crate::config) struct ConfigBlock<'a> {
-    /// Of what kind of entity it is a part.
+    /// Kind of entity that the config belongs to, for messages.
     schema: &'static str,
-    /// Where it stands in the document.
+    /// Path of the block in the document.
     path: String,
     object: &'a Map<String, Value>,
     asked: HashSet<&'static str>,
@@ -37,17 +38,17 @@ impl<'a> ConfigBlock<'a> {
         }
     }
 
-    /// The path of a field.
+    /// Returns the path of a field.
     pub(in crate::config) fn field(&self, name: &str) -> String {
         format!("{}.{name}", self.path)
     }
 
-    /// The whole block as it stands.
+    /// Returns the whole block as JSON.
     pub(in crate::config) fn value(&self) -> Value {
         Value::Object(self.object.clone())
     }
 
-    /// The value of a key; `null` is absence.
+    /// Returns the value of a key and marks the key as known. `null` counts as absent.
     fn get(&mut self, name: &'static str) -> Option<&'a Value> {
         self.asked.insert(name);
         #[cfg(test)]
@@ -55,7 +56,7 @@ impl<'a> ConfigBlock<'a> {
         self.object.get(name).filter(|value| !value.is_null())
     }
 
-    /// A nested block.
+    /// Reads a nested block.
     pub(in crate::config) fn block<T>(
         &mut self,
         name: &'static str,
@@ -68,7 +69,7 @@ impl<'a> ConfigBlock<'a> {
         Ok(Some(parsed))
     }
 
-    /// An array of nested blocks.
+    /// Reads an array of nested blocks.
     pub(in crate::config) fn blocks<T>(
         &mut self,
         name: &'static str,
@@ -84,7 +85,7 @@ impl<'a> ConfigBlock<'a> {
         Ok(Some(parsed))
     }
 
-    /// An object whose keys are free.
+    /// Reads an object with arbitrary keys.
     pub(in crate::config) fn map(&mut self, name: &'static str) -> Read<&'a Map<String, Value>> {
         match self.get(name) {
             None => Ok(None),
@@ -107,7 +108,7 @@ impl<'a> ConfigBlock<'a> {
         Ok(parsed)
     }
 
-    /// Any value.
+    /// Reads a value of any type.
     pub(in crate::config) fn any(&mut self, name: &'static str) -> Option<Value> {
         self.get(name).cloned()
     }
@@ -146,7 +147,7 @@ impl<'a> ConfigBlock<'a> {
         }
     }
 
-    /// An integer of at least 1.
+    /// Reads an integer that is at least 1.
     pub(in crate::config) fn positive(&mut self, name: &'static str) -> Read<u64> {
         match self.unsigned(name)? {
             Some(0) => Err(self.invalid(name, "must be at least 1")),
@@ -185,7 +186,7 @@ impl<'a> ConfigBlock<'a> {
         items.iter().enumerate().map(number).collect::<Result<_, _>>().map(Some)
     }
 
-    /// A string, or an array of strings.
+    /// Reads a string or an array of strings.
     pub(in crate::config) fn one_or_many(&mut self, name: &'static str) -> Read<Vec<String>> {
         match self.get(name) {
             Some(Value::String(text)) => Ok(Some(vec![text.clone()])),
@@ -196,7 +197,7 @@ impl<'a> ConfigBlock<'a> {
         }
     }
 
-    /// One of a set of names.
+    /// Reads one of a set of names.
     pub(in crate::config) fn choice<T: Copy>(
         &mut self,
         name: &'static str,
@@ -213,17 +214,17 @@ impl<'a> ConfigBlock<'a> {
         }
     }
 
-    /// A required key that is absent.
+    /// Creates the error for a missing required key.
     pub(in crate::config) fn missing(&self, name: &str) -> FieldError {
         FieldError::required(self.field(name))
     }
 
-    /// A rule broken by a field.
+    /// Creates the error for an invalid field.
     pub(in crate::config) fn invalid(&self, name: &str, message: impl Into<String>) -> FieldError {
         FieldError::invalid(self.field(name), message)
     }
 
-    /// The reason behind a problem: what is missing may stand there under a misspelt name.
+    /// Prefers a likely cause over a problem: a missing key may be present under a misspelt name.
     fn explained(&self, problem: FieldError) -> FieldError {
         let missing: Vec<_> =
             self.asked.iter().copied().filter(|key| !self.object.contains_key(*key)).collect();
@@ -233,12 +234,12 @@ impl<'a> ConfigBlock<'a> {
         misspelt.next().map_or(problem, |key| self.refusal(key, &missing))
     }
 
-    /// Refuses the first key nobody asked for.
+    /// Returns an error for the first unknown key.
     pub(in crate::config) fn finish(&self) -> Result<(), FieldError> {
         self.unknown().next().map_or(Ok(()), Err)
     }
 
-    /// The keys nobody asked for.
+    /// Returns an error for each unknown key.
     pub(in crate::config) fn unknown(&self) -> impl Iterator<Item = FieldError> {
         let mut known: Vec<_> = self.asked.iter().copied().collect();
         known.sort_unstable();
@@ -261,13 +262,13 @@ impl<'a> ConfigBlock<'a> {
     }
 }
 
-/// A value of the wrong type.
+/// Creates the error for a value of the wrong type.
 fn mismatch(schema: &str, path: impl Into<String>, expected: &str, got: &Value) -> FieldError {
     let error = FieldError::type_mismatch(path, expected, got);
     FieldError { message: unlike_schema(schema, error.message), ..error }
 }
 
-/// Says that the document does not even have the shape of a config, and why.
+/// Prefixes a message that applies to a document without the shape of a config.
 fn unlike_schema(schema: &str, why: String) -> String {
     format!("config does not match the {schema} schema: {why}")
 }

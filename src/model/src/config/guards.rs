@@ -1,11 +1,11 @@
-//! The blocks that limit, deduplicate, cache and record.
+//! The config blocks of guards: rate limits, backpressure, caching, deduplication and tracing.
 
 use serde_json::Value;
 
 use super::block::ConfigBlock;
 use crate::field::{FieldCode, FieldError};
 
-/// Request headers an expression for a rate key can always read.
+/// Request headers that a rate limit key expression can always read.
 pub const KEY_HEADERS: [&str; 8] = [
     "authorization",
     "x-api-key",
@@ -17,10 +17,10 @@ pub const KEY_HEADERS: [&str; 8] = [
     "x-tenant-id",
 ];
 
-/// Longest name of a group of rate limits, in characters.
+/// Maximum length of the name of a rate limit group, in characters.
 const MAX_GROUP: usize = 128;
 
-/// What happens when a shared store is away.
+/// The behaviour while a shared store is unavailable.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BackendError {
     /// The request passes unchecked.
@@ -33,63 +33,64 @@ pub enum BackendError {
 /// The `rate_limit` block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateLimitConfig {
-    /// Requests each second, at least 1.
+    /// Sustained rate in requests per second, at least 1.
     pub requests_per_second: u64,
-    /// Requests at once.
+    /// Maximum burst in requests.
     pub burst: u64,
-    /// Expression that names the bucket; the caller's identity when absent.
+    /// Expression that names the bucket; `None` uses the address of the caller, or the name of the calling channel.
     pub key_logic: Option<Value>,
-    /// Headers the expression can read beyond [`KEY_HEADERS`], lower case.
+    /// Headers that the expression can read in addition to [`KEY_HEADERS`], in lower case.
     pub key_headers: Vec<String>,
-    /// Name under which channels share their buckets; the channel has its own when absent.
+    /// Group of channels that share buckets; `None` gives the channel its own.
     pub group: Option<String>,
-    /// What happens when the shared store is away.
+    /// The behaviour while the shared store is unavailable.
     pub on_backend_error: BackendError,
 }
 
 /// The `principal_rate_limit` block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PrincipalRateLimitConfig {
-    /// Requests each second, at least 1.
+    /// Sustained rate in requests per second, at least 1.
     pub requests_per_second: u64,
-    /// Requests at once.
+    /// Maximum burst in requests.
     pub burst: u64,
     /// Expression that names the bucket.
     pub key_logic: Value,
-    /// Headers the expression can read beyond [`KEY_HEADERS`], lower case.
+    /// Headers that the expression can read in addition to [`KEY_HEADERS`], in lower case.
     pub key_headers: Vec<String>,
-    /// Name under which channels share their buckets; the channel has its own when absent.
+    /// Group of channels that share buckets; `None` gives the channel its own.
     pub group: Option<String>,
-    /// What happens when the shared store is away.
+    /// The behaviour while the shared store is unavailable.
     pub on_backend_error: BackendError,
 }
 
 /// The `backpressure` block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackpressureConfig {
-    /// Runs of the channel at once on one node.
+    /// Maximum number of concurrent runs of the channel on one node.
     pub max_concurrent_per_node: u64,
 }
 
 /// The `cache` block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResponseCacheConfig {
-    /// Whether answers are reused.
+    /// True to reuse responses.
     pub enabled: bool,
-    /// Life of an entry, in seconds.
+    /// Time to live of an entry, in seconds.
     pub ttl_secs: u64,
-    /// Paths of the payload that make the key; the whole payload when absent.
+    /// Paths of the payload that form the key; `None` uses the whole payload.
     pub cache_key_fields: Option<Vec<String>>,
-    /// Connector that holds the entries.
+    /// Connector that stores the entries.
     pub connector: Option<String>,
-    /// Makes the caller's principal part of the key. A channel with `auth` has to set it when it is written.
+    /// True to make the principal of the caller a part of the key. Required when a channel with `auth` is
+    /// written.
     pub per_principal: Option<bool>,
-    /// Statuses of the answers that are kept; those below 400 when absent.
+    /// Statuses whose responses are cached; `None` caches those below 400.
     pub statuses: Option<Vec<u16>>,
 }
 
 impl ResponseCacheConfig {
-    /// Returns `true` when answers of this status are kept.
+    /// Returns true if responses with this status are cached.
     pub fn keeps_status(&self, status: u16) -> bool {
         self.statuses.as_ref().map_or(status < 400, |statuses| statuses.contains(&status))
     }
@@ -98,41 +99,41 @@ impl ResponseCacheConfig {
 /// The `deduplication` block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeduplicationConfig {
-    /// Header that carries the key; present where `key_logic` is absent.
+    /// Header that carries the key; present if `key_logic` is absent.
     pub header: Option<String>,
-    /// Expression that makes the key of payload and metadata; wins over `header`.
+    /// Expression over payload and metadata that computes the key; takes precedence over `header`.
     pub key_logic: Option<Value>,
-    /// Life of a claim, in seconds.
+    /// Lifetime of a claim, in seconds.
     pub window_secs: u64,
-    /// Connector that holds the claims.
+    /// Connector that stores the claims.
     pub connector: Option<String>,
-    /// What happens when the store is away.
+    /// The behaviour while the store is unavailable.
     pub on_backend_error: BackendError,
 }
 
-/// When a trace is written.
+/// The time at which a trace is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TracingMode {
-    /// Before the answer.
+    /// Before the response.
     Sync,
-    /// Behind the answer.
+    /// After the response.
     Async,
-    /// Behind the answer, many at once.
+    /// After the response, in batches.
     Batch,
     /// Never.
     Off,
 }
 
-/// The `tracing` block; an absent field is the server's setting.
+/// The `tracing` block; an absent field takes the setting of the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TracingConfig {
-    /// When a trace is written.
+    /// The time at which a trace is written.
     pub mode: Option<TracingMode>,
-    /// Share of the runs that are traced, 0 to 1.
+    /// Fraction of the runs that are traced, from 0 to 1.
     pub sample_rate: Option<f64>,
-    /// Whether clean traces are dropped.
+    /// True to discard traces without errors.
     pub errors_only: Option<bool>,
-    /// Whether snapshots of every task are kept.
+    /// True to keep a snapshot of every task.
     pub task_details: bool,
 }
 
@@ -293,7 +294,7 @@ pub(super) fn tracing(block: &mut ConfigBlock<'_>) -> Result<TracingConfig, Fiel
     })
 }
 
-/// True for a token of RFC 9110, which header names and authentication schemes are.
+/// Returns true for a token of RFC 9110, such as a header name or an authentication scheme.
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }

@@ -1,8 +1,8 @@
 //! The settings of channels and connectors, typed and strict.
 //!
-//! Parsing refuses what a channel could not be served with, whether it comes from an author or from a stored row;
-//! it resolves no secret reference and compiles no expression. A block stops at its first problem. Problems name fields,
-//! never values, because values may be secrets.
+//! Parsing refuses every config that could not be served, whether it comes from an author or from a stored
+//! row. It resolves no secret references and compiles no expressions. Reading of a block stops at its first
+//! problem. Problems name fields, never values, because values may be secrets.
 
 pub mod auth;
 mod block;
@@ -29,42 +29,42 @@ pub use response::{ErrorBody, ErrorBodyKey, Placeholder, ResponseConfig, Respons
 pub use secret::SecretText;
 pub use template::{HeaderField, SigningTemplate, TemplatePart};
 
-/// Where the config stands in a channel document.
+/// Path of the config in a channel document.
 pub(crate) const ROOT: &str = "channel.config";
 
 /// The `config` of a channel.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChannelConfig {
-    /// Who may call.
+    /// Authentication of the callers.
     pub auth: Option<AuthConfig>,
-    /// How a request becomes a message.
+    /// Conversion of a request to a message.
     pub request: RequestConfig,
-    /// How a result becomes an answer.
+    /// Conversion of a result to a response.
     pub response: ResponseConfig,
-    /// How often anyone may call.
+    /// Rate limit before authentication.
     pub rate_limit: Option<RateLimitConfig>,
-    /// How often one authenticated caller may call.
+    /// Rate limit of each authenticated caller.
     pub principal_rate_limit: Option<PrincipalRateLimitConfig>,
     /// Deadline of a run, in milliseconds.
     pub timeout_ms: Option<u64>,
-    /// Reuse of answers.
+    /// Caching of responses.
     pub cache: Option<ResponseCacheConfig>,
-    /// Values of `Origin` that are let in.
+    /// Accepted values of `Origin`; a request without the header passes. `None` accepts all.
     pub origin_allow_list: Option<Vec<String>>,
-    /// How many runs at once.
+    /// Limit of concurrent runs.
     pub backpressure: Option<BackpressureConfig>,
-    /// Refusal of repeated deliveries.
+    /// Detection of repeated deliveries.
     pub deduplication: Option<DeduplicationConfig>,
-    /// Expression a message must pass.
+    /// Expression that a message must satisfy.
     pub validation_logic: Option<Value>,
-    /// Name of the channel that is told of runs which failed for good.
+    /// Name of the channel that is notified of runs that failed permanently.
     pub on_failure: Option<String>,
-    /// What is recorded of a run.
+    /// Recording of traces.
     pub tracing: TracingConfig,
 }
 
 impl ChannelConfig {
-    /// Every key a config may hold.
+    /// All keys of a config.
     pub const KEYS: [&'static str; 13] = [
         "auth",
         "request",
@@ -81,10 +81,11 @@ impl ChannelConfig {
         "tracing",
     ];
 
-    /// Reads a stored or sent config.
+    /// Reads a stored or received config.
     ///
     /// # Errors
-    /// At least one problem, each at its field: every unknown key of the config, and the first problem of each block.
+    /// All problems (at least one), each with its path: every unknown key of the config, and the first
+    /// problem of each block.
     pub fn parse(config: &Value) -> Result<Self, Vec<FieldError>> {
         let mut root = ConfigBlock::root(config).map_err(|error| vec![error])?;
         let mut errors = Vec::new();
@@ -118,7 +119,7 @@ impl ChannelConfig {
         if errors.is_empty() { Ok(parsed) } else { Err(errors) }
     }
 
-    /// Every expression of the config.
+    /// Returns all expressions of the config.
     pub fn expressions(&self) -> Vec<GuardExpression<'_>> {
         let authorization = match &self.auth {
             Some(AuthConfig::Jwt(jwt)) => jwt.authorization_logic.as_ref(),
@@ -155,16 +156,16 @@ fn kept<T>(read: Result<Option<T>, FieldError>, errors: &mut Vec<FieldError>) ->
     })
 }
 
-/// An expression a guard of a channel evaluates.
+/// An expression that a guard of a channel evaluates.
 #[derive(Clone, Copy, Debug)]
 pub struct GuardExpression<'a> {
-    /// Where its problems are reported.
+    /// Path under which its problems are reported.
     pub path: &'static str,
     /// Its name below the config.
     pub name: &'static str,
     /// The expression.
     pub logic: &'a Value,
-    /// The roots it can read.
+    /// The roots that it can read.
     pub roots: &'static [&'static str],
 }
 

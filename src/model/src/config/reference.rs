@@ -1,13 +1,13 @@
-//! The keys of a channel's `config`, for the manual: tests hold each row to the reader of its block.
+//! The reference of a channel's `config` for the manual. Tests compare each row with the reader of its block.
 
 /// A block of the config, or one form of it.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockReference {
-    /// Its path below `config`; empty for the config itself. `*` stands for a key of the author's.
+    /// Path below `config`; empty for the config itself. `*` stands for a key that the author chooses.
     pub path: &'static str,
-    /// The key and value that choose this form of the block, as JSON; empty where there is one form.
+    /// Key and value that select this form of the block, as JSON; empty if there is only one form.
     pub form: &'static str,
-    /// Its keys.
+    /// The keys of the block.
     pub keys: &'static [KeyReference],
 }
 
@@ -16,15 +16,15 @@ pub struct BlockReference {
 pub struct KeyReference {
     /// The key.
     pub name: &'static str,
-    /// Its JSON type, in words.
+    /// The JSON type, in words.
     pub kind: &'static str,
-    /// Its value when it is absent, as JSON; empty where there is none.
+    /// The default value as JSON; empty if there is none.
     pub default: &'static str,
-    /// True for a key that the block needs.
+    /// True if the block requires the key.
     pub required: bool,
-    /// A value it takes, as JSON.
+    /// A valid value as JSON.
     pub example: &'static str,
-    /// One line.
+    /// A description in one line.
     pub description: &'static str,
 }
 
@@ -71,7 +71,7 @@ const ON_BACKEND_ERROR: KeyReference =
 const CONNECTOR: KeyReference =
     key("connector", TEXT, r#""redis""#, "a `cache` connector of Redis that keeps it for all processes");
 
-/// Every block, in the order of the manual.
+/// All blocks in the order of the manual.
 pub static BLOCKS: [BlockReference; 15] = [
     BlockReference {
         path: "",

@@ -1,26 +1,26 @@
-//! The `request` block: how a request becomes a message.
+//! The `request` block: conversion of a request to a message.
 
 use super::block::ConfigBlock;
 use crate::field::FieldError;
 
-/// How a body is read.
+/// The interpretation of a request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyMode {
-    /// An object with `data` or `metadata` at its top is an envelope, anything else is the payload.
+    /// An object with `data` or `metadata` at its top level is an envelope; anything else is the payload.
     #[default]
     Auto,
-    /// The body is the payload.
+    /// The body is always the payload.
     Payload,
 }
 
 /// The `request` block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestConfig {
-    /// How a body is read.
+    /// The interpretation of the body.
     pub body_mode: BodyMode,
     /// Cookies that are copied to the metadata.
     pub cookies_to_metadata: Vec<String>,
-    /// True for a channel that does not answer to its name, but to its route alone.
+    /// True if the channel is reachable only by its route and not by its name.
     pub is_closed_by_name: bool,
 }
 
@@ -45,7 +45,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<RequestConfig, FieldE
     Ok(RequestConfig { body_mode, cookies_to_metadata: cookies.unwrap_or_default(), is_closed_by_name })
 }
 
-/// Whether a cookie can have that name and be found by it.
+/// Returns true if a request can carry a cookie of this name.
 pub(super) fn is_cookie_name(name: &str) -> bool {
     !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || matches!(c, ';' | '='))
 }

@@ -1,4 +1,4 @@
-//! The `response` block: how a result, or a refusal, becomes an answer.
+//! The `response` block: conversion of a result or an error to a response.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use super::block::ConfigBlock;
 use super::guards::is_token;
 use crate::field::FieldError;
 
-/// Longest body of an error template, in bytes.
+/// Maximum length of an error template, in bytes.
 const MAX_ERROR_BODY: usize = 4096;
 
-/// How a result becomes an answer.
+/// The form of a successful response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResponseMode {
-    /// In the standard envelope.
+    /// The standard envelope.
     #[default]
     Envelope,
-    /// As the workflow shaped it.
+    /// The form that the workflow produced.
     Shaped,
 }
 
 /// The `response` block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResponseConfig {
-    /// How a result becomes an answer.
+    /// The form of a successful response.
     pub mode: ResponseMode,
-    /// Headers a workflow may set, lower case; the default list when absent.
+    /// Headers that a workflow may set, in lower case; `None` uses the default list.
     pub allowed_headers: Option<Vec<String>>,
-    /// Bodies of refusals.
+    /// Body templates of error responses.
     pub error_bodies: BTreeMap<ErrorBodyKey, ErrorBody>,
 }
 
 impl ResponseConfig {
-    /// The template of a refusal with this status.
+    /// Returns the template for an error response with this status.
     pub fn error_body(&self, status: u16) -> Option<&ErrorBody> {
         self.error_bodies
             .get(&ErrorBodyKey::Status(status))
@@ -41,20 +41,20 @@ impl ResponseConfig {
     }
 }
 
-/// Which refusals a template is for.
+/// The statuses that a template applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ErrorBodyKey {
-    /// Those with this status, 400 to 599.
+    /// This status, 400 to 599.
     Status(u16),
-    /// The others.
+    /// All statuses without a template of their own.
     Default,
 }
 
-/// The body of a refusal.
+/// The body template of an error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ErrorBody {
     parts: Vec<Piece>,
-    /// Value of `Content-Type`.
+    /// The value of `Content-Type`.
     pub content_type: String,
 }
 
@@ -64,7 +64,7 @@ enum Piece {
     Field(Placeholder),
 }
 
-/// What a template of a refusal can say.
+/// A value that an error template can contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholder {
     /// The HTTP status.
@@ -77,7 +77,7 @@ pub enum Placeholder {
     RequestId,
     /// The name of the channel.
     Channel,
-    /// The instant, RFC 3339 with milliseconds.
+    /// The current time, RFC 3339 with milliseconds.
     Timestamp,
 }
 
@@ -91,7 +91,7 @@ const PLACEHOLDERS: [(&str, Placeholder); 6] = [
 ];
 
 impl ErrorBody {
-    /// Fills the template. Values in a JSON body are escaped as the inside of a JSON string.
+    /// Renders the template. In a JSON body, values are escaped for the inside of a JSON string.
     pub fn render(&self, value: impl Fn(Placeholder) -> String) -> String {
         let json = self.is_json();
         self.parts.iter().fold(String::new(), |mut body, part| {
@@ -109,7 +109,7 @@ impl ErrorBody {
     }
 }
 
-/// A text as it stands between the quotes of a JSON string.
+/// Escapes a text for the inside of a JSON string.
 fn escape(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     quoted[1..quoted.len() - 1].to_owned()
@@ -164,7 +164,7 @@ fn error_body(block: &mut ConfigBlock<'_>) -> Result<ErrorBody, FieldError> {
     Ok(parsed)
 }
 
-/// Values that show whether a template can be filled.
+/// Returns a sample value, with which a template is tested.
 fn probe(field: Placeholder) -> String {
     match field {
         Placeholder::Status => "400",
@@ -174,7 +174,8 @@ fn probe(field: Placeholder) -> String {
     .into()
 }
 
-/// Splits a template; `{{` and `}}` are braces, `{` lower case `}` is a placeholder, any other brace is text.
+/// Parses a template: `{{` and `}}` are literal braces, `{name}` in lower case is a placeholder, any other
+/// brace is text.
 fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     let mut parts = Vec::new();
     let mut literal = String::new();
@@ -210,7 +211,7 @@ fn pieces(text: &str) -> Result<Vec<Piece>, String> {
     Ok(parts)
 }
 
-/// The name of a placeholder at the start of `text`, and what follows it.
+/// Splits a placeholder name off the start of `text`.
 fn identifier(text: &str) -> Option<(&str, &str)> {
     let (name, after) = text.strip_prefix('{')?.split_once('}')?;
     let fits = !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::mask::MASK;
 
-/// A secret, or a reference to one. `Debug` shows a mask; only [`expose`](Self::expose) shows the text.
+/// A secret or a reference to one. `Debug` prints a mask; only [`expose`](Self::expose) returns the text.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SecretText(String);
 
@@ -14,12 +14,12 @@ impl SecretText {
         Self(text.into())
     }
 
-    /// The text itself. Not for logs, messages or answers.
+    /// Returns the text. It must not appear in logs, messages or responses.
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// True when the text is blank.
+    /// Returns true if the text is blank.
     pub fn is_blank(&self) -> bool {
         self.0.trim().is_empty()
     }

@@ -1,19 +1,19 @@
-//! The template of what an HMAC signs.
+//! The template of the message that an HMAC signs.
 
 use super::guards::is_token;
 
-/// A header, or one key of a header that packs `k=v` pairs.
+/// A header, or one key of a header with packed `k=v` pairs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderField {
     /// Name of the header.
     pub name: String,
-    /// Key inside it.
+    /// Key of the packed pair; `None` for the whole value.
     pub key: Option<String>,
 }
 
 impl HeaderField {
-    /// Reads `<header>` or `<header>:<key>`. A name or key that no request could ever have is refused: it would refuse
-    /// every request.
+    /// Parses `<header>` or `<header>:<key>`. Refuses a name or key that no request can have, because it
+    /// would reject every request.
     pub fn parse(text: &str) -> Option<Self> {
         let (name, key) = match text.split_once(':') {
             Some((name, key)) => (name, Some(key)),
@@ -24,15 +24,15 @@ impl HeaderField {
     }
 }
 
-/// Whether a header of `k=v` pairs, parted by commas and trimmed, can hold this key.
+/// Returns true if a header of comma-separated `k=v` pairs can contain this key.
 pub(super) fn is_packed_key(key: &str) -> bool {
     !key.is_empty() && key.trim() == key && !key.contains([',', '='])
 }
 
-/// A piece of a signing template.
+/// A part of a signing template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePart {
-    /// Text as it stands.
+    /// Literal text.
     Text(String),
     /// The bytes of the body.
     Body,
@@ -40,17 +40,17 @@ pub enum TemplatePart {
     Header(HeaderField),
 }
 
-/// What an HMAC signs: text, headers and, at least once, the body.
+/// The message that an HMAC signs: text, headers and, at least once, the body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SigningTemplate {
     parts: Vec<TemplatePart>,
 }
 
 impl SigningTemplate {
-    /// Reads a template of text, `{body}`, `{header:<name>}` and `{header:<name>:<key>}`.
+    /// Parses a template of text, `{body}`, `{header:<name>}` and `{header:<name>:<key>}`.
     ///
     /// # Errors
-    /// What is wrong with it, in words.
+    /// A description of the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut parts = Vec::new();
         let mut rest = text;
@@ -71,7 +71,7 @@ impl SigningTemplate {
         if parts.contains(&TemplatePart::Body) { Ok(Self { parts }) } else { Err("needs {body}".into()) }
     }
 
-    /// The pieces, in order.
+    /// Returns the parts in order.
     pub fn parts(&self) -> &[TemplatePart] {
         &self.parts
     }

@@ -1,45 +1,46 @@
-//! The record of who changed what.
+//! The audit log: who changed what.
 
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::time::Timestamp;
 
-/// An entry about to be written, in the same transaction as the change it records.
+/// An audit entry to be written in the same transaction as the change that it records.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewAudit {
-    /// Who: [`key_principal`] or `anonymous`.
+    /// The principal that made the change: [`key_principal`] or `anonymous`.
     pub principal: String,
-    /// What was done, such as `create` or `status_active`.
+    /// The action, such as `create` or `status_active`.
     pub action: String,
-    /// To what kind of thing, such as `workflow` or `engine`.
+    /// The type of the changed resource, such as `workflow` or `engine`.
     pub resource_type: String,
-    /// To which one.
+    /// The id of the changed resource.
     pub resource_id: String,
-    /// More about it: a string that holds JSON.
+    /// Details of the change: a string that holds JSON.
     pub details: Option<String>,
 }
 
-/// An entry as it is stored and answered.
+/// An audit entry as it is stored and returned.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AuditRow {
-    /// Id.
+    /// Id of the entry.
     pub id: String,
-    /// Who.
+    /// The principal that made the change.
     pub principal: String,
-    /// What was done.
+    /// The action.
     pub action: String,
-    /// To what kind of thing.
+    /// The type of the changed resource.
     pub resource_type: String,
-    /// To which one.
+    /// The id of the changed resource.
     pub resource_id: String,
-    /// More about it: a string that holds JSON, or `null`.
+    /// Details of the change: a string that holds JSON, or `null`.
     pub details: Option<String>,
-    /// When.
+    /// Time of the change.
     pub created_at: Timestamp,
 }
 
-/// The principal of an admin key: `key-` and 16 hex digits that identify the key without revealing it.
+/// Returns the principal of an admin key: `key-` and 16 hex digits, which identify the key without revealing
+/// it.
 pub fn key_principal(key: &str) -> String {
     let mut hasher = Sha256::new();
     hasher.update(b"svc:audit:key-id:v1");

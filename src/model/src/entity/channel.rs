@@ -1,4 +1,4 @@
-//! Channels.
+//! The channel entity.
 
 use std::fmt;
 
@@ -19,15 +19,15 @@ macro_rules! names {
         pub enum $type { $($(#[$vdoc])* $variant,)* }
 
         impl $type {
-            /// Every name, as stored.
+            /// All names, as stored.
             pub const NAMES: &'static [&'static str] = &[$($name,)*];
 
-            /// The name in bodies and rows.
+            /// Returns the name in bodies and rows.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The value of that name, whatever its case.
+            /// Returns the value with that name, ignoring case.
             pub fn parse(name: &str) -> Option<Self> {
                 $(if name.eq_ignore_ascii_case($name) { return Some(Self::$variant); })*
                 None
@@ -43,21 +43,21 @@ macro_rules! names {
 }
 
 names! {
-    /// Whether callers of a channel wait for the result.
+    /// The delivery mode of a channel.
     ChannelType {
-        /// They do.
+        /// Callers wait for the result.
         Sync = "sync",
-        /// They do not.
+        /// Callers do not wait for the result.
         Async = "async",
     }
 }
 
 names! {
-    /// How messages reach a channel.
+    /// The transport that brings messages to a channel.
     Protocol {
-        /// HTTP, by name and route.
+        /// HTTP, by name and by route.
         Rest = "rest",
-        /// HTTP, by name and route; the same as `rest`.
+        /// HTTP, by name and by route; the same as `rest`.
         Http = "http",
         /// A topic of a message broker.
         Kafka = "kafka",
@@ -67,50 +67,50 @@ names! {
 }
 
 impl Protocol {
-    /// True for the protocols that own a route.
+    /// Returns true for the protocols that have a route.
     pub const fn is_http(self) -> bool {
         matches!(self, Self::Rest | Self::Http)
     }
 }
 
-/// What an author writes in a channel.
+/// The part of a channel that an author writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChannelContent {
-    /// Name, the one callers use; unique among channels.
+    /// The name that callers use; unique among channels.
     pub name: String,
-    /// Free text.
+    /// Description, free text.
     pub description: Option<String>,
-    /// Whether callers wait.
+    /// The delivery mode.
     pub channel_type: ChannelType,
-    /// How messages arrive.
+    /// The transport.
     pub protocol: Protocol,
-    /// HTTP methods of the route, upper case.
+    /// HTTP methods of the route, in upper case; `None` accepts all.
     pub methods: Option<Vec<String>>,
-    /// Pattern of the route.
+    /// Route pattern.
     pub route_pattern: Option<String>,
-    /// Topic of the broker.
+    /// Topic of the message broker.
     pub topic: Option<String>,
-    /// Consumer group, informational.
+    /// Consumer group; informational only.
     pub consumer_group: Option<String>,
-    /// Settings of the transport; the schedule of a cron channel.
+    /// Settings of the transport, such as the schedule of a cron channel.
     pub transport_config: Value,
-    /// The workflow that runs.
+    /// Id of the workflow to run.
     pub workflow_id: Option<String>,
-    /// Guard and shaping blocks, as stored, with their secrets. See [`ChannelConfig`](crate::ChannelConfig).
+    /// The config as stored, including its secrets; see [`ChannelConfig`](crate::ChannelConfig).
     pub config: Value,
-    /// Order among routes; higher matches first.
+    /// Priority among routes; the highest matches first.
     pub priority: i64,
     /// Labels.
     pub tags: Vec<String>,
 }
 
 impl ChannelContent {
-    /// The part of the document that is hashed, with its secrets: never show it.
+    /// Returns the hashed part of the document. It contains secrets and must never be shown.
     pub fn hashable(&self) -> Value {
         self.document(self.config.clone())
     }
 
-    /// The hash of what the author wrote; status and times do not count.
+    /// Returns the hash of the content; status and times do not affect it.
     pub fn content_hash(&self) -> String {
         content_hash(&self.hashable())
     }
@@ -137,27 +137,27 @@ impl ChannelContent {
 /// One version of a channel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Channel {
-    /// Id, shared by all versions.
+    /// The channel id, which all versions share.
     pub channel_id: String,
-    /// Version, from 1.
+    /// The version number, from 1.
     pub version: i64,
-    /// What the author wrote.
+    /// The content that the author wrote.
     pub content: ChannelContent,
-    /// Where the version stands.
+    /// The lifecycle status of the version.
     pub status: LifecycleStatus,
-    /// When the version was made.
+    /// Time of creation of the version.
     pub created_at: Timestamp,
-    /// When the row last changed.
+    /// Time of the last change of the row.
     pub updated_at: Timestamp,
 }
 
 impl Channel {
-    /// The tag of this version as it is stored; the status does not count.
+    /// Returns the entity tag of this version. It depends on the content, not on the status.
     pub fn entity_tag(&self) -> EntityTag {
         EntityTag::of_version(self.version, &self.content.content_hash())
     }
 
-    /// The keys of a read that an author cannot write, or can write only once.
+    /// Keys of a read that an author cannot set, or only when the channel is created.
     pub const ONLY_READ: [&'static str; 8] = [
         "channel_id",
         "channel_type",
@@ -169,7 +169,7 @@ impl Channel {
         "updated_at",
     ];
 
-    /// The document as the admin API answers it, its secrets masked; absent optional fields are `null`.
+    /// Returns the document as the admin API shows it: secrets are masked, absent optional fields are `null`.
     pub fn to_json(&self) -> Value {
         let mut document = self.content.document(mask_channel_config(&self.content.config));
         document["channel_id"] = json!(self.channel_id);

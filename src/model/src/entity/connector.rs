@@ -1,4 +1,4 @@
-//! Connectors.
+//! The connector entity.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::precondition::EntityTag;
 use crate::time::Timestamp;
 use crate::unreadable::is_unreadable;
 
-/// What kind of system a connector reaches.
+/// The type of the external system that a connector accesses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ConnectorType {
     /// An HTTP API.
@@ -30,11 +30,11 @@ pub enum ConnectorType {
 }
 
 impl ConnectorType {
-    /// Every type.
+    /// All types.
     pub const ALL: [Self; 7] =
         [Self::Http, Self::Es, Self::Db, Self::Cache, Self::Kafka, Self::Smtp, Self::Storage];
 
-    /// The name in bodies and rows.
+    /// Returns the name in bodies and rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -47,7 +47,7 @@ impl ConnectorType {
         }
     }
 
-    /// The type of that name, in any case.
+    /// Returns the type with that name, ignoring case.
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name().eq_ignore_ascii_case(name))
     }
@@ -59,22 +59,22 @@ impl fmt::Display for ConnectorType {
     }
 }
 
-/// What an author writes of a connector.
+/// The part of a connector that an author writes.
 #[derive(Clone, PartialEq)]
 pub struct ConnectorContent {
-    /// Unique name; tasks bind by it.
+    /// Unique name; tasks refer to the connector by it.
     pub name: String,
-    /// The name of a [`ConnectorType`], unless the row was written by hand.
+    /// Name of a [`ConnectorType`]. Rows written by other means may hold any text.
     pub connector_type: String,
-    /// Settings, as stored, with their secrets.
+    /// The config as stored, including its secrets.
     pub config: Value,
-    /// Whether the connector is loaded.
+    /// True if the connector is loaded.
     pub enabled: bool,
     /// Labels.
     pub tags: Vec<String>,
 }
 
-/// Without its settings, which hold secrets.
+/// Omits the config, which holds secrets.
 impl fmt::Debug for ConnectorContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ConnectorContent")
@@ -87,7 +87,7 @@ impl fmt::Debug for ConnectorContent {
 }
 
 impl ConnectorContent {
-    /// The part of the document that is hashed, with its secrets: never show it.
+    /// Returns the hashed part of the document. It contains secrets and must never be shown.
     pub fn hashable(&self) -> Value {
         json!({
             "name": self.name,
@@ -98,27 +98,28 @@ impl ConnectorContent {
         })
     }
 
-    /// The hash of what the author wrote; times do not count.
+    /// Returns the hash of the content; times do not affect it.
     pub fn content_hash(&self) -> String {
         content_hash(&self.hashable())
     }
 }
 
-/// An outbound system that tasks name.
+/// A connector to an external system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Connector {
-    /// Id.
+    /// The connector id.
     pub id: String,
-    /// What the author wrote.
+    /// The content that the author wrote.
     pub content: ConnectorContent,
-    /// When the row was made.
+    /// Time of creation of the row.
     pub created_at: Timestamp,
-    /// When the row last changed.
+    /// Time of the last change of the row.
     pub updated_at: Timestamp,
 }
 
 impl Connector {
-    /// The tag of the connector as it is stored. One that cannot be read has the time of its last change.
+    /// Returns the entity tag of the connector. With an unreadable config, it is derived from the time of the
+    /// last change.
     pub fn entity_tag(&self) -> EntityTag {
         EntityTag::of_content(if is_unreadable(&self.content.config) {
             format!("unreadable-{}", self.updated_at)
@@ -127,7 +128,7 @@ impl Connector {
         })
     }
 
-    /// The keys of a read that an author cannot write.
+    /// Keys of a read that an author cannot set.
     pub const ONLY_READ: [&'static str; 8] = [
         "id",
         "config_json",
@@ -139,7 +140,7 @@ impl Connector {
         "load_error_stage",
     ];
 
-    /// The document as answered, its secrets hidden. A config that cannot be read is null and has no hash.
+    /// Returns the document with masked secrets. An unreadable config is null and has no hash.
     pub fn to_json(&self) -> Value {
         let content = &self.content;
         let readable = !is_unreadable(&content.config);

@@ -1,4 +1,4 @@
-//! The entities of the service and how they are read.
+//! The entities of the service and their representation as JSON.
 
 mod audit;
 mod channel;
@@ -14,7 +14,7 @@ pub use channel::{Channel, ChannelContent, ChannelType, Protocol};
 pub use connector::{Connector, ConnectorContent, ConnectorType};
 pub use workflow::{Workflow, WorkflowContent, WorkflowVersion};
 
-/// What an entity is.
+/// The kind of an entity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum EntityKind {
@@ -27,7 +27,7 @@ pub enum EntityKind {
 }
 
 impl EntityKind {
-    /// The singular, as messages and audit rows name it.
+    /// Returns the singular, as used in messages and audit rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Workflow => "workflow",
@@ -36,7 +36,7 @@ impl EntityKind {
         }
     }
 
-    /// The plural, as paths name it.
+    /// Returns the plural, as used in paths.
     pub const fn plural(self) -> &'static str {
         match self {
             Self::Workflow => "workflows",
@@ -52,20 +52,20 @@ impl fmt::Display for EntityKind {
     }
 }
 
-/// Where a version of a workflow or channel stands.
+/// The lifecycle status of a version of a workflow or channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LifecycleStatus {
-    /// Editable, not serving.
+    /// Editable; receives no traffic.
     Draft,
-    /// Serving, immutable.
+    /// Immutable; receives traffic.
     Active,
-    /// No longer serving, immutable.
+    /// Immutable; no longer receives traffic.
     Archived,
 }
 
 impl LifecycleStatus {
-    /// The name in bodies and rows.
+    /// Returns the name in bodies and rows.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Draft => "draft",
@@ -74,7 +74,7 @@ impl LifecycleStatus {
         }
     }
 
-    /// The status of that name.
+    /// Returns the status with that name.
     pub fn parse(name: &str) -> Option<Self> {
         [Self::Draft, Self::Active, Self::Archived].into_iter().find(|status| status.name() == name)
     }

@@ -53,7 +53,7 @@ fn channel(config: Value) -> Channel {
     }
 }
 
-/// The keys of a read that an author cannot write are known as such.
+/// Asserts that each key of a read either can be authored or is listed as read-only.
 fn is_split(read: &Value, authored: &Value, only_read: &[&str]) {
     for key in read.as_object().unwrap().keys() {
         let written = authored.get(key).is_some();

@@ -1,4 +1,4 @@
-//! Workflows.
+//! The workflow entity.
 
 use std::sync::Arc;
 
@@ -9,38 +9,38 @@ use crate::hash::content_hash;
 use crate::precondition::EntityTag;
 use crate::time::Timestamp;
 
-/// Names one version of a workflow.
+/// A reference to one version of a workflow.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WorkflowVersion {
-    /// Id of the workflow.
+    /// The workflow id.
     pub id: Arc<str>,
-    /// Its version.
+    /// The version number.
     pub version: i64,
 }
 
-/// What an author writes in a workflow.
+/// The part of a workflow that an author writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkflowContent {
     /// Display name.
     pub name: String,
-    /// Free text.
+    /// Description, free text.
     pub description: Option<String>,
-    /// Order among workflows.
+    /// Priority among workflows.
     pub priority: i64,
-    /// Expression that admits a message.
+    /// Expression that a message must satisfy.
     pub condition: Value,
-    /// Tasks and groups, in order.
+    /// Tasks and groups, in execution order.
     pub tasks: Vec<Value>,
     /// Labels.
     pub tags: Vec<String>,
-    /// The loop block, for a workflow that loops.
+    /// The loop block; `None` if the workflow does not loop.
     pub loop_: Option<Value>,
-    /// Whether the workflow goes on after a failed task.
+    /// True if the workflow continues after a failed task.
     pub continue_on_error: bool,
 }
 
 impl WorkflowContent {
-    /// The part of the document that is hashed and exported.
+    /// Returns the part of the document that is hashed and exported.
     pub fn hashable(&self) -> Value {
         let mut document = json!({
             "name": self.name,
@@ -57,7 +57,7 @@ impl WorkflowContent {
         document
     }
 
-    /// The hash of what the author wrote; status, rollout and times do not count.
+    /// Returns the hash of the content; status, rollout and times do not affect it.
     pub fn content_hash(&self) -> String {
         content_hash(&self.hashable())
     }
@@ -66,29 +66,29 @@ impl WorkflowContent {
 /// One version of a workflow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workflow {
-    /// Id, shared by all versions.
+    /// The workflow id, which all versions share.
     pub workflow_id: String,
-    /// Version, from 1.
+    /// The version number, from 1.
     pub version: i64,
-    /// What the author wrote.
+    /// The content that the author wrote.
     pub content: WorkflowContent,
-    /// Where the version stands.
+    /// The lifecycle status of the version.
     pub status: LifecycleStatus,
-    /// Share of the traffic of this version while it is active, in percent.
+    /// Percentage of the traffic that the version receives while it is active.
     pub rollout_percentage: i64,
-    /// When the version was made.
+    /// Time of creation of the version.
     pub created_at: Timestamp,
-    /// When the row last changed.
+    /// Time of the last change of the row.
     pub updated_at: Timestamp,
 }
 
 impl Workflow {
-    /// The tag of this version as it is stored; status and rollout do not count.
+    /// Returns the entity tag of this version. It depends on the content, not on status and rollout.
     pub fn entity_tag(&self) -> EntityTag {
         EntityTag::of_version(self.version, &self.content.content_hash())
     }
 
-    /// The keys of a read that an author cannot write.
+    /// Keys of a read that an author cannot set.
     pub const ONLY_READ: [&'static str; 7] = [
         "workflow_id",
         "version",
@@ -99,7 +99,7 @@ impl Workflow {
         "updated_at",
     ];
 
-    /// The document as the admin API answers it; `loop` is absent when the workflow does not loop.
+    /// Returns the document as the admin API shows it; `loop` is absent if the workflow does not loop.
     pub fn to_json(&self) -> Value {
         let mut document = self.content.hashable();
         let hash = content_hash(&document);

@@ -1,20 +1,20 @@
-//! What happens to the versions of an entity when its status or rollout changes.
+//! Transitions of the versions of an entity when its status or rollout changes.
 //!
-//! Pure arithmetic: the versions go in, the rows to change come out. Nothing is written here, so a dry run and the
-//! real request share every rule.
+//! The functions are pure: they take the versions and return the rows to change. Because nothing is written
+//! here, a dry run and the real request share all rules.
 
 use crate::entity::{EntityKind, LifecycleStatus};
 use crate::error::ServiceError;
 use crate::field::{FieldCode, FieldError, Issue};
 
-/// A version as far as its lifecycle goes.
+/// The lifecycle state of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VersionState {
-    /// Version.
+    /// The version number.
     pub version: i64,
-    /// Where it stands.
+    /// The lifecycle status.
     pub status: LifecycleStatus,
-    /// Its share of the traffic, in percent. 100 for a channel.
+    /// Percentage of the traffic that the version receives; 100 for a channel.
     pub rollout_percentage: i64,
 }
 
@@ -28,23 +28,23 @@ impl VersionState {
     }
 }
 
-/// The outcome of a transition.
+/// The result of a transition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Transition {
-    /// The rows that change, as they are afterwards.
+    /// The rows that change, in their new state.
     pub changes: Vec<VersionState>,
-    /// The version whose row answers the request.
+    /// The version whose row is the response to the request.
     pub answer: i64,
-    /// What a dry run should mention.
+    /// Warnings for the report of a dry run.
     pub warnings: Vec<Issue>,
 }
 
-/// The share of the traffic that an activation asks for.
+/// The rollout that an activation requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rollout {
-    /// Share of the traffic, in percent.
+    /// Percentage of the traffic.
     pub percentage: i64,
-    /// Permission to archive a canary that is active, so that the draft takes its place.
+    /// True to archive an active canary, so that the draft replaces it.
     pub replace_canary: bool,
 }
 
@@ -60,13 +60,13 @@ impl From<i64> for Rollout {
     }
 }
 
-/// Activates the draft of a workflow at a share of the traffic.
+/// Activates the draft of a workflow with a percentage of the traffic.
 ///
-/// At 100 every active version is archived. Below, the stable version keeps the rest. A canary beside it is archived
-/// only on request.
+/// At 100, every active version is archived. Below 100, the stable version keeps the remaining traffic. An
+/// existing canary is archived only if `rollout.replace_canary` is set.
 ///
 /// # Errors
-/// 404 without a draft, 400 for a percentage outside 0..100, 409 below 100 while two versions are active.
+/// 404 without a draft; 400 for a percentage outside 0..100; 409 below 100 while two versions are active.
 pub fn activate_workflow(
     id: &str,
     versions: &[VersionState],
@@ -103,7 +103,7 @@ pub fn activate_workflow(
     Ok(transition)
 }
 
-/// Refuses a canary beside another one, naming both active versions and the ways out.
+/// Refuses a second canary. The message names both active versions and the possible next steps.
 fn second_canary(id: &str, canary: VersionState, stable: VersionState) -> ServiceError {
     ServiceError::conflict(format!(
         "workflow '{id}' has two active versions: {} at {} percent and {} at {}; end the canary with PATCH \
@@ -112,7 +112,7 @@ fn second_canary(id: &str, canary: VersionState, stable: VersionState) -> Servic
     ))
 }
 
-/// Activates the draft of a channel; its active versions are archived.
+/// Activates the draft of a channel and archives its active versions.
 ///
 /// # Errors
 /// 404 without a draft.
@@ -123,7 +123,7 @@ pub fn activate_channel(id: &str, versions: &[VersionState]) -> Result<Transitio
     Ok(Transition { changes, answer: draft.version, warnings: Vec::new() })
 }
 
-/// Archives every active version; the newest of them answers.
+/// Archives every active version; the response shows the newest of them.
 ///
 /// # Errors
 /// 404 without an active version.
@@ -142,11 +142,12 @@ pub fn archive(kind: EntityKind, id: &str, versions: &[VersionState]) -> Result<
     })
 }
 
-/// Moves the split between the two active versions of a workflow; at 100 the older one is archived, at 0 the newer one.
+/// Changes the traffic split between the two active versions of a workflow. At 100 the older one is archived,
+/// at 0 the newer one.
 ///
 /// # Errors
-/// 404 without any version; 400 for a percentage outside 0..100, without an active version, or when a single version
-/// would serve only a part.
+/// 404 without any version; 400 for a percentage outside 0..100, without an active version, or if a single
+/// version would receive only a part of the traffic.
 pub fn rollout(id: &str, versions: &[VersionState], percentage: i64) -> Result<Transition, ServiceError> {
     if versions.is_empty() {
         return Err(ServiceError::not_found(format!("workflow '{id}' does not exist")));
@@ -173,7 +174,7 @@ pub fn rollout(id: &str, versions: &[VersionState], percentage: i64) -> Result<T
     Ok(Transition { changes, answer: newest.version, warnings: Vec::new() })
 }
 
-/// Explains how a split begins.
+/// Returns the message that explains how to begin a split.
 fn single_version(id: &str, version: i64) -> String {
     let path = format!("/api/v1/admin/workflows/{id}");
     format!(
@@ -183,7 +184,7 @@ fn single_version(id: &str, version: i64) -> String {
     )
 }
 
-/// Archives every active version but the stable one, which then serves everything.
+/// Archives every active version except the stable one, which then receives all traffic.
 fn end_canary(active: &[VersionState], stable: VersionState) -> Transition {
     let canaries = active.iter().filter(|v| v.version != stable.version);
     let mut changes: Vec<_> = canaries.map(|v| v.archived()).collect();
@@ -191,13 +192,14 @@ fn end_canary(active: &[VersionState], stable: VersionState) -> Transition {
     Transition { changes, answer: stable.version, warnings: Vec::new() }
 }
 
-/// Chooses the version that a rollback brings back: the one asked for, or the one that was active before.
+/// Returns the version that a rollback restores: `to_version`, or else the previously active one.
 ///
-/// `before` is the archived version that was active last, of those older than the active one.
+/// The previously active version is the last activated one among the archived versions older than the active
+/// one.
 ///
 /// # Errors
-/// 404 for a version that does not exist or when none was active before; 409 while there is a draft, for a version that
-/// is not archived, and without `to_version` while two versions are active.
+/// 404 for a version that does not exist, or if there is no previously active one; 409 while there is a
+/// draft, for a version that is not archived, and without `to_version` while two versions are active.
 pub fn rollback(
     kind: EntityKind,
     id: &str,
@@ -237,12 +239,13 @@ pub fn rollback(
     }
 }
 
-/// Refuses an id without any version.
+/// Creates the 404 for an id without any version.
 pub fn absent(kind: EntityKind, id: &str) -> ServiceError {
     ServiceError::not_found(format!("{kind} '{id}' does not exist"))
 }
 
-/// Refuses a change of a draft that does not exist, naming the way to one.
+/// Creates the 404 for the change of a draft that does not exist; the message names the request that creates
+/// one.
 pub fn no_draft(kind: EntityKind, id: &str) -> ServiceError {
     ServiceError::not_found(format!(
         "{kind} '{id}' has no draft version; POST /api/v1/admin/{}/{id}/versions makes one",

@@ -1,5 +1,5 @@
-//! Secrets inside a text that is otherwise shown: the password before the host of a URL, and query values whose names
-//! tell what they are.
+//! Masking of secrets inside a URL: the password before the host, and query values with names that suggest a
+//! secret.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 
 use super::MASK;
 
-/// A name that holds one of these is secret-looking.
+/// A name that contains one of these suggests a secret.
 const PARTS: [&str; 18] = [
     "password",
     "passwd",
@@ -29,7 +29,7 @@ const PARTS: [&str; 18] = [
     "webhook",
 ];
 
-/// A name that is one of these is secret-looking.
+/// A name that equals one of these suggests a secret.
 const WORDS: [&str; 12] = [
     "key",
     "pwd",
@@ -45,13 +45,13 @@ const WORDS: [&str; 12] = [
     "sig",
 ];
 
-/// Whether the value under this name is to be hidden, judged by the name alone. Case, `-` and `.` make no difference.
+/// Returns true if the name suggests a secret value. Ignores case and treats `-` and `.` like `_`.
 pub fn looks_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase().replace(['-', '.'], "_");
     WORDS.contains(&name.as_str()) || PARTS.iter().any(|part| name.contains(part))
 }
 
-/// The text with its secrets struck out. A text that is no URL is returned as it is.
+/// Returns the URL with its secrets masked. Any other text is returned unchanged.
 pub fn mask_url(text: &str) -> String {
     let masked = cut(text).into_iter().map(|piece| match piece {
         Piece::Shown(text) => text,
@@ -60,8 +60,8 @@ pub fn mask_url(text: &str) -> String {
     masked.collect()
 }
 
-/// Puts back what was sent as the mask, from the same place of the stored text: the password, or the query value of the
-/// same name. What has no such place stays as it was sent.
+/// Restores masked parts of a URL from the same part of the stored URL: the password, or the query value of
+/// the same name. A mask without such a part stays.
 pub fn restore_url(sent: &str, stored: &str) -> String {
     let stored = cut(stored);
     let hidden = |wanted: Slot<'_>| {
@@ -78,8 +78,8 @@ pub fn restore_url(sent: &str, stored: &str) -> String {
     restored.collect()
 }
 
-/// Tells whether the mask is the whole text, stands where masking hides a secret of a URL, or is one of the parts of a URL:
-/// the user, the host, a segment of the path, a name or a value of the query, the fragment.
+/// Returns true if the text is the mask, has the mask in the place of a secret of a URL, or has it as one
+/// part of a URL: the user, the host, a path segment, a query name or value, or the fragment.
 pub fn holds_mask(text: &str) -> bool {
     let hidden = || cut(text).iter().any(|piece| matches!(piece, Piece::Hidden(_, MASK)));
     let part =
@@ -87,7 +87,7 @@ pub fn holds_mask(text: &str) -> bool {
     text == MASK || hidden() || text.split_once("://").is_some_and(|(_, rest)| part(rest))
 }
 
-/// What a name in a query means, however it is written.
+/// Decodes a query name: `+` and percent escapes.
 pub(crate) fn decoded(name: &str) -> String {
     let spaced = name.replace('+', " ");
     let meant: Cow<'_, str> = percent_decode_str(&spaced).decode_utf8_lossy();
@@ -100,24 +100,24 @@ enum Piece<'t> {
     Hidden(Slot<'t>, &'t str),
 }
 
-/// Where in a URL a secret stands.
+/// The position of a secret in a URL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Slot<'t> {
-    /// Before the host.
+    /// The password before the host.
     Password,
-    /// In the query: the name, and how many of that name stand before it.
+    /// A query value: its name, and the number of earlier values with that name.
     Query(&'t str, usize),
 }
 
 fn cut(text: &str) -> Vec<Piece<'_>> {
     let Some(start) = text.find("://").map(|scheme| scheme + 3) else { return vec![Piece::Shown(text)] };
     let mut pieces = Vec::new();
-    // Up to where the text stands in `pieces`.
+    // End of the text that `pieces` covers so far.
     let mut done = 0;
     let rest = &text[start..];
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-    // An unescaped `/` or `?` in a password would end the authority early: look for the `@` in all of the rest, so
-    // that too much is hidden rather than too little.
+    // An unescaped `/` or `?` in a password would end the authority too early. Searching the whole rest for
+    // `@` hides rather too much than too little.
     let at = rest[..end].rfind('@').or_else(|| rest.rfind('@').filter(|at| rest[..*at].contains(':')));
     let mut from = 0;
     if let Some(at) = at {

@@ -1,4 +1,4 @@
-//! Routes of channels: patterns, their conflicts, and the paths that are matched against them.
+//! Routes of channels: patterns, conflicts between them, and matching of request paths.
 
 mod pattern;
 mod request;

@@ -1,8 +1,8 @@
-//! Patterns such as `/orders/{id}`.
+//! Route patterns such as `/orders/{id}`.
 
 use std::collections::HashSet;
 
-/// The methods a route may name.
+/// The methods that a route can accept.
 pub const METHODS: [&str; 7] = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,20 +11,20 @@ enum Segment {
     Param(String),
 }
 
-/// A parsed route pattern: static segments and parameters that stand for one segment each.
+/// A parsed route pattern of static segments and parameters, each of which matches one path segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutePattern {
     segments: Vec<Segment>,
 }
 
 impl RoutePattern {
-    /// Longest pattern, in characters.
+    /// Maximum length of a pattern, in characters.
     pub const MAX_LENGTH: usize = 255;
 
-    /// Reads a pattern. Its length is checked elsewhere.
+    /// Parses a pattern. The caller checks its length.
     ///
     /// # Errors
-    /// What is wrong with the pattern, in words.
+    /// A description of the problem.
     pub fn parse(pattern: &str) -> Result<Self, String> {
         let Some(rest) = pattern.strip_prefix('/') else {
             return Err("a route pattern starts with '/'".into());
@@ -42,7 +42,7 @@ impl RoutePattern {
         Ok(Self { segments })
     }
 
-    /// The pattern with its parameter names erased: two patterns of one shape match the same paths.
+    /// Returns the pattern without parameter names. Patterns with the same shape match the same paths.
     pub fn shape(&self) -> String {
         self.segments.iter().fold(String::new(), |mut shape, segment| {
             shape.push('/');
@@ -54,19 +54,19 @@ impl RoutePattern {
         })
     }
 
-    /// How many segments a path must have.
+    /// Returns the number of segments that a matching path has.
     pub fn segment_count(&self) -> usize {
         self.segments.len()
     }
 
-    /// The names of the parameters, in order.
+    /// Returns the names of the parameters, in order.
     pub fn params(&self) -> impl Iterator<Item = &str> {
         params(&self.segments)
     }
 
-    /// The values of the parameters, in order, when the decoded segments of a path fit.
+    /// Returns the parameters with their values, in order, if the decoded path segments match.
     ///
-    /// Static segments compare byte for byte; a parameter matches any segment but an empty one.
+    /// Static segments are compared byte by byte. A parameter matches any segment that is not empty.
     pub fn matches<S: AsRef<str>>(&self, path: &[S]) -> Option<Vec<(&str, String)>> {
         if path.len() != self.segments.len() {
             return None;
@@ -113,7 +113,7 @@ fn params(segments: &[Segment]) -> impl Iterator<Item = &str> {
     })
 }
 
-/// True when some method is accepted by both; an empty list accepts every method.
+/// Returns true if both lists accept a common method; an empty list accepts every method.
 pub fn methods_overlap(a: &[String], b: &[String]) -> bool {
     a.is_empty()
         || b.is_empty()

@@ -1,21 +1,21 @@
-//! The path of a request to a channel.
+//! The request path of a channel.
 
 use crate::error::ServiceError;
 
-/// The part of a request path after the mount: its decoded segments, and whether it submits asynchronously.
+/// The request path below the mount point: its decoded segments, and the asynchronous flag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestPath {
-    /// Segments, each percent-decoded once; an encoded `/` stays inside its segment.
+    /// The segments, each percent-decoded once; an encoded `/` does not split a segment.
     pub segments: Vec<String>,
-    /// True when a final `/async` was taken off.
+    /// True if the path ended with `/async`, which is removed.
     pub is_async: bool,
 }
 
 impl RequestPath {
-    /// Reads what follows the mount, still percent-encoded.
+    /// Parses the percent-encoded path below the mount point.
     ///
     /// # Errors
-    /// 400 for an empty path, a bad escape, or text that is not UTF-8.
+    /// 400 for an empty path, an invalid escape, or text that is not UTF-8.
     pub fn parse(rest: &str) -> Result<Self, ServiceError> {
         let trimmed = rest.trim_matches(|c: char| c == '/' || c.is_whitespace());
         let (path, is_async) = match trimmed.strip_suffix("/async") {
@@ -29,7 +29,8 @@ impl RequestPath {
         Ok(Self { segments, is_async })
     }
 
-    /// The channel a path of one segment names, when no route claims it. `None` for a longer path.
+    /// Returns the channel name of a path with one segment, for requests that no route matches; `None` for a
+    /// longer path.
     ///
     /// # Errors
     /// 400 for a blank name.
@@ -42,7 +43,7 @@ impl RequestPath {
     }
 }
 
-/// Decodes the `%xx` escapes of one segment, once.
+/// Decodes the percent escapes of one segment, once.
 fn decode(segment: &str) -> Result<String, ServiceError> {
     if !segment.contains('%') {
         return Ok(segment.to_owned());

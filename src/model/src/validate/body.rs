@@ -1,4 +1,4 @@
-//! Reading the top level of a request, all problems collected.
+//! Reader of the top level of a request body; collects all problems.
 
 use serde_json::{Map, Value};
 
@@ -7,17 +7,17 @@ use crate::entity::EntityKind;
 use crate::field::FieldError;
 use crate::id;
 
-/// Longest name, in bytes.
+/// Maximum length of a name, in bytes.
 const MAX_NAME: usize = 255;
-/// Longest description, in bytes.
+/// Maximum length of a description, in bytes.
 const MAX_DESCRIPTION: usize = 2048;
 
-/// The object a caller sent. A reader of a field answers `None` when the field is absent, `null` or wrong; what is
-/// wrong is kept in `errors`.
+/// The JSON object that a caller sent. A field reader returns `None` if the field is absent, `null` or
+/// invalid, and adds the problem to `errors`.
 pub(super) struct BodyReader<'a> {
     kind: EntityKind,
     object: &'a Map<String, Value>,
-    /// The keys that were asked for.
+    /// The keys that were read so far.
     asked: Vec<&'static str>,
     pub(super) errors: Vec<FieldError>,
 }
@@ -30,7 +30,7 @@ impl<'a> BodyReader<'a> {
         }
     }
 
-    /// The resource-rooted path of a field.
+    /// Returns the path of a field, rooted at the resource.
     pub(super) fn path(&self, name: &str) -> String {
         format!("{}.{name}", self.kind)
     }
@@ -43,7 +43,7 @@ impl<'a> BodyReader<'a> {
         self.sent(name).filter(|value| !value.is_null())
     }
 
-    /// Returns the value under a key, which is known from now on.
+    /// Returns the value of a key and marks the key as known.
     fn sent(&mut self, name: &'static str) -> Option<&'a Value> {
         if !self.asked.contains(&name) {
             self.asked.push(name);
@@ -102,7 +102,7 @@ impl<'a> BodyReader<'a> {
         Some(strings)
     }
 
-    /// The id of a new entity, when the caller chose one.
+    /// Reads the id that the caller chose for a new entity, if any.
     pub(super) fn id(&mut self, name: &'static str) -> Option<String> {
         let id = self.string(name)?;
         if let Err(error) = id::check(id, &self.path(name)) {
@@ -111,7 +111,7 @@ impl<'a> BodyReader<'a> {
         Some(id.to_owned())
     }
 
-    /// The name; required unless there is a current one.
+    /// Reads the name, which is required unless there is a current one.
     pub(super) fn name(&mut self, current: Option<&str>) -> String {
         let sent = self.string("name");
         if sent.is_none() && current.is_none() && self.value("name").is_none() {
@@ -127,7 +127,7 @@ impl<'a> BodyReader<'a> {
         sent.or(current).unwrap_or_default().to_owned()
     }
 
-    /// The description; `null` clears it.
+    /// Reads the description; `null` removes it.
     pub(super) fn description(&mut self, current: Option<&str>) -> Option<String> {
         let sent = self.string("description");
         if let Some(text) = sent.filter(|text| text.len() > MAX_DESCRIPTION) {
@@ -137,7 +137,7 @@ impl<'a> BodyReader<'a> {
         if self.is_null("description") { None } else { sent.or(current).map(str::to_owned) }
     }
 
-    /// Refuses every key that nothing asked for, but those that are only read.
+    /// Reports every key that was not read, except for those that are read-only.
     pub(super) fn refuse_unknown(&mut self, only_read: &[&str], elsewhere: &[KeyPlace<'_>]) {
         let place = self.kind.name();
         let unknown = unknown_keys(self.object, place, &self.asked, elsewhere).into_iter();

@@ -1,4 +1,4 @@
-//! Channels: create, update, validate.
+//! Validation of channels on create and update.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{MASK, restore_channel_config};
 use crate::route::{METHODS, RoutePattern};
 
-/// Longest route pattern, topic and consumer group, in characters.
+/// Maximum length of a route pattern, a topic and a consumer group, in characters.
 const MAX_COLUMN: usize = 255;
 
-/// Reads the body of a create. The id is the caller's, when there is one. A `null` field is absent: an optional one takes
-/// its default, a required one is missing.
+/// Reads the body of a create request. Returns the id if the caller chose one, and the content. `null` counts
+/// as absent: an optional field takes its default, a required one is missing.
 ///
 /// # Errors
-/// Every problem found; of a block of the config the first one.
+/// All problems; only the first one of each block of the config.
 pub fn parse_new_channel(
     body: &Value,
     checks: &dyn ChannelChecks,
@@ -28,12 +28,12 @@ pub fn parse_new_channel(
     read(body, None, checks)
 }
 
-/// Reads the body of an update and merges it into the draft: an absent or `null` field keeps its value (`null`
-/// clears `description`), an empty string or list empties it. Masked secrets are put back. The type and the protocol
-/// never change; they are ignored when sent.
+/// Reads the body of an update request and merges it into the draft. An absent or `null` field keeps its
+/// value (`null` removes `description`); an empty string or list clears the field. Masked secrets are
+/// restored. The type and the protocol cannot change; both are ignored.
 ///
 /// # Errors
-/// Every problem found in the merged document; of a block of the config the first one.
+/// All problems of the merged document; only the first one of each block of the config.
 pub fn parse_channel_update(
     body: &Value,
     current: &ChannelContent,
@@ -42,7 +42,7 @@ pub fn parse_channel_update(
     read(body, Some(current), checks).map(|(_, content)| content)
 }
 
-/// Reports what a create of this body would be refused for, and warnings beyond that.
+/// Reports the problems for which a create request with this body would be refused, and warnings.
 pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationReport {
     let mut report = match read(body, None, checks) {
         Ok(_) => ValidationReport::default(),
@@ -54,7 +54,7 @@ pub fn validate_channel(body: &Value, checks: &dyn ChannelChecks) -> ValidationR
     report
 }
 
-/// Lists likely mistakes in the config of a channel that can be served.
+/// Returns warnings about probable mistakes in a valid config.
 pub fn channel_warnings(config: &Value, checks: &dyn ChannelChecks) -> Vec<Issue> {
     let preset = config.pointer("/auth/preset").and_then(Value::as_str);
     let Ok(config) = ChannelConfig::parse(config) else { return Vec::new() };
@@ -79,7 +79,8 @@ fn read(
         Some(current) => Some(current.protocol),
         None => choice(&mut body, "protocol", Protocol::parse, Protocol::NAMES),
     };
-    // Stand-ins let the rest be checked; they are never returned, an error has been recorded.
+    // Substitutes allow the remaining checks to run. They are never returned, because an error has been
+    // recorded.
     let kind = (channel_type.unwrap_or(ChannelType::Sync), protocol.unwrap_or(Protocol::Http));
     let content = merge(&mut body, current, kind);
     body.refuse_unknown(
@@ -162,7 +163,7 @@ fn merge(
     }
 }
 
-/// An optional text; an empty one is none.
+/// Reads an optional text; an empty one clears the field.
 fn text(body: &mut BodyReader<'_>, name: &'static str, current: Option<&String>) -> Option<String> {
     match body.string(name) {
         Some("") => None,
@@ -171,7 +172,7 @@ fn text(body: &mut BodyReader<'_>, name: &'static str, current: Option<&String>)
     }
 }
 
-/// The methods in upper case; unknown and repeated ones are reported, an empty list is none.
+/// Reads the methods in upper case and reports unknown and repeated ones; an empty list clears the field.
 fn methods(body: &mut BodyReader<'_>, current: Option<&ChannelContent>) -> Option<Vec<String>> {
     let Some(sent) = body.strings("methods") else { return current.and_then(|c| c.methods.clone()) };
     let mut seen = HashSet::new();
@@ -256,8 +257,8 @@ fn check_config(content: &ChannelContent, checks: &dyn ChannelChecks, errors: &m
     errors.extend(checks.config(&config));
 }
 
-/// Refuses a cache that does not say whether the callers it could tell apart share its answers. Checked when a channel is
-/// written; a stored one goes on loading, with a warning in the log.
+/// Refuses a cache on an authenticated channel that does not decide whether callers share responses. Checked
+/// only when a channel is written; a stored channel still loads, with a warning in the log.
 fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
     let cache = config.cache.as_ref().filter(|cache| cache.enabled)?;
     let path = "channel.config.cache.per_principal";
@@ -274,7 +275,7 @@ fn undecided_sharing(config: &ChannelConfig) -> Option<FieldError> {
     }
 }
 
-/// Reports a sender whose bodies hold `data` beside other members, which the body mode `auto` drops.
+/// Warns about a sender whose bodies hold `data` beside other members, which the body mode `auto` drops.
 fn discarded_siblings(config: &ChannelConfig, preset: &str) -> Option<Issue> {
     let loses = config.request.body_mode == BodyMode::Auto && sends_data_beside_others(preset);
     let why = format!(
@@ -283,7 +284,7 @@ fn discarded_siblings(config: &ChannelConfig, preset: &str) -> Option<Issue> {
     loses.then(|| Issue::new("channel.config.request.body_mode", why))
 }
 
-/// Reports answers that callers share although the workflow can tell the callers apart.
+/// Warns about cached responses that callers share although the workflow can distinguish the callers.
 fn shared_answers(config: &ChannelConfig) -> Vec<Issue> {
     let Some(cache) = config.cache.as_ref().filter(|cache| cache.enabled) else { return Vec::new() };
     let shared = (config.auth.is_some() && cache.per_principal == Some(false)).then(|| {

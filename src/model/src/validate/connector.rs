@@ -1,4 +1,4 @@
-//! Connectors: create, update and validate.
+//! Validation of connectors on create and update.
 
 use serde_json::Value;
 
@@ -10,14 +10,14 @@ use crate::field::{FieldCode, FieldError, Issue, ValidationReport};
 use crate::mask::{holds_mask, is_reserved_reference};
 use crate::unreadable::is_unreadable;
 
-/// Where the config stands in the document.
+/// Path of the config in the document.
 const CONFIG: &str = "connector.config";
 
-/// Reads the body of a create. The id is the caller's, when there is one. Only the shape is judged: no placeholder and no
-/// reference is looked up.
+/// Reads the body of a create request. Returns the id if the caller chose one, and the content. Only the form
+/// is checked; placeholders and references are not resolved.
 ///
 /// # Errors
-/// Every problem found.
+/// All problems.
 pub fn parse_new_connector(
     body: &Value,
     checks: &dyn ConnectorChecks,
@@ -25,18 +25,18 @@ pub fn parse_new_connector(
     read(body, None, checks, &mut Vec::new())
 }
 
-/// Says what create would, and what it would only mention. No placeholder and no reference is looked up.
+/// Returns the problems and warnings of a create request. Placeholders and references are not resolved.
 pub fn validate_connector(body: &Value, checks: &dyn ConnectorChecks) -> ValidationReport {
     let mut warnings = Vec::new();
     let errors = read(body, None, checks, &mut warnings).err().unwrap_or_default();
     ValidationReport { errors: errors.into_iter().map(Issue::from).collect(), warnings }
 }
 
-/// Reads the body of an update: an absent field keeps its value, a config replaces the stored one whole, once the secrets
-/// that were sent as they are shown are put back.
+/// Reads the body of an update request. An absent field keeps its value; a config replaces the stored one
+/// completely, after its masked secrets are restored.
 ///
 /// # Errors
-/// Every problem found in the merged document.
+/// All problems of the merged document.
 pub fn parse_connector_update(
     body: &Value,
     current: &ConnectorContent,
@@ -106,7 +106,7 @@ fn read(
     if errors.is_empty() { Ok((id, content)) } else { Err(distinct(errors)) }
 }
 
-/// Why a text cannot be part of a config.
+/// Returns the error for a text that no config may contain: the read mask or a reserved reference.
 fn refused(path: &str, text: &str) -> Option<FieldError> {
     if holds_mask(text) {
         return Some(FieldError::invalid(path, "this is the read mask, send the real value"));
@@ -115,7 +115,7 @@ fn refused(path: &str, text: &str) -> Option<FieldError> {
     is_reserved_reference(text).then(|| FieldError::new(path, FieldCode::UnresolvedSecretRef, why))
 }
 
-/// What a config is likely not meant to say.
+/// Returns a warning about a probable mistake in the config.
 fn suspicion(config: &ConnectorConfig) -> Option<Issue> {
     match config {
         ConnectorConfig::Smtp(smtp) if smtp.tls == SmtpTls::None => {
@@ -125,7 +125,7 @@ fn suspicion(config: &ConnectorConfig) -> Option<Issue> {
     }
 }
 
-/// The type; required of a new connector.
+/// Reads the type, which is required for a new connector.
 fn connector_type(body: &mut BodyReader<'_>, current: Option<&ConnectorContent>) -> Option<ConnectorType> {
     let sent = body.string("connector_type");
     let path = body.path("connector_type");

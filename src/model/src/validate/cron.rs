@@ -1,4 +1,4 @@
-//! What a cron channel must set, and what it may not.
+//! Validation of cron channels: required and refused settings.
 
 use serde_json::{Map, Value};
 use svc_schedule::{Schedule, ScheduleError};
@@ -9,7 +9,7 @@ use crate::entity::{ChannelContent, ChannelType, Protocol};
 use crate::field::{FieldCode, FieldError};
 use crate::time::Timestamp;
 
-/// Blocks of the config that need a caller, which a schedule does not have.
+/// Config blocks that need a caller, which a scheduled run does not have.
 pub(super) const REFUSED_BLOCKS: [&str; 8] = [
     "auth",
     "origin_allow_list",
@@ -25,13 +25,13 @@ const ROOT: &str = "channel.transport_config";
 pub(super) const KEYS: [&str; 6] =
     ["schedule", "timezone", "payload", "misfire_policy", "max_catch_up", "concurrency"];
 const CONCURRENCY_KEYS: [&str; 3] = ["policy", "key", "slots"];
-/// A schedule without a fault, to check a zone with whose own schedule is missing.
+/// A valid schedule, used to check a time zone when the schedule itself is missing.
 const ANY: &str = "@hourly";
-/// Largest payload of a run, in bytes of JSON.
+/// Maximum size of the payload, in bytes of JSON.
 const MAX_PAYLOAD: usize = 1_048_576;
 const MAX_CATCH_UP: u64 = 1000;
 const MAX_SLOTS: u64 = 64;
-/// Beginnings of strings that would read a secret or a declared value elsewhere.
+/// Prefixes of strings that read a secret or a declared value in other places.
 const REFERENCES: [&str; 4] = ["env://", "vault://", "secret://", "var://"];
 
 /// Checks the fields of the channel and its transport.
@@ -57,7 +57,7 @@ pub(super) fn check(content: &ChannelContent, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// Takes the refused blocks out of a config and reports them.
+/// Removes the refused blocks from a config and reports them.
 pub(super) fn refuse_blocks(config: &mut Value, errors: &mut Vec<FieldError>) {
     let Value::Object(config) = config else { return };
     for key in REFUSED_BLOCKS {
@@ -70,8 +70,8 @@ pub(super) fn refuse_blocks(config: &mut Value, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// The next five instants of the schedule that the body of a cron channel holds; `None` where there is none, or none
-/// that may be stored.
+/// Returns the next five fire times of the schedule in the body of a cron channel; `None` without a valid
+/// schedule.
 pub fn next_fires(body: &Value) -> Option<Vec<Timestamp>> {
     if Protocol::parse(body.get("protocol")?.as_str()?) != Some(Protocol::Cron) {
         return None;
@@ -117,8 +117,8 @@ impl Transport<'_> {
     }
 
     fn schedule(&mut self, expression: &str, zone: &str) {
-        // A schedule is new when its document is checked, and new ones must fire within years: nothing here hangs on
-        // how well the clock is set.
+        // A schedule is new when its document is checked, and a new schedule must fire within years. So the
+        // precision of the clock does not matter here.
         let now = Timestamp::now().naive().and_utc();
         for problem in Schedule::problems(expression, zone, now) {
             let (name, got) = match problem {
@@ -212,7 +212,7 @@ impl Transport<'_> {
     }
 }
 
-/// A member that is set; `null` is not.
+/// Returns a member that is present and not null.
 fn present<'v>(object: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
     object.get(name).filter(|value| !value.is_null())
 }
@@ -224,7 +224,7 @@ fn is_key(key: &str) -> bool {
         && bytes.all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-'))
 }
 
-/// Visits `{"secret": "name"}` and `{"secret": ["name"]}`.
+/// Visits `{"secret": "name"}` and `{"secret": ["name"]}` nodes.
 fn each_secret_node(path: &str, value: &Value, visit: &mut dyn FnMut(&str)) {
     match value {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! What an import refuses beyond what a create does.
+//! Additional checks of an import.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::entity::EntityKind;
 use crate::field::FieldError;
 use crate::mask::{MASK, holds_mask};
 
-/// Finds every mask in an item of an import: there is nothing stored to put in its place.
+/// Reports every mask in an item of an import, because there is no stored value to restore.
 pub fn check_import_item(kind: EntityKind, item: &Value) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let Value::Object(object) = item else { return errors };

@@ -1,21 +1,21 @@
-//! Keys that an object does not know.
+//! Detection of unknown keys, with suggestions.
 
 use serde_json::{Map, Value};
 
 use crate::field::{FieldCode, FieldError};
 use crate::suggest::nearest;
 
-/// A place beside or below an object, with the keys it knows.
+/// The path of a related object, and the keys that it accepts.
 pub type KeyPlace<'k> = (&'k str, &'k [&'k str]);
 
-/// Returns `true` for a key that stands for nothing on purpose: `$schema`, which editors read, and `x-…`, which is the
-/// author's own.
+/// Returns true for an annotation, which has no effect: `$schema` for editors, and `x-…` for the author's own
+/// use.
 pub fn is_annotation(key: &str) -> bool {
     key == "$schema" || key.starts_with("x-")
 }
 
-/// Refuses the keys of an object that are not `known`. Each refusal names the one nearest key, here or in a place
-/// `elsewhere`, or else every key there is.
+/// Returns an error for each key that is not in `known`. The error suggests the nearest key, here or in one
+/// of the places `elsewhere`, or else lists all known keys.
 pub fn unknown_keys(
     object: &Map<String, Value>,
     at: &str,
@@ -26,7 +26,7 @@ pub fn unknown_keys(
     unknown.map(|key| unknown_key(format!("{at}.{key}"), key, known, elsewhere)).collect()
 }
 
-/// The refusal of one key.
+/// Creates the error for one unknown key.
 pub fn unknown_key(path: String, key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> FieldError {
     let meant = meant(key, known, elsewhere);
     let error =
@@ -37,8 +37,8 @@ pub fn unknown_key(path: String, key: &str, known: &[&str], elsewhere: &[KeyPlac
     }
 }
 
-/// The key that an unknown one was likely meant to be: one of its name elsewhere, else the nearest here, else the nearest
-/// elsewhere.
+/// Returns the key that an unknown one was probably meant to be: the same key elsewhere, else the nearest one
+/// here, else the nearest one elsewhere.
 fn meant(key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> Option<String> {
     let same = elsewhere.iter().find(|(_, keys)| keys.contains(&key)).map(|(place, _)| join(place, key));
     let near = || nearest(key, known.iter().copied()).map(str::to_owned);
@@ -49,7 +49,7 @@ fn meant(key: &str, known: &[&str], elsewhere: &[KeyPlace<'_>]) -> Option<String
     same.or_else(near).or_else(far)
 }
 
-/// The part of a refusal that says what to write.
+/// Returns the part of the message that tells what to write instead.
 fn hint(meant: &Option<String>, known: &[&str]) -> String {
     match meant {
         Some(meant) => format!("did you mean '{meant}'?"),

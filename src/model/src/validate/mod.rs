@@ -1,9 +1,9 @@
-//! From the JSON a caller sends to content that may be stored.
+//! Validation: converts the JSON of a caller to content that may be stored.
 //!
-//! Every function here reports all problems at once, each with its path: `body.<field>` when the JSON does not fit
+//! All functions report all problems at once, each with its path: `body.<field>` if the JSON does not have
 //! the shape of the request, otherwise rooted at the resource (`channel.config.auth`, `workflow.name`,
-//! `tasks[2].function.input.connector`). A key that is not known is refused; what a read shows and an author cannot set
-//! is passed over, so that an exported document can be sent back.
+//! `tasks[2].function.input.connector`). Unknown keys are refused. Keys of a read that an author cannot set
+//! are ignored, so that an exported document can be sent back.
 
 mod body;
 mod channel;
@@ -37,36 +37,40 @@ pub use workflow::{parse_new_workflow, parse_workflow_update, validate_workflow,
 
 /// The rules of a workflow that need the engine.
 ///
-/// The model has checked the shape of the document before: fields and their types, ids and duplicates, nesting,
-/// left-over source, secret references. Left to the implementation are expressions (the conditions of the workflow,
-/// its groups and tasks), the fields of the loop block, function names and function inputs. It is called even when
-/// the shape is broken, so that all problems are reported at once: it passes over what it cannot read.
+/// The model has already checked the shape of the document: fields and their types, ids and duplicates,
+/// nesting, uncompiled source, secret references. The implementation checks expressions (the conditions of
+/// the workflow, its groups and tasks), the fields of the loop block, function names and function inputs. It
+/// is called even if the shape is invalid, so that all problems are reported at once; it skips the parts that
+/// it cannot read.
 pub trait WorkflowChecks {
-    /// Adds what create would refuse to `errors` and what it would only mention to `warnings`.
+    /// Adds problems for which a create request is refused to `errors`, and others to `warnings`.
     fn check(&self, content: &WorkflowContent, errors: &mut Vec<FieldError>, warnings: &mut Vec<Issue>);
 
-    /// Returns `true` if a function resolves a secret reference at this place of its input, such as `.keys[0].key`.
+    /// Returns true if the function resolves a secret reference at this path of its input, such as
+    /// `.keys[0].key`.
     fn resolves_reference(&self, function: &str, place: &str) -> bool {
         let _ = (function, place);
         false
     }
 }
 
-/// The rules of a channel that need more than its document: the engine, cryptography, settings of the server.
+/// The rules of a channel that need more than its document: the engine, cryptography, or the settings of the
+/// server.
 pub trait ChannelChecks {
-    /// Whether an expression compiles.
+    /// Checks that an expression compiles.
     ///
     /// # Errors
-    /// Why it does not.
+    /// The reason why it does not.
     fn compiles(&self, expression: &Value) -> Result<(), String>;
 
-    /// What else keeps a well-formed config from being served as it is written. References to secrets are not looked up.
+    /// Returns further problems that prevent a valid config from being served. References to secrets are not
+    /// resolved.
     fn config(&self, config: &ChannelConfig) -> Vec<FieldError> {
         let _ = config;
         Vec::new()
     }
 
-    /// What a config is likely not meant to say, although it could be served.
+    /// Returns warnings about probable mistakes in a config that can be served.
     fn suspicions(&self, config: &ChannelConfig) -> Vec<Issue> {
         let _ = config;
         Vec::new()
@@ -75,14 +79,14 @@ pub trait ChannelChecks {
 
 /// The rules of a connector that need more than its document.
 pub trait ConnectorChecks {
-    /// What keeps a well-formed config from being used as it is written. Nothing is looked up.
+    /// Returns further problems that prevent a valid config from being used. Nothing is resolved.
     fn config(&self, config: &ConnectorConfig) -> Vec<FieldError> {
         let _ = config;
         Vec::new()
     }
 }
 
-/// Drops a problem that was found twice, by the model and by an implementation of the checks.
+/// Removes problems that both the model and an implementation of the checks found.
 fn distinct(mut errors: Vec<FieldError>) -> Vec<FieldError> {
     let mut seen = HashSet::new();
     errors.retain(|error| seen.insert((error.path.clone(), error.code)));

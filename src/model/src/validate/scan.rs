@@ -1,4 +1,4 @@
-//! Walks over whole documents: left-over source, and secret references where nothing resolves them.
+//! Scans of whole documents for uncompiled source, and for secret references that nothing resolves.
 
 use serde_json::{Map, Value};
 
@@ -26,12 +26,12 @@ pub(super) fn workflow(content: &WorkflowContent, checks: &dyn WorkflowChecks, e
     scan.steps("tasks", &content.tasks);
 }
 
-/// Scans a block of a channel or connector for left-over source only; secret references may stand there.
+/// Scans a block of a channel or connector for uncompiled source only; secret references are allowed there.
 pub(super) fn uncompiled(path: &str, value: &Value, errors: &mut Vec<FieldError>) {
     Scan { errors, resolves: &|_, _| true, resolving: Some(&|_| true), marks_use: true }.value(path, value);
 }
 
-/// Calls `visit` with every string of a document and its path.
+/// Calls `visit` with each string of a document and its path.
 pub(super) fn each_string(path: &str, value: &Value, visit: &mut dyn FnMut(&str, &str)) {
     match value {
         Value::String(text) => visit(path, text),
@@ -49,8 +49,8 @@ pub(super) fn each_string(path: &str, value: &Value, visit: &mut dyn FnMut(&str,
     }
 }
 
-/// Refuses U+0000 anywhere in a document that is to be stored: not every database can hold it as text, and a
-/// definition that one holds must load on the others.
+/// Refuses U+0000 in a document to be stored. Some databases cannot store it as text, and a stored definition
+/// must load on every database.
 pub(super) fn nul(kind: EntityKind, document: &Value, errors: &mut Vec<FieldError>) {
     let Value::Object(fields) = document else { return };
     for (field, value) in fields {
@@ -60,13 +60,13 @@ pub(super) fn nul(kind: EntityKind, document: &Value, errors: &mut Vec<FieldErro
     }
 }
 
-/// Where problems of a top-level field are reported: what a workflow runs is a root of its own.
+/// Returns the path of a top-level field. The parts of a workflow that are executed are roots of their own.
 pub(super) fn place(kind: EntityKind, field: &str) -> String {
     let own = kind == EntityKind::Workflow && matches!(field, "tasks" | "condition" | "loop");
     if own { field.to_owned() } else { format!("{kind}.{field}") }
 }
 
-/// Visits the strings that hold U+0000; a key that does is visited as the object it stands in.
+/// Visits the strings that contain U+0000. A key that contains it is reported with the path of its object.
 fn each_nul(path: &str, value: &Value, visit: &mut dyn FnMut(&str)) {
     match value {
         Value::String(text) if text.contains('\0') => visit(path),
@@ -88,7 +88,7 @@ fn each_nul(path: &str, value: &Value, visit: &mut dyn FnMut(&str)) {
     }
 }
 
-/// True for an expression that reads a declared secret, `{"secret": ...}`, anywhere.
+/// Returns true if the expression contains a read of a declared secret, `{"secret": ...}`.
 pub(super) fn reads_secret(expression: &Value) -> bool {
     match expression {
         Value::Object(object) => {
@@ -101,11 +101,11 @@ pub(super) fn reads_secret(expression: &Value) -> bool {
 
 struct Scan<'e> {
     errors: &'e mut Vec<FieldError>,
-    /// Tells whether a function resolves a reference at a place of its input.
+    /// Returns true if the function (first argument) resolves a reference at this path of its input.
     resolves: &'e dyn Fn(&str, &str) -> bool,
-    /// Tells, by its path, whether a string is resolved when it is a secret reference.
+    /// Returns true if a secret reference at this path is resolved.
     resolving: Option<&'e dyn Fn(&str) -> bool>,
-    /// Whether `use` marks source anywhere; in a workflow it does only in the place of a step.
+    /// True if `use` marks uncompiled source anywhere; in a workflow it does so only in place of a step.
     marks_use: bool,
 }
 

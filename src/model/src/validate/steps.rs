@@ -1,4 +1,4 @@
-//! The shape of tasks and groups.
+//! Validation of the shape of tasks and groups.
 
 use std::collections::HashSet;
 
@@ -6,18 +6,19 @@ use serde_json::{Map, Value};
 
 use crate::field::{FieldCode, FieldError};
 
-/// Longest id and longest name of a function, in bytes: both are labels of metrics and stand in every record of a run.
+/// Maximum length of an id and of a function name, in bytes. Both are metric labels and part of every record
+/// of a run.
 pub const MAX_LABEL: usize = 255;
 
-/// How deep groups nest at most.
+/// Maximum nesting depth of groups.
 const MAX_DEPTH: usize = 8;
 
-/// Checks every task and group: their fields and types, ids unique over both, at most eight levels of groups.
+/// Checks every task and group: fields and types, unique ids, and the nesting depth.
 pub(super) fn check(tasks: &[Value], errors: &mut Vec<FieldError>) {
     Steps { errors, ids: HashSet::new() }.list(tasks, "tasks", 0);
 }
 
-/// True for an unexpanded call of a fragment, which [`scan`](super::scan) reports.
+/// Returns true for an unexpanded fragment call, which [`scan`](super::scan) reports.
 pub(super) fn is_fragment_call(step: &Map<String, Value>) -> bool {
     step.contains_key("use")
 }
@@ -53,7 +54,7 @@ impl<'a> Steps<'a, '_> {
         }
         self.text(step, path, "description", false);
         self.boolean(step, path, "terminal");
-        // The key alone makes a group, so that a malformed one is reported as such.
+        // The key `tasks` alone makes a group, so that a malformed group is reported as one.
         match step.get("tasks") {
             Some(members) => {
                 self.text(step, path, "name", false);

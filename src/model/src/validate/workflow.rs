@@ -1,4 +1,4 @@
-//! Workflows: create, update, validate.
+//! Validation of workflows on create and update.
 
 use serde_json::Value;
 
@@ -7,11 +7,12 @@ use super::{WorkflowChecks, distinct, scan, steps};
 use crate::entity::{EntityKind, Workflow, WorkflowContent};
 use crate::field::{FieldError, Issue, ValidationReport};
 
-/// Reads the body of a create. The id is the caller's, when there is one. A `null` field is absent: an optional one takes
-/// its default, a required one is missing. A `null` condition of a group or task likewise stands for `true`.
+/// Reads the body of a create request. Returns the id if the caller chose one, and the content. `null` counts
+/// as absent: an optional field takes its default, a required one is missing. A `null` condition of a group
+/// or task likewise means `true`.
 ///
 /// # Errors
-/// Every problem found.
+/// All problems.
 pub fn parse_new_workflow(
     body: &Value,
     checks: &dyn WorkflowChecks,
@@ -19,11 +20,11 @@ pub fn parse_new_workflow(
     read(body, None, checks).map(|(id, content, _)| (id, content))
 }
 
-/// Reads the body of an update and merges it into the draft: an absent field keeps its value, `null` clears
-/// `description` and `loop` and keeps the others.
+/// Reads the body of an update request and merges it into the draft. An absent field keeps its value; `null`
+/// removes `description` and `loop` and keeps every other field.
 ///
 /// # Errors
-/// Every problem found in the merged document.
+/// All problems of the merged document.
 pub fn parse_workflow_update(
     body: &Value,
     current: &WorkflowContent,
@@ -32,7 +33,7 @@ pub fn parse_workflow_update(
     read(body, Some(current), checks).map(|(_, content, _)| content)
 }
 
-/// Reports what a create of this body would be refused for, and warnings beyond that.
+/// Reports the problems for which a create request with this body would be refused, and warnings.
 pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> ValidationReport {
     match read(body, None, checks) {
         Ok((_, _, warnings)) => ValidationReport { errors: Vec::new(), warnings },
@@ -40,7 +41,7 @@ pub fn validate_workflow(body: &Value, checks: &dyn WorkflowChecks) -> Validatio
     }
 }
 
-/// Lists likely mistakes in a stored document that can be run.
+/// Returns warnings about probable mistakes in a stored document that can be run.
 pub fn workflow_warnings(content: &WorkflowContent, checks: &dyn WorkflowChecks) -> Vec<Issue> {
     let mut warnings = Vec::new();
     checks.check(content, &mut Vec::new(), &mut warnings);
@@ -112,7 +113,7 @@ fn loop_block(body: &mut BodyReader<'_>, current: Option<&WorkflowContent>) -> O
     match body.value("loop") {
         None => current.and_then(|c| c.loop_.clone()),
         Some(block @ Value::Object(_)) => Some(block.clone()),
-        // Where every other problem of the block is reported.
+        // Uses the path of all other problems of the block.
         Some(other) => {
             body.errors.push(FieldError::type_mismatch("loop", "object", other));
             None

@@ -1,6 +1,6 @@
-//! The `auth` block: who may call a channel.
+//! The `auth` block: authentication of the callers of a channel.
 //!
-//! Types are those an ingress verifies with: presets and defaults are already applied.
+//! The types hold the values that the ingress verifies with: presets and defaults are already applied.
 
 mod parse;
 mod presets;
@@ -13,30 +13,30 @@ use super::template::{HeaderField, SigningTemplate};
 pub(super) use parse::parse;
 pub(crate) use presets::sends_data_beside_others;
 
-/// Who may call a channel.
+/// The authentication mode of a channel.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AuthConfig {
-    /// Whoever knows a key.
+    /// Callers send a shared key.
     ApiKey(ApiKeyAuth),
-    /// Whoever signs with a shared secret.
+    /// Callers sign the request with a shared secret.
     Hmac(Box<HmacAuth>),
-    /// Whoever holds a token.
+    /// Callers send a JSON Web Token.
     Jwt(Box<JwtAuth>),
 }
 
-/// Mode `api_key`.
+/// Settings of mode `api_key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ApiKeyAuth {
     /// Accepted keys, or references to them.
     pub keys: Vec<SecretText>,
-    /// Header that carries the key.
+    /// Name of the header that carries the key.
     pub header: String,
-    /// Scheme in front of the key; `None` when the whole value is the key.
+    /// Scheme in front of the key; `None` if the key is the whole header value.
     pub scheme: Option<String>,
 }
 
-/// Whether a text can arrive as the value of a header, or behind a scheme in one (RFC 9110, section 5.5): printable ASCII,
-/// with blanks inside at most.
+/// Returns true if the text can be sent as a header value, or after a scheme in one (RFC 9110, section 5.5):
+/// printable ASCII, with spaces and tabs only inside.
 pub fn is_header_value(text: &str) -> bool {
     let is_bare = |end: Option<u8>| end.is_some_and(|byte| byte.is_ascii_graphic());
     is_bare(text.bytes().next())
@@ -44,39 +44,39 @@ pub fn is_header_value(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_graphic() || matches!(byte, b' ' | b'\t'))
 }
 
-/// Mode `hmac`.
+/// Settings of mode `hmac`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HmacAuth {
     /// An accepted secret, or a reference to it.
     pub secret: Option<SecretText>,
-    /// More of them; one there is at least.
+    /// Further accepted secrets. `secret` and `secrets` together hold at least one.
     pub secrets: Vec<SecretText>,
-    /// Header that carries the signature.
+    /// Name of the header that carries the signature.
     pub header: String,
-    /// How the signature stands in it.
+    /// Format of the signature in the header.
     pub form: SignatureForm,
-    /// Hash of the HMAC.
+    /// Hash function of the HMAC.
     pub algorithm: HmacAlgorithm,
-    /// What is signed.
+    /// Template of the signed message.
     pub message: SigningTemplate,
-    /// Encoding of the signature; hex, then base64 when absent.
+    /// Encoding of the signature; `None` accepts hex, then base64.
     pub encoding: Option<SignatureEncoding>,
-    /// Guard against replays.
+    /// Protection against replayed requests.
     pub window: Option<ReplayWindow>,
 }
 
-/// How a signature stands in its header.
+/// The format of a signature in its header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SignatureForm {
-    /// Alone.
+    /// The signature alone.
     Plain,
-    /// Behind a prefix.
+    /// The signature after this prefix.
     Prefixed(String),
-    /// As the value of this key of packed `k=v` pairs.
+    /// The value of this key in packed `k=v` pairs.
     Packed(String),
 }
 
-/// Hash of an HMAC.
+/// The hash function of an HMAC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HmacAlgorithm {
     /// SHA-1.
@@ -87,7 +87,7 @@ pub enum HmacAlgorithm {
     Sha512,
 }
 
-/// Encoding of a signature.
+/// The encoding of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureEncoding {
     /// Hexadecimal digits of either case.
@@ -98,61 +98,61 @@ pub enum SignatureEncoding {
     Base64Url,
 }
 
-/// Which instants a signature is good for.
+/// The period in which a signed request is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayWindow {
-    /// Where the signed instant stands, in seconds of the Unix time.
+    /// Header field with the signed Unix time, in seconds.
     pub timestamp: HeaderField,
-    /// How far it may be from now, in seconds.
+    /// Maximum difference from the current time, in seconds.
     pub tolerance_secs: u64,
 }
 
-/// Mode `jwt`.
+/// Settings of mode `jwt`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JwtAuth {
     /// Static verification keys.
     pub keys: Vec<JwtKey>,
-    /// Address of a key set.
+    /// URL of a JSON Web Key Set.
     pub jwks_url: Option<String>,
-    /// Accepted algorithms, never empty.
+    /// Accepted algorithms; never empty.
     pub algorithms: Vec<JwtAlgorithm>,
-    /// Accepted issuers; empty when the field is absent, and nothing is checked.
+    /// Accepted issuers; empty if the field is absent, which accepts any issuer.
     pub issuers: Vec<String>,
-    /// Accepted audiences; empty when the field is absent, and nothing is checked.
+    /// Accepted audiences; empty if the field is absent, which accepts any audience.
     pub audiences: Vec<String>,
-    /// Clock skew allowed, in seconds.
+    /// Tolerated clock skew, in seconds.
     pub leeway_secs: u64,
-    /// Whether a token must expire.
+    /// True if a token without `exp` is refused.
     pub require_exp: bool,
-    /// Whether a request needs a token at all.
+    /// True if a request without a token is refused.
     pub required: bool,
-    /// Where the token is.
+    /// The place of the token in the request.
     pub source: TokenLocation,
-    /// Longest token, in bytes.
+    /// Maximum length of a token, in bytes.
     pub max_token_bytes: u64,
-    /// Claims that reach the metadata; all when absent.
+    /// Claims that are copied to the metadata; `None` copies all.
     pub claims_to_metadata: Option<Vec<String>>,
-    /// Expression over the claims that must hold.
+    /// Expression over the claims that must be true for the request to be accepted.
     pub authorization_logic: Option<Value>,
 }
 
 /// A static verification key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JwtKey {
-    /// Algorithm the key is for.
+    /// The algorithm that the key verifies.
     pub algorithm: JwtAlgorithm,
-    /// Key material, or a reference to it.
+    /// The key material, or a reference to it.
     pub key: SecretText,
-    /// Id of the key.
+    /// The key id (`kid`).
     pub kid: Option<String>,
-    /// Encoding of the material of an HS key.
+    /// Encoding of the material of an HMAC key.
     pub encoding: KeyEncoding,
 }
 
-/// Encoding of a symmetric key.
+/// The encoding of a symmetric key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyEncoding {
-    /// The bytes of the text.
+    /// The UTF-8 bytes of the text.
     #[default]
     Utf8,
     /// Base64.
@@ -161,33 +161,33 @@ pub enum KeyEncoding {
     Hex,
 }
 
-/// Where a token is looked for.
+/// The place of a token in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TokenLocation {
-    /// In a header, behind a scheme if there is one.
+    /// A header, optionally with a scheme in front of the token.
     Header {
         /// Name of the header.
         header: String,
-        /// Scheme in front of the token.
+        /// Scheme in front of the token; `None` if the token is the whole value.
         scheme: Option<String>,
     },
-    /// In a cookie.
+    /// The cookie of this name.
     Cookie(String),
 }
 
 macro_rules! jwt_algorithms {
     ($($variant:ident = $name:literal,)*) => {
-        /// Algorithm of a token's signature (RFC 7518, RFC 8037).
+        /// A signature algorithm of tokens (RFC 7518, RFC 8037).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum JwtAlgorithm { $(#[doc = $name] $variant,)* }
 
         impl JwtAlgorithm {
-            /// The name in the header of a token.
+            /// Returns the `alg` value in the header of a token.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The algorithm of that name.
+            /// Returns the algorithm of that name.
             pub fn parse(name: &str) -> Option<Self> {
                 match name { $($name => Some(Self::$variant),)* _ => None }
             }
@@ -203,7 +203,7 @@ jwt_algorithms! {
 }
 
 impl JwtAlgorithm {
-    /// Fewest bytes of a symmetric key; `None` for the other families.
+    /// Returns the minimum length of a symmetric key, in bytes; `None` for asymmetric algorithms.
     pub const fn min_key_bytes(self) -> Option<usize> {
         match self {
             Self::Hs256 => Some(32),

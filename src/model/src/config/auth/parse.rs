@@ -1,7 +1,7 @@
-//! Reading the `auth` block.
+//! Reads and validates the `auth` block.
 //!
-//! Every rule a caller can break is refused here; what needs a resolved secret or the cryptography of a key is found
-//! when the channel loads.
+//! Rules that an author can break are checked here. Faults of resolved secrets and of the cryptography of a
+//! key are detected when the channel is loaded.
 
 use super::presets::{self, Preset};
 use super::{
@@ -16,9 +16,9 @@ use crate::config::{HeaderField, SecretText, SigningTemplate};
 use crate::field::FieldError;
 use crate::mask::{is_reserved_reference, is_secret_reference};
 
-/// Where the problems of the block are reported.
+/// Path under which the problems of the block are reported.
 const PATH: &str = "channel.config.auth";
-/// Largest clock skew that may be allowed, in seconds.
+/// Maximum clock skew that may be tolerated, in seconds.
 const MAX_LEEWAY: u64 = 300;
 
 #[derive(Clone, Copy)]
@@ -187,7 +187,8 @@ fn jwt(block: &mut ConfigBlock<'_>) -> Result<JwtAuth, FieldError> {
     })
 }
 
-/// Accepted values of a claim. Who writes the field wants the claim checked: an empty list must not switch that off.
+/// Reads the accepted values of a claim. An author who writes the field wants the claim checked, so an empty
+/// list is refused instead of disabling the check.
 fn accepted(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<Vec<String>, FieldError> {
     let Some(values) = block.one_or_many(name)? else { return Ok(Vec::new()) };
     if values.is_empty() {
@@ -222,12 +223,12 @@ fn jwt_key(block: &mut ConfigBlock<'_>) -> Result<JwtKey, FieldError> {
     Ok(JwtKey { algorithm, key, kid, encoding })
 }
 
-/// Whether the value stands elsewhere, so that nothing can be told of it here.
+/// Returns true if the value is a reference, whose target is unknown here.
 fn is_reference(secret: &SecretText) -> bool {
     is_secret_reference(secret.expose()) || is_reserved_reference(secret.expose())
 }
 
-/// What can be told from the text of a literal key without the cryptography.
+/// Checks the text of a literal key as far as possible without cryptography.
 fn literal_key(algorithm: JwtAlgorithm, encoding: KeyEncoding, key: &SecretText) -> Result<(), String> {
     if is_reference(key) {
         return Ok(());
@@ -260,7 +261,7 @@ fn token_source(block: &mut ConfigBlock<'_>) -> Result<TokenLocation, FieldError
         Some(_) => Err(invalid("auth.source.cookie is no cookie name")),
         None => {
             let explicit = header_name(header, "auth.source.header")?;
-            // A header named on purpose carries the bare token unless a scheme is named too.
+            // An explicit header carries the bare token unless a scheme is also given.
             let default = explicit.is_none().then(|| "Bearer".to_owned());
             Ok(TokenLocation::Header {
                 header: explicit.unwrap_or_else(|| "Authorization".into()),
@@ -287,7 +288,7 @@ fn header_name(header: Option<String>, field: &str) -> Result<Option<String>, Fi
     }
 }
 
-/// A scheme is trimmed; an empty one means that there is none.
+/// Trims a scheme; an empty one means that there is no scheme.
 fn auth_scheme(
     scheme: Option<String>,
     field: &str,

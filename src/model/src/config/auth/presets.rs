@@ -1,6 +1,6 @@
-//! What some providers sign, under a name.
+//! Named presets for the signatures of well-known providers.
 
-/// The fields a preset stands for; an explicit field takes the place of the preset's.
+/// The fields of a preset; an explicit field takes precedence.
 pub(super) struct Preset {
     pub(super) header: Option<&'static str>,
     pub(super) prefix: Option<&'static str>,
@@ -13,7 +13,7 @@ pub(super) struct Preset {
 }
 
 impl Preset {
-    /// No preset.
+    /// The empty preset.
     pub(super) const NONE: &'static Self = &Self {
         header: None,
         prefix: None,
@@ -26,7 +26,7 @@ impl Preset {
     };
 }
 
-/// Name, alias, preset.
+/// The presets as (name, alias, fields).
 static PRESETS: [(&str, &str, Preset); 6] = [
     (
         "zoom",
@@ -94,20 +94,20 @@ static PRESETS: [(&str, &str, Preset); 6] = [
     ),
 ];
 
-/// The preset of that name or alias.
+/// Returns the preset with that name or alias.
 pub(super) fn find(name: &str) -> Option<&'static Preset> {
     PRESETS.iter().find(|(known, alias, _)| *known == name || *alias == name).map(|(.., preset)| preset)
 }
 
-/// The presets, by name and alias, whose senders put `data` beside other members of a body.
+/// Names and aliases of the presets whose senders put `data` beside other members of the body.
 const DATA_BESIDE_OTHERS: [&str; 4] = ["stripe", "P3", "webex", "P6"];
 
-/// Returns `true` for a preset whose sender puts `data` beside other members of a body.
+/// Returns true for a preset whose sender puts `data` beside other members of the body.
 pub(crate) fn sends_data_beside_others(name: &str) -> bool {
     DATA_BESIDE_OTHERS.contains(&name)
 }
 
-/// The names, for messages.
+/// Returns the names of all presets for messages.
 pub(super) fn names() -> String {
     PRESETS.iter().map(|(name, ..)| *name).collect::<Vec<_>>().join(", ")
 }

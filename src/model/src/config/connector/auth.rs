@@ -1,4 +1,4 @@
-//! `auth` of an http connector.
+//! The `auth` block of an http connector.
 
 use super::http::check_header;
 use super::oauth2::{self, OAuth2};
@@ -6,29 +6,29 @@ use crate::config::block::ConfigBlock;
 use crate::config::{SecretText, kept};
 use crate::field::FieldError;
 
-/// Who a connector says it is.
+/// The credentials that a connector sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HttpAuth {
     /// `Authorization: Bearer`.
     Bearer {
-        /// The credential.
+        /// The token.
         token: SecretText,
     },
     /// `Authorization: Basic`.
     Basic {
-        /// Who.
+        /// The user name.
         username: SecretText,
-        /// The credential.
+        /// The password.
         password: SecretText,
     },
     /// A key in a header.
     ApiKey {
         /// Name of the header.
         header: String,
-        /// The credential.
+        /// The key.
         key: SecretText,
     },
-    /// Tokens that the service gets by itself.
+    /// Access tokens that the service obtains itself.
     OAuth2(Box<OAuth2>),
 }
 
@@ -47,7 +47,8 @@ const SCHEMES: [(&str, Scheme); 4] = [
     ("oauth2", Scheme::OAuth2),
 ];
 
-/// The block `auth`, unless it is still open which it is; every problem with the credentials is among the `errors`.
+/// Reads the block `auth` and adds its problems to `errors`. Returns `None` if the `type` is still a
+/// placeholder or reference.
 pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) -> Option<HttpAuth> {
     if is_open(block) {
         return None;
@@ -58,7 +59,7 @@ pub(super) fn read(block: &mut ConfigBlock<'_>, errors: &mut Vec<FieldError>) ->
     made
 }
 
-/// Whether the `type` of the block `auth` is not yet what will be used.
+/// Returns true if the `type` of the block `auth` is still a placeholder or reference.
 pub(super) fn is_open(block: &mut ConfigBlock<'_>) -> bool {
     let auth = block.map("auth").ok().flatten();
     auth.and_then(|auth| auth.get("type")?.as_str()).is_some_and(super::is_open)
@@ -100,7 +101,7 @@ fn header(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     Ok(header)
 }
 
-/// A text that can stand in a header.
+/// Reads a credential that can be sent in a header.
 fn credential(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String, FieldError> {
     let text = block.required_string(name)?;
     if text.is_empty() {

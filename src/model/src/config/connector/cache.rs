@@ -1,30 +1,30 @@
-//! `config` of a cache connector.
+//! The `config` of a cache connector.
 
 use super::fields::{ConnectorFields, OperationSwitches, url};
 use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
-/// Where entries are kept.
+/// The storage of cache entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CacheBackend {
-    /// In this process.
+    /// The memory of this process.
     Memory,
-    /// In a Redis server.
+    /// A Redis server.
     Redis {
-        /// Where it is, redis or rediss; may hold a password.
+        /// URL of the server with scheme redis or rediss; may contain a password.
         url: SecretText,
     },
 }
 
-/// How a cache is reached.
+/// Settings of a cache connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CacheConfig {
-    /// Where entries are kept.
+    /// The storage of the entries.
     pub backend: CacheBackend,
-    /// Whether the host of the server may be private.
+    /// True if the server may have a private address.
     pub allow_private_urls: bool,
-    /// Operations that tasks may not use.
+    /// Operations that tasks may use.
     pub operations: OperationSwitches,
 }
 

@@ -1,4 +1,4 @@
-//! `config` of a database connector.
+//! The `config` of a database connector.
 
 use super::fields::{ConnectorFields, DialectConfig, OperationSwitches};
 use super::is_open;
@@ -10,7 +10,7 @@ const OPERATIONS: [&str; 6] = ["read", "insert", "update", "delete", "upsert", "
 const CONNECT_TIMEOUT_MS: u64 = 5000;
 const QUERY_TIMEOUT_MS: u64 = 30_000;
 
-/// The kinds of database there are.
+/// The supported database systems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseKind {
     /// PostgreSQL.
@@ -34,33 +34,34 @@ const SCHEMES: [(&str, DatabaseKind); 7] = [
 ];
 
 impl DatabaseKind {
-    /// What a connection string names; `None` for another scheme.
+    /// Returns the database of a connection string by its scheme; `None` for an unknown scheme.
     pub fn of(connection_string: &str) -> Option<Self> {
         let (scheme, _) = connection_string.split_once(':')?;
         SCHEMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(scheme)).map(|(_, database)| *database)
     }
 }
 
-/// How a database is reached.
+/// Settings of a database connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DbConfig {
-    /// Where it is and who connects; its scheme says what it is. See [`DatabaseKind::of`].
+    /// Connection string with address and credentials; its scheme selects the database, see
+    /// [`DatabaseKind::of`].
     pub connection_string: SecretText,
-    /// Connections at most; `None` for the driver's own.
+    /// Maximum number of connections; `None` uses the default of the driver.
     pub max_connections: Option<u64>,
-    /// Milliseconds to connect.
+    /// Timeout for connecting, in milliseconds.
     pub connect_timeout_ms: u64,
-    /// Milliseconds for one statement.
+    /// Timeout for one statement, in milliseconds.
     pub query_timeout_ms: u64,
-    /// Most bytes of one result; `None` for the server's own bound, which holds in any case.
+    /// Maximum size of a result, in bytes; `None` leaves only the limit of the server, which always applies.
     pub max_result_bytes: Option<u64>,
-    /// Whether its hosts may be private.
+    /// True if the hosts may have private addresses.
     pub allow_private_urls: bool,
-    /// Operations that tasks may not use.
+    /// Operations that tasks may use.
     pub operations: OperationSwitches,
-    /// How the portable dialect may be used.
+    /// Restrictions of the portable dialect.
     pub dialect: DialectConfig,
-    /// Whether an aggregation may write (MongoDB).
+    /// True if an aggregation may contain stages that write (MongoDB).
     pub aggregate_write_stages: bool,
 }
 

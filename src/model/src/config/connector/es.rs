@@ -1,4 +1,4 @@
-//! `config` of an Elasticsearch connector.
+//! The `config` of an Elasticsearch connector.
 
 use super::MAX_RESPONSE_SIZE;
 use super::auth::{self, HttpAuth};
@@ -8,22 +8,22 @@ use crate::field::FieldError;
 
 const OPERATIONS: [&str; 6] = ["read", "insert", "update", "delete", "upsert", "raw_write"];
 
-/// How Elasticsearch is reached.
+/// Settings of an Elasticsearch connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EsConfig {
-    /// Where it is, http or https.
+    /// URL of the cluster, http or https.
     pub url: String,
-    /// Who calls; never `oauth2`.
+    /// Credentials; never `oauth2`.
     pub auth: Option<HttpAuth>,
-    /// Milliseconds for one request; `None` for the limit of all HTTP calls.
+    /// Timeout for one request, in milliseconds; `None` uses the general limit of HTTP calls.
     pub request_timeout_ms: Option<u64>,
-    /// The longest answer that is read, in bytes.
+    /// Maximum size of a response, in bytes.
     pub max_response_size: u64,
-    /// Whether the host and port of `url` may be private.
+    /// True if the host and port of `url` may be private.
     pub allow_private_urls: bool,
-    /// Operations that tasks may not use.
+    /// Operations that tasks may use.
     pub operations: OperationSwitches,
-    /// How the portable dialect may be used.
+    /// Restrictions of the portable dialect.
     pub dialect: DialectConfig,
 }
 

@@ -1,14 +1,14 @@
-//! What the settings of several types have in common.
+//! Readers of settings that several connector types share.
 
 use super::is_open;
 use crate::config::block::ConfigBlock;
 use crate::config::kept;
 use crate::field::FieldError;
 
-/// The most a port can be.
+/// Largest port number.
 const MAX_PORT: u64 = 65_535;
 
-/// A block being read, with the problems found so far.
+/// A block that is being read, with the problems found so far.
 pub(super) struct ConnectorFields<'b, 'a> {
     pub(super) block: &'b mut ConfigBlock<'a>,
     pub(super) errors: Vec<FieldError>,
@@ -19,7 +19,7 @@ impl<'b, 'a> ConnectorFields<'b, 'a> {
         Self { block, errors: Vec::new() }
     }
 
-    /// Reads a field that may be absent.
+    /// Reads an optional field.
     pub(super) fn read<T>(
         &mut self,
         read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<Option<T>, FieldError>,
@@ -27,7 +27,7 @@ impl<'b, 'a> ConnectorFields<'b, 'a> {
         kept(read(self.block), &mut self.errors)
     }
 
-    /// Reads a field that must be there.
+    /// Reads a required field; returns the default value after a problem.
     pub(super) fn require<T: Default>(
         &mut self,
         read: impl FnOnce(&mut ConfigBlock<'a>) -> Result<T, FieldError>,
@@ -39,12 +39,12 @@ impl<'b, 'a> ConnectorFields<'b, 'a> {
         self.read(|block| block.boolean(name)).unwrap_or(false)
     }
 
-    /// An integer of at least 1.
+    /// Reads an integer that is at least 1.
     pub(super) fn positive(&mut self, name: &'static str, default: u64) -> u64 {
         self.read(|block| block.positive(name)).unwrap_or(default)
     }
 
-    /// One of a set of names. One that is still open stands for the first of them.
+    /// Reads one of a set of names. For a placeholder or reference, returns the first of them.
     pub(super) fn choice<T: Copy>(&mut self, name: &'static str, choices: &[(&str, T)]) -> Option<T> {
         let open = |block: &mut ConfigBlock<'a>| Ok(block.string(name)?.is_some_and(|text| is_open(&text)));
         match kept(open(self.block).map(Some), &mut self.errors) {
@@ -63,14 +63,14 @@ impl<'b, 'a> ConnectorFields<'b, 'a> {
     }
 }
 
-/// Operations that tasks may not use.
+/// The operations of a connector that tasks may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationSwitches {
     denied: Vec<&'static str>,
 }
 
 impl OperationSwitches {
-    /// Whether tasks may use an operation.
+    /// Returns true if tasks may use the operation.
     pub fn allow(&self, operation: &str) -> bool {
         !self.denied.contains(&operation)
     }
@@ -91,12 +91,12 @@ impl OperationSwitches {
     }
 }
 
-/// How the portable dialect may be used.
+/// Restrictions of the portable dialect on a connector.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DialectConfig {
-    /// Whether a task must say what the entities look like.
+    /// True if a document must declare its entities in a schema.
     pub require_schema: bool,
-    /// Entities that tasks may name; empty for all.
+    /// Entities that documents may access; empty allows all.
     pub allowed_entities: Vec<String>,
 }
 
@@ -114,7 +114,7 @@ impl DialectConfig {
     }
 }
 
-/// A URL of one of these schemes, in lower case.
+/// Reads a URL with one of `schemes`, which are in lower case.
 pub(super) fn url(
     block: &mut ConfigBlock<'_>,
     name: &'static str,
@@ -128,13 +128,13 @@ pub(super) fn url(
     Err(block.invalid(name, format!("use a URL of the scheme {}", schemes.join(" or "))))
 }
 
-/// A text that says something.
+/// Reads a string that is not blank.
 pub(super) fn filled(block: &mut ConfigBlock<'_>, name: &'static str) -> Result<String, FieldError> {
     let text = block.required_string(name)?;
     if text.trim().is_empty() { Err(block.invalid(name, "must not be empty")) } else { Ok(text) }
 }
 
-/// A host, or a host and a port, without a scheme.
+/// Checks a host, optionally with a port, without a scheme.
 pub(super) fn check_host(text: &str) -> Result<(), &'static str> {
     if is_open(text) {
         return Ok(());
@@ -149,11 +149,11 @@ pub(super) fn check_host(text: &str) -> Result<(), &'static str> {
     if named && port { Ok(()) } else { Err("use a host, or a host and a port") }
 }
 
-/// `host:port` and `[v6]:port` in two; the brackets stay.
+/// Splits `host:port` or `[v6]:port`; the brackets are kept.
 pub(super) fn split_port(text: &str) -> (&str, Option<&str>) {
     let end = text.rfind(']').unwrap_or(0);
     match text[end..].split_once(':') {
-        // More than one colon outside brackets is an address without a port.
+        // More than one colon outside brackets is an IPv6 address without a port.
         Some((_, port)) if end > 0 || !port.contains(':') => {
             (&text[..text.len() - port.len() - 1], Some(port))
         }
@@ -161,25 +161,25 @@ pub(super) fn split_port(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What a URL has between its scheme and its path.
+/// Returns the authority of a URL: the part between scheme and path.
 fn authority(url: &str) -> &str {
     let rest = url.split_once("://").map_or("", |(_, rest)| rest);
     rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
-/// Whether a URL has a user or a password before its host.
+/// Returns true if the URL contains a user name or password.
 pub(super) fn has_credentials(url: &str) -> bool {
     !is_open(url) && authority(url).contains('@')
 }
 
-/// The hosts a URL names: between credentials and path, apart by commas.
+/// Returns the hosts of a URL, which may be a comma-separated list.
 pub(super) fn hosts(url: &str) -> impl Iterator<Item = &str> {
     let authority = authority(url);
     let hosts = authority.rsplit_once('@').map_or(authority, |(_, hosts)| hosts);
     hosts.split(',').map(|host| split_port(host).0).filter(|host| !host.is_empty())
 }
 
-/// A port.
+/// Reads a port number.
 pub(super) fn port(fields: &mut ConnectorFields<'_, '_>, default: u16) -> u16 {
     let read = fields.read(|block| match block.positive("port")? {
         Some(port) => match u16::try_from(port) {

@@ -1,4 +1,4 @@
-//! `config` of an http connector.
+//! The `config` of an http connector.
 
 use serde_json::Value;
 
@@ -10,11 +10,11 @@ use crate::config::{SecretText, kept};
 use crate::field::FieldError;
 use crate::mask::decoded;
 
-/// Attempts after the first one at most.
+/// Maximum number of retries.
 const MAX_RETRIES: u64 = 16;
-/// The methods a task may use.
+/// The methods that a task may use.
 const METHODS: [&str; 5] = ["GET", "POST", "PUT", "PATCH", "DELETE"];
-/// Headers that frame a request; the client writes them.
+/// Headers that control message framing; only the client sets them.
 const FRAMING: [&str; 8] = [
     "connection",
     "content-length",
@@ -26,28 +26,28 @@ const FRAMING: [&str; 8] = [
     "upgrade",
 ];
 
-/// How an HTTP API is reached.
+/// Settings of an http connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HttpConfig {
-    /// Where it is, http or https.
+    /// Base URL, http or https.
     pub url: String,
-    /// Sent with every call.
+    /// Headers that are sent with every call.
     pub headers: Vec<(String, SecretText)>,
-    /// Appended to every URL, sorted by name.
+    /// Query parameters that are appended to every URL, sorted by name.
     pub query_params: Vec<(String, SecretText)>,
-    /// Who calls.
+    /// Credentials.
     pub auth: Option<HttpAuth>,
-    /// Attempts after the first one.
+    /// Maximum number of retries after the first attempt.
     pub max_retries: u32,
-    /// Milliseconds before the second attempt; doubles.
+    /// Delay before the first retry, in milliseconds; doubles with each retry.
     pub retry_delay_ms: u64,
-    /// Whether POST and PATCH are tried again too.
+    /// True if POST and PATCH are retried too.
     pub retry_non_idempotent: bool,
-    /// The longest answer that is read, in bytes.
+    /// Maximum size of a response, in bytes.
     pub max_response_size: u64,
-    /// Whether the host and port of `url` may be private.
+    /// True if the host and port of `url` may be private.
     pub allow_private_urls: bool,
-    /// Methods that tasks may use; empty for all.
+    /// Methods that tasks may use; empty allows all.
     pub methods: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<HttpConfig, Vec<Field
     let Retry { max_retries, delay_ms } = retry.unwrap_or(Retry { max_retries: 3, delay_ms: 1000 });
     let url = kept(fields::url(block, "url", &["http", "https"]).map(Some), &mut errors).unwrap_or_default();
     let query_params = kept(query_params(block, &url).map(Some), &mut errors).unwrap_or_default();
-    // Of no effect: a task names its method.
+    // Accepted without effect: the task names the method.
     kept(block.string("method"), &mut errors);
     let parsed = HttpConfig {
         headers: kept(headers(block).map(Some), &mut errors).unwrap_or_default(),
@@ -95,10 +95,10 @@ fn headers(block: &mut ConfigBlock<'_>) -> Result<Vec<(String, SecretText)>, Fie
     Ok(headers)
 }
 
-/// Whether a header can be sent with a request.
+/// Checks that a header can be sent with a request.
 ///
 /// # Errors
-/// Why not, without its value.
+/// The reason why it cannot; contains no part of the value.
 pub fn check_header(name: &str, value: &str) -> Result<(), &'static str> {
     if !is_token(name) {
         return Err("this is no header name");

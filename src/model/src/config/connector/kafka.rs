@@ -1,5 +1,7 @@
-//! `config` of a Kafka connector. The credentials of the server's settings are for the brokers of the server's settings; a
-//! connector that names others brings its own.
+//! The `config` of a Kafka connector.
+//!
+//! The credentials in the settings of the server are used only for the brokers in those settings. A connector
+//! with other brokers needs its own credentials.
 
 use super::fields::{ConnectorFields, OperationSwitches, check_host, filled, split_port};
 use super::is_open;
@@ -7,37 +9,38 @@ use crate::config::SecretText;
 use crate::config::block::ConfigBlock;
 use crate::field::FieldError;
 
-/// Where a broker listens, unless it says otherwise.
+/// Default port of a broker.
 const PORT: &str = "9092";
 
-/// How brokers are reached.
+/// Settings of a Kafka connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KafkaConfig {
-    /// `host:port` each; empty for those of the server's settings.
+    /// Brokers as `host:port`; empty uses the brokers of the server settings.
     pub brokers: Vec<String>,
-    /// Where tasks publish that name no topic.
+    /// Default topic for tasks that name none.
     pub topic: Option<String>,
-    /// Credentials at the brokers; `None` for none, but at the brokers of the server's settings for those of its settings.
+    /// Credentials; `None` uses those of the server settings if the brokers are also from there, otherwise
+    /// none.
     pub auth: Option<KafkaSecurity>,
-    /// Whether brokers may be private.
+    /// True if brokers may have private addresses.
     pub allow_private_urls: bool,
-    /// Operations that tasks may not use.
+    /// Operations that tasks may use.
     pub operations: OperationSwitches,
 }
 
-/// Protection of the connection, and credentials.
+/// Transport security and credentials of the connection to the brokers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KafkaSecurity {
-    /// Protocol of the connection.
+    /// The security protocol.
     pub protocol: KafkaProtocol,
-    /// Credentials; present with a protocol that authenticates, absent with another.
+    /// Credentials; present exactly for the protocols that authenticate.
     pub sasl: Option<KafkaSasl>,
 }
 
-/// Protocol of the connection to a broker.
+/// The security protocol of the connection to a broker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KafkaProtocol {
-    /// Neither encrypted nor authenticated.
+    /// No encryption and no authentication.
     Plaintext,
     /// TLS.
     Ssl,
@@ -48,7 +51,7 @@ pub enum KafkaProtocol {
 }
 
 impl KafkaProtocol {
-    /// The name in configs, and in the properties of the client.
+    /// Returns the name in configs and in the properties of the client.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Plaintext => "plaintext",
@@ -58,7 +61,7 @@ impl KafkaProtocol {
         }
     }
 
-    /// Tells whether the connection is encrypted.
+    /// Returns true if the connection is encrypted.
     pub const fn is_encrypted(self) -> bool {
         matches!(self, Self::Ssl | Self::SaslSsl)
     }
@@ -75,11 +78,11 @@ const PROTOCOLS: [(&str, KafkaProtocol); 4] = [
     (KafkaProtocol::SaslSsl.name(), KafkaProtocol::SaslSsl),
 ];
 
-/// SASL mechanisms, by the names of the client's property.
+/// The SASL mechanisms, by their names in the property of the client.
 const MECHANISMS: [(&str, &str); 3] =
     [("PLAIN", "PLAIN"), ("SCRAM-SHA-256", "SCRAM-SHA-256"), ("SCRAM-SHA-512", "SCRAM-SHA-512")];
 
-/// User and password at the brokers.
+/// SASL credentials.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KafkaSasl {
     /// Name of the mechanism.
@@ -109,7 +112,7 @@ fn topic(block: &mut ConfigBlock<'_>) -> Result<Option<String>, FieldError> {
     }
 }
 
-/// The block `auth`, unless a choice in it is still open.
+/// Reads the block `auth`; returns `None` if a choice in it is still a placeholder or reference.
 fn auth(block: &mut ConfigBlock<'_>) -> Result<Option<Option<KafkaSecurity>>, FieldError> {
     let open = block.map("auth").ok().flatten().is_some_and(|auth| {
         let choices = ["security_protocol", "sasl_mechanism"].map(|name| auth.get(name)?.as_str());

@@ -1,13 +1,14 @@
-//! What the settings of a connector show, and how what they hide comes back.
+//! Masking of secrets in the settings of a connector, and restoring of masked values on update.
 //!
-//! An allowlist: a value is hidden unless its key is known to hold no secret. References stay readable under every key:
-//! they say where a secret is, not what it is. Null and empty containers show as they are.
+//! Masking uses an allowlist: a value is hidden unless its key is known to hold no secret. References stay
+//! readable under every key, because they name the location of a secret and not the secret. Null and empty
+//! containers are shown.
 
 use serde_json::Value;
 
 use crate::mask::{MASK, is_reserved_reference, is_resolvable_reference, mask_url, restore_url};
 
-/// Keys whose values are shown, but for secrets within a URL.
+/// Keys whose values are shown, except for secrets inside a URL.
 const READABLE: [&str; 57] = [
     "type",
     "driver",
@@ -68,15 +69,15 @@ const READABLE: [&str; 57] = [
     "allowed_entities",
 ];
 
-/// Containers that show their keys alone, whatever these are called.
+/// Containers whose values are always hidden; only their keys are shown.
 const HIDDEN: [&str; 3] = ["headers", "query_params", "extra_params"];
 
-/// How values that stand under a key are shown.
+/// The masking of the values under a key.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum View {
     Shown,
     Hidden,
-    /// Hidden, and so is everything below it.
+    /// Hidden, including everything below it.
     Sealed,
 }
 
@@ -90,7 +91,7 @@ impl View {
         }
     }
 
-    /// A value that is no container.
+    /// Masks a scalar value.
     fn of(self, scalar: &Value) -> Value {
         match scalar {
             Value::Null => Value::Null,
@@ -104,7 +105,7 @@ impl View {
     }
 }
 
-/// The settings with what may be a secret hidden.
+/// Returns the settings with all possible secrets masked.
 pub fn mask_connector_config(config: &Value) -> Value {
     masked(View::Hidden, config)
 }
@@ -121,8 +122,9 @@ fn masked(view: View, value: &Value) -> Value {
     }
 }
 
-/// Puts back what a caller was shown as hidden and sent as it was shown, from the same place of the stored settings:
-/// the same keys, the same indices, the same part of a URL. What has no such place stays, for the caller to be refused.
+/// Restores masked values in a config that a caller sent, from the same place of the stored settings: the
+/// same keys, the same indices, the same part of a URL. A mask without such a place stays, and validation
+/// refuses it.
 pub fn restore_connector_config(sent: &mut Value, stored: &Value) {
     restore(View::Hidden, sent, stored);
 }

@@ -1,8 +1,9 @@
-//! The settings of connectors, by type.
+//! The settings of connectors, one type for each connector type.
 //!
-//! One reader serves authors and loads: an author's text may still hold placeholders (`${VAR}`) and references, whose form
-//! is not judged; a load hands in what they stand for. Unknown keys are passed over, but for the blocks `operations`,
-//! `retry`, `dialect` and `auth`, which are strict. Problems name fields, never values: values may be secrets.
+//! One reader serves validation and loading. The config of an author may still hold placeholders (`${VAR}`)
+//! and references, whose form is not checked; loading passes the replaced values. Unknown keys are ignored,
+//! except in the blocks `operations`, `retry`, `dialect` and `auth`, which are strict. Problems name fields,
+//! never values, because values may be secrets.
 
 mod auth;
 mod cache;
@@ -35,50 +36,50 @@ pub use oauth2::{OAuth2, OAuth2ClientAuth, OAuth2Grant};
 pub use smtp::{SmtpConfig, SmtpTls};
 pub use storage::StorageConfig;
 
-/// Where the config stands in a connector document.
+/// Path of the config in a connector document.
 pub(crate) const ROOT: &str = "connector.config";
 
-/// Bytes of an answer when the config does not say.
+/// Default maximum size of a response, in bytes.
 const MAX_RESPONSE_SIZE: u64 = 10 * 1024 * 1024;
 
 /// The settings of a connector.
 #[derive(Clone, Debug)]
 pub enum ConnectorConfig {
-    /// Of an HTTP API.
+    /// An HTTP API.
     Http(Box<HttpConfig>),
-    /// Of Elasticsearch.
+    /// Elasticsearch.
     Es(Box<EsConfig>),
-    /// Of a database.
+    /// A database.
     Db(Box<DbConfig>),
-    /// Of a cache.
+    /// A cache.
     Cache(Box<CacheConfig>),
-    /// Of Kafka brokers.
+    /// Kafka brokers.
     Kafka(Box<KafkaConfig>),
-    /// Of a mail server.
+    /// A mail server.
     Smtp(Box<SmtpConfig>),
-    /// Of an object store.
+    /// An object store.
     Storage(Box<StorageConfig>),
 }
 
-/// Where the settings of a connector lead.
+/// A network destination in the settings of a connector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretPlace<'c> {
-    /// To an http or https URL.
+    /// An http or https URL.
     Url(&'c str),
-    /// To a host, by name or by address.
+    /// A host name or address.
     Host(&'c str),
 }
 
 impl ConnectorConfig {
-    /// Reads a config, as written or with its placeholders and references replaced.
+    /// Reads a config, either as authored or with its placeholders and references replaced.
     ///
     /// # Errors
-    /// At least one problem, each at its field.
+    /// All problems (at least one), each with its path.
     pub fn parse(kind: ConnectorType, config: &Value) -> Result<Self, Vec<FieldError>> {
         Self::read(kind, &mut root(config).map_err(|error| vec![error])?)
     }
 
-    /// As [`parse`](Self::parse), with a warning for each key that has no effect.
+    /// Does the work of [`parse`](Self::parse) and returns a warning for each key without effect.
     pub(crate) fn inspect(
         kind: ConnectorType,
         config: &Value,
@@ -93,7 +94,7 @@ impl ConnectorConfig {
     }
 
     fn read(kind: ConnectorType, block: &mut ConfigBlock<'_>) -> Result<Self, Vec<FieldError>> {
-        // Written by the service itself, after the type of the connector.
+        // The service itself adds this key, from the type of the connector.
         block.any("type");
         Ok(match kind {
             ConnectorType::Http => Self::Http(Box::new(http::parse(block)?)),
@@ -106,7 +107,7 @@ impl ConnectorConfig {
         })
     }
 
-    /// The type these settings belong to.
+    /// Returns the connector type of these settings.
     pub const fn kind(&self) -> ConnectorType {
         match self {
             Self::Http(_) => ConnectorType::Http,
@@ -119,7 +120,7 @@ impl ConnectorConfig {
         }
     }
 
-    /// Whether private addresses are allowed.
+    /// Returns true if private addresses are allowed.
     pub fn allows_private(&self) -> bool {
         match self {
             Self::Http(config) => config.allow_private_urls,
@@ -132,7 +133,8 @@ impl ConnectorConfig {
         }
     }
 
-    /// Where connections would go, each with the path of its field; but for what is still open.
+    /// Returns the destinations of connections with the paths of their fields, except for placeholders and
+    /// references.
     pub fn places(&self) -> Vec<(String, SecretPlace<'_>)> {
         let (field, text) = match self {
             Self::Http(config) => ("url", config.url.as_str()),
@@ -173,7 +175,7 @@ impl ConnectorConfig {
     }
 }
 
-/// Whether a text is not yet what will be used: it holds a placeholder, or is a reference.
+/// Returns true if the text is not the final value: it is a reference, or contains a placeholder.
 pub fn is_open(text: &str) -> bool {
     text.contains("${") || is_secret_reference(text) || is_reserved_reference(text)
 }

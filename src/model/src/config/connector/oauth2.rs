@@ -1,4 +1,4 @@
-//! `auth` of type `oauth2`: tokens that the service gets by itself.
+//! The `auth` block of type `oauth2`: access tokens that the service obtains itself.
 
 use serde_json::Value;
 
@@ -8,11 +8,11 @@ use crate::config::block::ConfigBlock;
 use crate::content_hash;
 use crate::field::FieldError;
 
-/// The longest refresh margin, in seconds.
+/// Maximum refresh margin, in seconds.
 const MAX_MARGIN: u64 = 3600;
-/// The refresh margin when the block does not say, in seconds.
+/// Default refresh margin, in seconds.
 const MARGIN: u64 = 60;
-/// Form parameters that only the service writes.
+/// Form parameters that only the service sets.
 const RESERVED: [&str; 8] = [
     "grant_type",
     "refresh_token",
@@ -24,56 +24,56 @@ const RESERVED: [&str; 8] = [
     "account_id",
 ];
 
-/// How tokens for an API are had.
+/// Settings of an OAuth 2.0 client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OAuth2 {
-    /// What is shown for a token.
+    /// The grant type.
     pub grant: OAuth2Grant,
-    /// Where tokens are asked for, http or https.
+    /// URL of the token endpoint, http or https.
     pub token_url: String,
-    /// Who asks.
+    /// The client id.
     pub client_id: String,
-    /// The credential.
+    /// The client secret.
     pub client_secret: SecretText,
-    /// How the client shows who it is.
+    /// The client authentication method.
     pub client_auth: OAuth2ClientAuth,
-    /// What the token is to allow.
+    /// The requested scopes.
     pub scopes: Vec<String>,
-    /// The parameter of that name.
+    /// The form parameter `audience`.
     pub audience: Option<String>,
-    /// The parameter of that name (RFC 8707).
+    /// The form parameter `resource` (RFC 8707).
     pub resource: Option<String>,
-    /// Further form parameters.
+    /// Additional form parameters.
     pub extra_params: Vec<(String, SecretText)>,
-    /// Seconds before its end at which a token is replaced.
+    /// Time before its expiry at which a token is refreshed, in seconds.
     pub refresh_margin_secs: u64,
-    /// Changes with anything in the block. Never shown: it is made of secrets.
+    /// Hash of all settings of the block. Derived from secrets, so it must never be shown.
     pub fingerprint: String,
 }
 
-/// What is shown for a token.
+/// The grant type of a token request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OAuth2Grant {
-    /// The client's own credentials.
+    /// Client credentials.
     ClientCredentials,
-    /// A refresh token, which the answer may replace.
+    /// A refresh token, which the token response may rotate.
     RefreshToken {
-        /// The first one.
+        /// The initial refresh token.
         seed: SecretText,
     },
-    /// The client's credentials, and whose account it is.
+    /// Account credentials: client credentials with the id of an account.
     AccountCredentials {
-        /// The tenant.
+        /// The account (tenant).
         account_id: String,
     },
 }
 
-/// How a client shows who it is (RFC 6749, 2.3.1).
+/// The client authentication method (RFC 6749, section 2.3.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OAuth2ClientAuth {
-    /// In the header `Authorization`.
+    /// HTTP Basic authentication.
     Basic,
-    /// In the form.
+    /// Parameters in the form body.
     Body,
 }
 
@@ -93,7 +93,7 @@ const GRANTS: [(&str, Kind); 3] = [
 const CLIENT_AUTHS: [(&str, OAuth2ClientAuth); 2] =
     [("basic", OAuth2ClientAuth::Basic), ("body", OAuth2ClientAuth::Body)];
 
-/// The rest of a block whose type is known.
+/// Reads the rest of a block after its type.
 pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<OAuth2, FieldError> {
     let kind = chosen(block, "grant", &GRANTS)?;
     let grant = block.string("grant")?.ok_or_else(|| block.missing("grant"))?;
@@ -127,7 +127,7 @@ pub(super) fn parse(block: &mut ConfigBlock<'_>) -> Result<OAuth2, FieldError> {
     Ok(made)
 }
 
-/// One of a set of names; `None` where there is none, or it is still open.
+/// Reads one of a set of names; returns `None` if it is absent, or a placeholder or reference.
 fn chosen<T: Copy>(
     block: &mut ConfigBlock<'_>,
     name: &'static str,
@@ -140,7 +140,8 @@ fn chosen<T: Copy>(
     }
 }
 
-/// The grant with what belongs to it, and to no other. One that is still open stands for any.
+/// Reads the grant and its own fields, and refuses the fields of other grants. A placeholder accepts the
+/// fields of all.
 fn read_grant(
     block: &mut ConfigBlock<'_>,
     name: &str,

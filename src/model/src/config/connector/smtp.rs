@@ -1,4 +1,4 @@
-//! `config` of a mail connector.
+//! The `config` of a mail connector.
 
 use super::fields::{ConnectorFields, check_host, filled, port, split_port};
 use super::is_open;
@@ -9,38 +9,38 @@ use crate::field::FieldError;
 const SUBMISSION: u16 = 587;
 const TIMEOUT_MS: u64 = 10_000;
 
-/// How the connection to a mail server is protected.
+/// The transport security of the connection to a mail server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SmtpTls {
-    /// From `STARTTLS` on, which the server must offer.
+    /// TLS after `STARTTLS`, which the server must offer.
     StartTls,
-    /// From the first byte.
+    /// TLS from the first byte.
     Implicit,
-    /// Not at all.
+    /// No encryption.
     None,
 }
 
 const TLS: [(&str, SmtpTls); 3] =
     [("starttls", SmtpTls::StartTls), ("implicit", SmtpTls::Implicit), ("none", SmtpTls::None)];
 
-/// How mail is handed over.
+/// Settings of a mail connector.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmtpConfig {
-    /// The server.
+    /// Host of the mail server.
     pub host: String,
-    /// Its port.
+    /// Port of the mail server.
     pub port: u16,
-    /// How the connection is protected.
+    /// Transport security.
     pub tls: SmtpTls,
-    /// User and password, if the server asks for them.
+    /// User name and password; `None` sends without authentication.
     pub auth: Option<(SecretText, SecretText)>,
     /// The sender.
     pub from: String,
-    /// Whether a task may name another sender.
+    /// True if a task may name another sender.
     pub allow_from_override: bool,
-    /// Whether the host may be private.
+    /// True if the host may have a private address.
     pub allow_private_urls: bool,
-    /// Milliseconds for each step.
+    /// Timeout for each step, in milliseconds.
     pub timeout_ms: u64,
 }
 
@@ -68,7 +68,7 @@ fn host(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     Ok(host)
 }
 
-/// The block `auth`, unless it is still open which it is.
+/// Reads the block `auth`; returns `None` if its `type` is still a placeholder or reference.
 fn auth(block: &mut ConfigBlock<'_>) -> Result<Option<Option<(SecretText, SecretText)>>, FieldError> {
     if super::auth::is_open(block) { Ok(None) } else { block.block("auth", credentials) }
 }
@@ -83,7 +83,8 @@ fn credentials(block: &mut ConfigBlock<'_>) -> Result<Option<(SecretText, Secret
     }
 }
 
-/// A mailbox, `user@host` or `Name <user@host>`. What the mail library makes of it shows when mail is sent.
+/// Reads a mailbox, `user@host` or `Name <user@host>`. The mail library validates it fully when a mail is
+/// sent.
 fn from(block: &mut ConfigBlock<'_>) -> Result<String, FieldError> {
     let text = filled(block, "from")?;
     let address = match text.split_once('<') {

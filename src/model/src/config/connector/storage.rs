@@ -1,4 +1,4 @@
-//! `config` of an object store connector.
+//! The `config` of an object store connector.
 
 use super::fields::{ConnectorFields, OperationSwitches, filled, url};
 use crate::config::SecretText;
@@ -7,28 +7,28 @@ use crate::field::FieldError;
 
 const TIMEOUT_MS: u64 = 10_000;
 
-/// How an object store is reached. It speaks the protocol of S3.
+/// Settings of an object store connector, which uses the S3 protocol.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StorageConfig {
-    /// Where it is, http or https.
+    /// URL of the object store, http or https.
     pub endpoint: String,
     /// Region of the bucket.
     pub region: String,
     /// The bucket.
     pub bucket: String,
-    /// Name of the key that signs.
+    /// Access key id.
     pub access_key: SecretText,
-    /// The key that signs.
+    /// Secret access key.
     pub secret_key: SecretText,
-    /// Goes with a key that is valid for a time only.
+    /// Session token of temporary credentials.
     pub session_token: Option<SecretText>,
-    /// Whether the bucket stands in the path instead of the host.
+    /// True to address the bucket in the path instead of the host name.
     pub force_path_style: bool,
-    /// Whether the host may be private.
+    /// True if the host may have a private address.
     pub allow_private_urls: bool,
-    /// Milliseconds for one request.
+    /// Timeout for one request, in milliseconds.
     pub timeout_ms: u64,
-    /// Operations that tasks may not use.
+    /// Operations that tasks may use.
     pub operations: OperationSwitches,
 }
 

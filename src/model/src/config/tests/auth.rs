@@ -1,4 +1,4 @@
-//! The `auth` block: what is refused, and what it means otherwise.
+//! Tests of the `auth` block: refused configs, and the values of accepted ones.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Strictness, guards and the request block.
+//! Tests of strict reading, of the guards and of the request block.
 
 use serde_json::{Value, json};
 

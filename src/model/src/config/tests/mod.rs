@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::ChannelConfig;
 use crate::field::FieldError;
 
-/// The one problem of a config.
+/// Returns the only problem of a config.
 fn refused(config: &Value) -> FieldError {
     let errors = ChannelConfig::parse(config).map(|parsed| panic!("accepted: {parsed:?}")).unwrap_err();
     assert_eq!(errors.len(), 1, "{errors:?}");

@@ -1,4 +1,4 @@
-//! The reference of the config says what its reader does.
+//! Tests that the config reference agrees with the reader.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -9,11 +9,11 @@ use super::super::ChannelConfig;
 use super::super::reference::{BLOCKS, BlockReference, KeyReference};
 
 thread_local! {
-    /// Path and key of everything that was looked for.
+    /// Path and key of every lookup.
     static LOOKED_FOR: RefCell<BTreeSet<(String, &'static str)>> = const { RefCell::new(BTreeSet::new()) };
 }
 
-/// Notes that a reader looks for a key of a block.
+/// Records that a reader looks up a key of a block.
 pub(in crate::config) fn note(path: &str, name: &'static str) {
     LOOKED_FOR.with_borrow_mut(|looked_for| looked_for.insert((path.to_owned(), name)));
 }
@@ -22,7 +22,7 @@ fn json_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The block with what it needs and nothing else.
+/// Returns the block with only its required keys.
 fn minimal(block: &BlockReference) -> Map<String, Value> {
     let mut object =
         if block.form.is_empty() { Map::new() } else { json_of(block.form).as_object().unwrap().clone() };
@@ -31,7 +31,7 @@ fn minimal(block: &BlockReference) -> Map<String, Value> {
     object
 }
 
-/// As [`minimal`], with one key more, and its partner where it has one.
+/// Returns [`minimal`] with one more key, and with the key that it requires.
 fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String, Value> {
     let mut object = minimal(block);
     object.insert(key.name.to_owned(), value);
@@ -43,14 +43,14 @@ fn with(block: &BlockReference, key: &KeyReference, value: Value) -> Map<String,
     object
 }
 
-/// A config in which the block stands.
+/// Returns a config that contains the block.
 fn placed(block: &BlockReference, mut object: Map<String, Value>) -> Value {
     let jwt = || {
         let form = BLOCKS.iter().find(|block| block.form.contains("jwt")).unwrap();
         Value::Object(minimal(form))
     };
     if block.path == "deduplication" && !object.contains_key("key_logic") {
-        // One of the two is needed.
+        // One of `header` and `key_logic` is required.
         object.entry("header").or_insert_with(|| json!("idempotency-key"));
     }
     let mut config = json!({});

@@ -1,4 +1,4 @@
-//! Bodies of refusals.
+//! Tests of error body templates.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Channels: create, update, validate.
+//! Tests of channel validation.
 
 use serde_json::{Value, json};
 

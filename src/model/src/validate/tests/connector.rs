@@ -1,4 +1,4 @@
-//! The read mask in connectors: put back from its own place, refused anywhere else.
+//! Tests of the read mask in connectors: restored in its own field, refused in any other.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn stored() -> ConnectorContent {
     }
 }
 
-/// Checks that create and update refuse a config at this path.
+/// Asserts that create and update refuse a config with a problem at this path.
 fn refused(config: &Value, path: &str) {
     let body = json!({"name": "api", "connector_type": "http", "config": config});
     let created = parse_new_connector(&body, &Lenient).unwrap_err();

@@ -1,4 +1,4 @@
-//! Cron channels.
+//! Tests of the validation of cron channels.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What an import refuses beyond a create.
+//! Tests of the additional checks of an import.
 
 use serde_json::json;
 

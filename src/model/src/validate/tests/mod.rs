@@ -1,4 +1,4 @@
-//! Tests of what is refused, where, and with which code.
+//! Tests of validation: refused documents, with paths and codes of the problems.
 
 mod channel;
 mod connector;
@@ -13,7 +13,7 @@ use super::{ChannelChecks, WorkflowChecks};
 use crate::entity::WorkflowContent;
 use crate::field::{FieldCode, FieldError, Issue};
 
-/// Checks that refuse what a test marks: a condition or an expression that is the string `broken`.
+/// Checks that refuse a condition or expression that is the string `broken`.
 struct Marked;
 
 impl WorkflowChecks for Marked {
@@ -37,7 +37,7 @@ impl ChannelChecks for Marked {
     }
 }
 
-/// The paths and codes of problems, sorted.
+/// Returns the paths and codes of problems, sorted.
 fn found(errors: &[FieldError]) -> Vec<(&str, FieldCode)> {
     let mut found: Vec<_> = errors.iter().map(|error| (error.path.as_str(), error.code)).collect();
     found.sort_unstable_by_key(|(path, code)| (*path, code.name()));

@@ -1,4 +1,4 @@
-//! Left-over source and secret references.
+//! Tests of uncompiled source and secret references.
 
 use serde_json::{Value, json};
 

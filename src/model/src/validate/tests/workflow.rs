@@ -1,4 +1,4 @@
-//! Workflows: create, update, validate.
+//! Tests of workflow validation.
 
 use serde_json::{Value, json};
 
