@@ -1,23 +1,24 @@
-//! The variables of the environment that stored definitions may read.
+//! Allow list of the environment variables that stored definitions may read.
 
 use std::sync::Arc;
 
-/// Names and patterns of variables; in a pattern `*` stands for any characters, none included. Cheap to clone.
+/// Names and patterns of variables. In a pattern, `*` matches any number of characters, including none. Cheap
+/// to clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedVariables(Option<Arc<[String]>>);
 
 impl AllowedVariables {
-    /// Every variable.
+    /// Allows every variable.
     pub fn all() -> Self {
         Self(None)
     }
 
-    /// The variables that one of the patterns matches.
+    /// Allows the variables that match one of the patterns.
     pub fn only(patterns: impl IntoIterator<Item = String>) -> Self {
         Self(Some(patterns.into_iter().collect()))
     }
 
-    /// Tells whether a variable may be read.
+    /// Returns true if the variable may be read.
     #[must_use]
     pub fn allows(&self, variable: &str) -> bool {
         match &self.0 {
@@ -27,7 +28,7 @@ impl AllowedVariables {
     }
 }
 
-/// Tells whether a text can be a pattern: letters, digits, underscores and `*`.
+/// Returns true if the text is a valid pattern: letters, digits, underscores and `*`.
 #[must_use]
 pub fn is_variable_pattern(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'*')
@@ -41,7 +42,7 @@ fn matches(pattern: &str, name: &str) -> bool {
         if parts.peek().is_none() {
             return name.ends_with(part);
         }
-        // The leftmost place leaves the most to the parts that follow.
+        // The leftmost match leaves the most text for the remaining parts.
         let Some(at) = name.find(part) else { return false };
         name = &name[at + part.len()..];
     }

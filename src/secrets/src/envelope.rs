@@ -1,11 +1,12 @@
-//! Secrets at rest: AES-256-GCM under a key that the envelope names.
+//! Envelopes: encryption of secrets at rest with AES-256-GCM.
 //!
-//! `enc:v2:{key id}:` and the base64 of nonce (12 bytes), ciphertext and tag (16 bytes). A key is known by its id, so it can be
-//! replaced: the new one writes, the former ones still read. Table, row and column are authenticated with the ciphertext (the
-//! additional data of the cipher): an envelope that was copied to another place is not opened.
+//! The format is `enc:v2:{key id}:` followed by the base64 of nonce (12 bytes), ciphertext and tag (16
+//! bytes). The key id makes key rotation possible: the current key encrypts, previous keys only decrypt. The
+//! additional authenticated data are table, row and column, so an envelope that was copied to another place
+//! cannot be decrypted.
 //!
-//! Two older forms are read, and are bound to no place: `enc:v1:{key id}:` and the base64, and `enc:v1:` and the base64, which
-//! is opened by whichever key fits. Only the current form is written.
+//! Two older formats are still decrypted; they are not bound to a place. `enc:v1:{key id}:` with base64 names
+//! its key; `enc:v1:` with base64 is decrypted by trying every key. Only the current format is written.
 
 use std::fmt;
 
@@ -15,43 +16,44 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest, Sha256};
 
-/// First characters of an envelope that is bound to its place.
+/// Prefix of the current format, which is bound to its place.
 const PREFIX: &str = "enc:v2:";
-/// First characters of an envelope of the older forms, which are bound to no place.
+/// Prefix of the older formats, which are not bound to a place.
 const UNBOUND_PREFIX: &str = "enc:v1:";
-/// First part of the additional data; tells it from any other use of the key.
+/// First part of the additional data; separates this use of the key from any other.
 const DOMAIN: &str = "svc:envelope:v2";
-/// Bytes of a key.
+/// Length of a key, in bytes.
 const KEY: usize = 32;
-/// Bytes of a nonce.
+/// Length of a nonce, in bytes.
 pub const NONCE: usize = 12;
-/// Bytes of an id of a key; twice as many characters.
+/// Length of a key id, in bytes; its text form has two characters for each.
 const ID: usize = 8;
 
-/// Why an envelope cannot be opened, or a key not used. Never names a key or a content.
+/// An error of decrypting an envelope or of a key. Contains no key material and no content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvelopeError {
     /// A key is not 64 hexadecimal digits.
     #[error("an encryption key is 64 hexadecimal digits")]
     Key,
-    /// The envelope names a key that is not among the configured ones.
+    /// The envelope names a key that is not configured.
     #[error("it is encrypted under the key {id}, which is not configured")]
     UnknownKey {
         /// The id of the key.
         id: String,
     },
-    /// No configured key opens an envelope that names none.
+    /// The envelope names no key, and no configured key decrypts it.
     #[error("it is encrypted, and no configured key opens it")]
     NoKey,
-    /// The envelope was changed or cut off, is none, or belongs to another row or column. The cipher does not tell which.
+    /// The envelope was modified or truncated, is malformed, or belongs to another row or column. The cipher
+    /// does not distinguish these.
     #[error("it is encrypted, and was changed, damaged or copied from another row or field since")]
     Damaged,
-    /// The content could not be encrypted.
+    /// The encryption failed.
     #[error("it cannot be encrypted")]
     Seal,
 }
 
-/// The column of a row that an envelope is kept in. The row is named by an id that never changes.
+/// The place of an envelope: a column of a row. The id of the row must never change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnvelopePlace<'p> {
     /// Name of the table.
@@ -63,7 +65,7 @@ pub struct EnvelopePlace<'p> {
 }
 
 impl EnvelopePlace<'_> {
-    /// The additional data of the cipher; no two places have the same.
+    /// Returns the additional data of the cipher, which are different for every place.
     fn associated_data(&self) -> Vec<u8> {
         let mut data = Vec::new();
         for part in [DOMAIN, self.table, self.row, self.column] {
@@ -74,12 +76,12 @@ impl EnvelopePlace<'_> {
     }
 }
 
-/// The keys of a service. Not printable.
+/// The encryption keys of a service. They cannot be printed.
 #[derive(Clone, Default)]
 pub struct EnvelopeKeys {
-    /// The one that writes; where there is none, texts stay as they are.
+    /// The key that encrypts. Without one, texts are stored in plain.
     current: Option<Key>,
-    /// Those that only read.
+    /// The keys that only decrypt.
     previous: Vec<Key>,
 }
 
@@ -105,17 +107,17 @@ impl Key {
     }
 }
 
-/// Whether a text is an envelope.
+/// Returns true if the text is an envelope.
 #[must_use]
 pub fn is_sealed(text: &str) -> bool {
     text.starts_with(PREFIX) || text.starts_with(UNBOUND_PREFIX)
 }
 
 impl EnvelopeKeys {
-    /// Keys of 64 hexadecimal digits each: the one that writes, if there is one, and those that only read.
+    /// Parses keys of 64 hexadecimal digits each: the optional current key, and the keys that only decrypt.
     ///
     /// # Errors
-    /// One of them is no key.
+    /// [`EnvelopeError::Key`] if one of them is malformed.
     pub fn new<'k>(
         current: Option<&str>,
         previous: impl IntoIterator<Item = &'k str>,
@@ -126,13 +128,13 @@ impl EnvelopeKeys {
         })
     }
 
-    /// Whether texts are encrypted.
+    /// Returns true if [`seal`](Self::seal) encrypts.
     #[must_use]
     pub fn seals(&self) -> bool {
         self.current.is_some()
     }
 
-    /// Whether a text is as [`seal`](Self::seal) would leave it now.
+    /// Returns true if the text has the form that [`seal`](Self::seal) would produce now.
     #[must_use]
     pub fn is_current(&self, text: &str) -> bool {
         match &self.current {
@@ -144,10 +146,11 @@ impl EnvelopeKeys {
         }
     }
 
-    /// The text as it is kept: in an envelope bound to its place, where there is a key. No nonce may be used twice.
+    /// Encrypts a text to an envelope bound to its place. Without a current key, returns the text as it is.
+    /// The caller must not use a nonce twice.
     ///
     /// # Errors
-    /// The text is longer than the cipher takes.
+    /// [`EnvelopeError::Seal`] if the text is longer than the cipher permits.
     pub fn seal(
         &self,
         text: &str,
@@ -161,10 +164,11 @@ impl EnvelopeKeys {
         Ok(format!("{PREFIX}{}:{}", key.id, STANDARD.encode([&nonce[..], &sealed].concat())))
     }
 
-    /// The text that was kept at a place. One that is in no envelope is returned as it is.
+    /// Decrypts the text stored at a place. A text that is not an envelope is returned as it is.
     ///
     /// # Errors
-    /// No key fits, or the envelope is damaged or belongs to another place.
+    /// [`EnvelopeError::UnknownKey`] or [`EnvelopeError::NoKey`] without a matching key;
+    /// [`EnvelopeError::Damaged`] if the envelope was modified or belongs to another place.
     pub fn open(&self, kept: &str, place: EnvelopePlace<'_>) -> Result<String, EnvelopeError> {
         if let Some(envelope) = kept.strip_prefix(PREFIX) {
             let (id, encoded) = envelope.split_once(':').ok_or(EnvelopeError::Damaged)?;
@@ -183,7 +187,7 @@ impl EnvelopeKeys {
     fn open_named(&self, id: &str, sealed: &[u8], associated_data: &[u8]) -> Result<String, EnvelopeError> {
         match self.keys().find(|key| key.id == id) {
             Some(key) => key.open(sealed, associated_data).ok_or(EnvelopeError::Damaged),
-            // The text in its place may be anything: it is shown only if it can be an id.
+            // The text may be anything, so it is shown only if it has the form of a key id.
             None if id.len() == 2 * ID && id.bytes().all(|byte| byte.is_ascii_hexdigit()) => {
                 Err(EnvelopeError::UnknownKey { id: id.to_owned() })
             }
@@ -196,14 +200,14 @@ impl EnvelopeKeys {
     }
 }
 
-/// Nonce, ciphertext and tag of an envelope.
+/// Decodes nonce, ciphertext and tag of an envelope.
 fn sealed_bytes(encoded: &str) -> Result<Vec<u8>, EnvelopeError> {
     let sealed = STANDARD.decode(encoded).map_err(|_| EnvelopeError::Damaged)?;
     let shortest = NONCE + size_of::<Tag<Aes256Gcm>>();
     if sealed.len() < shortest { Err(EnvelopeError::Damaged) } else { Ok(sealed) }
 }
 
-/// By the ids alone.
+/// Shows only the key ids.
 impl fmt::Debug for EnvelopeKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids = |keys: &[Key]| keys.iter().map(|key| key.id.clone()).collect::<Vec<_>>();

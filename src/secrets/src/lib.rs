@@ -1,15 +1,16 @@
-//! Secrets: how they are written, read and kept from being shown.
+//! Secrets: references to them, resolving, encryption at rest, and protection against disclosure.
 //!
-//! - [`substitute()`]: `${VAR}` in a text, before it is parsed.
-//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`SecretSource`], looked up through a [`Resolver`].
-//! - [`AllowedVariables`]: which variables stored definitions may read.
+//! - [`substitute()`]: replaces `${VAR}` in a text before it is parsed.
+//! - [`Reference`]: `env://…` and `vault://…` in a parsed field, read by a [`SecretSource`] and looked up
+//!   through a [`Resolver`].
+//! - [`AllowedVariables`]: the environment variables that stored definitions may read.
 //! - [`Secret`]: a value that cannot be printed.
-//! - [`EnvelopeKeys`]: a text encrypted at rest.
-//! - [`mask`]: what a configuration may show of itself.
-//! - [`redact()`]: a text of somebody else without the secrets it may repeat.
+//! - [`EnvelopeKeys`]: encryption at rest.
+//! - [`mask`]: masks the secrets of a configuration.
+//! - [`redact()`]: removes secrets from a text of another system, which may repeat them.
 //!
-//! Nothing here reads the environment, a file or the network: the caller hands in what there is to look up. Nothing is
-//! cached, so a rotated value is seen by the next load.
+//! The crate does not access the environment, files or the network: the caller passes the sources to look up.
+//! Nothing is cached, so the next load sees a rotated value.
 
 mod allow_list;
 mod envelope;

@@ -1,11 +1,12 @@
-//! What a configuration may show of itself: values under secret-looking keys and passwords in URLs are struck out.
+//! Masking of a configuration: values under keys that suggest a secret, and passwords in URLs.
 
 use serde_json::Value;
 
 pub use svc_model::mask::{MASK, looks_secret, mask_url};
 
-/// Hides what must be hidden in a value found under `key`, at any depth. Secret references stay readable: they say
-/// where a secret is, not what it is. Empty values stay, so that "unset" can be told from "set".
+/// Masks the secrets in a value found under `key`, at any depth. Secret references stay readable, because
+/// they name the location of a secret and not the secret. Empty values stay, so that "unset" can be told from
+/// "set".
 pub fn mask(key: &str, value: &mut Value) {
     if looks_secret(key) { hide(value) } else { strike(value) }
 }
@@ -24,7 +25,7 @@ fn hide(value: &mut Value) {
         Value::String(text) if text.is_empty() || crate::is_reference(text) => {}
         Value::Array(items) => items.iter_mut().for_each(hide),
         Value::Object(members) => members.values_mut().for_each(hide),
-        // Yes and no are settings about secrets, not secrets.
+        // Booleans are settings about secrets, not secrets.
         Value::Null | Value::Bool(_) => {}
         shown => *shown = Value::String(MASK.to_owned()),
     }

@@ -1,11 +1,11 @@
-//! Takes secrets out of a text that somebody else wrote.
+//! Redaction of secrets in a text of another system.
 //!
-//! Whoever is sent a secret may repeat it, and seldom as it was sent: percent-encoded in a URL, escaped in a JSON text, as
-//! entities in a page. So a secret is looked for unit by unit, each in whatever spelling. Nothing here reads base64: what is sent
-//! in it is a secret of its own.
+//! A system that receives a secret may repeat it, often in another encoding: percent-encoded in a URL,
+//! escaped in JSON, as entities in HTML. So the search compares unit by unit and accepts every encoding of
+//! each unit. Base64 is not decoded: a value that is sent in base64 must be passed as a secret of its own.
 //!
-//! Whoever writes the text may mean harm, and so may who issued the secret: how much is read, and how much is tried, has a
-//! bound.
+//! Both the text and the secret may come from an attacker, so the length of the text and the number of steps
+//! are bounded.
 
 mod spelling;
 
@@ -15,18 +15,19 @@ use svc_model::mask::MASK;
 
 use spelling::{LONGEST_NAME, SIGNS, units};
 
-/// A shorter value stays where it is: it would be found by accident all over a text, and whoever wants it needs no text to guess
-/// it.
+/// Minimum length of a secret that is redacted, in bytes. A shorter one would match by accident all over a
+/// text, and could be guessed without it.
 const SHORTEST: usize = 4;
 
-/// More of a text is not read, and not shown, in bytes.
+/// Maximum length of a text, in bytes. The rest is neither searched nor shown.
 const LONGEST: usize = 16 * 1024;
 
-/// Looks at one place for one part of a secret; a text that takes more is not shown at all.
+/// Maximum number of comparisons of a position with a part of a secret. A text that needs more is masked as a
+/// whole.
 const STEPS: usize = 500_000;
 
-/// A text without these secrets, in whatever spelling it has them, one that the end of the text cuts off included. What several
-/// of them cover is hidden as one.
+/// Returns the text with the secrets masked in every encoding, including one that the end of the text
+/// truncates. Overlapping matches become one mask.
 pub fn redact<'s>(mut text: String, secrets: impl IntoIterator<Item = &'s str>) -> String {
     text.truncate(text.floor_char_boundary(LONGEST));
     let mut steps = STEPS;
@@ -52,10 +53,12 @@ pub fn redact<'s>(mut text: String, secrets: impl IntoIterator<Item = &'s str>) 
     without(text, &hidden)
 }
 
-/// How much of the beginning of a text spells a secret, at most; nothing, once there are no steps left.
+/// Returns the maximum length of a prefix of `text` that encodes `secret`; `None` without a match or without
+/// steps left.
 fn spelled(text: &[u8], secret: &[u8], steps: &mut usize) -> Option<usize> {
     let mut longest = None;
-    // What of the secret is found, and what of the text is read for it: in order, so that no way is gone twice.
+    // Pairs of matched bytes of the secret and consumed bytes of the text. The order keeps a pair from being
+    // tried twice.
     let mut ways = BTreeSet::from([(0, 0)]);
     while let Some((found, read)) = ways.pop_first() {
         *steps = steps.checked_sub(1)?;
@@ -75,7 +78,7 @@ fn spelled(text: &[u8], secret: &[u8], steps: &mut usize) -> Option<usize> {
     longest
 }
 
-/// Whether a text ends here, or within what stands for one character.
+/// Returns true if the text ends here, or inside the encoding of one character.
 fn is_cut_off(rest: &[u8]) -> bool {
     match rest {
         [] | [0xc2 | 0xc3] => true,
@@ -88,7 +91,7 @@ fn is_cut_off(rest: &[u8]) -> bool {
     }
 }
 
-/// A text with a mask in the place of each of these spans, which are in order and apart.
+/// Returns the text with a mask in place of each span. The spans are sorted and do not overlap.
 fn without(text: String, spans: &[(usize, usize)]) -> String {
     if spans.is_empty() {
         return text;

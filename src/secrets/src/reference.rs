@@ -1,14 +1,14 @@
-//! Secret references: a whole string that names where a secret is kept.
+//! Secret references: strings that name the location of a secret.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
 
-/// Schemes that are taken but have no backend: refused rather than passed on as text.
+/// Reserved schemes without a backend. They are refused rather than treated as text.
 const RESERVED: [&str; 3] = ["aws-sm", "gcp-sm", "azure-kv"];
 
-/// Where a secret is kept.
+/// The location of a secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reference {
     /// `env://NAME`: a variable of the process environment.
@@ -16,7 +16,7 @@ pub enum Reference {
         /// Name of the variable: letters, digits and underscores.
         var: String,
     },
-    /// `vault://<path>#<field>`: one field of a document of a secret store.
+    /// `vault://<path>#<field>`: one field of a document in a secret store.
     Vault {
         /// Path below `/v1/` of the store.
         path: String,
@@ -34,34 +34,35 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Why a text that begins like a reference is none.
+/// An error in a text that starts like a reference.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// A scheme that is reserved for a later backend.
+    /// The scheme is reserved for a later backend.
     #[error("{scheme}:// is reserved and cannot be resolved; use env:// or vault://")]
     Reserved {
         /// The scheme.
         scheme: &'static str,
     },
-    /// `env://` without a usable variable name.
+    /// `env://` without a valid variable name.
     #[error("'{text}' names no variable: expected env:// and a name of letters, digits and underscores")]
     Env {
-        /// The reference as written.
+        /// The text of the reference.
         text: String,
     },
     /// `vault://` without a path or a field.
     #[error("'{text}' is incomplete: expected vault://<path>#<field>")]
     Vault {
-        /// The reference as written.
+        /// The text of the reference.
         text: String,
     },
 }
 
-/// Reads a string as a reference; `None` is ordinary text, which includes every scheme that is not ours
-/// (`postgres://…`, `https://…`).
+/// Parses a reference. Returns `None` for ordinary text, including URLs of other schemes (`postgres://…`,
+/// `https://…`).
 ///
 /// # Errors
-/// The text begins with one of our schemes and is malformed, or the scheme is reserved.
+/// [`ReferenceError::Env`] or [`ReferenceError::Vault`] for a malformed reference,
+/// [`ReferenceError::Reserved`] for a reserved scheme.
 pub fn parse(text: &str) -> Result<Option<Reference>, ReferenceError> {
     let Some((scheme, rest)) = text.split_once("://") else { return Ok(None) };
     match scheme {
@@ -80,13 +81,14 @@ pub fn parse(text: &str) -> Result<Option<Reference>, ReferenceError> {
     }
 }
 
-/// Whether a string would be resolved, malformed and reserved ones included: such a string is never plain text.
+/// Returns true if the text is treated as a reference, including a malformed or reserved one, and not as
+/// plain text.
 #[must_use]
 pub fn is_reference(text: &str) -> bool {
     !matches!(parse(text), Ok(None))
 }
 
-/// Adds every reference that stands in a document, at any depth.
+/// Adds all references in a document, at any depth.
 pub fn collect(document: &Value, found: &mut BTreeSet<Reference>) {
     match document {
         Value::String(text) => found.extend(parse(text).ok().flatten()),
@@ -96,7 +98,7 @@ pub fn collect(document: &Value, found: &mut BTreeSet<Reference>) {
     }
 }
 
-/// `[A-Za-z0-9_]+`
+/// Returns true for letters, digits and underscores: `[A-Za-z0-9_]+`.
 pub(crate) fn is_variable_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }

@@ -1,11 +1,11 @@
-//! From a reference to its value.
+//! Resolvers: look up the value of a reference.
 
 use crate::{Reference, ReferenceError, Secret};
 
-/// Why a reference has no value. Names the place, never a value.
+/// An error of resolving a reference. Names the location, never a value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// The text is no usable reference.
+    /// The text is not a valid reference.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
     /// The variable is not set.
@@ -14,45 +14,45 @@ pub enum ResolveError {
         /// Name of the variable.
         var: String,
     },
-    /// The operator keeps the variable from stored definitions.
+    /// The operator does not allow stored definitions to read the variable.
     #[error("env://{var}: stored definitions may not read this variable; add it to [secrets] allowed_env")]
     NotAllowed {
         /// Name of the variable.
         var: String,
     },
-    /// There is no secret store.
+    /// No secret store is configured.
     #[error("{reference}: not usable here: VAULT_ADDR and VAULT_TOKEN are not both set")]
     NotUsable {
-        /// The reference as written.
+        /// The reference.
         reference: Reference,
     },
-    /// The place could not be read, or has no such value.
+    /// The location could not be read, or has no such value.
     #[error("{reference}: {cause}")]
     Unreadable {
-        /// The reference as written.
+        /// The reference.
         reference: Reference,
-        /// What happened, without any value.
+        /// The cause, without any value.
         cause: String,
     },
 }
 
 impl ResolveError {
-    /// A place that could not be read.
+    /// Creates the error for a location that could not be read.
     pub fn unreadable(reference: &Reference, cause: impl Into<String>) -> Self {
         Self::Unreadable { reference: reference.clone(), cause: cause.into() }
     }
 }
 
-/// Looks references up. Implementations never cache across loads.
+/// A lookup of references. Implementations must not cache values between loads.
 pub trait Resolver {
-    /// The value a reference names.
+    /// Returns the value of a reference.
     ///
     /// # Errors
-    /// The place is unset, unreachable or not usable here.
+    /// A [`ResolveError`] if the location has no value, or cannot or must not be read.
     fn resolve(&self, reference: &Reference) -> Result<Secret, ResolveError>;
 }
 
-/// Resolves `env://` from a lookup handed in by the caller; every other scheme is refused.
+/// Resolves `env://` with a lookup function of the caller; refuses every other scheme.
 pub struct EnvironmentResolver<F>(pub F);
 
 impl<F: Fn(&str) -> Option<String>> Resolver for EnvironmentResolver<F> {

@@ -1,9 +1,9 @@
-//! A value that must not be shown.
+//! A value that cannot be printed.
 
 use std::fmt;
 
-/// A secret text. It has no `Display`, no `Serialize` and no comparison, and its `Debug` hides the value: whoever needs
-/// it says so with [`Secret::expose`].
+/// A secret text. It has no `Display`, no `Serialize` and no comparison, and its `Debug` output is masked.
+/// Only [`Secret::expose`] returns the value.
 #[derive(Clone, Default)]
 pub struct Secret(String);
 
@@ -13,13 +13,13 @@ impl Secret {
         Self(value.into())
     }
 
-    /// The value itself. Never log it, never put it into an error.
+    /// Returns the value. It must not appear in a log or in an error.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// Whether there is no value at all.
+    /// Returns true if the value is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -41,7 +41,7 @@ mod tests {
 
     use super::*;
 
-    /// Does not compile for a type that has the trait: the call could then mean two things.
+    /// Fails to compile for a type that implements the trait, because the call becomes ambiguous.
     macro_rules! has_not {
         ($type:ty: $($name:ident: $bound:path),*) => {$({
             trait Doubtful<A> {

@@ -1,4 +1,4 @@
-//! Reading references, all of a load at once.
+//! Secret sources: read all references of a load at once.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,12 +9,13 @@ use sha2::{Digest, Sha256};
 
 use crate::{AllowedVariables, EnvironmentResolver, Reference, ResolveError, Resolver, Secret};
 
-/// What a [`SecretSource`] is about to read.
+/// The future of [`SecretSource::read`].
 pub type PendingReadings = Pin<Box<dyn Future<Output = Readings> + Send>>;
 
-/// Where the values of references come from.
+/// A source of the values of references.
 pub trait SecretSource: Send + Sync {
-    /// Reads each reference, now: nothing is kept from one call to the next. What has no value says why.
+    /// Reads each reference now; nothing is cached between calls. A reference without a value maps to its
+    /// error.
     fn read(&self, wanted: BTreeSet<Reference>) -> PendingReadings;
 }
 
@@ -28,7 +29,7 @@ impl<F: Fn(&str) -> Option<String> + Send + Sync> SecretSource for EnvironmentRe
     }
 }
 
-/// What the references of one load stand for. The values are not printable.
+/// The values of the references of one load. They cannot be printed.
 #[derive(Clone, Debug, Default)]
 pub struct Readings(BTreeMap<Reference, Result<Secret, ResolveError>>);
 
@@ -51,12 +52,13 @@ impl Resolver for Readings {
     }
 }
 
-/// Tells whether values are those of another time, without keeping them. Held in memory only and not printable.
+/// A fingerprint of secret values, which detects a change without keeping them. Kept only in memory and
+/// cannot be printed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SecretFingerprint([u8; 32]);
 
 impl SecretFingerprint {
-    /// Of these values, in this order; of what has no value, the reason counts.
+    /// Computes the fingerprint of the values in this order. A missing value contributes its error.
     pub fn of(values: impl IntoIterator<Item = Result<Secret, ResolveError>>) -> Self {
         let mut hash = Sha256::new();
         for value in values {
@@ -78,7 +80,7 @@ impl fmt::Debug for SecretFingerprint {
     }
 }
 
-/// The secrets of a process: where references are read, which ones have names of their own, and which variables stored
+/// The secrets of a process: the source of references, the declared names, and the variables that stored
 /// definitions may read. Cheap to clone.
 #[derive(Clone)]
 pub struct Keyring {
@@ -88,30 +90,30 @@ pub struct Keyring {
 }
 
 impl Keyring {
-    /// `declared` are the names workflows use, each with the reference it stands for.
+    /// Creates a keyring. `declared` maps the names that workflows use to their references.
     pub fn new(source: Arc<dyn SecretSource>, declared: BTreeMap<String, Reference>) -> Self {
         Self { source, declared: Arc::new(declared), allowed: AllowedVariables::all() }
     }
 
-    /// Confines the references of stored definitions to these variables.
+    /// Restricts the references of stored definitions to these variables.
     #[must_use]
     pub fn allowing(self, allowed: AllowedVariables) -> Self {
         Self { allowed, ..self }
     }
 
-    /// The variables that stored definitions may read.
+    /// Returns the variables that stored definitions may read.
     pub fn allowed_variables(&self) -> &AllowedVariables {
         &self.allowed
     }
 
-    /// Reads each reference of stored definitions, now. A variable they may not read has no value, and says so.
+    /// Reads each reference of stored definitions now. A variable that they may not read maps to an error.
     pub async fn read(&self, wanted: BTreeSet<Reference>) -> Readings {
         let (allowed, mut readings) = self.confine(wanted);
         readings.extend(self.read_settings(allowed).await.0);
         readings
     }
 
-    /// Reads each reference of the settings, now: the operator may name any variable.
+    /// Reads each reference of the settings now. The operator may use any variable.
     pub async fn read_settings(&self, wanted: BTreeSet<Reference>) -> Readings {
         if wanted.is_empty() {
             return Readings::default();
@@ -119,12 +121,13 @@ impl Keyring {
         self.source.read(wanted).await
     }
 
-    /// Reads the references of the declared names, now.
+    /// Reads the references of the declared names now.
     pub async fn read_declared(&self) -> Readings {
         self.read_settings(self.declared.values().cloned().collect()).await
     }
 
-    /// Reads the references of stored definitions, and those of the declared names, each once; returns the two apart.
+    /// Reads the references of stored definitions and those of the declared names, each once, and returns
+    /// both results.
     pub async fn read_with_declared(&self, wanted: BTreeSet<Reference>) -> (Readings, Readings) {
         let (mut allowed, refused) = self.confine(wanted);
         allowed.extend(self.declared.values().cloned());
@@ -134,7 +137,7 @@ impl Keyring {
         (readings, declared)
     }
 
-    /// The references that may be read, and the refusals of the others.
+    /// Splits the references into those that may be read, and the errors of the others.
     fn confine(&self, wanted: BTreeSet<Reference>) -> (BTreeSet<Reference>, Readings) {
         let mut refused = Readings::default();
         let allowed = wanted.into_iter().filter(|reference| match reference {
@@ -148,7 +151,7 @@ impl Keyring {
         (allowed.collect(), refused)
     }
 
-    /// What the declared names stand for, by name.
+    /// Returns the values of the declared names.
     pub fn named<'k>(
         &'k self,
         readings: &'k Readings,
@@ -173,7 +176,7 @@ mod tests {
         Reference::Env { var: var.to_owned() }
     }
 
-    /// The output of a future that waits for nothing.
+    /// Returns the output of a future that never waits.
     fn at_once<T>(future: impl Future<Output = T>) -> T {
         let mut cx = Context::from_waker(Waker::noop());
         match std::pin::pin!(future).poll(&mut cx) {

@@ -9,7 +9,7 @@ fn keys(current: Option<&str>, previous: &[&str]) -> EnvelopeKeys {
     EnvelopeKeys::new(current, previous.iter().copied()).unwrap()
 }
 
-/// An envelope of the older form, with the id of its key or without.
+/// Creates an envelope of an older format, with or without the id of its key.
 fn unbound(key: &str, named: bool, text: &str) -> String {
     let key = Key::parse(key).unwrap();
     let nonce = [9; NONCE];
@@ -42,14 +42,14 @@ fn envelope_moved_to_another_table_row_or_column_is_not_opened() {
         EnvelopePlace { row: "", ..HERE },
         EnvelopePlace { column: "state_json", ..HERE },
         EnvelopePlace { table: "connector_oauth_state", ..HERE },
-        // The same characters, divided otherwise.
+        // The same characters in total, split differently between table and row.
         EnvelopePlace { table: "connector", row: "sa", ..HERE },
     ] {
         let error = one.open(&kept, elsewhere).unwrap_err();
         assert_eq!(error, EnvelopeError::Damaged, "{elsewhere:?}");
         assert!(error.to_string().contains("another row or field"), "{error}");
     }
-    // The older label does not take the binding off.
+    // The older prefix does not remove the binding to a place.
     let relabelled = kept.replacen(PREFIX, UNBOUND_PREFIX, 1);
     assert_eq!(one.open(&relabelled, HERE), Err(EnvelopeError::Damaged));
 }
@@ -92,7 +92,7 @@ fn every_changed_byte_of_an_envelope_is_noticed() {
     {
         assert_eq!(one.open(broken, HERE), Err(EnvelopeError::Damaged), "{broken}");
     }
-    // The current form always names its key.
+    // The current format always names its key.
     let bare = format!("{PREFIX}{encoded}");
     assert_eq!(one.open(&bare, HERE), Err(EnvelopeError::Damaged));
 }

@@ -1,14 +1,14 @@
-//! What the beginning of a text may stand for: more than one thing, as nobody says which encoding it is in.
+//! Decoding of the start of a text in every possible encoding, because the encoding of the text is unknown.
 
-/// What an escape may begin with, or what is not what it looks like.
+/// First bytes of escapes, and of characters that may be misread bytes.
 pub(super) const SIGNS: [u8; 6] = [b'%', b'+', b'\\', b'&', 0xc2, 0xc3];
 
-/// Bytes of the longest entity after its sign: `#128512;`.
+/// Maximum length of an entity without `&`, in bytes: `#128512;`.
 pub(super) const LONGEST_NAME: usize = 8;
 
-/// Times that something may have been encoded over again.
+/// Maximum number of nested encodings.
 const LAYERS: usize = 3;
-/// Digits of a numeric entity, leading zeros included.
+/// Maximum number of digits of a numeric entity, including leading zeros.
 const DIGITS: usize = 8;
 
 const ESCAPES: [(u8, char); 8] = [
@@ -24,10 +24,10 @@ const ESCAPES: [(u8, char); 8] = [
 const ENTITIES: [(&[u8], char); 5] =
     [(b"amp;", '&'), (b"lt;", '<'), (b"gt;", '>'), (b"quot;", '"'), (b"apos;", '\'')];
 
-/// Something that stands for a byte or a character.
+/// A part of a text that encodes one byte or character.
 pub(super) struct SpellingUnit {
     means: Means,
-    /// In bytes of the text.
+    /// Length in the text, in bytes.
     pub(super) length: usize,
 }
 
@@ -45,14 +45,15 @@ impl SpellingUnit {
         Self { means: Means::Char(char), length }
     }
 
-    /// How many bytes it stands for of those that are due next; more than one answer, or none.
+    /// Returns the possible numbers of bytes of `due` (the rest of the secret) that this unit encodes; empty
+    /// without a match.
     pub(super) fn covers(&self, due: &[u8]) -> impl Iterator<Item = usize> + use<> {
         let (whole, single) = match self.means {
             Means::Byte(byte) => (None, due.first() == Some(&byte)),
             Means::Char(char) => {
                 let mut buffer = [0; 4];
                 let bytes = char.encode_utf8(&mut buffer).as_bytes();
-                // A byte that was taken for a character, as headers often are.
+                // A byte that was decoded as a Latin-1 character, as happens in headers.
                 let misread = u8::try_from(char).is_ok_and(|byte| due.first() == Some(&byte));
                 (due.starts_with(bytes).then_some(bytes.len()), misread)
             }
@@ -61,7 +62,7 @@ impl SpellingUnit {
     }
 }
 
-/// What the beginning of a text may stand for.
+/// Returns all decodings of the start of a text.
 pub(super) fn units(text: &[u8]) -> Vec<SpellingUnit> {
     let Some((&first, rest)) = text.split_first() else { return Vec::new() };
     let mut units = vec![SpellingUnit::byte(first, 1)];
@@ -79,7 +80,7 @@ pub(super) fn units(text: &[u8]) -> Vec<SpellingUnit> {
     units
 }
 
-/// `%41`, `%2541`, …, without the first sign.
+/// Decodes `%41`, `%2541`, …, without the first sign.
 fn percent(rest: &[u8], units: &mut Vec<SpellingUnit>) {
     let mut text = rest;
     for layer in 0..LAYERS {
@@ -90,7 +91,7 @@ fn percent(rest: &[u8], units: &mut Vec<SpellingUnit>) {
     }
 }
 
-/// `\"`, `\u0041`, and the same where a JSON text stands in another, with more backslashes.
+/// Decodes `\"` and `\u0041`, also in nested JSON texts with more backslashes.
 fn escape(text: &[u8], units: &mut Vec<SpellingUnit>) {
     let slashes = text.iter().take(1 << LAYERS).take_while(|byte| **byte == b'\\').count();
     units
@@ -114,7 +115,7 @@ fn escape(text: &[u8], units: &mut Vec<SpellingUnit>) {
     }
 }
 
-/// `&amp;`, `&#38;`, `&#x26;`, `&amp;amp;`, …, without the first sign.
+/// Decodes `&amp;`, `&#38;`, `&#x26;`, `&amp;amp;`, …, without the first sign.
 fn entity(rest: &[u8], units: &mut Vec<SpellingUnit>) {
     let (mut text, mut before) = (rest, 1);
     for _ in 0..LAYERS {
@@ -126,7 +127,7 @@ fn entity(rest: &[u8], units: &mut Vec<SpellingUnit>) {
     }
 }
 
-/// `#38;`, `#x26;`.
+/// Decodes `#38;` and `#x26;`.
 fn numbered(text: &[u8]) -> Option<(char, usize)> {
     let number = text.strip_prefix(b"#")?;
     let hexadecimal = number.strip_prefix(b"x").or_else(|| number.strip_prefix(b"X"));

@@ -1,41 +1,41 @@
-//! `${VAR}` in a text, before it is parsed.
+//! Replacement of `${VAR}` in a text before it is parsed.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::reference::is_variable_name;
 
-/// Which parts of a text are left alone.
+/// The syntax of a text, which determines the parts that are left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
-    /// Everything is substituted (JSON, plain text).
+    /// Everything is replaced (JSON, plain text).
     Plain,
-    /// Comments are copied as they are; a `#` inside a string is no comment.
+    /// Comments are copied unchanged; a `#` inside a string does not start a comment.
     Toml,
 }
 
 /// A text with its placeholders replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Substituted {
-    /// The text. May hold secrets.
+    /// The text; may contain secrets.
     pub text: String,
-    /// Names of all variables the placeholders mention, set or not.
+    /// Names of all variables in placeholders, set or not.
     pub names: BTreeSet<String>,
 }
 
-/// A placeholder that cannot be replaced, and where it begins (both counted from 1, columns in characters).
+/// An error in a placeholder and its position; line and column start at 1, columns count characters.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {problem}")]
 pub struct SubstituteError {
-    /// Line of its `$`.
+    /// Line of the `$`.
     pub line: usize,
-    /// Column of its `$`.
+    /// Column of the `$`.
     pub column: usize,
-    /// What is wrong with it.
+    /// The kind of error.
     pub problem: PlaceholderError,
 }
 
-/// What is wrong with a placeholder.
+/// A kind of error in a placeholder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
     /// The variable is unset and the placeholder has no default.
@@ -44,15 +44,15 @@ pub enum PlaceholderError {
         /// Name of the variable.
         var: String,
     },
-    /// The name holds something else than letters, digits and underscores.
+    /// The name contains other characters than letters, digits and underscores.
     #[error(
         "a placeholder is ${{NAME}} or ${{NAME:-default}}, its name letters, digits and underscores; write $$ for a plain $"
     )]
     Name,
-    /// No `}` on the line.
+    /// There is no `}` on the line.
     #[error("a placeholder is not closed; close it with }}, or write $$ for a plain $")]
     Unclosed,
-    /// A default that holds a placeholder itself.
+    /// The default contains a placeholder.
     #[error("the default of {var} holds another placeholder, which would not be replaced")]
     Nested {
         /// Name of the variable.
@@ -60,12 +60,13 @@ pub enum PlaceholderError {
     },
 }
 
-/// Replaces `${VAR}` and `${VAR:-default}` by what `lookup` knows, and `$$` by `$`, in one pass: values are not
-/// looked at again. The default stands in for an *unset* variable only and may be empty. A `$` before anything else
-/// is an ordinary character.
+/// Replaces `${VAR}` and `${VAR:-default}` by the result of `lookup`, and `$$` by `$`.
+///
+/// The text is scanned once: values are not scanned again. A default applies only to an *unset* variable and
+/// may be empty. A `$` before any other character is copied.
 ///
 /// # Errors
-/// Every placeholder that cannot be replaced.
+/// All placeholders that cannot be replaced.
 pub fn substitute(
     text: &str,
     syntax: Syntax,
@@ -114,7 +115,7 @@ pub fn substitute(
     if failed.is_empty() { Ok(done) } else { Err(failed) }
 }
 
-/// The value of the placeholder whose inside is `NAME` or `NAME:-default`.
+/// Returns the value of a placeholder; `inside` is `NAME` or `NAME:-default`.
 fn replace(
     inside: &str,
     lookup: &impl Fn(&str) -> Option<String>,
@@ -136,14 +137,14 @@ fn replace(
         .ok_or_else(|| PlaceholderError::Unset { var: name.to_owned() })
 }
 
-/// Line and column of a byte offset, counted from 1.
+/// Returns line and column of a byte offset, both starting at 1.
 fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..offset];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// Byte ranges of the comments of a TOML text. Only strings matter: a `#` in one of them opens no comment.
+/// Returns the byte ranges of the comments in a TOML text. A `#` inside a string does not start one.
 fn toml_comments(text: &str) -> Vec<Range<usize>> {
     let mut comments = Vec::new();
     let mut at = 0;
@@ -159,8 +160,8 @@ fn toml_comments(text: &str) -> Vec<Range<usize>> {
     comments
 }
 
-/// Length of the TOML string a text begins with, quotes included; an unclosed one ends with its line (or, multi-line,
-/// with the text) and is left for the parser to complain about.
+/// Returns the length of the TOML string at the start of a text, including quotes. An unclosed string ends
+/// with its line (a multi-line string with the text) and is left for the parser to report.
 fn string_length(text: &str) -> usize {
     let quote = &text[..1];
     let triple = quote.repeat(3);

@@ -1,4 +1,4 @@
-//! The grammar of placeholders, and what counts as a comment.
+//! Tests of the placeholder syntax and of the detection of comments.
 
 use super::*;
 
