@@ -1,4 +1,4 @@
-//! Work that takes a processor for long, away from the threads that serve.
+//! CPU-bound work on blocking threads, away from the threads that serve requests.
 
 use std::sync::Arc;
 use std::thread;
@@ -6,11 +6,11 @@ use std::thread;
 use svc_engine::{ErrorCode, TaskError};
 use tokio::sync::Semaphore;
 
-/// Runs long computations on the blocking threads of the current runtime: half as many at a time as there are processors,
-/// so that serving goes on beside them. The bound is one for all threads of the service.
+/// Runs long computations on the blocking threads of the current runtime. At most half as many run at a time
+/// as there are processors, so that serving continues. All threads of the service share this limit.
 ///
-/// A run that is cancelled while it waits for its turn computes nothing. One that has its turn is computed to its end, which
-/// the bounds of what is computed keep near.
+/// A run that is cancelled while it waits for a permit computes nothing. A started computation runs to its
+/// end, which the limits of its inputs keep short.
 #[derive(Clone)]
 pub(crate) struct BlockingPool(Arc<Semaphore>);
 
@@ -20,7 +20,7 @@ impl BlockingPool {
         Self(Arc::new(Semaphore::new(processors.div_ceil(2))))
     }
 
-    /// The result of `work`.
+    /// Runs `work` and returns its result.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,

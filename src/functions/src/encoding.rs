@@ -1,4 +1,4 @@
-//! Bytes as text.
+//! Text encodings of bytes.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -12,22 +12,22 @@ const URL_SAFE: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, LENIEN
 /// The encodings in which authors write keys and data, the default first.
 pub(crate) const TEXT_ENCODINGS: &[&str] = &["utf8", "hex", "base64"];
 
-/// How bytes are written as text. Padding of base64 is optional when it is read.
+/// A text encoding of bytes. Padding of base64 is optional on decoding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ByteEncoding {
-    /// The bytes of the text itself; only read.
+    /// UTF-8; only for decoding.
     #[default]
     Utf8,
-    /// Hexadecimal digits, written in lower case.
+    /// Hexadecimal digits, encoded in lower case.
     Hex,
-    /// Standard base64, written with padding.
+    /// Standard base64, encoded with padding.
     Base64,
-    /// URL-safe base64, written without padding.
+    /// URL-safe base64, encoded without padding.
     Base64Url,
 }
 
 impl ByteEncoding {
-    /// The encoding of that name, `default` without one.
+    /// Returns the encoding with that name, or `default` without a name.
     pub(crate) fn named(name: Option<&str>, default: Self) -> Self {
         match name {
             Some("utf8") => Self::Utf8,
@@ -38,7 +38,7 @@ impl ByteEncoding {
         }
     }
 
-    /// Reads bytes; the error says what the text is not.
+    /// Decodes a text. The error tells the expected encoding.
     pub(crate) fn decode(self, text: &str) -> Result<Vec<u8>, &'static str> {
         match self {
             Self::Utf8 => Ok(text.as_bytes().to_vec()),
@@ -48,7 +48,7 @@ impl ByteEncoding {
         }
     }
 
-    /// Writes bytes that need not be text: hexadecimal where UTF-8 is asked for.
+    /// Encodes arbitrary bytes; uses hexadecimal instead of UTF-8.
     pub(crate) fn encode(self, bytes: &[u8]) -> String {
         match self {
             Self::Utf8 | Self::Hex => hex::encode(bytes),
@@ -57,8 +57,8 @@ impl ByteEncoding {
         }
     }
 
-    /// Reads the `length` bytes of a signature in whatever encoding makes them as many: their texts differ in length, so at
-    /// most one does.
+    /// Decodes a signature of `length` bytes in any encoding. The encoded lengths differ, so at most one
+    /// encoding fits.
     pub(crate) fn detect(text: &str, length: usize) -> Option<Vec<u8>> {
         let decoded = [Self::Hex, Self::Base64, Self::Base64Url].into_iter();
         decoded.filter_map(|encoding| encoding.decode(text).ok()).find(|bytes| bytes.len() == length)

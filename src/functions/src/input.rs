@@ -1,20 +1,20 @@
-//! Reading an authored input that fits its table.
+//! Access to an authored input that has passed the checks of its catalogue entry.
 
 use serde_json::{Map, Value};
 use svc_engine::{Path, Template};
 use svc_model::FieldError;
 
-/// A text that stands as it is written.
+/// Returns a field that is a literal text.
 pub(crate) fn text<'i>(input: &'i Value, field: &str) -> Option<&'i str> {
     input.get(field).and_then(Value::as_str)
 }
 
-/// Where the result goes; without a path it becomes the whole of `data`.
+/// Returns the target path of the result; the default replaces the whole `data`.
 pub(crate) fn output(input: &Value) -> Result<Path, String> {
     Path::parse_target(text(input, "output").unwrap_or("data")).map_err(|error| format!("output: {error}"))
 }
 
-/// The value of a resolvable input that no message changes.
+/// Returns the value of a resolvable field, if it does not depend on the message.
 pub(crate) fn fixed(input: &Map<String, Value>, field: &str) -> Option<Value> {
     Template::compile(input.get(field)?).as_literal().filter(|value| !value.is_null()).cloned()
 }
@@ -26,19 +26,19 @@ pub(crate) struct InputProblems<'e> {
 }
 
 impl InputProblems<'_> {
-    /// Adds a wrong value at a field.
+    /// Adds an invalid value.
     pub(crate) fn invalid(&mut self, field: &str, why: impl Into<String>) {
         self.errors.push(FieldError::invalid(format!("{}.{field}", self.at), why));
     }
 
-    /// Adds the reason a value is wrong, if it is.
+    /// Adds the error of a result, if any.
     pub(crate) fn note<T, E: ToString>(&mut self, field: &str, result: Result<T, E>) {
         if let Err(why) = result {
             self.invalid(field, why.to_string());
         }
     }
 
-    /// Adds a field that is not there.
+    /// Adds a missing field.
     pub(crate) fn required(&mut self, field: &str) {
         self.errors.push(FieldError::required(format!("{}.{field}", self.at)));
     }

@@ -1,15 +1,18 @@
 //! Task functions that need no connector: `crypto`, `jwt_sign`, `jwt_verify`.
 //!
-//! [`register`] hands them to an engine under those names. Their inputs are declared once, in the engine's catalogue: what
-//! authors are told, what is refused before anything is stored and what is checked again on every message follow from it.
+//! [`register`] adds them to an engine under those names. The catalogue entry of each function declares its
+//! input once; the documentation, the validation of stored definitions and the checks on each message follow
+//! from it.
 //!
-//! A secret field takes a literal, a reference (`env://`, `vault://`) or `{"secret": name}`. All are read when a workflow
-//! is loaded and kept as what they are used for (a keyed state, a parsed key), never as text in a message. A reference
-//! without a value leaves the workflow in service and fails the task, naming the field; a value that is no usable key and
-//! a name that is not declared keep the workflow from being loaded. No value ever stands in an error, a trace or a log.
+//! A secret field accepts a literal, a reference (`env://`, `vault://`) or `{"secret": name}`. Secrets are
+//! read when a workflow is loaded, and are kept only in the form that the task uses (a keyed state, a parsed
+//! key), never as text in a message. A reference without a value does not keep the workflow from being
+//! served: the task fails and names the field. An unusable key or an undeclared name keeps the workflow from
+//! being loaded. No value appears in an error, a trace or a log.
 //!
-//! Password hashes are computed on threads for blocking work, a few at a time. Nothing else blocks; only a token whose
-//! issuer's keys are not at hand waits for the network, through [`KeySets`].
+//! Password hashes are computed on blocking threads, a few at a time. Nothing else blocks. Only the
+//! verification of a token waits for the network, through [`KeySets`], if the keys of its issuer are not
+//! cached.
 
 mod blocking;
 mod crypto;
@@ -23,7 +26,7 @@ use std::sync::Arc;
 use svc_auth::KeySets;
 use svc_engine::EngineBuilder;
 
-/// Registers the functions.
+/// Registers the functions with an engine.
 #[must_use]
 pub fn register(builder: EngineBuilder, key_sets: Arc<dyn KeySets>) -> EngineBuilder {
     builder

@@ -1,4 +1,4 @@
-//! Secret fields: from what an author writes to what a task uses.
+//! Loading of secret fields: converts an authored value to the form that a task uses.
 
 use serde_json::Value;
 use svc_engine::{CompileSecrets, DeclaredSecrets, TaskError};
@@ -8,25 +8,25 @@ use svc_secrets::{ReferenceError, Secret, parse};
 #[derive(Clone, Debug)]
 pub(crate) struct UnresolvedSecret {
     field: String,
-    /// For operators: where the value was looked for.
+    /// The location of the value, for operators.
     detail: String,
 }
 
 impl UnresolvedSecret {
-    /// The error of a task that needed the value.
+    /// Returns the error of a task that needs the value.
     pub(crate) fn error(&self) -> TaskError {
         let message = format!("{}: the secret it refers to has no value", self.field);
         TaskError::validation(message).with_detail(self.detail.clone())
     }
 }
 
-/// What a task made of a secret, or why it has none.
+/// The loaded form of a secret, or the reason why it is missing.
 pub(crate) type LoadedSecret<T> = Result<T, UnresolvedSecret>;
 
-/// Reads a secret field and makes of it what the task uses.
+/// Reads a secret field and converts its value with `make`.
 ///
 /// # Errors
-/// The field is malformed, names an undeclared secret, or its value is not what `make` needs.
+/// The field is malformed, names an undeclared secret, or `make` rejects its value.
 pub(crate) fn load<T, E: ToString>(
     field: &str,
     source: &Value,
@@ -63,10 +63,10 @@ fn is_blank(secret: &Secret) -> bool {
     secret.expose().trim().is_empty()
 }
 
-/// The text of a secret field that is written out; `None` when its value stands elsewhere.
+/// Returns the literal text of a secret field; `None` for a reference or a declared name.
 ///
 /// # Errors
-/// It is blank, or begins like a reference and is none.
+/// The text is blank, or is a malformed or reserved reference.
 pub(crate) fn literal(source: &Value) -> Result<Option<&str>, String> {
     let Value::String(text) = source else { return Ok(None) };
     match parse(text) {
@@ -77,7 +77,7 @@ pub(crate) fn literal(source: &Value) -> Result<Option<&str>, String> {
     }
 }
 
-/// Whether a value is `{"secret": …}`.
+/// Returns true for `{"secret": …}`.
 pub(crate) fn is_declared(source: &Value) -> bool {
     source.as_object().is_some_and(|node| node.len() == 1 && node.contains_key("secret"))
 }
@@ -97,7 +97,7 @@ fn declared_secret(node: &Value, declared: &DeclaredSecrets) -> Result<Secret, S
     }
 }
 
-/// What is wrong with a reference. Its text is not repeated: it could be a secret after all.
+/// Returns the message about a malformed reference. It omits the text, which may be a secret.
 fn malformed(error: &ReferenceError) -> String {
     match error {
         ReferenceError::Env { .. } => "malformed env:// reference".to_owned(),

@@ -1,4 +1,4 @@
-//! Hashes (FIPS 180-4, RFC 1321) and keyed hashes (RFC 2104).
+//! Hashes (FIPS 180-4, RFC 1321) and HMAC (RFC 2104).
 
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
@@ -37,7 +37,7 @@ impl HashFunction {
     }
 }
 
-/// A keyed hash; a message clones its state instead of hashing the key again.
+/// An HMAC with its key; each message clones the state instead of hashing the key again.
 pub(super) enum KeyedHash {
     Sha1(Hmac<Sha1>),
     Sha256(Hmac<Sha256>),
@@ -45,7 +45,7 @@ pub(super) enum KeyedHash {
 }
 
 impl KeyedHash {
-    /// The keyed hash under a key of any length.
+    /// Creates the HMAC of a key of any length.
     pub(super) fn new(algorithm: &str, key: &[u8]) -> Result<Self, &'static str> {
         let code = match algorithm {
             "sha1" => Hmac::new_from_slice(key).map(Self::Sha1),
@@ -63,7 +63,8 @@ impl KeyedHash {
         }
     }
 
-    /// Whether a text is the code of the data; one that cannot be read is not.
+    /// Returns true if the text is the HMAC of the data in any supported encoding. A text that cannot be
+    /// decoded is not.
     pub(super) fn verify(&self, data: &[u8], signature: &str) -> bool {
         let code = self.of(data);
         ByteEncoding::detect(signature, code.len()).is_some_and(|signature| code.ct_eq(&signature).into())

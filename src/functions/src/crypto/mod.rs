@@ -1,7 +1,7 @@
-//! `crypto`: hashes, keyed hashes and password hashes.
+//! The function `crypto`: hashes, HMAC and password hashes.
 //!
-//! Comparisons take the same time whatever is wrong. A stored password hash that cannot be read fails the task rather than
-//! answering that the password is wrong.
+//! Comparisons take constant time. A stored password hash that cannot be parsed fails the task; it does not
+//! count as a wrong password.
 
 mod digest;
 mod password;
@@ -19,7 +19,7 @@ use crate::secret::{self, LoadedSecret, literal};
 use digest::{HashFunction, KeyedHash};
 use password::PasswordScheme;
 
-/// Hashes of a keyed hash, the default first.
+/// Hash functions for HMAC, the default first.
 const MACS: &[&str] = &["sha256", "sha512", "sha1"];
 
 /// The catalogue entry of `crypto`.
@@ -89,7 +89,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
     ..FunctionEntry::utility("crypto", "Hashes, keyed hashes and password hashes")
 };
 
-/// The function.
+/// The function `crypto`.
 pub(crate) struct CryptoFunction {
     blocking: BlockingPool,
 }
@@ -119,7 +119,7 @@ impl CryptoFunction {
     }
 }
 
-/// The algorithm an input names, or the default of its `op`.
+/// Returns the algorithm of an input, or the default of its `op`.
 fn algorithm<'i>(table: &FunctionEntry, op: &str, input: &'i Value) -> &'i str {
     let default = || table.case(op).and_then(|case| case.algorithms.first().copied());
     text(input, "algorithm").or_else(default).unwrap_or_default()
@@ -171,7 +171,7 @@ enum Operation {
 
 struct CryptoTask {
     operation: Operation,
-    /// How a text of `data` is read.
+    /// Encoding of a text in `data`.
     data: ByteEncoding,
     inputs: Inputs,
     output: Path,
@@ -203,7 +203,7 @@ impl CryptoTask {
         })
     }
 
-    /// A text by its encoding, anything else as compact JSON.
+    /// Returns the bytes of the data: a text is decoded, any other value is serialized as compact JSON.
     fn data(&self, cx: &TaskCx<'_>) -> Result<Vec<u8>, TaskError> {
         match self.inputs.require(cx, "data")? {
             Value::Null => Err(TaskError::validation("data: null has no bytes")),

@@ -1,4 +1,4 @@
-//! Password hashes: Argon2 (RFC 9106) in PHC strings, bcrypt in its own.
+//! Password hashes: Argon2 (RFC 9106) as PHC strings, and bcrypt in its own format.
 
 use std::ops::RangeInclusive;
 
@@ -27,13 +27,13 @@ const PARALLELISM: Param = param("argon2id", "parallelism", 1..=4, 1);
 const COST: Param = param("bcrypt", "cost", 10..=14, 12);
 const PARAMS: [&Param; 4] = [&MEMORY, &ITERATIONS, &PARALLELISM, &COST];
 
-/// What verifying a hash made elsewhere may cost at most: hashes come with messages, too.
+/// Maximum cost of verifying a hash. Hashes may come from other systems and from messages.
 const MAX_MEMORY_KIB: u32 = 262_144;
 const MAX_ITERATIONS: u32 = 16;
 const MAX_PARALLELISM: u32 = 16;
 const MAX_COST: u32 = 16;
 
-/// Bytes of a password that bcrypt reads.
+/// Maximum length of a password in bytes that bcrypt processes.
 const BCRYPT_BYTES: usize = 72;
 
 impl Param {
@@ -43,7 +43,7 @@ impl Param {
     }
 }
 
-/// Reports parameters of another scheme, unknown ones and those out of bounds.
+/// Reports parameters that are unknown, out of range, or belong to another scheme.
 pub(super) fn check(scheme: &str, params: &Map<String, Value>, problems: &mut InputProblems<'_>) {
     for (name, value) in params {
         let field = format!("params.{name}");
@@ -63,7 +63,7 @@ pub(super) fn check(scheme: &str, params: &Map<String, Value>, problems: &mut In
     }
 }
 
-/// How a password is hashed.
+/// A password hash scheme with its parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PasswordScheme {
     Argon2id { memory_kib: u32, iterations: u32, parallelism: u32 },
@@ -71,7 +71,7 @@ pub(super) enum PasswordScheme {
 }
 
 impl PasswordScheme {
-    /// The scheme with parameters that were checked.
+    /// Returns the scheme with validated parameters.
     pub(super) fn parse(name: &str, params: Option<&Value>) -> Self {
         match name {
             "bcrypt" => Self::Bcrypt { cost: COST.read(params) },
@@ -83,7 +83,7 @@ impl PasswordScheme {
         }
     }
 
-    /// Hashes with a new salt. Takes long.
+    /// Hashes a password with a new salt. CPU-bound: call it on a blocking thread.
     pub(super) fn hash(self, password: &str) -> Result<String, TaskError> {
         let failed = || TaskError::new(ErrorCode::Function, "the password could not be hashed");
         match self {
@@ -100,7 +100,8 @@ impl PasswordScheme {
     }
 }
 
-/// bcrypt would ignore what stands beyond its limit, and take `a\0a` for `a`.
+/// Refuses passwords that bcrypt would truncate: it ignores bytes beyond its limit, and everything from a NUL
+/// byte on.
 fn bcrypt_takes(password: &str) -> Result<(), TaskError> {
     if password.len() > BCRYPT_BYTES {
         return Err(TaskError::validation(format!("password: bcrypt reads at most {BCRYPT_BYTES} bytes")));
@@ -111,7 +112,7 @@ fn bcrypt_takes(password: &str) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// A password hash from a store.
+/// A stored password hash.
 #[derive(Debug)]
 pub(super) enum StoredPasswordHash {
     Argon2(Box<PasswordHash>),
@@ -119,10 +120,10 @@ pub(super) enum StoredPasswordHash {
 }
 
 impl StoredPasswordHash {
-    /// Reads a hash by its scheme: `$argon2` or `$2`.
+    /// Parses a hash by its prefix: `$argon2` or `$2`.
     ///
     /// # Errors
-    /// It is malformed, of another scheme, or costs more than is spent on one.
+    /// A validation error if the hash is malformed, has another scheme, or exceeds the maximum cost.
     pub(super) fn parse(text: &str) -> Result<Self, TaskError> {
         let malformed = || TaskError::validation("hash: this is no password hash that can be read");
         let (stored, fits) = if text.starts_with("$argon2") {
@@ -132,7 +133,7 @@ impl StoredPasswordHash {
             if hash.salt.is_none() || hash.hash.is_none() {
                 return Err(malformed());
             }
-            // Only the first version left its number out.
+            // Only version 1.0 omits its number.
             hash.version.get_or_insert(argon2::Version::V0x10.into());
             let fits = params.m_cost() <= MAX_MEMORY_KIB
                 && params.t_cost() <= MAX_ITERATIONS
@@ -154,7 +155,7 @@ impl StoredPasswordHash {
         }
     }
 
-    /// Whether it is the hash of a password. Takes long.
+    /// Returns true if this is the hash of the password. CPU-bound: call it on a blocking thread.
     pub(super) fn verify(&self, password: &str) -> Result<bool, TaskError> {
         use argon2::password_hash::Error;
         let failed = || TaskError::new(ErrorCode::Function, "the password hash could not be computed");

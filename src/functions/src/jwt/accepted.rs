@@ -1,4 +1,4 @@
-//! Issuers and audiences a token may name: written out, secret, or taken from the message.
+//! Accepted issuers and audiences of a token: literal, secret, or taken from the message.
 
 use serde_json::Value;
 use svc_engine::{CompileCx, TaskCx, TaskError, Template};
@@ -8,20 +8,20 @@ use crate::secret::{self, LoadedSecret, is_declared, literal};
 
 const TEXTS: &str = "string or array of strings";
 
-/// The accepted values of one claim. Their texts may be secrets and are not printable.
+/// The accepted values of one claim. They may be secrets and cannot be printed.
 pub(super) struct AcceptedValues {
     field: &'static str,
     parts: Vec<Part>,
 }
 
 enum Part {
-    /// A text, or a secret that could not be read.
+    /// A literal text or secret; an error if the secret has no value.
     Text(LoadedSecret<String>),
-    /// A node that the message turns into texts.
+    /// A template that the message evaluates to texts.
     Folded(Template),
 }
 
-/// The entries of the field; null is none.
+/// Returns the entries of the field, each with its index as a path suffix; null has no entries.
 fn entries(source: &Value) -> Vec<(String, &Value)> {
     let listed: Vec<_> = match source {
         Value::Array(items) => items.iter().enumerate().map(|(n, item)| (format!("[{n}]"), item)).collect(),
@@ -30,12 +30,12 @@ fn entries(source: &Value) -> Vec<(String, &Value)> {
     listed.into_iter().filter(|(_, item)| !item.is_null()).collect()
 }
 
-/// Whether an entry as a whole is taken from the message.
+/// Returns true if the message determines the whole entry.
 fn is_folded(entry: &Value) -> bool {
     entry.get("var").is_some() && Template::compile(entry).as_literal().is_none()
 }
 
-/// Reports entries that can never be accepted, and a list without any: it would lift the check.
+/// Reports entries that no token can satisfy, and an empty list, which would disable the check.
 pub(super) fn check(field: &str, source: &Value, problems: &mut InputProblems<'_>) {
     let entries = entries(source);
     if entries.is_empty() && source.is_array() {
@@ -52,7 +52,7 @@ pub(super) fn check(field: &str, source: &Value, problems: &mut InputProblems<'_
 }
 
 impl AcceptedValues {
-    /// Reads the field; `None` when it is not given.
+    /// Loads the field; returns `None` if it is absent.
     pub(super) fn load(
         field: &'static str,
         input: &Value,
@@ -70,10 +70,11 @@ impl AcceptedValues {
         Ok(Some(Self { field, parts }))
     }
 
-    /// The values for one message.
+    /// Returns the accepted values for one message.
     ///
     /// # Errors
-    /// A secret has no value, the message gave something else than texts, or nothing at all: that must not lift the check.
+    /// A secret has no value, or the message yields something else than texts, or nothing, which must not
+    /// disable the check.
     pub(super) fn resolve(&self, cx: &TaskCx<'_>) -> Result<Vec<String>, TaskError> {
         let mut texts = Vec::with_capacity(self.parts.len());
         for part in &self.parts {

@@ -1,14 +1,14 @@
-//! Durations as authors write them.
+//! Durations in authored inputs.
 
 use serde_json::Value;
 
-/// Longest duration: ten years of 365 days, in seconds.
+/// Maximum duration: ten years of 365 days, in seconds.
 const MAX_SECONDS: i64 = 315_360_000;
 
-/// Why a value is no duration.
+/// The message for an invalid duration.
 pub(super) const WHY: &str = "1 to 315360000 seconds, as an integer or as a text such as 90s, 15m, 12h, 30d";
 
-/// The seconds of a duration: an integer, or digits and a unit.
+/// Parses a duration to seconds: an integer, or digits with a unit.
 pub(super) fn seconds(value: &Value) -> Result<i64, &'static str> {
     let seconds = match value {
         Value::Number(number) => number.as_i64(),
@@ -27,7 +27,7 @@ fn written(text: &str) -> Option<i64> {
         "d" => 86_400,
         _ => return None,
     };
-    // A sign is no digit.
+    // Only digits: `parse` would also accept a sign.
     let number: i64 = digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())??;
     number.checked_mul(unit)
 }

@@ -1,4 +1,4 @@
-//! `jwt_sign` and `jwt_verify`: tokens (RFC 7519) made and checked by workflows.
+//! The functions `jwt_sign` and `jwt_verify`: tokens (RFC 7519) that workflows create and verify.
 
 mod accepted;
 mod duration;

@@ -1,4 +1,4 @@
-//! `jwt_sign`.
+//! The function `jwt_sign`.
 
 use crate::encoding::TEXT_ENCODINGS;
 use futures_util::future::LocalBoxFuture;
@@ -42,10 +42,10 @@ static ENTRY: FunctionEntry = FunctionEntry {
     ..FunctionEntry::utility("jwt_sign", "Signs a JSON Web Token")
 };
 
-/// Claims that hold an instant, as a number of seconds.
+/// Claims that are timestamps, in seconds.
 const INSTANTS: [&str; 2] = ["exp", "iat"];
 
-/// The function.
+/// The function `jwt_sign`.
 pub(crate) struct JwtSign;
 
 impl Function for JwtSign {
@@ -115,7 +115,8 @@ struct SignTask {
 }
 
 impl SignTask {
-    /// The claims for one message; what has a field of its own wins over the same claim in `claims`.
+    /// Returns the claims for one message. A dedicated field takes precedence over the same claim in
+    /// `claims`.
     fn claims(&self, cx: &TaskCx<'_>) -> Result<Map<String, Value>, TaskError> {
         let mut claims = match self.inputs.get(cx, "claims")? {
             Some(Value::Object(claims)) => claims,

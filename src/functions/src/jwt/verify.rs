@@ -1,4 +1,4 @@
-//! `jwt_verify`.
+//! The function `jwt_verify`.
 
 use std::sync::Arc;
 
@@ -36,14 +36,14 @@ static ENTRY: FunctionEntry = FunctionEntry {
     ..FunctionEntry::utility("jwt_verify", "Verifies a JSON Web Token and returns its claims")
 };
 
-/// Clock skew allowed where nothing is said, and most that may be asked for, in seconds.
+/// Default and maximum tolerated clock skew, in seconds.
 const LEEWAY: u64 = 30;
 const MAX_LEEWAY: u64 = 300;
 
-/// Members of a key.
+/// The members of a key.
 const KEY_FIELDS: [&str; 4] = ["algorithm", "key", "kid", "key_encoding"];
 
-/// The function.
+/// The function `jwt_verify`.
 pub(crate) struct JwtVerify {
     key_sets: Arc<dyn KeySets>,
 }
@@ -140,7 +140,7 @@ fn check_algorithm(field: &str, name: &Value, problems: &mut InputProblems<'_>) 
     }
 }
 
-/// Reports what is wrong with `{algorithm, key, kid?, key_encoding?}`.
+/// Reports problems of a key `{algorithm, key, kid?, key_encoding?}`.
 fn check_key(at: &str, entry: &Value, problems: &mut InputProblems<'_>) {
     let Some(fields) = entry.as_object() else { return problems.mismatch(at, "object", entry) };
     for name in fields.keys().filter(|name| !KEY_FIELDS.contains(&name.as_str())) {

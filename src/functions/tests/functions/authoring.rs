@@ -1,4 +1,4 @@
-//! What is refused before anything is stored.
+//! Tests of the checks that refuse an input before it is stored.
 
 use serde_json::{Value, json};
 use svc_model::FieldCode::{self, Invalid, Required, TypeMismatch, UnknownField};
@@ -6,7 +6,7 @@ use svc_model::WorkflowChecks as _;
 
 use crate::support::{SHARED, engine, problems, told};
 
-/// Asserts what is reported for an input.
+/// Asserts the problems that are reported for an input.
 #[track_caller]
 fn reports(function: &str, input: Value, due: &[(&str, FieldCode)]) {
     let found = problems(function, &input);

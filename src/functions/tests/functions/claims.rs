@@ -1,4 +1,4 @@
-//! What a token says that `jwt_sign` makes.
+//! Tests of the claims in tokens of `jwt_sign`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use svc_engine::{ErrorCode, TaskError};
 
 use crate::support::{NOW, SHARED, call, invalid};
 
-/// Header and claims of the token a signing task makes.
+/// Returns header and claims of the token that a signing task creates.
 fn parts(input: Value, data: Value) -> Result<[Value; 2], TaskError> {
     let mut task = json!({"algorithm": "HS256", "key": SHARED});
     for (field, value) in input.as_object().unwrap() {

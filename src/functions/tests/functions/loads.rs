@@ -1,4 +1,5 @@
-//! An input the checks accept makes a task. Declared secrets stand apart: they are looked at where the workflow is served.
+//! Tests that every input the checks accept can be loaded. Excluded are declared secrets, which are looked up
+//! only where the workflow is served.
 
 use proptest::prelude::*;
 use proptest::sample::{Index, select};

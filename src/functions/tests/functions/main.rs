@@ -1,4 +1,4 @@
-//! The functions in an engine, as workflows use them.
+//! Tests of the functions in an engine, as workflows use them.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 

@@ -1,7 +1,7 @@
-//! Tokens made here and elsewhere (`tests/vectors/generate`).
+//! Tests of interoperability with tokens of this and other implementations (`tests/vectors/generate`).
 //!
-//! PyJWT and jose have accepted the tokens of `tokens.json`. Where a signature is the same every time, today's token must be
-//! that very one; where it is not, both must verify under the same key.
+//! PyJWT and jose have accepted the tokens in `tokens.json`. For a deterministic signature, the token must be
+//! identical today; otherwise both must verify with the same key.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Password hashes, made here and elsewhere.
+//! Tests of password hashes of this and other implementations.
 
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ fn a_password_hash_does_not_hold_up_its_thread() {
     block_on(async {
         let slow = Box::pin(engine.run(&slow, message(), RunOptions::default()));
         let quick = Box::pin(engine.run(&quick, message(), RunOptions::default()));
-        // The slow one is polled first.
+        // The slow task is polled first.
         let Either::Right((quick, slow)) = select(slow, quick).await else {
             panic!("the hash was waited for")
         };

@@ -1,11 +1,11 @@
-//! Secret fields: where their values come from, and that they are never shown.
+//! Tests of secret fields: the sources of their values, and that the values are never shown.
 
 use serde_json::{Value, json};
 use svc_engine::ErrorCode;
 
 use crate::support::{SHARED, Sets, call, compile, engine, engine_with, error, run_in};
 
-/// A task of every function whose secret field holds `source`.
+/// Returns a task of every function with `source` in its secret field.
 fn tasks(source: &Value) -> [(&'static str, &'static str, Value); 4] {
     let key = json!([{"algorithm": "HS256", "key": source}]);
     [

@@ -1,4 +1,4 @@
-//! One task, checked, compiled and run.
+//! Helpers to check, compile and run one task.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use svc_engine::{
 use svc_model::{FieldCode, LifecycleStatus, Timestamp, WorkflowChecks as _, WorkflowContent};
 use svc_secrets::EnvironmentResolver;
 
-/// Now, in every test.
+/// The current time in every test.
 pub(crate) const NOW: i64 = 1_700_000_000;
 
-/// A shared secret of 64 bytes: enough for every HS algorithm.
+/// A shared secret of 64 bytes, long enough for every HMAC algorithm.
 pub(crate) const SHARED: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 
-/// Key sets at `https://`: the given one, or none to be had.
+/// Key sets for `https://` URLs: the given one, or unavailable.
 pub(crate) struct Sets(pub(crate) Option<Arc<Jwks>>);
 
 impl KeySets for Sets {
@@ -45,7 +45,7 @@ impl KeySet for Sets {
     }
 }
 
-/// An engine and the variables its workflows are compiled with.
+/// An engine with the variables for the compilation of its workflows.
 pub(crate) struct Bench {
     engine: Engine,
     variables: Vec<(String, String)>,
@@ -84,7 +84,7 @@ fn content(function: &str, input: &Value) -> WorkflowContent {
     }
 }
 
-/// What an author is told: fields, relative to the input, with their codes.
+/// Returns the problems of an input: fields, relative to the input, with their codes.
 pub(crate) fn problems(function: &str, input: &Value) -> Vec<(String, FieldCode)> {
     told(function, input).into_iter().map(|(field, code, _)| (field, code)).collect()
 }
@@ -115,7 +115,7 @@ pub(crate) fn compile(bench: &Bench, function: &str, input: &Value) -> Result<Fl
     bench.compile(&workflow, material).map(Flow::single).map_err(|error| error.to_string())
 }
 
-/// Runs one task over a message that has `data`, everything recorded.
+/// Runs one task on a message with `data` and records everything.
 pub(crate) fn run_in(engine: &Bench, function: &str, input: &Value, data: Value) -> RunOutcome {
     let flow = compile(engine, function, input).unwrap_or_else(|why| panic!("{why}"));
     let mut message = Message::new(json!(null), Map::new());
@@ -124,7 +124,7 @@ pub(crate) fn run_in(engine: &Bench, function: &str, input: &Value, data: Value)
     block_on(engine.run(&flow, message, options))
 }
 
-/// The result of one task, which is written to `data.out`, or its error.
+/// Returns the result of one task, which it writes to `data.out`, or its error.
 pub(crate) fn call_in(
     engine: &Bench,
     function: &str,
@@ -143,7 +143,7 @@ pub(crate) fn call(function: &str, input: Value, data: Value) -> Result<Value, T
     call_in(&engine(), function, input, data)
 }
 
-/// The code and text of the error of one task.
+/// Returns code and text of the error of one task.
 pub(crate) fn error(function: &str, input: Value, data: Value) -> (ErrorCode, String) {
     let error = call(function, input, data).unwrap_err();
     (error.code, error.message)

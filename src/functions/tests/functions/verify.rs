@@ -1,4 +1,4 @@
-//! Tokens that `jwt_verify` takes, and the reasons it refuses others for.
+//! Tests of `jwt_verify`: accepted tokens, and the reasons for refusing others.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ fn valid() -> Value {
     json!({"exp": NOW + 60, "iss": "https://issuer.example", "aud": ["orders", "billing"], "sub": "u1"})
 }
 
-/// A verifying task with one key and the given fields besides.
+/// Returns a verifying task with one key and additional fields.
 fn task(fields: Value) -> Value {
     let mut task = json!({"token": {"var": "data.token"}, "algorithms": ["HS256"],
         "keys": [{"algorithm": "HS256", "key": SHARED, "kid": "k1"}]});
@@ -83,7 +83,7 @@ fn a_token_is_refused_with_its_reason() {
 
 #[test]
 fn a_token_without_an_expiry_is_refused_unless_it_may() {
-    // Made elsewhere: this service signs none.
+    // From another implementation, because this service does not create such a token.
     let vectors: Value = serde_json::from_str(include_str!("../vectors/keys.json")).unwrap();
     let key = vectors["HS256"]["public"].as_str().unwrap();
     let endless = include_str!("../vectors/endless.txt").trim();
