@@ -1,4 +1,4 @@
-//! Mode `api_key`: whoever knows a key may call.
+//! Mode `api_key`: authentication with a shared key.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::reason::RefusalReason;
 use crate::scheme::credential;
 use crate::secret_field::{self, SecretFieldError};
 
-/// The accepted keys of a channel. Of a key only its hash is kept.
+/// The accepted keys of a channel. Only their hashes are kept.
 pub(crate) struct ApiKeys {
     /// In lower case.
     header: String,
@@ -26,7 +26,7 @@ impl ApiKeys {
         for (index, key) in config.keys.iter().enumerate() {
             let field = format!("auth.keys[{index}]");
             let key = secret_field::resolve(&field, key, resolver)?;
-            // Nobody could ever present it: a line end that came with a file, or the wrong text.
+            // No request could present such a key: it has a line end from a file, or is a wrong text.
             if !is_header_value(key.expose()) {
                 return Err(SecretFieldError::NoHeaderValue { field });
             }
@@ -35,12 +35,12 @@ impl ApiKeys {
         Ok(Self { header: config.header.to_ascii_lowercase(), scheme: config.scheme.clone(), digests })
     }
 
-    /// Returns the key that was accepted.
+    /// Verifies the key of a request and returns its fingerprint.
     pub(crate) fn verify(
         &self,
         request: PresentedRequest<'_>,
     ) -> Result<CredentialFingerprint, RefusalReason> {
-        // A value that is not ASCII is no header text (RFC 9110, section 5.5) and counts as absent.
+        // A value that is not ASCII is not a valid header value (RFC 9110, section 5.5) and counts as absent.
         let value = request.header(&self.header).filter(|value| !value.is_empty() && value.is_ascii());
         let value = value.ok_or(RefusalReason::Missing)?;
         let key = credential(value, self.scheme.as_deref()).ok_or(RefusalReason::Malformed)?;
@@ -51,7 +51,7 @@ impl ApiKeys {
         }
     }
 
-    /// Compares with every key, whether one was found already or not.
+    /// Compares the hash with every key, in constant time, even after a match.
     fn accepts(&self, presented: [u64; 4]) -> bool {
         let found = self.digests.iter().fold(Choice::from(0), |found, known| {
             let difference = known.iter().zip(presented).fold(0, |sum, (known, shown)| sum | (known ^ shown));
@@ -71,7 +71,8 @@ impl fmt::Debug for ApiKeys {
     }
 }
 
-/// SHA-256, as words: a thousand comparisons of words are four times faster than of bytes.
+/// Returns the SHA-256 as words: with a thousand keys, comparing words is four times faster than comparing
+/// bytes.
 fn digest(key: &[u8]) -> [u64; 4] {
     let hash: [u8; 32] = Sha256::digest(key).into();
     let mut words = [0; 4];

@@ -1,4 +1,4 @@
-//! The `auth` block made ready.
+//! The authenticator: the loaded form of the `auth` block.
 
 use std::fmt;
 
@@ -13,26 +13,26 @@ use crate::jwt::JwtVerifier;
 use crate::key_sets::KeySets;
 use crate::reason::RefusalReason;
 
-/// What a request presents.
+/// The parts of a request that authentication uses.
 #[derive(Clone, Copy, Debug)]
 pub struct PresentedRequest<'r> {
-    /// Header names in lower case with their raw values; the values of one name in the order received.
+    /// Header names in lower case with raw values; values of the same name in the order received.
     pub headers: &'r [(String, Vec<u8>)],
     /// The body as received.
     pub body: &'r [u8],
-    /// Now, in seconds of the Unix time.
+    /// The current Unix time, in seconds.
     pub now: i64,
 }
 
 impl<'r> PresentedRequest<'r> {
-    /// The first value of a header, by its name in lower case. Repetitions say nothing: whoever could append one must not
-    /// be able to change what was verified.
+    /// Returns the first value of a header; `name` is in lower case. Repeated headers are ignored, so that
+    /// appending one cannot change what was verified.
     pub fn header(&self, name: &str) -> Option<&'r [u8]> {
         self.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
     }
 }
 
-/// Tells the keys and shared secrets of a channel apart: a SHA-256 of one. Its `Debug` shows nothing of it.
+/// A SHA-256 that identifies a key or shared secret of a channel. `Debug` shows nothing of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CredentialFingerprint([u8; 32]);
 
@@ -53,12 +53,13 @@ impl fmt::Debug for CredentialFingerprint {
     }
 }
 
-/// Who called.
+/// The identity of an authenticated caller.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Identity {
-    /// The verified claims of a token; `None` where no token was asked for or none was needed.
+    /// The verified claims of a token; `None` if the mode uses no token, or the request has none and needs
+    /// none.
     pub claims: Option<Map<String, Value>>,
-    /// The key or shared secret that was accepted; `None` for a token.
+    /// The accepted key or shared secret; `None` for a token.
     pub credential: Option<CredentialFingerprint>,
 }
 
@@ -68,7 +69,7 @@ impl Identity {
     }
 }
 
-/// The `auth` block of a channel, ready to verify. Shared by all threads. Its `Debug` shows no secret.
+/// The `auth` block of a channel, loaded for verification. Shared by all threads. `Debug` shows no secrets.
 #[derive(Debug)]
 pub struct Authenticator {
     mode: Mode,
@@ -82,10 +83,10 @@ enum Mode {
 }
 
 impl Authenticator {
-    /// Resolves references and checks keys.
+    /// Resolves the references and validates the keys of a config.
     ///
     /// # Errors
-    /// The reason to quarantine the channel: it begins with `auth:`, names the field and never a value.
+    /// The quarantine reason of the channel. It starts with `auth:`, names the field and contains no value.
     pub fn build(
         config: &AuthConfig,
         resolver: &dyn Resolver,
@@ -102,10 +103,10 @@ impl Authenticator {
         Ok(Self { mode: mode.map_err(|error| error.to_string())? })
     }
 
-    /// Verifies what a request presents. Only a token whose issuer's keys are not at hand makes it wait.
+    /// Authenticates a request. It waits only if the keys of a token issuer are not cached.
     ///
     /// # Errors
-    /// Why the caller is refused; for metrics and traces.
+    /// The [`RefusalReason`], for metrics and traces.
     pub async fn authenticate(&self, request: PresentedRequest<'_>) -> Result<Identity, RefusalReason> {
         match &self.mode {
             Mode::ApiKey(keys) => keys.verify(request).map(Identity::of_credential),
@@ -114,7 +115,7 @@ impl Authenticator {
         }
     }
 
-    /// The claims that may reach the metadata of a message.
+    /// Returns the claims that are copied to the metadata of a message.
     pub fn exposed(&self, claims: &Map<String, Value>) -> Map<String, Value> {
         match &self.mode {
             Mode::Jwt(verifier) => verifier.exposed(claims),

@@ -1,4 +1,4 @@
-//! The keys of token issuers, as an authenticator asks for them.
+//! The key sets of token issuers, as the authenticator uses them.
 
 use std::sync::Arc;
 
@@ -8,40 +8,41 @@ use svc_model::config::auth::JwtAlgorithm;
 
 use crate::jwt::{Jwk, VerifyingKey};
 
-/// Most keys a set may hold.
+/// Maximum number of keys in a set.
 pub const MAX_KEYS: usize = 100;
 
-/// Most keys of a set that are tried for one token, and so the most verifications a stranger's token costs. Only a token
-/// that names no key, or a set that uses one id often, has as many candidates.
+/// Maximum number of keys of a set that are tried for one token. It bounds the cost of an untrusted token.
+/// Only a token without key id, or a set with repeated ids, has several candidates.
 pub const MAX_CANDIDATES: usize = 16;
 
-/// Why a document is no usable key set.
+/// An error in the document of a key set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JwksError {
-    /// No JSON object with an array `keys`.
+    /// The document is not a JSON object with an array `keys`.
     #[error("this is no key set")]
     Malformed,
-    /// No key, or none that can be used.
+    /// The set has no usable key.
     #[error("the key set holds no usable key")]
     Empty,
-    /// More than [`MAX_KEYS`] keys.
+    /// The set has more than [`MAX_KEYS`] keys.
     #[error("the key set has more than {MAX_KEYS} keys")]
     TooMany,
 }
 
-/// A parsed key set (RFC 7517), never empty. Keys that cannot be used are left out; symmetric ones never can.
+/// A parsed key set (RFC 7517) with at least one key. Unusable keys are omitted, which includes all symmetric
+/// ones.
 #[derive(Debug)]
 pub struct Jwks {
     keys: Vec<Jwk>,
 }
 
 impl Jwks {
-    /// Parses a key set. Keys of another purpose, algorithm or curve, weak and malformed ones are skipped, and so are RSA
-    /// keys of more than 4096 bits.
+    /// Parses a key set. Skips keys with another purpose, an unsupported algorithm or curve, weak and
+    /// malformed keys, and RSA keys of more than 4096 bits.
     ///
     /// # Errors
-    /// The document is no key set, has more than [`MAX_KEYS`] keys, or none that can be used: it should not replace
-    /// a set that was good.
+    /// A [`JwksError`] if the document is not a key set, or has more than [`MAX_KEYS`] keys or no usable one.
+    /// Such a document should not replace a valid set.
     pub fn parse(document: &[u8]) -> Result<Self, JwksError> {
         let document: Value = serde_json::from_slice(document).map_err(|_| JwksError::Malformed)?;
         let listed = document.get("keys").and_then(Value::as_array).ok_or(JwksError::Malformed)?;
@@ -52,19 +53,19 @@ impl Jwks {
         if keys.is_empty() { Err(JwksError::Empty) } else { Ok(Self { keys }) }
     }
 
-    /// How many keys are usable; at least one.
+    /// Returns the number of usable keys, at least one.
     #[expect(clippy::len_without_is_empty, reason = "a set is never empty")]
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// Whether a key has that id.
+    /// Returns true if a key has that id.
     pub(crate) fn has(&self, kid: &str) -> bool {
         self.keys.iter().any(|key| key.kid() == Some(kid))
     }
 
-    /// The keys that may have signed with an algorithm: those of exactly that id, or all of them when none is named; the
-    /// first [`MAX_CANDIDATES`].
+    /// Returns at most [`MAX_CANDIDATES`] keys that may have signed with an algorithm: those with the given
+    /// id, or all keys if the token has no id.
     pub(crate) fn candidates(
         &self,
         kid: Option<&str>,
@@ -75,25 +76,26 @@ impl Jwks {
     }
 }
 
-/// Where key sets come from.
+/// A provider of key sets.
 pub trait KeySets: Send + Sync {
-    /// The key set at an address; nothing is fetched yet.
+    /// Returns the key set of a URL. Does no I/O.
     ///
     /// # Errors
-    /// Why the address can never be used.
+    /// The reason why the URL can never be used.
     fn at(&self, url: &str) -> Result<Arc<dyn KeySet>, String>;
 }
 
-/// The key set of one issuer, shared by every channel that names its address.
+/// The key set of one issuer, shared by all channels with its URL.
 pub trait KeySet: Send + Sync {
-    /// The keys at hand, while nobody needs to ask for others: they are fresh, or fetching newer ones has failed a short time
-    /// ago. Does no I/O.
+    /// Returns the cached keys if they need no refresh: they are fresh, or a refresh failed recently. Does no
+    /// I/O.
     fn fresh(&self) -> Option<Arc<Jwks>>;
 
-    /// Fresh keys, fetched when need be; stale ones when that fails; `None` when there never were any.
+    /// Returns fresh keys and fetches them if necessary; stale keys if that fails; `None` if there have never
+    /// been any.
     fn obtain(&self) -> BoxFuture<'_, Option<Arc<Jwks>>>;
 
-    /// For a key id that `seen` does not have: newer keys than those, fetched unless that happened a short time ago, for
-    /// whatever reason; else the keys at hand.
+    /// Returns newer keys than `seen`, which lacks a key id. Fetches them, unless any fetch took place
+    /// recently; then returns the cached keys.
     fn renew<'s>(&'s self, seen: &'s Arc<Jwks>) -> BoxFuture<'s, Option<Arc<Jwks>>>;
 }

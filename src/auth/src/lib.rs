@@ -1,14 +1,16 @@
-//! Who may call a channel: API keys, signatures, tokens.
+//! Authentication of the callers of channels: API keys, signatures and tokens.
 //!
-//! An [`Authenticator`] is the `auth` block of a channel made ready: references resolved, keys checked and hashed. It
-//! verifies what a request [presents](Presented) over the bytes as received and says who called, or why not. Every
-//! comparison with a secret takes the same time whatever is wrong. The [`RefusalReason`] of a refusal is for metrics and traces;
-//! what the caller is told is one text for all, but for a token that has expired.
+//! An [`Authenticator`] is the loaded form of a channel's `auth` block, with references resolved and keys
+//! validated and hashed. It verifies the [parts of a request](PresentedRequest) as received, and returns the
+//! identity of the caller or a [`RefusalReason`]. Every comparison with a secret takes constant time. The
+//! reason is only for metrics and traces; callers get the same text for every refusal, except for an expired
+//! token.
 //!
-//! The [`jwt`] module also serves workflows: it verifies the tokens they are handed and signs those they make.
+//! The [`jwt`] module also serves workflows: it verifies and signs their tokens.
 //!
-//! This crate keeps nothing between requests, opens no socket and reads no clock: the instant comes with the request,
-//! key sets of token issuers come from a [`KeySets`]. `authorization_logic` is an expression and belongs to the channel.
+//! The crate keeps no state between requests, does no I/O and reads no clock: the current time comes with the
+//! request, and key sets come from a [`KeySets`]. `authorization_logic` is an expression, which the channel
+//! evaluates.
 
 mod api_key;
 mod authenticator;

@@ -1,16 +1,17 @@
-//! Why a credential was refused, in words for metrics and traces.
+//! Reasons for the refusal of a credential, for metrics and traces.
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
-        /// Why a credential was refused. Never shown to a caller, but for [`RefusalReason::Expired`] of a token.
+        /// The reason for the refusal of a credential. Never shown to a caller, except for
+        /// [`RefusalReason::Expired`] of a token.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum RefusalReason { $($(#[$doc])* $variant,)* }
 
         impl RefusalReason {
-            /// Every reason.
+            /// All reasons.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// The value of a metric's label.
+            /// Returns the value of the metric label.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
@@ -19,34 +20,34 @@ macro_rules! reasons {
 }
 
 reasons! {
-    /// No credential where one is expected.
+    /// The required credential is missing.
     Missing = "missing",
-    /// A credential longer than allowed.
+    /// The credential is longer than allowed.
     Oversized = "oversized",
-    /// Not a credential by its form.
+    /// The credential is malformed.
     Malformed = "malformed",
-    /// An algorithm that is not allowed; `none` is one.
+    /// The algorithm is not allowed, or is `none`.
     AlgRejected = "alg_rejected",
-    /// No key of that id.
+    /// There is no key with that id.
     UnknownKid = "unknown_kid",
-    /// The signature is not the one of any key.
+    /// No key matches the signature.
     BadSignature = "bad_signature",
-    /// The token is no longer valid.
+    /// The token has expired.
     Expired = "expired",
     /// The token is not valid yet.
     NotYetValid = "not_yet_valid",
-    /// Another issuer.
+    /// The issuer is not accepted.
     IssuerMismatch = "issuer_mismatch",
-    /// Another audience.
+    /// The audience is not accepted.
     AudienceMismatch = "audience_mismatch",
-    /// A claim that must be there is not, or has the wrong type.
+    /// A required claim is missing or has the wrong type.
     MissingClaim = "missing_claim",
-    /// The key set could not be had.
+    /// The key set is unavailable.
     KeysUnavailable = "keys_unavailable",
-    /// An API key that is none of the accepted ones.
+    /// The API key is not accepted.
     UnknownKey = "unknown_key",
-    /// A signed instant outside the replay window, or none.
+    /// The signed timestamp is missing or outside of the replay window.
     StaleTimestamp = "stale_timestamp",
-    /// A header that is part of what is signed is not there.
+    /// A header that is part of the signed message is missing.
     MissingSignedHeader = "missing_signed_header",
 }

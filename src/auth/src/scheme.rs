@@ -1,7 +1,7 @@
-//! Credentials behind an authentication scheme (RFC 9110, section 11.4).
+//! Credentials with an authentication scheme (RFC 9110, section 11.4).
 
-/// The credential in `scheme 1*SP credential`: the scheme in any case, the credential byte by byte and not empty. Without
-/// a scheme the whole value is the credential.
+/// Returns the credential of `scheme 1*SP credential`; `None` if the value has another form or the credential
+/// is empty. The scheme ignores case. Without a scheme, the whole value is the credential.
 pub(crate) fn credential<'v>(value: &'v [u8], scheme: Option<&str>) -> Option<&'v [u8]> {
     let credential = match scheme {
         None => value,

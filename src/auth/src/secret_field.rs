@@ -1,29 +1,29 @@
-//! From the text of a secret field to its value.
+//! Resolving of secret fields.
 
 use svc_model::config::SecretText;
 use svc_secrets::{ReferenceError, ResolveError, Resolver, Secret, parse};
 
-/// Why a secret field is unusable. Names the field and where its value was looked for, never the value.
+/// An error of resolving a secret field. Names the field and the location of its value, never the value.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SecretFieldError {
     /// The reference has no value.
     #[error("auth: {field}: {error}")]
     Unresolved { field: String, error: ResolveError },
-    /// It begins like a reference and is none. The text is not repeated: it could be a secret after all.
+    /// The text starts like a reference but is malformed. It is not repeated, because it may be a secret.
     #[error("auth: {field}: malformed {scheme}:// reference")]
     Malformed { field: String, scheme: &'static str },
-    /// There is nothing in it.
+    /// The value is blank.
     #[error("auth: {field}: the value is blank")]
     Blank { field: String },
-    /// A key no header can carry.
+    /// The key cannot be sent in a header.
     #[error("auth: {field}: the value is no header value")]
     NoHeaderValue { field: String },
-    /// A key the algorithm cannot take.
+    /// The algorithm cannot use the key.
     #[error("auth: {field}: not usable as a key")]
     Unusable { field: String },
 }
 
-/// The value of a secret field: a literal as it stands, a reference looked up.
+/// Returns the value of a secret field: a literal unchanged, a reference resolved.
 pub(crate) fn resolve(
     field: &str,
     text: &SecretText,

@@ -1,4 +1,4 @@
-//! Message authentication codes under several secrets.
+//! HMACs with several secrets.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use svc_secrets::Secret;
 
 use crate::secret_field::SecretFieldError;
 
-/// One keyed state for each secret: a request clones it instead of hashing the key again.
+/// One keyed state per secret; a request clones it instead of hashing the key again.
 pub(super) enum Macs {
     Sha1(Vec<Hmac<Sha1>>),
     Sha256(Vec<Hmac<Sha256>>),
@@ -19,7 +19,8 @@ pub(super) enum Macs {
 }
 
 impl Macs {
-    /// Keys are the bytes of the texts; each comes with the name of its field.
+    /// Creates the states. A key is the UTF-8 text of its secret; each secret comes with the name of its
+    /// field.
     pub(super) fn build(
         algorithm: HmacAlgorithm,
         secrets: &[(String, Secret)],
@@ -31,7 +32,7 @@ impl Macs {
         })
     }
 
-    /// Returns the position of a secret under which the message's code is one of those presented.
+    /// Returns the index of a secret whose HMAC of the message is one of the presented ones.
     pub(super) fn find_match(&self, message: &[&[u8]], presented: &[Vec<u8>]) -> Option<usize> {
         match self {
             Self::Sha1(keyed) => find_match(keyed, message, presented),
@@ -63,8 +64,8 @@ fn keyed<M: KeyInit>(secrets: &[(String, Secret)]) -> Result<Vec<M>, SecretField
     secrets.iter().map(keyed).collect()
 }
 
-/// One code for each secret, however many signatures are presented, and every pair compared: many signatures in a header
-/// cost comparisons, not hashes.
+/// Computes one HMAC per secret and compares it with every presented signature, in constant time. Additional
+/// signatures in a header cost comparisons, not hashes.
 fn find_match<M: Mac + Clone>(keyed: &[M], message: &[&[u8]], presented: &[Vec<u8>]) -> Option<usize> {
     let (mut found, mut position) = (Choice::from(0), 0_u64);
     for (index, mac) in (0_u64..).zip(keyed) {

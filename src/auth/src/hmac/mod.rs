@@ -1,8 +1,8 @@
-//! Mode `hmac`: whoever signs the request with a shared secret may call (RFC 2104).
+//! Mode `hmac`: authentication by a signature with a shared secret (RFC 2104).
 //!
-//! In this order, over the bytes as received: the signature is read, the replay window is checked, the signed text is put
-//! together, and its code under every secret is compared with every signature presented, whether one matched already or
-//! not. So a stale request costs no hash, and the time taken tells nothing about the secrets.
+//! The verification works on the bytes as received, in this order: parse the signature, check the replay
+//! window, build the signed message, and compare its HMAC under every secret with every presented signature,
+//! even after a match. So a stale request costs no hash, and the time discloses nothing about the secrets.
 
 mod macs;
 mod packed;
@@ -18,17 +18,17 @@ use crate::reason::RefusalReason;
 use crate::secret_field::{self, SecretFieldError};
 use macs::Macs;
 
-/// The signatures a channel accepts.
+/// The accepted signatures of a channel.
 #[derive(Debug)]
 pub(crate) struct Signatures {
-    /// In lower case, as all names of headers here.
+    /// In lower case, like all header names here.
     header: String,
     form: SignatureForm,
     encoding: Option<SignatureEncoding>,
     window: Option<ReplayWindow>,
     message: Vec<TemplatePart>,
     macs: Macs,
-    /// Of the secrets, in the order of the codes.
+    /// Fingerprints of the secrets, in the order of `macs`.
     secrets: Vec<CredentialFingerprint>,
 }
 
@@ -59,7 +59,7 @@ impl Signatures {
         })
     }
 
-    /// Returns the secret that the request was signed with.
+    /// Verifies the signature of a request and returns the fingerprint of its secret.
     pub(crate) fn verify(
         &self,
         request: PresentedRequest<'_>,
@@ -73,7 +73,7 @@ impl Signatures {
             }
         }
         let message = self.message(request).ok_or(RefusalReason::MissingSignedHeader)?;
-        // What cannot be decoded is no signature; the others still count.
+        // A signature that cannot be decoded is skipped; the others are still checked.
         let presented: Vec<_> =
             texts.into_iter().filter_map(|text| signature::decode(self.encoding, text)).collect();
         if presented.is_empty() {
@@ -83,7 +83,7 @@ impl Signatures {
         matched.copied().ok_or(RefusalReason::BadSignature)
     }
 
-    /// The signed text, in pieces; `None` when a header of it is not there.
+    /// Returns the parts of the signed message; `None` if one of its headers is missing.
     fn message<'r>(&'r self, request: PresentedRequest<'r>) -> Option<Vec<&'r [u8]>> {
         let piece = |part: &'r TemplatePart| match part {
             TemplatePart::Text(text) => Some(text.as_bytes()),
@@ -94,7 +94,7 @@ impl Signatures {
     }
 }
 
-/// The value of a header, or of the first pair of that key in it.
+/// Returns the value of a header, or of the first packed pair with that key.
 fn field<'r>(request: PresentedRequest<'r>, field: &HeaderField) -> Option<&'r [u8]> {
     let value = request.header(&field.name)?;
     match &field.key {

@@ -1,7 +1,7 @@
-//! Headers that pack `k=v` pairs, parted by commas.
+//! Headers with packed, comma-separated `k=v` pairs.
 
-/// The values of a key, in order. Blanks around a pair do not count; the key is compared byte by byte; the value is all
-/// behind the first `=`, untouched.
+/// Returns the values of a key, in order. Spaces around a pair are trimmed; keys are compared byte by byte;
+/// the value is everything after the first `=`, unchanged.
 pub(super) fn values<'h>(header: &'h [u8], key: &str) -> impl Iterator<Item = &'h [u8]> {
     header.split(|byte| *byte == b',').filter_map(move |pair| {
         let pair = pair.trim_ascii();

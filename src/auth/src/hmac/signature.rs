@@ -1,4 +1,4 @@
-//! The signature in its header: where it stands and how it is written.
+//! Extraction and decoding of signatures in a header.
 
 use base64::Engine;
 use base64::alphabet::{self, Alphabet};
@@ -7,7 +7,8 @@ use svc_model::config::auth::{SignatureEncoding, SignatureForm};
 
 use super::packed;
 
-/// Padding is optional; surplus bits are not: each signature has one spelling but for that.
+/// Padding is optional, but trailing bits must be zero, so that a signature has only one form apart from
+/// padding.
 const fn base64(alphabet: &Alphabet) -> GeneralPurpose {
     let config = GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
     GeneralPurpose::new(alphabet, config)
@@ -16,7 +17,7 @@ const fn base64(alphabet: &Alphabet) -> GeneralPurpose {
 const STANDARD: GeneralPurpose = base64(&alphabet::STANDARD);
 const URL_SAFE: GeneralPurpose = base64(&alphabet::URL_SAFE);
 
-/// The texts of all signatures in the value of the header, still encoded; `None` when there is none.
+/// Returns the encoded signatures in a header value; `None` if there are none.
 pub(super) fn extract<'h>(form: &SignatureForm, value: &'h [u8]) -> Option<Vec<&'h [u8]>> {
     let texts = match form {
         SignatureForm::Plain => vec![value],
@@ -26,8 +27,8 @@ pub(super) fn extract<'h>(form: &SignatureForm, value: &'h [u8]) -> Option<Vec<&
     (!texts.is_empty()).then_some(texts)
 }
 
-/// The bytes of a signature. Hexadecimal is tried first where nothing is said: base64 of a hash does not
-/// look like it, but by a chance of less than 2^-130.
+/// Decodes a signature. Without a configured encoding, hexadecimal is tried first; the base64 of a hash is
+/// valid hexadecimal with a probability below 2^-130.
 pub(super) fn decode(encoding: Option<SignatureEncoding>, text: &[u8]) -> Option<Vec<u8>> {
     match encoding {
         Some(SignatureEncoding::Hex) => hex::decode(text).ok(),

@@ -1,7 +1,7 @@
-//! The replay window: how far a signed instant may be from now.
+//! The replay window: the maximum age of a signed request.
 
-/// Whether the instant (seconds of the Unix time, as text) is at most `tolerance_secs` from now, to either side. What is no
-/// integer is outside.
+/// Returns true if the timestamp (Unix time in seconds, as text) differs from `now` by at most
+/// `tolerance_secs`. A text that is not an integer is outside of the window.
 pub(super) fn holds(tolerance_secs: u64, now: i64, text: &[u8]) -> bool {
     let text = std::str::from_utf8(text.trim_ascii()).unwrap_or_default();
     text.parse::<i64>().is_ok_and(|signed| now.abs_diff(signed) <= tolerance_secs)

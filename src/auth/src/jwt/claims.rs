@@ -1,4 +1,4 @@
-//! What the claims of a verified token must say (RFC 7519, section 4.1).
+//! Validation of the claims of a verified token (RFC 7519, section 4.1).
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use svc_model::config::auth::JwtAuth;
 
 use crate::reason::RefusalReason;
 
-/// What the claims of a token must say, checked in a fixed order: `exp`, `nbf`, `iss`, `aud`.
+/// The rules for the claims of a token, checked in a fixed order: `exp`, `nbf`, `iss`, `aud`.
 ///
 /// Issuers and audiences may be secrets: `Debug` does not show them.
 #[derive(Clone)]
 pub struct ClaimRules {
-    /// Accepted issuers; empty skips the check.
+    /// Accepted issuers; empty disables the check.
     pub issuers: Vec<String>,
-    /// Accepted audiences; empty skips the check.
+    /// Accepted audiences; empty disables the check.
     pub audiences: Vec<String>,
-    /// Clock skew allowed, in seconds.
+    /// Tolerated clock skew, in seconds.
     pub leeway_secs: u64,
-    /// Whether a token must expire.
+    /// True if a token without `exp` is refused.
     pub require_exp: bool,
 }
 
 impl ClaimRules {
-    /// The rules of a channel.
+    /// Returns the rules of a channel.
     pub(super) fn of(config: &JwtAuth) -> Self {
         Self {
             issuers: config.issuers.clone(),
@@ -33,7 +33,7 @@ impl ClaimRules {
         }
     }
 
-    /// Checks the claims at an instant, in seconds of the Unix time.
+    /// Checks the claims at the Unix time `now`, in seconds.
     pub(super) fn check(&self, claims: &Map<String, Value>, now: i64) -> Result<(), RefusalReason> {
         let (now, leeway) = (now as f64, self.leeway_secs as f64);
         match instant(claims, "exp")? {
@@ -56,7 +56,7 @@ impl ClaimRules {
         if contains(&self.issuers, issuer) { Ok(()) } else { Err(RefusalReason::IssuerMismatch) }
     }
 
-    /// One value in common is enough.
+    /// Checks that token and rules have at least one audience in common.
     fn audience(&self, claims: &Map<String, Value>) -> Result<(), RefusalReason> {
         if self.audiences.is_empty() {
             return Ok(());
@@ -85,11 +85,12 @@ impl fmt::Debug for ClaimRules {
     }
 }
 
-/// A NumericDate. One of another type is not taken for an absent one: that would lift the limit.
+/// Returns a NumericDate claim. A claim of another type is an error: treating it as absent would disable the
+/// check.
 fn instant(claims: &Map<String, Value>, name: &str) -> Result<Option<f64>, RefusalReason> {
     match claims.get(name) {
         None => Ok(None),
-        // Exact to the second up to 2^53; beyond, every instant is equally far away.
+        // Exact to the second up to 2^53. The precision beyond does not matter.
         Some(Value::Number(seconds)) => seconds.as_f64().map(Some).ok_or(RefusalReason::MissingClaim),
         Some(_) => Err(RefusalReason::MissingClaim),
     }

@@ -1,4 +1,4 @@
-//! The form of a token: compact serialization of a JWS (RFC 7515, section 7.1).
+//! Parser of tokens in the compact serialization of a JWS (RFC 7515, section 7.1).
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use svc_model::config::auth::JwtAlgorithm;
 
 use crate::reason::RefusalReason;
 
-/// A token taken apart. Nothing of it is trusted yet.
+/// A parsed token. No part of it is trusted yet.
 pub(super) struct CompactToken<'t> {
-    /// The algorithm it names.
+    /// The algorithm in its header.
     pub(super) algorithm: JwtAlgorithm,
-    /// The id of the key that is said to have signed it.
+    /// The id of the key that allegedly signed it.
     pub(super) kid: Option<String>,
-    /// What is signed: header and payload as they stand.
+    /// The signed bytes: header and payload as received.
     pub(super) signed: &'t [u8],
     /// The payload, decoded but not parsed.
     pub(super) payload: Vec<u8>,
@@ -25,17 +25,18 @@ pub(super) struct CompactToken<'t> {
 }
 
 impl<'t> CompactToken<'t> {
-    /// Takes a token apart: three parts, each base64url without padding, and a header this service understands fully.
-    /// The header comes first, and its algorithm before the rest is looked at.
+    /// Parses a token: three parts, each base64url without padding, and a header without unknown critical
+    /// members. The algorithm in the header is checked before the other parts are decoded.
     ///
-    /// Members of the header that bring keys along (`jwk`, `jku`, `x5c`, `x5u`) are never looked at.
+    /// Header members that carry keys (`jwk`, `jku`, `x5c`, `x5u`) are ignored.
     pub(super) fn parse(token: &'t [u8], allowed: &[JwtAlgorithm]) -> Result<Self, RefusalReason> {
         let decode = |part: &[u8]| URL_SAFE_NO_PAD.decode(part).map_err(|_| RefusalReason::Malformed);
         let mut parts = token.splitn(2, |byte| *byte == b'.');
         let (head, rest) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
 
         let mut header = unique_object(&decode(head)?).ok_or(RefusalReason::Malformed)?;
-        // Both change what is signed or how it is to be read, and must not be ignored by who does not support them.
+        // Both change what is signed or how it is interpreted. An implementation without support for them
+        // must refuse the token.
         if header.contains_key("crit") || header.contains_key("b64") {
             return Err(RefusalReason::Malformed);
         }
@@ -63,7 +64,7 @@ impl<'t> CompactToken<'t> {
     }
 }
 
-/// Reads a JSON object in which no member appears twice.
+/// Parses a JSON object without duplicate members.
 pub(super) fn unique_object(json: &[u8]) -> Option<Map<String, Value>> {
     serde_json::from_slice(json).ok().map(|Unique(members)| members)
 }

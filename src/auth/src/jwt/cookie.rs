@@ -1,9 +1,10 @@
-//! A cookie that carries a credential (RFC 6265).
+//! Cookies that carry a credential (RFC 6265).
 
-/// The value of a cookie, looked up in headers whose names are in lower case; `None` when it is absent or empty.
+/// Returns the value of a cookie; `None` if it is absent or empty. Header names are in lower case.
 ///
-/// Names compare exactly, the first of a repeated one decides, and a pair of double quotes around the value is taken off.
-/// Any length and any bytes are a value: a credential that is there is checked and not overlooked.
+/// Cookie names are case-sensitive, the first of repeated cookies counts, and a pair of double quotes around
+/// the value is removed. The value may have any length and any bytes, so that a presented credential is
+/// always checked.
 pub(super) fn cookie<'r>(headers: &'r [(String, Vec<u8>)], name: &str) -> Option<&'r [u8]> {
     let value = headers
         .iter()

@@ -1,4 +1,4 @@
-//! One key of a key set (RFC 7517, RFC 8037).
+//! A key of a JSON Web Key Set (RFC 7517, RFC 8037).
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -12,7 +12,7 @@ use svc_model::config::auth::JwtAlgorithm;
 
 use super::key::VerifyingKey;
 
-/// Algorithms of an RSA key that declares none.
+/// Algorithms of an RSA key without `alg`.
 const RSA: &[JwtAlgorithm] = &[
     JwtAlgorithm::Rs256,
     JwtAlgorithm::Rs384,
@@ -22,11 +22,11 @@ const RSA: &[JwtAlgorithm] = &[
     JwtAlgorithm::Ps512,
 ];
 
-/// Longest modulus of an RSA key that is published, in bits. Anybody's token may have every key of a set tried, and a
-/// longer one makes that dear.
+/// Maximum modulus of a published RSA key, in bits. Any token may cause every key of a set to be tried, which
+/// larger keys would make expensive.
 const MAX_RSA_BITS: i32 = 4096;
 
-/// A usable key of a set, once for each algorithm it may verify.
+/// A usable key of a set, in one form for each algorithm that it may verify.
 #[derive(Debug)]
 pub(crate) struct Jwk {
     kid: Option<String>,
@@ -34,8 +34,9 @@ pub(crate) struct Jwk {
 }
 
 impl Jwk {
-    /// Reads a key; `None` when it cannot be used: another purpose, an algorithm or a curve that is not supported, weak,
-    /// malformed, or secret. A shared or private key that is published is no secret any more.
+    /// Parses a key. Returns `None` if it cannot be used: it has another purpose, an unsupported algorithm or
+    /// curve, is weak or malformed, or is a symmetric or private key, which is compromised by its
+    /// publication.
     pub(crate) fn parse(jwk: &Value) -> Option<Self> {
         let jwk = jwk.as_object()?;
         let verifies = match jwk.get("key_ops") {
@@ -60,18 +61,18 @@ impl Jwk {
         (!keys.is_empty()).then_some(Self { kid, keys })
     }
 
-    /// Its id.
+    /// Returns the key id.
     pub(crate) fn kid(&self) -> Option<&str> {
         self.kid.as_deref()
     }
 
-    /// The key for an algorithm, if it may verify it.
+    /// Returns the key for an algorithm, if it may verify it.
     pub(crate) fn key(&self, algorithm: JwtAlgorithm) -> Option<&VerifyingKey> {
         self.keys.iter().find(|key| key.algorithm() == algorithm)
     }
 }
 
-/// The key itself and the algorithms of its family.
+/// Returns the key material and the algorithms of its family.
 fn material(jwk: &Map<String, Value>) -> Option<(PKey<Public>, &'static [JwtAlgorithm])> {
     let bytes = |name| URL_SAFE_NO_PAD.decode(text(jwk, name)??).ok();
     match (text(jwk, "kty")??, text(jwk, "crv")?) {
@@ -98,7 +99,7 @@ fn rsa(n: &[u8], e: &[u8]) -> Option<PKey<Public>> {
     PKey::from_rsa(Rsa::from_public_components(n, e).ok()?).ok()
 }
 
-/// A point given by coordinates of the full length, checked to be on the curve.
+/// Creates an EC key from coordinates of full length. Checks that the point is on the curve.
 fn ec(curve: Nid, length: usize, x: &[u8], y: &[u8]) -> Option<PKey<Public>> {
     if x.len() != length || y.len() != length {
         return None;
@@ -109,7 +110,7 @@ fn ec(curve: Nid, length: usize, x: &[u8], y: &[u8]) -> Option<PKey<Public>> {
     PKey::from_ec_key(key).ok()
 }
 
-/// A member that is a text: `Some(None)` when it is absent, `None` when it is something else.
+/// Returns a text member: `Some(None)` if it is absent, `None` if it has another type.
 fn text<'k>(jwk: &'k Map<String, Value>, name: &str) -> Option<Option<&'k str>> {
     match jwk.get(name) {
         None => Some(None),

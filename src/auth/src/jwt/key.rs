@@ -1,7 +1,8 @@
-//! Keys that verify signatures, each bound to one algorithm; what every key must be.
+//! Keys that verify signatures, each bound to one algorithm.
 //!
-//! The bond is what keeps a token from choosing how it is checked: a public key never serves as a shared secret, nor a key
-//! of one curve for another. Everything is parsed and checked once, here; verifying parses nothing.
+//! The binding keeps a token from choosing how it is verified: a public key is never used as a shared secret,
+//! nor a key of one curve for another. Keys are parsed and validated once, here; verifying a signature parses
+//! nothing.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -17,58 +18,60 @@ use openssl::rsa::Rsa;
 use sha2::{Sha256, Sha384, Sha512};
 use svc_model::config::auth::{JwtAlgorithm, KeyEncoding};
 
-/// Sizes of a usable RSA modulus, in bits (RFC 7518, section 3.3, and an end to the cost of a verification).
+/// Accepted sizes of an RSA modulus, in bits: the minimum of RFC 7518, section 3.3, and a limit for the cost
+/// of a verification.
 const RSA_BITS: RangeInclusive<i32> = 2048..=8192;
-/// Longest public exponent, in bits. Real ones have 17; a long one makes a verification as dear as a signature.
+/// Maximum public exponent, in bits. Common keys have 17; a large exponent makes a verification as expensive
+/// as a signature.
 const MAX_EXPONENT_BITS: i32 = 64;
 
-/// Standard base64, padding optional.
+/// Standard base64 with optional padding.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Why a text is no usable key. Says what is wrong, never what it is.
+/// An error in a key. The message does not contain the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Not in the declared encoding.
+    /// The text is not in the declared encoding.
     #[error("this is not {0}")]
     Encoding(&'static str),
-    /// Shorter than its algorithm needs.
+    /// The key is shorter than its algorithm requires.
     #[error("{} needs a key of at least {least} bytes", .algorithm.name())]
     Short {
         /// The algorithm.
         algorithm: JwtAlgorithm,
-        /// Fewest bytes.
+        /// Minimum length, in bytes.
         least: usize,
     },
-    /// Where a shared secret belongs, a public key anyone may know.
+    /// A public key instead of a shared secret.
     #[error("{} needs a shared secret, and this is a key in PEM", .0.name())]
     NotSecret(JwtAlgorithm),
-    /// A private key where only its public part belongs.
+    /// A private key instead of its public part.
     #[error("this is a private key, and only its public part belongs here")]
     Private,
-    /// No public key in PEM.
+    /// The text is not a public key in PEM.
     #[error("{} needs a public key in PEM", .0.name())]
     NotPem(JwtAlgorithm),
-    /// No private key in PEM, an encrypted one, or one that cannot be read.
+    /// The text is not a private key in PEM, or the key is encrypted or unreadable.
     #[error("{} needs a private key in PEM that is not encrypted", .0.name())]
     NotPrivatePem(JwtAlgorithm),
-    /// PEM of more than one thing: which of them is meant is not ours to say.
+    /// The PEM has more than one object, which is ambiguous.
     #[error("this PEM holds more than one key")]
     Several,
-    /// PEM that holds no readable key.
+    /// The PEM contains no readable key.
     #[error("this PEM holds no public key that can be read")]
     Unreadable,
-    /// A key of another family or curve.
+    /// The key belongs to another family or curve.
     #[error("{} needs {}", .0.name(), need(*.0))]
     Mismatch(JwtAlgorithm),
-    /// An RSA key that is too weak or too large.
+    /// The RSA key is too weak or too large.
     #[error("an RSA key needs a modulus of 2048 to 8192 bits and an odd exponent of 3 to 64 bits")]
     RsaSize,
 }
 
-/// The kind of key an algorithm needs.
+/// Returns the kind of key that an algorithm needs.
 fn need(algorithm: JwtAlgorithm) -> &'static str {
     use JwtAlgorithm as A;
     match algorithm {
@@ -80,14 +83,14 @@ fn need(algorithm: JwtAlgorithm) -> &'static str {
     }
 }
 
-/// A key that verifies signatures of one algorithm. Shared by all threads; `Debug` shows the algorithm alone.
+/// A key that verifies signatures of one algorithm. Shared by all threads; `Debug` shows only the algorithm.
 pub struct VerifyingKey {
     algorithm: JwtAlgorithm,
     verifier: Verifier,
 }
 
 enum Verifier {
-    // Not through josekit, whose comparison takes the longer the more of a tag is right.
+    // Not verified with josekit, whose comparison of tags is not constant-time.
     Hs256(Hmac<Sha256>),
     Hs384(Hmac<Sha384>),
     Hs512(Hmac<Sha512>),
@@ -95,11 +98,11 @@ enum Verifier {
 }
 
 impl VerifyingKey {
-    /// Reads a key as an author writes it: a shared secret for HS, else a public key in PEM (`PUBLIC KEY`, for RSA
-    /// also `RSA PUBLIC KEY`). `encoding` is that of a shared secret.
+    /// Parses a key in the form of a config: a shared secret for HMAC, otherwise a public key in PEM (`PUBLIC
+    /// KEY`, for RSA also `RSA PUBLIC KEY`). `encoding` applies to a shared secret.
     ///
     /// # Errors
-    /// The text is no key of the algorithm's family, or too weak a one.
+    /// A [`KeyError`] if the text is not a key of the algorithm's family, or is too weak.
     pub fn from_text(algorithm: JwtAlgorithm, encoding: KeyEncoding, text: &str) -> Result<Self, KeyError> {
         let Some(least) = algorithm.min_key_bytes() else {
             return Self::from_public(algorithm, &public_from_pem(algorithm, text)?);
@@ -114,10 +117,10 @@ impl VerifyingKey {
         Ok(Self { algorithm, verifier })
     }
 
-    /// Binds a public key to an algorithm of its family.
+    /// Binds a public key to an algorithm.
     ///
     /// # Errors
-    /// Another family or curve, or an RSA key of a size that is not accepted.
+    /// A [`KeyError`] for a key of another family or curve, or an RSA key with an unaccepted size.
     pub(super) fn from_public(algorithm: JwtAlgorithm, key: &PKey<Public>) -> Result<Self, KeyError> {
         use JwtAlgorithm as A;
         check_public(algorithm, key)?;
@@ -133,17 +136,17 @@ impl VerifyingKey {
             A::Es384 => jws::ES384.verifier_from_der(&der).map(boxed),
             _ => jws::EdDSA.verifier_from_der(&der).map(boxed),
         };
-        // What is left to go wrong is an RSA-PSS key whose own parameters name another hash.
+        // The only remaining cause is an RSA-PSS key with parameters for another hash.
         let verifier = verifier.map_err(|_| KeyError::Mismatch(algorithm))?;
         Ok(Self { algorithm, verifier: Verifier::Public(verifier) })
     }
 
-    /// The algorithm it is bound to.
+    /// Returns the algorithm of the key.
     pub fn algorithm(&self) -> JwtAlgorithm {
         self.algorithm
     }
 
-    /// Whether a signature in the form of a JWS is this key's over a message.
+    /// Returns true if a JWS signature of the message is valid under this key.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         match &self.verifier {
             Verifier::Hs256(mac) => mac.clone().chain_update(message).verify_slice(signature).is_ok(),
@@ -160,7 +163,7 @@ impl fmt::Debug for VerifyingKey {
     }
 }
 
-/// Whether a key is of an algorithm's family and curve, and an RSA key of an acceptable size.
+/// Checks that a key has the family and curve of an algorithm, and that an RSA key has an accepted size.
 pub(super) fn check_public(algorithm: JwtAlgorithm, key: &PKey<Public>) -> Result<(), KeyError> {
     use JwtAlgorithm as A;
     let fits = match algorithm {
@@ -186,7 +189,7 @@ pub(super) fn check_public(algorithm: JwtAlgorithm, key: &PKey<Public>) -> Resul
     Ok(())
 }
 
-/// The bytes of a shared secret, at least `least` of them.
+/// Decodes a shared secret and checks that it has at least `least` bytes.
 pub(super) fn shared_secret(
     algorithm: JwtAlgorithm,
     least: usize,

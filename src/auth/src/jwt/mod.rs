@@ -1,8 +1,9 @@
-//! Tokens: JWT (RFC 7519) signed as a compact JWS (RFC 7515), checked as RFC 8725 advises.
+//! Tokens: JWT (RFC 7519) signed as a compact JWS (RFC 7515), verified according to RFC 8725.
 //!
-//! The checks stand in a fixed order and the first failure ends them: size, header, allowed algorithm, the other parts, key,
-//! signature, claims. No claim is read before the signature has been verified. A token never chooses how it is checked: every
-//! [key](VerifyingKey) is bound to one algorithm, and keys or addresses of keys inside a token are not looked at.
+//! The checks run in a fixed order and stop at the first failure: size, header, allowed algorithm, the other
+//! parts, key, signature, claims. No claim is read before the signature is verified. A token never chooses
+//! how it is verified: each [key](VerifyingKey) is bound to one algorithm, and keys or key URLs inside a
+//! token are ignored.
 
 mod claims;
 mod compact;
@@ -31,7 +32,7 @@ pub use key::{KeyError, VerifyingKey};
 pub use signing::{SignError, SigningKey};
 pub use verifier::{NamedKey, TokenVerifier};
 
-/// The `jwt` mode of a channel, ready to verify. Shared by all threads.
+/// The `jwt` mode of a channel, loaded for verification. Shared by all threads.
 pub struct JwtVerifier {
     source: TokenLocator,
     required: bool,
@@ -41,10 +42,10 @@ pub struct JwtVerifier {
 }
 
 impl JwtVerifier {
-    /// Resolves references and parses keys, once.
+    /// Resolves the references and parses the keys of a config.
     ///
     /// # Errors
-    /// The reason to quarantine the channel: it names the field and never a value.
+    /// The quarantine reason of the channel. It names the field and contains no value.
     pub fn build(config: &JwtAuth, resolver: &dyn Resolver, key_sets: &dyn KeySets) -> Result<Self, String> {
         let keys = config.keys.iter().enumerate().map(|(index, key)| static_key(index, key, resolver));
         let keys = keys.collect::<Result<_, String>>()?;
@@ -60,10 +61,11 @@ impl JwtVerifier {
         })
     }
 
-    /// Verifies the token of a request. Without one, and when none is required, nobody is identified.
+    /// Verifies the token of a request. A request without a token gets an anonymous identity if none is
+    /// required.
     ///
     /// # Errors
-    /// Why the caller is refused.
+    /// The [`RefusalReason`] of the caller.
     pub async fn verify(&self, request: PresentedRequest<'_>) -> Result<Identity, RefusalReason> {
         match self.source.token(request)? {
             Some(token) => {
@@ -75,15 +77,15 @@ impl JwtVerifier {
         }
     }
 
-    /// The claims of a token that is valid at an instant, in seconds of the Unix time.
+    /// Verifies a token at the Unix time `now`, in seconds, and returns its claims.
     ///
     /// # Errors
-    /// Why the token is refused.
+    /// The [`RefusalReason`] of the token.
     pub async fn claims(&self, token: &[u8], now: i64) -> Result<Map<String, Value>, RefusalReason> {
         self.tokens.claims(token, &self.rules, now).await
     }
 
-    /// The claims that may reach the metadata of a message.
+    /// Returns the claims that are copied to the metadata of a message.
     pub fn exposed(&self, claims: &Map<String, Value>) -> Map<String, Value> {
         let Some(names) = &self.exposed else { return claims.clone() };
         names.iter().filter_map(|name| Some((name.clone(), claims.get(name)?.clone()))).collect()
@@ -99,7 +101,7 @@ impl fmt::Debug for JwtVerifier {
     }
 }
 
-/// Where a static key stands, below `channel.config`.
+/// Returns the path of a static key below `channel.config`.
 fn field(index: usize) -> String {
     format!("auth.jwt_keys[{index}].key")
 }
@@ -112,7 +114,8 @@ fn static_key(index: usize, config: &JwtKey, resolver: &dyn Resolver) -> Result<
     Ok(NamedKey { kid: config.kid.clone(), key })
 }
 
-/// Problems of keys that are written out, as path below `channel.config` and message. References are not looked up.
+/// Returns the problems of literal keys as (path below `channel.config`, message). References are not
+/// resolved.
 pub fn check_literal_keys(config: &JwtAuth) -> Vec<(String, String)> {
     let literal = config.keys.iter().enumerate().filter(|(_, key)| !is_reference(key.key.expose()));
     literal

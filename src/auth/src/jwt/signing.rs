@@ -13,16 +13,16 @@ use svc_model::config::auth::{JwtAlgorithm, KeyEncoding};
 
 use super::key::{KeyError, check_public, shared_secret};
 
-/// Headers of the PEM a private key may come in: PKCS#8, PKCS#1, SEC1.
+/// PEM headers of private keys: PKCS#8, PKCS#1, SEC1.
 const PRIVATE: [&str; 3] =
     ["-----BEGIN PRIVATE KEY-----", "-----BEGIN RSA PRIVATE KEY-----", "-----BEGIN EC PRIVATE KEY-----"];
 
-/// A token could not be signed.
+/// The error of a failed signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the token could not be signed")]
 pub struct SignError;
 
-/// A key that signs tokens with one algorithm. Shared by all threads; `Debug` shows the algorithm alone.
+/// A key that signs tokens with one algorithm. Shared by all threads; `Debug` shows only the algorithm.
 pub struct SigningKey {
     algorithm: JwtAlgorithm,
     signer: Signer,
@@ -36,11 +36,11 @@ enum Signer {
 }
 
 impl SigningKey {
-    /// Reads a key as an author writes it: a shared secret for HS, else a private key in PEM (PKCS#8, or PKCS#1 and SEC1
-    /// by family), not encrypted. `encoding` is that of a shared secret.
+    /// Parses a key in the form of a config: a shared secret for HMAC, otherwise an unencrypted private key
+    /// in PEM (PKCS#8, or PKCS#1 or SEC1 by family). `encoding` applies to a shared secret.
     ///
     /// # Errors
-    /// The text is no key of the algorithm's family, or too weak a one.
+    /// A [`KeyError`] if the text is not a key of the algorithm's family, or is too weak.
     pub fn from_text(algorithm: JwtAlgorithm, encoding: KeyEncoding, text: &str) -> Result<Self, KeyError> {
         let signer = match algorithm.min_key_bytes() {
             None => Signer::Private(private_signer(algorithm, text)?),
@@ -57,11 +57,11 @@ impl SigningKey {
         Ok(Self { algorithm, signer })
     }
 
-    /// Signs claims: a compact JWS (RFC 7515, section 7.1) whose header names the algorithm, the type `JWT` and the key
-    /// id, if there is one.
+    /// Signs claims as a compact JWS (RFC 7515, section 7.1). The header has the algorithm, the type `JWT`
+    /// and the key id, if any.
     ///
     /// # Errors
-    /// The cryptography refuses.
+    /// [`SignError`] if the cryptographic library fails.
     pub fn token(&self, kid: Option<&str>, claims: &Map<String, Value>) -> Result<String, SignError> {
         let mut header = json!({"alg": self.algorithm.name(), "typ": "JWT"});
         if let Some(kid) = kid {
@@ -110,7 +110,7 @@ fn private_signer(algorithm: JwtAlgorithm, text: &str) -> Result<Box<dyn JwsSign
         A::Es384 => jws::ES384.signer_from_der(&der).map(boxed),
         _ => jws::EdDSA.signer_from_der(&der).map(boxed),
     };
-    // What is left to go wrong is an RSA-PSS key whose own parameters name another hash.
+    // The only remaining cause is an RSA-PSS key with parameters for another hash.
     signer.map_err(|_| KeyError::Mismatch(algorithm))
 }
 
@@ -119,13 +119,13 @@ fn boxed(signer: impl JwsSigner + 'static) -> Box<dyn JwsSigner> {
 }
 
 fn private_from_pem(algorithm: JwtAlgorithm, text: &str) -> Result<PKey<Private>, KeyError> {
-    // Parameters of a curve may stand beside the key.
+    // EC parameters may precede the key.
     match PRIVATE.iter().map(|header| text.matches(header).count()).sum() {
         0 => return Err(KeyError::NotPrivatePem(algorithm)),
         1 => {}
         _ => return Err(KeyError::Several),
     }
-    // Without a callback of ours an encrypted key would be asked for at the terminal.
+    // Without this callback, OpenSSL would prompt on the terminal for the passphrase of an encrypted key.
     PKey::private_key_from_pem_callback(text.as_bytes(), |_| Ok(0))
         .map_err(|_| KeyError::NotPrivatePem(algorithm))
 }

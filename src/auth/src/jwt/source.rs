@@ -1,4 +1,4 @@
-//! Where a request carries its token.
+//! Extraction of the token from a request.
 
 use svc_model::config::auth::TokenLocation;
 
@@ -7,10 +7,10 @@ use crate::authenticator::PresentedRequest;
 use crate::reason::RefusalReason;
 use crate::scheme::credential;
 
-/// Where to look.
+/// The place of the token in a request.
 #[derive(Debug)]
 pub(super) enum TokenLocator {
-    /// A header, its name in lower case, with the scheme in front of the token if there is one.
+    /// A header, its name in lower case, with an optional scheme in front of the token.
     Header { name: String, scheme: Option<String> },
     /// A cookie.
     Cookie(String),
@@ -26,9 +26,11 @@ impl TokenLocator {
         }
     }
 
-    /// The token, `None` when the request has none.
+    /// Returns the token, or `None` if the request has none.
     ///
-    /// A header or cookie that is there but carries something else is an error: whoever sends a credential wants it checked.
+    /// # Errors
+    /// [`RefusalReason::Missing`] for a header with the scheme alone, [`RefusalReason::Malformed`] for a header with
+    /// other content, because a presented credential must be checked.
     pub(super) fn token<'r>(&self, request: PresentedRequest<'r>) -> Result<Option<&'r [u8]>, RefusalReason> {
         match self {
             Self::Cookie(name) => Ok(cookie(request.headers, name)),
@@ -45,7 +47,7 @@ impl TokenLocator {
     }
 }
 
-/// Whether nothing follows the scheme.
+/// Returns true if nothing follows the scheme.
 fn is_alone(value: &[u8], scheme: Option<&str>) -> bool {
     value.trim_ascii_end().eq_ignore_ascii_case(scheme.unwrap_or_default().as_bytes())
 }

@@ -1,4 +1,4 @@
-//! Verifying tokens under keys, whoever asks: a channel at its door or a task of a workflow.
+//! The verifier of tokens, used by channels and by tasks of workflows.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,19 +12,20 @@ use super::key::VerifyingKey;
 use crate::key_sets::KeySet;
 use crate::reason::RefusalReason;
 
-/// Longest token where nothing else is said, in bytes.
+/// Default maximum length of a token, in bytes.
 const MAX_BYTES: usize = 8192;
 
-/// A key with the id tokens may name it by.
+/// A key with an optional id.
 #[derive(Debug)]
 pub struct NamedKey {
-    /// Its id; a key without one is tried for every token.
+    /// The key id; a key without one is tried for every token.
     pub kid: Option<String>,
     /// The key.
     pub key: VerifyingKey,
 }
 
-/// Verifies tokens: size, header, allowed algorithm, the other parts, key, signature, claims. Shared by all threads.
+/// Verifies tokens: size, header, allowed algorithm, the other parts, key, signature, claims. Shared by all
+/// threads.
 pub struct TokenVerifier {
     max_bytes: usize,
     algorithms: Vec<JwtAlgorithm>,
@@ -33,21 +34,22 @@ pub struct TokenVerifier {
 }
 
 impl TokenVerifier {
-    /// Accepts tokens of these algorithms, signed by one of the keys or by one of the key set. A token may have 8192 bytes.
+    /// Creates a verifier for tokens with these algorithms, signed by one of the keys or of the key set, of
+    /// up to 8192 bytes.
     pub fn new(algorithms: Vec<JwtAlgorithm>, keys: Vec<NamedKey>, key_set: Option<Arc<dyn KeySet>>) -> Self {
         Self { max_bytes: MAX_BYTES, algorithms, keys, key_set }
     }
 
-    /// Sets the longest token accepted, in bytes.
+    /// Sets the maximum length of a token, in bytes.
     #[must_use]
     pub fn max_bytes(self, max_bytes: usize) -> Self {
         Self { max_bytes, ..self }
     }
 
-    /// The claims of a token that is valid by `rules` at an instant, in seconds of the Unix time.
+    /// Verifies a token by `rules` at the Unix time `now`, in seconds, and returns its claims.
     ///
     /// # Errors
-    /// Why the token is refused.
+    /// The [`RefusalReason`] of the token.
     pub async fn claims(
         &self,
         token: &[u8],
@@ -67,14 +69,15 @@ impl TokenVerifier {
         Ok(claims)
     }
 
-    /// Tries static keys, then the key set. A key that did not sign leaves the word to the next.
+    /// Verifies the signature with the static keys, then with the key set. A key that does not match passes
+    /// on to the next.
     async fn check_signature(&self, token: &CompactToken<'_>) -> Result<(), RefusalReason> {
         let own = tried(self.own_keys(token), token);
         if own == Some(true) {
             return Ok(());
         }
         let published = match &self.key_set {
-            // A published key is no shared secret: there is nothing to fetch for these algorithms.
+            // A published key is never a shared secret, so the key set is not fetched for these algorithms.
             Some(set) if token.algorithm.min_key_bytes().is_none() => published(set.as_ref(), token).await?,
             _ => None,
         };
@@ -85,7 +88,8 @@ impl TokenVerifier {
         }
     }
 
-    /// Static keys of the token's algorithm: those of its key id, then those without one.
+    /// Returns the static keys of the token's algorithm: first those with its key id, then those without an
+    /// id.
     fn own_keys<'k>(&'k self, token: &'k CompactToken<'_>) -> impl Iterator<Item = &'k VerifyingKey> {
         let of_algorithm = || self.keys.iter().filter(|entry| entry.key.algorithm() == token.algorithm);
         let named = of_algorithm().filter(|entry| entry.kid.is_some() && entry.kid == token.kid);
@@ -102,7 +106,7 @@ impl fmt::Debug for TokenVerifier {
     }
 }
 
-/// Tries the keys of a key set; an id it does not have is asked for once more.
+/// Verifies the signature with a key set, which is renewed once if it lacks the key id.
 async fn published(set: &dyn KeySet, token: &CompactToken<'_>) -> Result<Option<bool>, RefusalReason> {
     let mut keys = match set.fresh() {
         Some(keys) => keys,
@@ -117,7 +121,7 @@ async fn published(set: &dyn KeySet, token: &CompactToken<'_>) -> Result<Option<
     Ok(tried(keys.candidates(kid, token.algorithm), token))
 }
 
-/// Whether one of the keys signed the token; `None` when there is none.
+/// Returns true if one of the keys signed the token, false if none did; `None` if there are no keys.
 fn tried<'k>(keys: impl Iterator<Item = &'k VerifyingKey>, token: &CompactToken<'_>) -> Option<bool> {
     let mut outcome = None;
     for key in keys {

@@ -1,4 +1,4 @@
-//! What an `auth` block cannot be built of, and what it shows of itself.
+//! Tests of invalid `auth` blocks, and of the `Debug` output of an authenticator.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! What providers sign is accepted, and nothing near it.
+//! Tests that signatures of the providers are accepted, and similar ones are refused.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use svc_auth::RefusalReason;
 
 use crate::support::{Golden, SignedRequest, authenticator, merged, verdict};
 
-/// Every vector with its file's name and block, and the request it is.
+/// Calls `visit` with the file name, the block, the secret and the request of each vector.
 fn each(mut visit: impl FnMut(&str, &Golden, &str, &SignedRequest)) {
     for (name, golden) in Golden::all() {
         for vector in &golden.vectors {
@@ -93,7 +93,7 @@ fn a_flipped_bit_of_the_signature_is_refused() {
         let (before, text) = value.split_at(value.len() - length);
         let is_hex = length != 44;
         let signature = if is_hex { hex::decode(text).unwrap() } else { STANDARD.decode(text).unwrap() };
-        // A large body takes its time.
+        // Fewer positions for a large body, to limit the run time.
         let step = if request.body.len() > 1000 { 37 } else { 1 };
         for bit in (0..signature.len() * 8).step_by(step) {
             let mut flipped = signature.clone();

@@ -1,5 +1,5 @@
-//! Who is let in and who is not: signatures made by the providers' own libraries, tokens of other makers, mutations of valid
-//! requests, and every reason to refuse.
+//! Tests of authentication: signatures of the providers' own libraries, tokens of other implementations,
+//! mutations of valid requests, and every reason for a refusal.
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 

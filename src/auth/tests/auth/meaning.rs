@@ -1,16 +1,17 @@
-//! What a verified request means, said a second time and in the plainest way: the yardstick for mutations.
+//! The meaning of a verified request, implemented a second time in the simplest way, as the reference for
+//! mutations.
 //!
-//! A mutated request may be admitted if, and only if, it means the same as the valid one it was made of:
-//! - API key, token: the first value of the header is ASCII and holds the same one, behind the same scheme in any case and any
-//!   number of blanks;
-//! - signature: the same text is signed, one of the signatures presented is the same one (hexadecimal digits in another
-//!   case and base64 with less padding are), and the signed instant is still within the window.
+//! A mutated request may be accepted if and only if it has the same meaning as the valid original:
+//! - API key, token: the first value of the header is ASCII and holds the same credential, after the same
+//!   scheme in any case and with any number of spaces;
+//! - signature: the signed text is the same, one of the presented signatures is the same (hexadecimal digits
+//!   may differ in case, base64 in padding), and the signed timestamp is still within the window.
 //!
-//! Headers that take no part, and second values of those that do, mean nothing.
+//! Unused headers, and repeated values of used ones, have no meaning.
 
 use crate::support::SignedRequest;
 
-/// How an ingress reads a request.
+/// The interpretation of a request by the ingress.
 #[derive(Clone, Debug)]
 pub(crate) enum SignatureScheme {
     Credential { header: &'static str, scheme: Option<&'static str> },
@@ -22,9 +23,9 @@ pub(crate) struct Signature {
     pub(crate) header: &'static str,
     pub(crate) form: Form,
     pub(crate) is_hex: bool,
-    /// What is signed.
+    /// The signed text.
     pub(crate) text: Vec<Piece>,
-    /// Where the instant stands, good for 300 s to both sides.
+    /// The place of the timestamp, which may differ by 300 s in both directions.
     pub(crate) stamp: Option<Piece>,
 }
 
@@ -43,7 +44,7 @@ pub(crate) enum Piece {
 }
 
 impl SignatureScheme {
-    /// Whether a mutation means the same as the valid request it was made of.
+    /// Returns true if a mutation has the same meaning as the valid original.
     pub(crate) fn same(&self, valid: &SignedRequest, mutated: &SignedRequest) -> bool {
         match self {
             Self::Credential { header, scheme } => {
@@ -71,7 +72,7 @@ impl Signature {
             && self.is_fresh(mutated)
     }
 
-    /// Whether another text is the same signature.
+    /// Returns true if another text encodes the same signature.
     fn spells(&self, signature: &[u8], other: &[u8]) -> bool {
         if self.is_hex {
             return other.eq_ignore_ascii_case(signature);

@@ -1,7 +1,7 @@
-//! Single mutations of valid requests: none is admitted that means something else.
+//! Tests of single mutations of valid requests: no mutation with another meaning is accepted.
 //!
-//! `SVC_FUZZ_REQUESTS` says how many must be refused; those that still mean the same come on top. The seed is fixed, so
-//! that a finding can be had again.
+//! `SVC_FUZZ_REQUESTS` sets the number of refusals; mutations with the same meaning are not counted. The seed
+//! is fixed, so that a finding can be reproduced.
 
 use ::hmac::{Hmac, KeyInit, Mac};
 use base64::Engine;
@@ -14,7 +14,7 @@ use svc_auth::Authenticator;
 use crate::meaning::{Form, Piece, Signature, SignatureScheme};
 use crate::support::{Golden, SignedRequest, authenticator, fuzz_count, verdict};
 
-/// A valid request, who takes it, and what it means.
+/// A valid request with its authenticator and its meaning.
 struct Valid {
     name: String,
     request: SignedRequest,
@@ -57,7 +57,7 @@ fn every_request_that_is_mutated_is_valid() {
     }
 }
 
-/// The vectors of all providers, and requests for what no preset covers.
+/// Returns the vectors of all providers, and requests for modes without a preset.
 fn valid() -> Vec<Valid> {
     let mut found = Vec::new();
     for (name, golden) in Golden::all() {
@@ -70,7 +70,7 @@ fn valid() -> Vec<Valid> {
             }
         }
     }
-    // As many again, so that no mode is rare.
+    // Repeated, so that no mode is rare.
     for _ in 0..40 {
         found.extend(own());
     }
@@ -118,7 +118,7 @@ fn code<M: Mac + KeyInit>(secret: &str, text: &[u8]) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// Modes and fields that no preset covers.
+/// Returns requests for modes and fields that no preset covers.
 fn own() -> Vec<Valid> {
     let body = br#"{"id": 7, "text": "a, b=c"}"#;
     let plain = |is_hex| Signature {
@@ -190,7 +190,7 @@ fn own() -> Vec<Valid> {
     ]
 }
 
-/// A token that is good for longer than any mutation moves the clock.
+/// Returns a token that stays valid, however far a mutation moves the clock.
 fn token() -> String {
     let header = URL_SAFE_NO_PAD.encode(br#"{"alg":"HS256","typ":"JWT"}"#);
     let claims = URL_SAFE_NO_PAD.encode(br#"{"sub":"s","exp":1800000000}"#);
@@ -199,7 +199,7 @@ fn token() -> String {
     format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
 }
 
-/// SplitMix64: small, and the same on every machine.
+/// SplitMix64 with a fixed seed: every run uses the same mutations.
 struct Random(u64);
 
 impl Random {
@@ -220,7 +220,7 @@ impl Random {
     }
 }
 
-/// Changes one thing, and says what.
+/// Applies one mutation and returns its description.
 fn mutate(random: &mut Random, request: &mut SignedRequest, other: &SignedRequest) -> &'static str {
     let header = random.below(request.headers.len());
     let blank = random.pick(b" \t\n\r");
@@ -316,7 +316,7 @@ fn flip(random: &mut Random, bytes: &mut [u8], told: &'static str) -> &'static s
     told
 }
 
-/// Puts a byte in, or takes one out.
+/// Inserts or removes a byte.
 fn edit(random: &mut Random, bytes: &mut Vec<u8>, put: Option<u8>, told: &'static str) -> &'static str {
     match put {
         Some(byte) => bytes.insert(random.below(bytes.len() + 1), byte),
@@ -326,7 +326,7 @@ fn edit(random: &mut Random, bytes: &mut Vec<u8>, put: Option<u8>, told: &'stati
     told
 }
 
-/// Writes another instant where one stands: a header that is a number, or the first number of a packed one.
+/// Replaces a timestamp: a header that is a number, or the first number of a packed header.
 fn stamp(random: &mut Random, request: &mut SignedRequest) {
     let farther = ["1700000001", "1699999999", "+1700000000", "01700000000", " 1700000000", "1700000000 "];
     let farther =

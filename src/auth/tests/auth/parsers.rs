@@ -1,4 +1,4 @@
-//! Whatever bytes arrive or are written, nothing panics and nothing is let in.
+//! Property tests: no input bytes cause a panic or are accepted.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use svc_model::config::{HeaderField, SigningTemplate, TemplatePart};
 
 use crate::support::{SignedRequest, authenticator, verdict};
 
-/// Bytes of no form, or of nearly the right one.
+/// Generates arbitrary bytes, and bytes that nearly have a valid form.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let near = "[vt01sha256Bearer =,:+/_\\-a-f0-9]{0,90}".prop_map(String::into_bytes);
     prop_oneof![proptest::collection::vec(any::<u8>(), 0..120), near]

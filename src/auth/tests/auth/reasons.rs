@@ -1,11 +1,11 @@
-//! Every cause of a refusal has its reason.
+//! Tests that every cause of a refusal has its reason.
 
 use serde_json::json;
 use svc_auth::RefusalReason;
 
 use crate::support::{SignedRequest, authenticator, verdict};
 
-/// HMAC-SHA256 of `{}` under `s`.
+/// HMAC-SHA256 of `{}` with the secret `s`.
 const SIGNATURE: &str = "143ca8d517ba1b181025d732b1cf275d90104fca57bb02a565542978aa18c4b6";
 
 #[test]

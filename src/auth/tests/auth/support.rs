@@ -1,4 +1,4 @@
-//! Requests and authenticators to try them on.
+//! Helpers: requests and authenticators.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use svc_auth::{Authenticator, Identity, KeySet, KeySets, PresentedRequest, Refus
 use svc_model::ChannelConfig;
 use svc_secrets::EnvironmentResolver;
 
-/// A request that owns what it presents.
+/// A request that owns its data.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct SignedRequest {
     pub(crate) headers: Vec<(String, Vec<u8>)>,
@@ -42,7 +42,7 @@ impl SignedRequest {
     }
 }
 
-/// No issuer is known.
+/// Key sets without any issuer.
 struct NoKeySets;
 
 impl KeySets for NoKeySets {
@@ -51,8 +51,8 @@ impl KeySets for NoKeySets {
     }
 }
 
-/// Builds an `auth` block in an environment where `SET` is `value`, `EMPTY` is empty and `BLANK` is blank, and `LINE` and
-/// `ACCENT` are what no header can carry.
+/// Builds an `auth` block. In its environment, `SET` is `value`, `EMPTY` is empty, `BLANK` is blank, and
+/// `LINE` and `ACCENT` cannot be sent in a header.
 pub(crate) fn build(auth: &Value) -> Result<Authenticator, String> {
     let config = ChannelConfig::parse(&json!({"auth": auth})).unwrap().auth.unwrap();
     let environment = EnvironmentResolver(|name: &str| match name {
@@ -70,7 +70,7 @@ pub(crate) fn authenticator(auth: &Value) -> Authenticator {
     build(auth).unwrap()
 }
 
-/// The verdict on a request, which must be there at once: without key sets there is nothing to wait for.
+/// Returns the result for a request. It must be available at once, because nothing waits without key sets.
 pub(crate) fn verdict(
     authenticator: &Authenticator,
     request: &SignedRequest,
@@ -79,24 +79,24 @@ pub(crate) fn verdict(
     authenticator.authenticate(presented).now_or_never().unwrap()
 }
 
-/// How many mutations are tried: as many as asked for from outside, else `default`.
+/// Returns the number of mutations: `SVC_FUZZ_REQUESTS`, or else `default`.
 pub(crate) fn fuzz_count(default: u64) -> u64 {
     #[expect(clippy::disallowed_methods, reason = "the length of the run is asked for from outside")]
     std::env::var("SVC_FUZZ_REQUESTS").map_or(default, |count| count.parse().unwrap())
 }
 
-/// A block with more fields.
+/// Returns a block with additional fields.
 pub(crate) fn merged(base: &Value, more: &Value) -> Value {
     let mut base = base.clone();
     base.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     base
 }
 
-/// Signed requests of one origin.
+/// Signed requests from one origin.
 #[derive(Deserialize)]
 pub(crate) struct Golden {
     pub(crate) origin: String,
-    /// The `auth` block that takes them, but for mode and secret.
+    /// The `auth` block without mode and secret.
     pub(crate) config: Value,
     pub(crate) vectors: Vec<Vector>,
 }
@@ -119,7 +119,7 @@ enum Body {
 }
 
 impl Golden {
-    /// Every file, by its name.
+    /// Returns the content of every file with its name.
     pub(crate) fn all() -> Vec<(String, Self)> {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
         let mut found: Vec<_> = std::fs::read_dir(directory)
@@ -134,12 +134,12 @@ impl Golden {
         found
     }
 
-    /// The `auth` block for a secret.
+    /// Returns the `auth` block with a secret.
     pub(crate) fn auth(&self, secret: &str) -> Value {
         merged(&self.config, &json!({"mode": "hmac", "secret": secret}))
     }
 
-    /// The header of the signature, and how many characters at its end are the signature.
+    /// Returns the signature header, and the number of characters at its end that form the signature.
     pub(crate) fn signature(&self) -> (&str, usize) {
         match self.config["preset"].as_str() {
             Some("zoom") => ("x-zm-signature", 64),
@@ -152,7 +152,7 @@ impl Golden {
         }
     }
 
-    /// Whether a signature is good for a while only.
+    /// Returns true if a signature is valid for a limited time.
     pub(crate) fn has_window(&self) -> bool {
         let preset = self.config["preset"].as_str();
         preset.is_none_or(|name| ["zoom", "slack", "stripe"].contains(&name))

@@ -1,4 +1,4 @@
-//! What forgers try, for every algorithm.
+//! Tests of forgery attempts for every algorithm.
 
 use openssl::ecdsa::EcdsaSig;
 use openssl::pkey::Id;
@@ -10,7 +10,7 @@ use svc_model::config::auth::JwtAlgorithm;
 use super::issuer::{Issuer, encode, pem};
 use super::{ALGORITHMS, NOW, auth, build, verify};
 
-/// An issuer of an algorithm and a verifier that knows its key, under the id `1`.
+/// Returns for each algorithm an issuer and a verifier with its key, under the id `1`.
 fn each() -> impl Iterator<Item = (Issuer, JwtVerifier)> {
     ALGORITHMS.into_iter().map(|algorithm| {
         let issuer = Issuer::new(algorithm);
@@ -94,7 +94,7 @@ fn a_key_verifies_no_other_algorithm_than_its_own() {
     for (issuer, verifier) in each() {
         for other in ALGORITHMS.into_iter().filter(|other| *other != issuer.algorithm) {
             let mut forger = Issuer::new(other);
-            // The same secret or RSA key under another algorithm; a curve has one.
+            // Uses the same secret or RSA key with another algorithm; an EC key has only one algorithm.
             if forger.private.id() == issuer.private.id() && issuer.private.id() != Id::EC {
                 forger.private = issuer.private.clone();
             }
@@ -255,7 +255,7 @@ fn a_token_has_three_parts_of_strict_base64url() {
                     let mut parts = parts(&token);
                     parts[at] = changed;
                     refused(&verifier, &parts.join("."), RefusalReason::Malformed);
-                    // Not even when the issuer has signed it so.
+                    // Refused even if the issuer signed this form.
                     let [header, payload, signature] = &mut parts;
                     if at < 2 {
                         *signature = encode(issuer.signature(format!("{header}.{payload}").as_bytes()));

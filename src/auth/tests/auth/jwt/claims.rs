@@ -1,4 +1,4 @@
-//! The rules over claims.
+//! Tests of the claim rules.
 
 use serde_json::{Value, json};
 use svc_auth::RefusalReason;

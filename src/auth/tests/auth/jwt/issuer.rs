@@ -1,4 +1,4 @@
-//! An issuer that signs whatever it is asked to, by other means than the code under test.
+//! A test issuer that signs anything, independent of the code under test.
 
 use std::sync::LazyLock;
 
@@ -16,7 +16,7 @@ use svc_model::config::auth::{JwtAlgorithm, JwtKey};
 
 use super::{NOW, key};
 
-/// Making an RSA key is slow; one serves every test that needs no second.
+/// An RSA key that tests share, because generating one is slow.
 static RSA: LazyLock<PKey<Private>> = LazyLock::new(|| rsa(2048));
 
 pub(super) fn rsa(bits: u32) -> PKey<Private> {
@@ -39,12 +39,12 @@ pub(super) fn encode(bytes: impl AsRef<[u8]>) -> String {
 pub(super) struct Issuer {
     pub(super) algorithm: JwtAlgorithm,
     pub(super) private: PKey<Private>,
-    /// The key as a configuration states it.
+    /// The key as it is written in a config.
     pub(super) text: String,
 }
 
 impl Issuer {
-    /// The usual issuer of an algorithm.
+    /// Returns the standard issuer of an algorithm.
     pub(super) fn new(algorithm: JwtAlgorithm) -> Self {
         use JwtAlgorithm as A;
         match algorithm {
@@ -56,7 +56,7 @@ impl Issuer {
         }
     }
 
-    /// Another issuer, who signs with the same algorithm.
+    /// Returns an issuer with another key of the same algorithm.
     pub(super) fn stranger(algorithm: JwtAlgorithm) -> Self {
         match algorithm.min_key_bytes() {
             Some(_) => Self::shared(algorithm, &"another secret, ".repeat(5)),
@@ -77,18 +77,18 @@ impl Issuer {
         key(self.algorithm, &self.text, kid)
     }
 
-    /// Signs header and payload, whatever they are.
+    /// Signs any header and payload.
     pub(super) fn sign(&self, header: impl AsRef<[u8]>, payload: impl AsRef<[u8]>) -> String {
         let signed = format!("{}.{}", encode(header), encode(payload));
         format!("{signed}.{}", encode(self.signature(signed.as_bytes())))
     }
 
-    /// A token of a header and claims.
+    /// Returns a token with a header and claims.
     pub(super) fn token(&self, header: &Value, claims: &Value) -> String {
         self.sign(header.to_string(), claims.to_string())
     }
 
-    /// A token nothing is wrong with.
+    /// Returns a valid token.
     pub(super) fn good(&self) -> String {
         self.token(&json!({"alg": self.algorithm.name()}), &json!({"sub": "a", "exp": NOW + 60}))
     }

@@ -1,4 +1,4 @@
-//! Keys that issuers publish.
+//! Tests of published key sets.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use svc_secrets::EnvironmentResolver;
 use super::issuer::{Issuer, ec, encode, rsa};
 use super::{ALGORITHMS, NOW, auth, verify};
 
-/// A key set of which a test says what it holds, and which counts what it is asked.
+/// A key set with content from the test; counts the calls.
 #[derive(Clone, Default)]
 pub(super) struct FakeSet(Arc<State>);
 
@@ -32,7 +32,7 @@ struct State {
 }
 
 impl FakeSet {
-    /// Holds fresh keys.
+    /// Creates a set with fresh keys.
     pub(super) fn holding(keys: Option<Arc<Jwks>>) -> Self {
         let set = Self::default();
         *set.0.fresh.lock().unwrap() = keys;
@@ -75,7 +75,7 @@ impl KeySet for FakeSet {
     }
 }
 
-/// The public part of a key as a member of a set.
+/// Returns the public part of a key as a JWK.
 fn jwk(key: &PKey<Private>, more: &Value) -> Value {
     let mut jwk = if let Ok(rsa) = key.rsa() {
         json!({"kty": "RSA", "n": encode(rsa.n().to_vec()), "e": encode(rsa.e().to_vec())})
@@ -218,7 +218,7 @@ fn an_unusable_key_is_skipped_and_spoils_no_other() {
     }
 }
 
-/// An odd number of so many bits.
+/// Returns an odd number with `bits` bits.
 fn modulus(bits: usize) -> String {
     let mut bytes = vec![0; bits.div_ceil(8)];
     *bytes.last_mut().unwrap() = 1;
@@ -233,7 +233,7 @@ fn no_more_than_sixteen_keys_are_tried_for_one_token() {
     let elsewhere = jwk(&rsa(2048), &json!({"kid": "1"}));
     for (before, accepted) in [(MAX_CANDIDATES - 1, true), (MAX_CANDIDATES, false)] {
         let mut keys = vec![others.clone(); before];
-        // A key of another algorithm is no candidate.
+        // A key of another algorithm is not a candidate.
         keys.push(elsewhere.clone());
         keys.push(jwk(&issuer.private, &json!({"kid": "1"})));
         let verifier = verifier(Vec::new(), &FakeSet::holding(Some(shared(&keys))));

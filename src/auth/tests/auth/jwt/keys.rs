@@ -1,4 +1,4 @@
-//! Keys as they are written into a configuration.
+//! Tests of keys in a config.
 
 use openssl::nid::Nid;
 use openssl::pkey::{PKey, Private};
@@ -81,7 +81,7 @@ fn a_key_serves_only_the_algorithms_of_its_family_and_curve() {
     for (key, families) in keys {
         for algorithm in ALGORITHMS.into_iter().filter(|algorithm| algorithm.min_key_bytes().is_none()) {
             let name = algorithm.name().as_bytes();
-            // RS… and PS… by their first letter, ES256, ES384 and EdDSA by what tells them apart.
+            // Identifies RS… and PS… by the first letter; ES256, ES384 and EdDSA by a distinguishing one.
             let family = match name[0] {
                 b'E' if name[1] == b'S' => name[2],
                 b'E' => b'd',
@@ -97,7 +97,7 @@ fn a_key_serves_only_the_algorithms_of_its_family_and_curve() {
 #[test]
 fn an_rsa_key_is_neither_weak_nor_huge() {
     for algorithm in [JwtAlgorithm::Rs256, JwtAlgorithm::Ps256] {
-        // One of 2047 bits has as many bytes as one of 2048.
+        // A key of 2047 bits has as many bytes as one of 2048.
         for bits in [1024, 2047] {
             assert!(read(algorithm, &pem(&rsa(bits))).unwrap_err().contains("2048 to 8192 bits"), "{bits}");
         }
@@ -110,7 +110,7 @@ fn an_rsa_key_is_neither_weak_nor_huge() {
     }
 }
 
-/// A public key with a modulus of that length. Nobody has the private one.
+/// Returns a public key with a modulus of that length; its private key does not exist.
 fn pem_of_modulus(bits: i32) -> String {
     let mut n = openssl::bn::BigNum::new().unwrap();
     n.set_bit(bits - 1).unwrap();
@@ -121,7 +121,7 @@ fn pem_of_modulus(bits: i32) -> String {
 
 #[test]
 fn a_weak_rsa_key_is_no_better_for_being_an_rsa_pss_key() {
-    // The same key, with id-RSASSA-PSS instead of rsaEncryption for its algorithm (RFC 4055).
+    // Returns the same key with the algorithm id-RSASSA-PSS instead of rsaEncryption (RFC 4055).
     let as_pss = |bits, before: &[u8], after: &[u8]| {
         let der = rsa(bits).public_key_to_der().unwrap();
         let rest = der.strip_prefix(before).unwrap().strip_prefix(&RSA_ENCRYPTION).unwrap();
@@ -131,7 +131,7 @@ fn a_weak_rsa_key_is_no_better_for_being_an_rsa_pss_key() {
     };
     let strong = as_pss(2048, &[0x30, 0x82, 0x01, 0x22], &[0x30, 0x82, 0x01, 0x20]);
     let weak = as_pss(1024, &[0x30, 0x81, 0x9f], &[0x30, 0x81, 0x9d]);
-    // What a strong one lacks are the parameters.
+    // The strong key lacks only the parameters.
     assert_eq!(read(JwtAlgorithm::Ps256, &strong).unwrap_err(), "PS256 needs an RSA key");
     assert!(read(JwtAlgorithm::Ps256, &weak).unwrap_err().contains("2048 to 8192 bits"));
 }

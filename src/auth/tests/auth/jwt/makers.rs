@@ -1,4 +1,4 @@
-//! Tokens of two other implementations (`tests/vectors/generate-tokens`).
+//! Tests with tokens of two other implementations (`tests/vectors/generate-tokens`).
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) fn vectors() -> [Value; 2] {
         .map(|text| serde_json::from_str(text).unwrap())
 }
 
-/// Algorithm, key id, key and token of each.
+/// Returns algorithm, key id, key and token of each vector.
 pub(super) fn tokens(vectors: &Value) -> Vec<(JwtAlgorithm, &str, &str, &str)> {
     vectors["tokens"]
         .as_array()

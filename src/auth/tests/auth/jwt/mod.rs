@@ -1,4 +1,4 @@
-//! Tokens.
+//! Tests of tokens.
 
 mod attacks;
 mod claims;
@@ -20,7 +20,7 @@ use svc_model::SecretText;
 use svc_model::config::auth::{JwtAlgorithm, JwtAuth, JwtKey, KeyEncoding, TokenLocation};
 use svc_secrets::EnvironmentResolver;
 
-/// The instant of the tests.
+/// The current Unix time in the tests.
 const NOW: i64 = 1_800_000_000;
 
 const ALGORITHMS: [JwtAlgorithm; 12] = [
@@ -38,7 +38,7 @@ const ALGORITHMS: [JwtAlgorithm; 12] = [
     JwtAlgorithm::EdDsa,
 ];
 
-/// A block that takes every algorithm, from the header `x-token`.
+/// Returns a block that accepts every algorithm in the header `x-token`.
 fn auth(keys: Vec<JwtKey>) -> JwtAuth {
     JwtAuth {
         keys,
@@ -60,7 +60,7 @@ fn key(algorithm: JwtAlgorithm, text: &str, kid: Option<&str>) -> JwtKey {
     JwtKey { algorithm, key: SecretText::new(text), kid: kid.map(str::to_owned), encoding: KeyEncoding::Utf8 }
 }
 
-/// No key set is asked for.
+/// Key sets that must not be used.
 struct NoSets;
 
 impl KeySets for NoSets {
@@ -79,12 +79,12 @@ fn present(verifier: &JwtVerifier, headers: &[(&str, &str)]) -> Result<Identity,
     ready(verifier.verify(PresentedRequest { headers: &headers, body: b"", now: NOW }))
 }
 
-/// The claims of a token, or why it is refused.
+/// Returns the claims of a token, or the reason for its refusal.
 fn verify(verifier: &JwtVerifier, token: &str) -> Result<Map<String, Value>, RefusalReason> {
     ready(verifier.claims(token.as_bytes(), NOW))
 }
 
-/// Nothing in these tests has to be waited for.
+/// Returns the output of a future that never waits.
 fn ready<T>(future: impl Future<Output = T>) -> T {
     future.now_or_never().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Random damage to tokens of every algorithm. `SVC_FUZZ_REQUESTS` says how many must be refused.
+//! Tests with random damage to tokens of every algorithm. `SVC_FUZZ_REQUESTS` sets the number of refusals.
 
 use svc_auth::jwt::JwtVerifier;
 
@@ -6,7 +6,7 @@ use super::makers::{tokens, vectors};
 use super::{ALGORITHMS, auth, build, key, verify};
 use crate::support::fuzz_count;
 
-/// SplitMix64: the same tokens in every run.
+/// SplitMix64 with a fixed seed: every run uses the same tokens.
 struct Random(u64);
 
 impl Random {

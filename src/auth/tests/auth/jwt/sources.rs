@@ -1,4 +1,4 @@
-//! Where a token is looked for.
+//! Tests of the extraction of tokens from requests.
 
 use svc_auth::{Identity, PresentedRequest, RefusalReason};
 use svc_model::config::auth::{JwtAlgorithm, TokenLocation};

