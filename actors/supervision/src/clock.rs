@@ -11,9 +11,9 @@ const FAR: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 /// The start of a tree. Lifecycle instants are durations since then.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Epoch(Instant);
+pub(crate) struct TreeClock(Instant);
 
-impl Epoch {
+impl TreeClock {
     pub(crate) fn start() -> Self {
         Self(now())
     }

@@ -5,17 +5,17 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use actix::dev::channel::AddressSender;
-use actix::dev::{Envelope, EnvelopeProxy, MessageResponse, OneshotSender, ToEnvelope};
+use actix::dev::{Envelope as ActixEnvelope, EnvelopeProxy, MessageResponse, OneshotSender, ToEnvelope};
 use actix::{
     Actor, ActorContext, ActorFuture, ActorState, Addr, AsyncContext, Handler, Message, SpawnHandle,
 };
 use futures_util::future::LocalBoxFuture;
 
 use crate::address::Address;
-use crate::letter::Letter;
+use crate::envelope::Envelope;
 use crate::path::NodePath;
-use crate::tasks::{Task, TaskFuture};
-use crate::vitals::Node;
+use crate::tasks::{ActorTask, TaskFuture};
+use crate::vitals::NodeVitals;
 
 /// What every supervised actor implements.
 ///
@@ -73,7 +73,7 @@ pub(crate) enum Ending {
 
 /// Counts pieces of work as handled by a node.
 #[derive(Clone)]
-pub struct HandledCounter(Arc<Node>);
+pub struct HandledCounter(Arc<NodeVitals>);
 
 impl HandledCounter {
     /// Adds one to what the node has handled.
@@ -98,17 +98,17 @@ pub struct Context<A: Supervised> {
     generation: u64,
     pub(crate) ending: Option<Ending>,
     /// Futures on their way into the instance's task set.
-    pub(crate) spawned: Vec<(SpawnHandle, Task<A>)>,
+    pub(crate) spawned: Vec<(SpawnHandle, ActorTask<A>)>,
     /// Futures that stop everything else until they end; the last one first.
-    pub(crate) waits: Vec<Task<A>>,
+    pub(crate) waits: Vec<ActorTask<A>>,
     pub(crate) cancelled: Vec<SpawnHandle>,
     /// Read-only answers on their way into the runner's set.
     pub(crate) reads: Vec<(Option<&'static str>, LocalBoxFuture<'static, ()>)>,
     next_handle: SpawnHandle,
     /// Name of the message, or of the message whose future is polled.
     pub(crate) label: Option<&'static str>,
-    /// Set while a response takes hold of the context: what it spawns belongs to this letter.
-    letter: Option<Arc<dyn Letter<A>>>,
+    /// Set while a response takes hold of the context: what it spawns belongs to this envelope.
+    envelope: Option<Arc<dyn Envelope<A>>>,
 }
 
 impl<A: Supervised> Context<A> {
@@ -124,7 +124,7 @@ impl<A: Supervised> Context<A> {
             reads: Vec::new(),
             next_handle: SpawnHandle::default(),
             label: None,
-            letter: None,
+            envelope: None,
         }
     }
 
@@ -145,7 +145,7 @@ impl<A: Supervised> Context<A> {
 
     /// A counter of work that reaches the actor without a message, so that the node shows what it has handled.
     pub fn handled_counter(&self) -> HandledCounter {
-        HandledCounter(Arc::clone(&self.address.shared.node))
+        HandledCounter(Arc::clone(&self.address.inner.node))
     }
 
     /// Ends this instance as failed, without a drain, once the current turn is over.
@@ -153,11 +153,11 @@ impl<A: Supervised> Context<A> {
         self.ending = Some(Ending::Fail(reason.into()));
     }
 
-    /// Runs `respond`; the futures it spawns are the answer to `letter` and hold its place in the gate.
-    pub(crate) fn responding(&mut self, letter: Arc<dyn Letter<A>>, respond: impl FnOnce(&mut Self)) {
-        self.letter = Some(letter);
+    /// Runs `respond`; the futures it spawns are the answer to `envelope` and hold its place in the gate.
+    pub(crate) fn responding(&mut self, envelope: Arc<dyn Envelope<A>>, respond: impl FnOnce(&mut Self)) {
+        self.envelope = Some(envelope);
         respond(self);
-        self.letter = None;
+        self.envelope = None;
     }
 
     /// Keeps the instance waiting for ever, holding `held`.
@@ -172,8 +172,8 @@ impl<A: Supervised> Context<A> {
         self.reads.push((self.label, answer));
     }
 
-    fn task(&self, future: TaskFuture<A>) -> Task<A> {
-        Task { future, label: self.label, letter: self.letter.clone() }
+    fn task(&self, future: TaskFuture<A>) -> ActorTask<A> {
+        ActorTask { future, label: self.label, envelope: self.envelope.clone() }
     }
 }
 
@@ -235,12 +235,12 @@ impl<A: Supervised> AsyncContext<A> for Context<A> {
 }
 
 /// A message that came through actix's own address.
-struct SideLetter<M: Message> {
+struct SideMessage<M: Message> {
     message: Option<M>,
     reply: Option<OneshotSender<M::Result>>,
 }
 
-impl<A, M> EnvelopeProxy<A> for SideLetter<M>
+impl<A, M> EnvelopeProxy<A> for SideMessage<M>
 where
     A: Supervised + Handler<M>,
     M: Message + Send + 'static,
@@ -260,7 +260,7 @@ where
     M: Message + Send + 'static,
     M::Result: Send,
 {
-    fn pack(message: M, reply: Option<OneshotSender<M::Result>>) -> Envelope<A> {
-        Envelope::with_proxy(Box::new(SideLetter { message: Some(message), reply }))
+    fn pack(message: M, reply: Option<OneshotSender<M::Result>>) -> ActixEnvelope<A> {
+        ActixEnvelope::with_proxy(Box::new(SideMessage { message: Some(message), reply }))
     }
 }

@@ -1,7 +1,7 @@
 //! What happens after an exit: the supervisor's decision as a pure function.
 //!
 //! [`decide`] reads no clock and does no I/O: the instant, the history and the jitter are given by the caller, so
-//! the same arguments always give the same [`Directive`]. The tree's keeper is the only caller at run time. It carries
+//! the same arguments always give the same [`Directive`]. The tree's supervisor is the only caller at run time. It carries
 //! the action out and, for a restart, writes it into the [`History`] with [`History::record`].
 //!
 //! Instants are durations since the tree started.
@@ -11,6 +11,8 @@ use std::fmt;
 use std::time::Duration;
 
 use serde::Serialize;
+
+use crate::error::StartError;
 
 #[cfg(test)]
 mod tests;
@@ -53,13 +55,13 @@ pub struct Backoff {
     pub first: Duration,
     /// No delay is longer than this.
     pub max: Duration,
-    /// The share of a delay, 0 to 1, that chance may take away, so that children that failed together do not return
+    /// The share of a delay, 0 to 1, that jitter_state may take away, so that children that failed together do not return
     /// together. 0 makes every delay exact.
     pub jitter: f64,
 }
 
 impl Default for Backoff {
-    /// 10 ms doubling to 5 s, of which chance takes up to a fifth.
+    /// 10 ms doubling to 5 s, of which jitter_state takes up to a fifth.
     fn default() -> Self {
         Self { first: Duration::from_millis(10), max: Duration::from_secs(5), jitter: 0.2 }
     }
@@ -102,27 +104,6 @@ pub enum ExhaustedAction {
     /// The whole tree ends.
     EndTree,
 }
-
-/// Why a factory built no actor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(tag = "kind", content = "reason", rename_all = "snake_case")]
-pub enum StartError {
-    /// May pass by itself, as an unreachable database does: tried again within the budget.
-    Transient(String),
-    /// The configuration is wrong and trying again is useless: quarantined at once.
-    Config(String),
-    /// Nothing can work without this child, and it cannot start: the tree ends.
-    Fatal(String),
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Transient(reason) | Self::Config(reason) | Self::Fatal(reason)) = self;
-        f.write_str(reason)
-    }
-}
-
-impl std::error::Error for StartError {}
 
 /// How an instance ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

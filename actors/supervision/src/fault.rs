@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use crate::decide::StartError;
-use crate::gate::lock;
+use crate::error::StartError;
+use crate::names::short_name;
 use crate::path::NodePath;
-use crate::view::short_name;
+use crate::sync::lock;
 
 /// A fault to happen once per matching node.
 #[derive(Debug, Clone)]
@@ -35,12 +35,12 @@ pub enum FaultKind {
 
 /// What strikes a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Injected {
+pub(crate) enum MessageFault {
     Panic,
     Hang,
 }
 
-impl Injected {
+impl MessageFault {
     #[expect(clippy::panic, reason = "the fault that was planned")]
     pub(crate) fn panic() {
         std::panic::panic_any("injected fault".to_owned())
@@ -56,7 +56,7 @@ impl FaultPlan {
         Self(faults)
     }
 
-    /// The faults that may strike the node at `path`; `None` if there are none, so that messages pay nothing.
+    /// The faults that may take_due the node at `path`; `None` if there are none, so that messages pay nothing.
     pub(crate) fn for_node(&self, path: &NodePath) -> Option<NodeFaults> {
         let faults: Vec<_> = self.0.iter().filter(|f| glob(&f.path, path.as_str())).cloned().collect();
         (!faults.is_empty()).then(|| NodeFaults { faults, counts: Mutex::default() })
@@ -72,28 +72,28 @@ pub(crate) struct NodeFaults {
 
 impl NodeFaults {
     /// What strikes this message.
-    pub(crate) fn message(&self, type_name: &'static str) -> Option<Injected> {
+    pub(crate) fn message(&self, type_name: &'static str) -> Option<MessageFault> {
         let name = short_name(type_name);
-        let struck = self.strike(|fault| {
+        let struck = self.take_due(|fault| {
             !matches!(fault.kind, FaultKind::FailStart(_)) && (fault.message == "*" || fault.message == name)
         })?;
         match struck {
-            FaultKind::Panic => Some(Injected::Panic),
-            FaultKind::Hang => Some(Injected::Hang),
+            FaultKind::Panic => Some(MessageFault::Panic),
+            FaultKind::Hang => Some(MessageFault::Hang),
             FaultKind::FailStart(_) => None,
         }
     }
 
     /// What strikes this start.
     pub(crate) fn start(&self) -> Option<StartError> {
-        match self.strike(|fault| matches!(fault.kind, FaultKind::FailStart(_)))? {
+        match self.take_due(|fault| matches!(fault.kind, FaultKind::FailStart(_)))? {
             FaultKind::FailStart(error) => Some(error),
             FaultKind::Panic | FaultKind::Hang => None,
         }
     }
 
     /// Counts one occurrence for every matching fault; the first whose turn it is strikes.
-    fn strike(&self, matches: impl Fn(&PlannedFault) -> bool) -> Option<FaultKind> {
+    fn take_due(&self, matches: impl Fn(&PlannedFault) -> bool) -> Option<FaultKind> {
         let mut counts = lock(&self.counts);
         let mut struck = None;
         for (index, fault) in self.faults.iter().enumerate().filter(|(_, fault)| matches(fault)) {

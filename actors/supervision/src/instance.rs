@@ -2,80 +2,42 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 use std::task::{Context as Waking, Poll};
 
 use actix::dev::channel::AddressSender;
-use actix::dev::{Envelope, EnvelopeProxy};
+use actix::dev::{Envelope as ActixEnvelope, EnvelopeProxy};
 use futures_util::future::LocalBoxFuture;
 
 use crate::address::Address;
 use crate::context::{Context, Ending, Supervised};
 use crate::decide::Exit;
-use crate::fault::Injected;
-use crate::letter::Letter;
+use crate::envelope::Envelope;
+use crate::fault::MessageFault;
+use crate::instance_count::InstanceCountGuard;
 use crate::panic::{self, Panic};
-use crate::tasks::{Task, TaskSet};
-use crate::vitals::Node;
+use crate::tasks::{ActorTask, TaskSet};
+use crate::vitals::NodeVitals;
 
 /// Message names kept for the flight recorder.
 const RECENT: usize = 8;
 /// Futures polled in one turn.
 const POLLS: usize = 64;
 
-/// What of a tree is alive, for tests that must leave nothing behind.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Live {
-    instances: Arc<AtomicUsize>,
-    runners: Arc<AtomicUsize>,
-}
-
-impl Live {
-    pub(crate) fn instance(&self) -> Living {
-        Living::new(&self.instances)
-    }
-
-    pub(crate) fn runner(&self) -> Living {
-        Living::new(&self.runners)
-    }
-
-    /// Instances and runners alive.
-    pub(crate) fn count(&self) -> (usize, usize) {
-        (self.instances.load(Ordering::Acquire), self.runners.load(Ordering::Acquire))
-    }
-}
-
-/// One living thing.
-#[derive(Debug)]
-pub(crate) struct Living(Arc<AtomicUsize>);
-
-impl Living {
-    fn new(count: &Arc<AtomicUsize>) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Self(Arc::clone(count))
-    }
-}
-
-impl Drop for Living {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
 pub(crate) struct Instance<A: Supervised> {
     /// Taken when dropped, so that each part is dropped guarded by itself.
     actor: Option<A>,
     pub(crate) ctx: Context<A>,
     tasks: TaskSet<A>,
-    waits: Vec<Task<A>>,
+    waits: Vec<ActorTask<A>>,
     pub(crate) generation: u64,
     pub(crate) recent: VecDeque<&'static str>,
-    node: Arc<Node>,
-    _living: Living,
+    node: Arc<NodeVitals>,
+    _count_guard: InstanceCountGuard,
 }
 
 /// Whether an instance goes on.
-pub(crate) type Turn = Result<(), Exit>;
+pub(crate) type TurnResult = Result<(), Exit>;
 
 impl<A: Supervised> Instance<A> {
     /// Wraps a built actor and lets it start.
@@ -84,9 +46,9 @@ impl<A: Supervised> Instance<A> {
         address: Address<A>,
         side: AddressSender<A>,
         generation: u64,
-        living: Living,
-    ) -> (Self, Turn) {
-        let node = Arc::clone(&address.shared.node);
+        living: InstanceCountGuard,
+    ) -> (Self, TurnResult) {
+        let node = Arc::clone(&address.inner.node);
         let mut instance = Self {
             actor: Some(actor),
             ctx: Context::new(address, side, generation),
@@ -95,7 +57,7 @@ impl<A: Supervised> Instance<A> {
             generation,
             recent: VecDeque::with_capacity(RECENT),
             node,
-            _living: living,
+            _count_guard: living,
         };
         let turn = instance.turn(Some("started"), |actor, ctx| actor.started(ctx));
         (instance, turn)
@@ -111,17 +73,17 @@ impl<A: Supervised> Instance<A> {
         self.waiting() || self.tasks.answering()
     }
 
-    /// Handles a letter. A panic while reading is returned beside the turn.
+    /// Handles a envelope. A panic while reading is returned beside the turn.
     pub(crate) fn deliver(
         &mut self,
-        letter: Arc<dyn Letter<A>>,
-        fault: Option<Injected>,
-    ) -> (Turn, Option<Panic>) {
-        let read_only = letter.read_only();
-        self.begin(letter.name());
+        envelope: Arc<dyn Envelope<A>>,
+        fault: Option<MessageFault>,
+    ) -> (TurnResult, Option<Panic>) {
+        let read_only = envelope.read_only();
+        self.begin(envelope.name());
         let Some(actor) = self.actor.as_mut() else { return (Ok(()), None) };
         let ctx = &mut self.ctx;
-        let handled = panic::caught(|| letter.deliver(actor, ctx, fault));
+        let handled = panic::catch_panic(|| envelope.deliver(actor, ctx, fault));
         self.node.handled.fetch_add(1, Ordering::Relaxed);
         match handled {
             Ok(()) => (self.settle(), None),
@@ -131,10 +93,10 @@ impl<A: Supervised> Instance<A> {
     }
 
     /// Handles a message that came through actix's own address.
-    pub(crate) fn deliver_side(&mut self, mut envelope: Envelope<A>) -> Turn {
+    pub(crate) fn deliver_side_message(&mut self, mut message: ActixEnvelope<A>) -> TurnResult {
         self.node.begin(Some("side message"));
         self.node.handled.fetch_add(1, Ordering::Relaxed);
-        self.turn(None, |actor, ctx| envelope.handle(actor, ctx))
+        self.turn(None, |actor, ctx| message.handle(actor, ctx))
     }
 
     /// Polls the waits, the last one first, and then the futures that are ready.
@@ -145,7 +107,7 @@ impl<A: Supervised> Instance<A> {
                 let below = self.waits.len();
                 self.resume(wait.label);
                 match self.poll_task(&mut wait, cx) {
-                    Ok(Poll::Ready(())) => panic::discard(wait),
+                    Ok(Poll::Ready(())) => panic::drop_caught(wait),
                     Ok(Poll::Pending) => {
                         // Waits it has just added come before it.
                         let newer = self.waits.len() > below;
@@ -155,7 +117,7 @@ impl<A: Supervised> Instance<A> {
                         }
                     }
                     Err(exit) => {
-                        panic::discard(wait);
+                        panic::drop_caught(wait);
                         return Poll::Ready(exit);
                     }
                 }
@@ -166,7 +128,7 @@ impl<A: Supervised> Instance<A> {
             let waker = spawned.waker.clone();
             match self.poll_task(&mut spawned.task, &mut Waking::from_waker(&waker)) {
                 Err(exit) => {
-                    panic::discard(spawned.task);
+                    panic::drop_caught(spawned.task);
                     return Poll::Ready(exit);
                 }
                 Ok(Poll::Ready(())) => self.tasks.finish(spawned),
@@ -183,7 +145,7 @@ impl<A: Supervised> Instance<A> {
         let Some(actor) = self.actor.as_mut() else { return Ok(Box::pin(std::future::ready(()))) };
         let ctx = &mut self.ctx;
         ctx.label = Some("drain");
-        let drain = panic::caught(|| actor.drain(ctx))?;
+        let drain = panic::catch_panic(|| actor.drain(ctx))?;
         self.stage();
         Ok(drain)
     }
@@ -201,27 +163,31 @@ impl<A: Supervised> Instance<A> {
         self.node.begin(label);
     }
 
-    fn turn(&mut self, label: Option<&'static str>, work: impl FnOnce(&mut A, &mut Context<A>)) -> Turn {
+    fn turn(
+        &mut self,
+        label: Option<&'static str>,
+        work: impl FnOnce(&mut A, &mut Context<A>),
+    ) -> TurnResult {
         self.ctx.label = label;
         let Some(actor) = self.actor.as_mut() else { return Ok(()) };
         let ctx = &mut self.ctx;
-        match panic::caught(|| work(actor, ctx)) {
+        match panic::catch_panic(|| work(actor, ctx)) {
             Ok(()) => self.settle(),
             Err(panic) => Err(panic.into_exit(self.ctx.label)),
         }
     }
 
-    fn poll_task(&mut self, task: &mut Task<A>, cx: &mut Waking<'_>) -> Result<Poll<()>, Exit> {
+    fn poll_task(&mut self, task: &mut ActorTask<A>, cx: &mut Waking<'_>) -> Result<Poll<()>, Exit> {
         let Some(actor) = self.actor.as_mut() else { return Ok(Poll::Pending) };
         let ctx = &mut self.ctx;
-        let polled = panic::caught(|| task.future.as_mut().poll(actor, ctx, cx))
+        let polled = panic::catch_panic(|| task.future.as_mut().poll(actor, ctx, cx))
             .map_err(|panic| panic.into_exit(task.label))?;
         self.settle()?;
         Ok(polled)
     }
 
     /// Takes up what the actor did to its context.
-    fn settle(&mut self) -> Turn {
+    fn settle(&mut self) -> TurnResult {
         self.stage();
         match &self.ctx.ending {
             Some(Ending::Fail(reason)) => Err(Exit::Failed { reason: reason.clone() }),
@@ -247,12 +213,12 @@ impl<A: Supervised> Instance<A> {
 
 impl<A: Supervised> Drop for Instance<A> {
     fn drop(&mut self) {
-        panic::discard(self.actor.take());
+        panic::drop_caught(self.actor.take());
         for wait in self.waits.drain(..) {
-            panic::discard(wait);
+            panic::drop_caught(wait);
         }
         for (_, task) in self.ctx.spawned.drain(..) {
-            panic::discard(task);
+            panic::drop_caught(task);
         }
     }
 }

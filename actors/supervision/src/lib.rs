@@ -3,46 +3,48 @@
 #![doc = include_str!("../README.md")]
 
 mod address;
+mod admission;
 mod clock;
 mod context;
 mod decide;
+mod directory;
+mod draining;
+mod envelope;
+mod error;
 mod fault;
-mod gate;
 mod instance;
-mod keeper;
-mod leaving;
-mod letter;
-mod outcome;
+mod instance_count;
+mod names;
 mod panic;
 mod path;
 mod protocol;
 mod recorder;
 mod replace;
 mod runner;
+mod shared;
 mod spec;
+mod state;
+mod supervisor;
+mod sync;
 mod tasks;
 mod tree;
 pub mod universe;
 mod view;
 mod vitals;
-mod world;
 
-pub use address::{Address, CallError, CallErrorKind};
+pub use address::Address;
 pub use context::{Context, HandledCounter, ReadHandler, ReadReply, Supervised};
-pub use decide::{
-    Backoff, Directive, ExhaustedAction, Exit, History, Restart, RestartPolicy, StartError, decide,
+pub use decide::{Backoff, Directive, ExhaustedAction, Exit, History, Restart, RestartPolicy, decide};
+pub use error::{
+    CallError, CallErrorKind, NotRunningError, OrderError, RetireError, SpawnError, StartError, TreeExit,
 };
 pub use fault::{FaultKind, PlannedFault};
-pub use gate::NodeState;
-pub use outcome::{NotRunningError, OrderError, RetireError, SpawnError, TreeExit};
 pub use path::NodePath;
 pub use protocol::StartContext;
 pub use recorder::{EventKind, LifecycleEvent, Observer};
 pub use replace::PreparedReplacement;
 pub use spec::{ChildSpec, GroupSpec, Strategy};
+pub use state::NodeState;
 pub use tree::{Placement, Tree, TreeBuilder};
 pub use universe::Universe;
 pub use view::{NodeKind, NodeView, TreeView};
-
-/// The node behind an address, as [`Address::vitals`] shows it.
-pub type VitalsView = NodeView;

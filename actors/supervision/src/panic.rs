@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use crate::decide::Exit;
 
 thread_local! {
-    /// How many [`caught`] calls are on this thread's stack.
+    /// How many [`catch_panic`] calls are on this thread's stack.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
     static LOCATION: RefCell<Option<String>> = const { RefCell::new(None) };
 }
@@ -52,7 +52,7 @@ pub(crate) fn install_hook() {
 /// Runs `work`, turning a panic into a value.
 ///
 /// What `work` touched may be left half-changed: the caller drops it unread.
-pub(crate) fn caught<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Panic> {
     DEPTH.set(DEPTH.get() + 1);
     let outcome = panic::catch_unwind(AssertUnwindSafe(work));
     DEPTH.set(DEPTH.get() - 1);
@@ -73,38 +73,38 @@ fn message(payload: Box<dyn Any + Send>) -> String {
 }
 
 /// Drops a value whose destructor is not trusted.
-pub(crate) fn discard<T>(value: T) {
-    let _ = caught(move || drop(value));
+pub(crate) fn drop_caught<T>(value: T) {
+    let _ = catch_panic(move || drop(value));
 }
 
 /// A future whose panic, when polled or dropped, is a value.
-pub(crate) struct Caught<F: Unpin>(Option<F>);
+pub(crate) struct CatchPanic<F: Unpin>(Option<F>);
 
-impl<F: Future + Unpin> Caught<F> {
+impl<F: Future + Unpin> CatchPanic<F> {
     pub(crate) fn new(future: F) -> Self {
         Self(Some(future))
     }
 }
 
-impl<F: Future + Unpin> Future for Caught<F> {
+impl<F: Future + Unpin> Future for CatchPanic<F> {
     type Output = Result<F::Output, Panic>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let Some(future) = self.0.as_mut() else { return Poll::Pending };
-        let outcome = match caught(|| Pin::new(future).poll(cx)) {
+        let outcome = match catch_panic(|| Pin::new(future).poll(cx)) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(value)) => Ok(value),
             Err(panic) => Err(panic),
         };
-        discard(self.0.take());
+        drop_caught(self.0.take());
         Poll::Ready(outcome)
     }
 }
 
-impl<F: Unpin> Drop for Caught<F> {
+impl<F: Unpin> Drop for CatchPanic<F> {
     fn drop(&mut self) {
         if let Some(future) = self.0.take() {
-            discard(future);
+            drop_caught(future);
         }
     }
 }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_panic_becomes_its_message_and_place() {
         install_hook();
-        let panic = caught(|| panic!("odd {}", 3)).unwrap_err();
+        let panic = catch_panic(|| panic!("odd {}", 3)).unwrap_err();
         assert_eq!(panic.message, "odd 3");
         assert!(panic.location.unwrap().contains("panic.rs"));
     }
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn a_payload_without_text_is_still_a_panic() {
         install_hook();
-        let panic = caught(|| panic::panic_any(7_u8)).unwrap_err();
+        let panic = catch_panic(|| panic::panic_any(7_u8)).unwrap_err();
         assert_eq!(panic.message, "a panic without a message");
     }
 }

@@ -1,4 +1,4 @@
-//! What a tree's handles, its keeper and a node's runner say to each other.
+//! Messages between the handles of a tree, its supervisor and the runners of its nodes.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,38 +8,51 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
 
 use crate::context::Supervised;
-use crate::decide::{Exit, StartError};
-use crate::instance::{Live, Living};
-use crate::keeper::Command;
+use crate::decide::Exit;
+use crate::error::{NotRunningError, OrderError, RetireError, SpawnError, StartError};
+use crate::instance_count::{InstanceCount, InstanceCountGuard};
 use crate::path::NodePath;
+use crate::spec::{ChildSpec, GroupSpec};
+use crate::vitals::NodeVitals;
 
-/// What a factory is told about the start it is asked for.
+/// The start that a factory is called for.
 #[derive(Debug, Clone)]
 pub struct StartContext {
     /// The path of the node.
     pub path: NodePath,
-    /// The generation the instance will be.
+    /// The generation of the new instance.
     pub generation: u64,
-    /// How many starts in a row, this one included, have been tried; from 1.
+    /// Number of consecutive start attempts, this one included; counts from 1.
     pub attempt: u32,
 }
 
+/// The future of a factory call.
 pub(crate) type Built<A> = LocalBoxFuture<'static, Result<A, StartError>>;
+/// A factory whose types are erased but for the actor.
 pub(crate) type Factory<A> = Arc<dyn Fn(StartContext) -> Built<A> + Send + Sync>;
 
-/// What reaches a runner beside messages.
-pub(crate) enum Control<A: Supervised> {
-    Order(Order),
-    Prepare { id: u64, generation: u64, factory: Factory<A>, reply: oneshot::Sender<Result<(), StartError>> },
-    Discard { id: u64 },
+/// A command to a runner, beside the messages of its mailbox.
+pub(crate) enum RunnerCommand<A: Supervised> {
+    Lifecycle(LifecycleCommand),
+    /// Builds an instance beside the running one.
+    Prepare {
+        id: u64,
+        generation: u64,
+        factory: Factory<A>,
+        reply: oneshot::Sender<Result<(), StartError>>,
+    },
+    /// Drops the prepared instance `id`.
+    Discard {
+        id: u64,
+    },
 }
 
-/// What the keeper orders.
+/// A lifecycle command of the supervisor to a runner.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum LifecycleCommand {
     /// Build and run a generation.
     Start { generation: u64, attempt: u32 },
-    /// End the instance in order and report it; the mailbox waits.
+    /// End the instance in order and report it; messages stay in the mailbox.
     Halt { deadline: Duration },
     /// Run the prepared instance `id`; the old one drains beside it.
     Commit { id: u64, generation: u64, deadline: Duration },
@@ -47,13 +60,13 @@ pub(crate) enum Order {
     Drain { deadline: Duration },
     /// End the runner at once.
     Kill,
-    /// Look at the gate again: what is queued may have to be handed back.
+    /// Read the admission state again: queued messages may have to be handed back.
     Recheck,
 }
 
-/// What a runner reports.
+/// A report of a runner to the supervisor.
 #[derive(Debug)]
-pub(crate) enum Report {
+pub(crate) enum RunnerReport {
     Started {
         generation: u64,
     },
@@ -66,40 +79,106 @@ pub(crate) enum Report {
         id: u64,
         generation: u64,
     },
-    /// There is no prepared instance `id`; the node goes on as it is.
+    /// There is no prepared instance `id`; the node goes on unchanged.
     NotPrepared {
         id: u64,
-        /// Generation of the instance there is or will be, or was last.
+        /// Generation of the current, starting or last instance.
         generation: u64,
-        /// Whether that one runs; `None` if there is none.
+        /// `true` if that instance runs, `false` if it is starting, `None` if there is none.
         running: Option<bool>,
     },
-    /// The runner has ended by order.
+    /// The runner ended as commanded.
     Ended,
-    /// The runner is gone without an order: its thread has ended.
+    /// The runner is gone without a command: its thread has ended.
     Gone,
 }
 
-/// A runner's line to the keeper; says so when the runner goes away unasked.
-pub(crate) struct Line {
-    pub(crate) node_id: u64,
-    pub(crate) keeper: UnboundedSender<Command>,
-    pub(crate) live: Live,
-    pub(crate) ended: bool,
-    pub(crate) _living: Living,
+/// The sending half of the reply to a command.
+pub(crate) type ReplySender<T> = oneshot::Sender<T>;
+
+/// A command to the supervisor, or a report of a runner.
+pub(crate) enum SupervisorCommand {
+    Spawn {
+        registration: Registration,
+        answer: ReplySender<Result<(), SpawnError>>,
+    },
+    Group {
+        node: Arc<NodeVitals>,
+        spec: GroupSpec,
+        answer: ReplySender<Result<(), SpawnError>>,
+    },
+    /// Answered once the node runs, or cannot.
+    Running {
+        path: NodePath,
+        answer: ReplySender<Result<(), NotRunningError>>,
+    },
+    /// Runs a prepared instance.
+    Commit {
+        commit: ReplacementCommit,
+    },
+    Retire {
+        path: NodePath,
+        deadline: Duration,
+        answer: ReplySender<Result<(), RetireError>>,
+    },
+    Restart {
+        path: NodePath,
+        answer: ReplySender<Result<(), OrderError>>,
+    },
+    Quarantine {
+        path: NodePath,
+        reason: Arc<str>,
+        answer: ReplySender<Result<(), OrderError>>,
+    },
+    Shutdown {
+        deadline: Duration,
+    },
+    Report {
+        node_id: u64,
+        report: RunnerReport,
+    },
 }
 
-impl Line {
-    pub(crate) fn report(&self, report: Report) {
-        // A tree without keeper has ended: nobody is left to care.
-        let _ = self.keeper.send(Command::Report { node_id: self.node_id, report });
+/// An actor to be supervised.
+pub(crate) struct Registration {
+    pub(crate) node: Arc<NodeVitals>,
+    pub(crate) node_id: u64,
+    pub(crate) spec: ChildSpec,
+    /// Sends a command to the runner of the actor.
+    pub(crate) orders: Box<dyn Fn(LifecycleCommand) + Send>,
+}
+
+/// The request to let a prepared instance take over.
+pub(crate) struct ReplacementCommit {
+    pub(crate) node_id: u64,
+    pub(crate) id: u64,
+    pub(crate) generation: u64,
+    pub(crate) fingerprint: Option<String>,
+    pub(crate) answer: ReplySender<Result<u64, OrderError>>,
+}
+
+/// Reports to the supervisor on behalf of a runner, and reports [`RunnerReport::Gone`] when the runner is dropped
+/// without a command.
+pub(crate) struct ExitReporter {
+    pub(crate) node_id: u64,
+    pub(crate) supervisor: UnboundedSender<SupervisorCommand>,
+    pub(crate) instance_count: InstanceCount,
+    pub(crate) ended: bool,
+    pub(crate) _count_guard: InstanceCountGuard,
+}
+
+impl ExitReporter {
+    /// Sends a report.
+    pub(crate) fn report(&self, report: RunnerReport) {
+        // A tree without a supervisor has ended: there is nobody to report to.
+        let _ = self.supervisor.send(SupervisorCommand::Report { node_id: self.node_id, report });
     }
 }
 
-impl Drop for Line {
+impl Drop for ExitReporter {
     fn drop(&mut self) {
         if !self.ended {
-            self.report(Report::Gone);
+            self.report(RunnerReport::Gone);
         }
     }
 }

@@ -10,9 +10,9 @@ use tokio::sync::broadcast;
 
 use crate::clock;
 use crate::decide::Exit;
-use crate::gate::lock;
 use crate::panic;
 use crate::path::NodePath;
+use crate::sync::lock;
 
 /// Events kept.
 const CAPACITY: usize = 512;
@@ -73,15 +73,15 @@ pub enum EventKind {
     },
 }
 
-/// Hears every event, on the keeper's thread. It must not block.
+/// Hears every event, on the supervisor's thread. It must not block.
 pub trait Observer: Send + Sync {
     /// Called once per event, in order.
     fn on_event(&self, event: &LifecycleEvent);
 }
 
-pub(crate) struct Recorder {
+pub(crate) struct FlightRecorder {
     ring: Mutex<Ring>,
-    live: broadcast::Sender<LifecycleEvent>,
+    subscribers: broadcast::Sender<LifecycleEvent>,
     observers: Vec<Arc<dyn Observer>>,
     log: slog::Logger,
 }
@@ -92,9 +92,9 @@ struct Ring {
     events: VecDeque<LifecycleEvent>,
 }
 
-impl Recorder {
+impl FlightRecorder {
     pub(crate) fn new(observers: Vec<Arc<dyn Observer>>, log: slog::Logger) -> Self {
-        Self { ring: Mutex::default(), live: broadcast::Sender::new(CAPACITY), observers, log }
+        Self { ring: Mutex::default(), subscribers: broadcast::Sender::new(CAPACITY), observers, log }
     }
 
     pub(crate) fn record(
@@ -104,8 +104,8 @@ impl Recorder {
         kind: EventKind,
         recent: Vec<&'static str>,
     ) {
-        // The keeper outlives a log that cannot be written.
-        let _ = panic::caught(|| self.write_log(path, generation, &kind));
+        // The supervisor outlives a log that cannot be written.
+        let _ = panic::catch_panic(|| self.write_log(path, generation, &kind));
         let mut ring = lock(&self.ring);
         ring.last += 1;
         let event = LifecycleEvent {
@@ -122,11 +122,11 @@ impl Recorder {
         ring.events.push_back(event.clone());
         drop(ring);
         for observer in &self.observers {
-            // The keeper outlives a faulty observer.
-            let _ = panic::caught(|| observer.on_event(&event));
+            // The supervisor outlives a faulty observer.
+            let _ = panic::catch_panic(|| observer.on_event(&event));
         }
         // No subscriber is no error.
-        let _ = self.live.send(event);
+        let _ = self.subscribers.send(event);
     }
 
     pub(crate) fn history(&self) -> Vec<LifecycleEvent> {
@@ -134,7 +134,7 @@ impl Recorder {
     }
 
     pub(crate) fn subscribe(&self) -> broadcast::Receiver<LifecycleEvent> {
-        self.live.subscribe()
+        self.subscribers.subscribe()
     }
 
     fn write_log(&self, path: &NodePath, generation: u64, kind: &EventKind) {

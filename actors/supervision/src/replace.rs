@@ -6,10 +6,8 @@ use tokio::sync::oneshot;
 
 use crate::address::Address;
 use crate::context::Supervised;
-use crate::decide::StartError;
-use crate::keeper::{Command, Commit};
-use crate::outcome::OrderError;
-use crate::protocol::{Control, Factory};
+use crate::error::{OrderError, StartError};
+use crate::protocol::{Factory, ReplacementCommit, RunnerCommand, SupervisorCommand};
 use crate::tree::Tree;
 
 /// A new generation of an actor, built and waiting beside the one that runs. Dropped without
@@ -34,16 +32,16 @@ impl<A: Supervised> PreparedReplacement<A> {
         let prepared = Self {
             tree: tree.clone(),
             address: address.clone(),
-            node_id: address.shared.node_id,
-            id: tree.world.next_id(),
-            generation: address.shared.node.issue_generation(),
+            node_id: address.inner.node_id,
+            id: tree.context.next_id(),
+            generation: address.inner.node.issue_generation(),
             fingerprint,
         };
         let (reply, built) = oneshot::channel();
         let (id, generation) = (prepared.id, prepared.generation);
         let gone = || StartError::Transient(format!("'{}' has ended", address.path()));
-        let prepare = Control::Prepare { id, generation, factory, reply };
-        address.shared.control.send(prepare).map_err(|_| gone())?;
+        let prepare = RunnerCommand::Prepare { id, generation, factory, reply };
+        address.inner.control.send(prepare).map_err(|_| gone())?;
         built.await.unwrap_or_else(|_| Err(gone()))?;
         Ok(prepared)
     }
@@ -58,8 +56,9 @@ impl<A: Supervised> PreparedReplacement<A> {
     pub async fn commit(mut self) -> Result<u64, OrderError> {
         let (node_id, id, generation) = (self.node_id, self.id, self.generation);
         let fingerprint = self.fingerprint.take();
-        let commit =
-            |answer| Command::Commit { commit: Commit { node_id, id, generation, fingerprint, answer } };
+        let commit = |answer| SupervisorCommand::Commit {
+            commit: ReplacementCommit { node_id, id, generation, fingerprint, answer },
+        };
         self.tree.command(commit).await.unwrap_or(Err(OrderError::TreeEnded))
     }
 }
@@ -67,7 +66,7 @@ impl<A: Supervised> PreparedReplacement<A> {
 impl<A: Supervised> Drop for PreparedReplacement<A> {
     fn drop(&mut self) {
         // Discarding what was committed, or what has ended, does nothing.
-        let _ = self.address.shared.control.send(Control::Discard { id: self.id });
+        let _ = self.address.inner.control.send(RunnerCommand::Discard { id: self.id });
     }
 }
 

@@ -1,7 +1,7 @@
 //! The runner of a node: one future on the node's thread that owns its mailbox and its instances.
 //!
-//! It obeys the keeper's orders and reports what came of them; it decides nothing about restarts. The mailbox
-//! outlives the instances. At most [`LETTERS`] messages are handled in one poll, so that a flood cannot starve the
+//! It obeys the supervisor's orders and reports what came of them; it decides nothing about restarts. The mailbox
+//! outlives the instances. At most [`MESSAGES_PER_POLL`] messages are handled in one poll, so that a flood cannot starve the
 //! neighbours on the thread.
 
 use std::pin::Pin;
@@ -17,163 +17,166 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
-use crate::address::{Address, CallErrorKind, Shared};
+use crate::address::{Address, AddressInner};
 use crate::clock;
 use crate::context::{Ending, Supervised};
-use crate::decide::{Exit, StartError};
+use crate::decide::Exit;
+use crate::draining::DrainingInstance;
+use crate::envelope::Envelope;
+use crate::error::{CallErrorKind, StartError};
 use crate::fault::NodeFaults;
-use crate::gate::NodeState;
-use crate::instance::{Instance, Turn};
-use crate::leaving::Leaving;
-use crate::letter::Letter;
-use crate::panic::{self, Caught};
-use crate::protocol::{Built, Control, Factory, Line, Order, Report, StartContext};
-use crate::vitals::Node;
+use crate::instance::{Instance, TurnResult};
+use crate::panic::{self, CatchPanic};
+use crate::protocol::{
+    Built, ExitReporter, Factory, LifecycleCommand, RunnerCommand, RunnerReport, StartContext,
+};
+use crate::state::NodeState;
+use crate::vitals::NodeVitals;
 
 /// Messages handled in one poll.
-pub(crate) const LETTERS: usize = 64;
+pub(crate) const MESSAGES_PER_POLL: usize = 64;
 
 /// What a runner is made of before it reaches its thread.
-pub(crate) struct Launch<A: Supervised> {
-    pub(crate) shared: Arc<Shared<A>>,
-    pub(crate) letters: UnboundedReceiver<Arc<dyn Letter<A>>>,
-    pub(crate) control: UnboundedReceiver<Control<A>>,
+pub(crate) struct RunnerParts<A: Supervised> {
+    pub(crate) inner: Arc<AddressInner<A>>,
+    pub(crate) envelopes: UnboundedReceiver<Arc<dyn Envelope<A>>>,
+    pub(crate) control: UnboundedReceiver<RunnerCommand<A>>,
     pub(crate) factory: Factory<A>,
     pub(crate) faults: Option<NodeFaults>,
     pub(crate) log: slog::Logger,
-    pub(crate) line: Line,
+    pub(crate) reporter: ExitReporter,
 }
 
-impl<A: Supervised> Launch<A> {
+impl<A: Supervised> RunnerParts<A> {
     /// Runs the node on this thread until it is ordered to end.
     pub(crate) async fn run(self) {
-        let node = Arc::clone(&self.shared.node);
-        node.on_this_thread();
-        let (side_sender, side) = actix::dev::channel::channel(node.gate.bound());
+        let node = Arc::clone(&self.inner.node);
+        node.record_thread();
+        let (side_sender, side_messages) = actix::dev::channel::channel(node.admission.bound());
         let mut runner = Runner {
-            launch: self,
+            parts: self,
             node,
-            side,
+            side_messages,
             side_sender,
             starting: None,
             instance: None,
             preparing: Vec::new(),
             prepared: Vec::new(),
-            leaving: Vec::new(),
+            draining: Vec::new(),
             reads: FuturesUnordered::new(),
-            draining: None,
+            drain_deadline: None,
         };
         std::future::poll_fn(|cx| runner.poll(cx)).await;
     }
 }
 
-impl<A: Supervised> Launch<A> {
-    /// Takes no more letters and hands back those that are queued.
+impl<A: Supervised> RunnerParts<A> {
+    /// Takes no more envelopes and hands back those that are queued.
     fn close(&mut self) {
-        self.letters.close();
-        let kind = self.shared.node.gate.refusal().unwrap_or(CallErrorKind::Stopped);
-        while let Ok(letter) = self.letters.try_recv() {
-            refuse(letter, kind.clone());
+        self.envelopes.close();
+        let kind = self.inner.node.admission.refusal().unwrap_or(CallErrorKind::Stopped);
+        while let Ok(envelope) = self.envelopes.try_recv() {
+            refuse(envelope, kind.clone());
         }
     }
 }
 
-impl<A: Supervised> Drop for Launch<A> {
-    /// The thread may have ended with letters in the mailbox: their callers hold them too, and would wait for ever.
+impl<A: Supervised> Drop for RunnerParts<A> {
+    /// The thread may have ended with envelopes in the mailbox: their callers hold them too, and would wait for ever.
     fn drop(&mut self) {
         self.close();
     }
 }
 
-/// Hands a letter back, to nobody perhaps: then its message is dropped here.
-fn refuse<A: Supervised>(letter: Arc<dyn Letter<A>>, kind: CallErrorKind) {
-    let _ = panic::caught(move || letter.refuse(kind));
+/// Hands a envelope back, to nobody perhaps: then its message is dropped here.
+fn refuse<A: Supervised>(envelope: Arc<dyn Envelope<A>>, kind: CallErrorKind) {
+    let _ = panic::catch_panic(move || envelope.refuse(kind));
 }
 
 struct Runner<A: Supervised> {
-    launch: Launch<A>,
-    node: Arc<Node>,
-    side: AddressReceiver<A>,
+    parts: RunnerParts<A>,
+    node: Arc<NodeVitals>,
+    side_messages: AddressReceiver<A>,
     side_sender: AddressSender<A>,
-    starting: Option<(u64, Caught<Built<A>>)>,
+    starting: Option<(u64, CatchPanic<Built<A>>)>,
     instance: Option<Instance<A>>,
     preparing: Vec<Preparing<A>>,
     prepared: Vec<(u64, A, Factory<A>)>,
-    leaving: Vec<Leaving<A>>,
-    reads: FuturesUnordered<Read>,
-    draining: Option<Pin<Box<Sleep>>>,
+    draining: Vec<DrainingInstance<A>>,
+    reads: FuturesUnordered<PendingRead>,
+    drain_deadline: Option<Pin<Box<Sleep>>>,
 }
 
 struct Preparing<A: Supervised> {
     id: u64,
-    building: Caught<Built<A>>,
+    building: CatchPanic<Built<A>>,
     factory: Factory<A>,
     reply: Option<oneshot::Sender<Result<(), StartError>>>,
 }
 
 /// How an instance's turn went.
-enum After {
-    GoesOn,
-    Leaves(Exit),
-    Ends(Exit),
+enum TurnOutcome {
+    Continue,
+    Drain(Exit),
+    End(Exit),
 }
 
 impl<A: Supervised> Runner<A> {
     fn poll(&mut self, cx: &mut Waking<'_>) -> Poll<()> {
-        while let Poll::Ready(Some(control)) = self.launch.control.poll_recv(cx) {
-            if self.obey(control).is_break() {
+        while let Poll::Ready(Some(control)) = self.parts.control.poll_recv(cx) {
+            if self.apply(control).is_break() {
                 return Poll::Ready(());
             }
         }
         self.poll_starting(cx);
         self.poll_preparing(cx);
         self.poll_instance(cx);
-        self.poll_leaving(cx);
+        self.poll_draining(cx);
         self.poll_reads(cx);
         if !self.instance.as_ref().is_some_and(Instance::waiting) {
             self.node.end();
         }
-        if self.drained(cx) {
-            self.end();
+        if self.is_drained(cx) {
+            self.stop();
             return Poll::Ready(());
         }
         Poll::Pending
     }
 
-    fn obey(&mut self, control: Control<A>) -> std::ops::ControlFlow<()> {
+    fn apply(&mut self, control: RunnerCommand<A>) -> std::ops::ControlFlow<()> {
         match control {
-            Control::Order(Order::Start { generation, attempt }) => {
-                let building = self.build(self.launch.factory.clone(), generation, attempt);
+            RunnerCommand::Lifecycle(LifecycleCommand::Start { generation, attempt }) => {
+                let building = self.build(self.parts.factory.clone(), generation, attempt);
                 self.starting = Some((generation, building));
             }
-            Control::Order(Order::Halt { deadline }) => self.halt(deadline),
-            Control::Order(Order::Commit { id, generation, deadline }) => {
+            RunnerCommand::Lifecycle(LifecycleCommand::Halt { deadline }) => self.halt(deadline),
+            RunnerCommand::Lifecycle(LifecycleCommand::Commit { id, generation, deadline }) => {
                 self.commit(id, generation, deadline);
             }
-            Control::Order(Order::Drain { deadline }) => self.drain(deadline),
-            Control::Order(Order::Kill) => {
-                self.end();
+            RunnerCommand::Lifecycle(LifecycleCommand::Drain { deadline }) => self.drain(deadline),
+            RunnerCommand::Lifecycle(LifecycleCommand::Kill) => {
+                self.stop();
                 return std::ops::ControlFlow::Break(());
             }
-            Control::Order(Order::Recheck) => {}
-            Control::Prepare { id, generation, factory, reply } => {
+            RunnerCommand::Lifecycle(LifecycleCommand::Recheck) => {}
+            RunnerCommand::Prepare { id, generation, factory, reply } => {
                 let building = self.build(factory.clone(), generation, 1);
                 self.preparing.push(Preparing { id, building, factory, reply: Some(reply) });
             }
-            Control::Discard { id } => {
+            RunnerCommand::Discard { id } => {
                 self.preparing.retain(|preparing| preparing.id != id);
                 let discarded = self.prepared.extract_if(.., |prepared| prepared.0 == id);
-                discarded.for_each(|(_, actor, _)| panic::discard(actor));
+                discarded.for_each(|(_, actor, _)| panic::drop_caught(actor));
             }
         }
         std::ops::ControlFlow::Continue(())
     }
 
-    /// Calls a factory, on first poll, so that its panic is caught as well.
-    fn build(&self, factory: Factory<A>, generation: u64, attempt: u32) -> Caught<Built<A>> {
+    /// Calls a factory, on first poll, so that its panic is catch_panic as well.
+    fn build(&self, factory: Factory<A>, generation: u64, attempt: u32) -> CatchPanic<Built<A>> {
         let start = StartContext { path: self.node.path.clone(), generation, attempt };
-        let fault = self.launch.faults.as_ref().and_then(NodeFaults::start);
-        Caught::new(Box::pin(async move {
+        let fault = self.parts.faults.as_ref().and_then(NodeFaults::start);
+        CatchPanic::new(Box::pin(async move {
             match fault {
                 Some(error) => Err(error),
                 None => factory(start).await,
@@ -185,49 +188,49 @@ impl<A: Supervised> Runner<A> {
         let starting = self.starting.take().map(|(generation, _)| generation);
         if let Some(instance) = self.instance.take() {
             let deadline = clock::sleep(deadline);
-            self.leaving.push(Leaving::new(instance, deadline, Some(Exit::Ordered)));
+            self.draining.push(DrainingInstance::new(instance, deadline, Some(Exit::Ordered)));
             return;
         }
         let mut reported = false;
-        for leaving in self.leaving.iter_mut().filter(|leaving| leaving.exit.is_some()) {
-            leaving.hurry(clock::sleep(deadline));
+        for draining in self.draining.iter_mut().filter(|draining| draining.exit.is_some()) {
+            draining.hurry(clock::sleep(deadline));
             reported = true;
         }
         if !reported {
             let generation = starting.unwrap_or_else(|| self.node.generation.load(Ordering::Acquire));
-            self.report(Report::Exited { generation, exit: Exit::Ordered, recent: Vec::new() });
+            self.report(RunnerReport::Exited { generation, exit: Exit::Ordered, recent: Vec::new() });
         }
     }
 
     fn drain(&mut self, deadline: Duration) {
         self.starting = None;
-        self.leaving.iter_mut().for_each(|leaving| leaving.hurry(clock::sleep(deadline)));
+        self.draining.iter_mut().for_each(|draining| draining.hurry(clock::sleep(deadline)));
         let deadline = clock::sleep(deadline);
-        if self.draining.as_ref().is_none_or(|earlier| deadline.deadline() < earlier.deadline()) {
-            self.draining = Some(Box::pin(deadline));
+        if self.drain_deadline.as_ref().is_none_or(|earlier| deadline.deadline() < earlier.deadline()) {
+            self.drain_deadline = Some(Box::pin(deadline));
         }
     }
 
     fn commit(&mut self, id: u64, generation: u64, deadline: Duration) {
         let Some(index) = self.prepared.iter().position(|prepared| prepared.0 == id) else {
-            return self.not_prepared(id);
+            return self.report_not_prepared(id);
         };
         let (_, actor, factory) = self.prepared.swap_remove(index);
-        self.launch.factory = factory;
+        self.parts.factory = factory;
         self.starting = None;
         if let Some(old) = self.instance.take() {
-            self.leaving.push(Leaving::new(old, clock::sleep(deadline), None));
+            self.draining.push(DrainingInstance::new(old, clock::sleep(deadline), None));
         }
-        self.report(Report::Committed { id, generation });
+        self.report(RunnerReport::Committed { id, generation });
         self.install(actor, generation);
     }
 
-    fn not_prepared(&self, id: u64) {
+    fn report_not_prepared(&self, id: u64) {
         let instance = self.instance.as_ref().map(|instance| (instance.generation, true));
         let starting = self.starting.as_ref().map(|(generation, _)| (*generation, false));
         let (generation, running) = instance.or(starting).unzip();
         let generation = generation.unwrap_or_else(|| self.node.generation.load(Ordering::Acquire));
-        self.report(Report::NotPrepared { id, generation, running });
+        self.report(RunnerReport::NotPrepared { id, generation, running });
     }
 
     fn poll_starting(&mut self, cx: &mut Waking<'_>) {
@@ -241,27 +244,27 @@ impl<A: Supervised> Runner<A> {
             Ok(Err(error)) => Exit::StartFailed(error),
             Err(panic) => panic.into_exit(Some("start")),
         };
-        self.report(Report::Exited { generation, exit, recent: Vec::new() });
+        self.report(RunnerReport::Exited { generation, exit, recent: Vec::new() });
     }
 
     fn install(&mut self, actor: A, generation: u64) {
         self.node.generation.store(generation, Ordering::Release);
-        let address = Address { shared: Arc::clone(&self.launch.shared) };
-        let living = self.launch.line.live.instance();
-        let side = self.side_sender.clone();
-        match Instance::start(actor, address, side, generation, living) {
+        let address = Address { inner: Arc::clone(&self.parts.inner) };
+        let living = self.parts.reporter.instance_count.instance();
+        let side_messages = self.side_sender.clone();
+        match Instance::start(actor, address, side_messages, generation, living) {
             (instance, Ok(())) => {
-                self.report(Report::Started { generation });
+                self.report(RunnerReport::Started { generation });
                 self.instance = Some(instance);
             }
-            (instance, Err(exit)) => self.bury(instance, exit),
+            (instance, Err(exit)) => self.drop_instance(instance, exit),
         }
     }
 
-    fn bury(&mut self, instance: Instance<A>, exit: Exit) {
+    fn drop_instance(&mut self, instance: Instance<A>, exit: Exit) {
         let (generation, recent) = (instance.generation, instance.recent.iter().copied().collect());
         drop(instance);
-        self.report(Report::Exited { generation, exit, recent });
+        self.report(RunnerReport::Exited { generation, exit, recent });
     }
 
     fn poll_preparing(&mut self, cx: &mut Waking<'_>) {
@@ -280,75 +283,75 @@ impl<A: Supervised> Runner<A> {
                 Ok(Err(error)) => Err(error),
                 Err(panic) => Err(StartError::Transient(panic.into_exit(Some("start")).to_string())),
             };
-            // Whoever asked and left discards by a message of its own.
+            // Whoever asked and budget discards by a message of its own.
             let _ = reply.map(|reply| reply.send(outcome));
         }
     }
 
     fn poll_instance(&mut self, cx: &mut Waking<'_>) {
         let Some(mut instance) = self.instance.take() else { return self.refuse_queued(cx) };
-        match self.turn(&mut instance, cx) {
-            After::GoesOn => self.instance = Some(instance),
-            After::Ends(exit) => self.bury(instance, exit),
-            After::Leaves(exit) => {
-                let deadline = match &self.draining {
-                    Some(draining) => clock::sleep_until(draining.deadline()),
+        match self.run_turn(&mut instance, cx) {
+            TurnOutcome::Continue => self.instance = Some(instance),
+            TurnOutcome::End(exit) => self.drop_instance(instance, exit),
+            TurnOutcome::Drain(exit) => {
+                let deadline = match &self.drain_deadline {
+                    Some(drain_deadline) => clock::sleep_until(drain_deadline.deadline()),
                     None => clock::sleep(self.node.drain_deadline),
                 };
-                self.leaving.push(Leaving::new(instance, deadline, Some(exit)));
+                self.draining.push(DrainingInstance::new(instance, deadline, Some(exit)));
             }
         }
     }
 
-    fn turn(&mut self, instance: &mut Instance<A>, cx: &mut Waking<'_>) -> After {
+    fn run_turn(&mut self, instance: &mut Instance<A>, cx: &mut Waking<'_>) -> TurnOutcome {
         let mut empty = false;
-        let mut left = LETTERS;
-        let turn = self.handle_letters(instance, &mut left, &mut empty, cx);
+        let mut budget = MESSAGES_PER_POLL;
+        let turn = self.handle_messages(instance, &mut budget, &mut empty, cx);
         let blocked = instance.waiting();
         let polled = match turn {
-            Err(exit) => return After::Ends(exit),
+            Err(exit) => return TurnOutcome::End(exit),
             Ok(()) => instance.poll_futures(cx),
         };
         if let Poll::Ready(exit) = polled {
-            return After::Ends(exit);
+            return TurnOutcome::End(exit);
         }
         self.take_reads(instance);
         if instance.ctx.ending == Some(Ending::Stop) {
-            return After::Leaves(Exit::Normal);
+            return TurnOutcome::Drain(Exit::Normal);
         }
-        if self.draining.is_some() && empty && !instance.waiting() {
-            return After::Leaves(Exit::Ordered);
+        if self.drain_deadline.is_some() && empty && !instance.waiting() {
+            return TurnOutcome::Drain(Exit::Ordered);
         }
-        if left == 0 || (blocked && !instance.waiting()) {
+        if budget == 0 || (blocked && !instance.waiting()) {
             cx.waker().wake_by_ref();
         }
-        After::GoesOn
+        TurnOutcome::Continue
     }
 
-    /// Handles what is queued until nothing is, `left` is used up, or the instance waits or ends.
-    fn handle_letters(
+    /// Handles what is queued until nothing is, `budget` is used up, or the instance waits or ends.
+    fn handle_messages(
         &mut self,
         instance: &mut Instance<A>,
-        left: &mut usize,
+        budget: &mut usize,
         empty: &mut bool,
         cx: &mut Waking<'_>,
-    ) -> Turn {
-        while *left > 0 && !instance.waiting() && instance.ctx.ending.is_none() {
-            *left -= 1;
-            if let Poll::Ready(Some(letter)) = self.launch.letters.poll_recv(cx) {
-                let fault = self.launch.faults.as_ref().and_then(|faults| faults.message(letter.name()));
-                let (turn, read_panic) = instance.deliver(letter, fault);
+    ) -> TurnResult {
+        while *budget > 0 && !instance.waiting() && instance.ctx.ending.is_none() {
+            *budget -= 1;
+            if let Poll::Ready(Some(envelope)) = self.parts.envelopes.poll_recv(cx) {
+                let fault = self.parts.faults.as_ref().and_then(|faults| faults.message(envelope.name()));
+                let (turn, read_panic) = instance.deliver(envelope, fault);
                 if let Some(panic) = read_panic {
                     let exit = panic.into_exit(instance.ctx.label);
-                    slog::warn!(self.launch.log, "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
+                    slog::warn!(self.parts.log, "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
                 }
                 self.take_reads(instance);
                 turn?;
-            } else if let Poll::Ready(Some(envelope)) = Pin::new(&mut self.side).poll_next(cx) {
-                instance.deliver_side(envelope)?;
+            } else if let Poll::Ready(Some(message)) = Pin::new(&mut self.side_messages).poll_next(cx) {
+                instance.deliver_side_message(message)?;
             } else {
-                *empty = self.launch.letters.is_empty();
-                *left = LETTERS;
+                *empty = self.parts.envelopes.is_empty();
+                *budget = MESSAGES_PER_POLL;
                 return Ok(());
             }
         }
@@ -357,9 +360,9 @@ impl<A: Supervised> Runner<A> {
 
     fn take_reads(&mut self, instance: &mut Instance<A>) {
         let node = &self.node;
-        self.reads.extend(instance.ctx.reads.drain(..).map(|(label, answer)| Read {
+        self.reads.extend(instance.ctx.reads.drain(..).map(|(label, answer)| PendingRead {
             label,
-            answer: Caught::new(answer),
+            answer: CatchPanic::new(answer),
             node: Arc::clone(node),
         }));
     }
@@ -368,54 +371,54 @@ impl<A: Supervised> Runner<A> {
     fn refuse_queued(&mut self, cx: &mut Waking<'_>) {
         let closed =
             |state| matches!(state, NodeState::Quarantined | NodeState::Draining | NodeState::Stopped);
-        if !closed(self.node.gate.state()) {
+        if !closed(self.node.admission.state()) {
             return;
         }
-        let kind = self.node.gate.refusal().unwrap_or(CallErrorKind::Stopped);
-        while let Poll::Ready(Some(letter)) = self.launch.letters.poll_recv(cx) {
-            refuse(letter, kind.clone());
+        let kind = self.node.admission.refusal().unwrap_or(CallErrorKind::Stopped);
+        while let Poll::Ready(Some(envelope)) = self.parts.envelopes.poll_recv(cx) {
+            refuse(envelope, kind.clone());
         }
-        while let Poll::Ready(Some(envelope)) = Pin::new(&mut self.side).poll_next(cx) {
-            panic::discard(envelope);
+        while let Poll::Ready(Some(message)) = Pin::new(&mut self.side_messages).poll_next(cx) {
+            panic::drop_caught(message);
         }
     }
 
-    fn poll_leaving(&mut self, cx: &mut Waking<'_>) {
+    fn poll_draining(&mut self, cx: &mut Waking<'_>) {
         let mut index = 0;
-        while let Some(leaving) = self.leaving.get_mut(index) {
-            let Poll::Ready(broken) = leaving.poll(cx) else {
+        while let Some(draining) = self.draining.get_mut(index) {
+            let Poll::Ready(broken) = draining.poll(cx) else {
                 index += 1;
                 continue;
             };
-            let mut gone = self.leaving.swap_remove(index);
+            let mut gone = self.draining.swap_remove(index);
             let (generation, recent) = (gone.generation(), gone.recent());
             if let Some(exit) = &broken {
-                slog::warn!(self.launch.log, "drain failed"; "actor" => self.node.path.as_str(),
+                slog::warn!(self.parts.log, "drain failed"; "actor" => self.node.path.as_str(),
                     "generation" => generation, "exit" => %exit);
             }
             let reported = gone.exit.take();
             drop(gone);
             if let Some(exit) = reported {
-                self.report(Report::Exited { generation, exit, recent });
+                self.report(RunnerReport::Exited { generation, exit, recent });
             }
         }
     }
 
     fn poll_reads(&mut self, cx: &mut Waking<'_>) {
-        for _ in 0..LETTERS {
+        for _ in 0..MESSAGES_PER_POLL {
             let Poll::Ready(Some((label, outcome))) = self.reads.poll_next_unpin(cx) else { return };
             if let Err(panic) = outcome {
                 let exit = panic.into_exit(label);
-                slog::warn!(self.launch.log, "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
+                slog::warn!(self.parts.log, "read failed"; "actor" => self.node.path.as_str(), "exit" => %exit);
             }
         }
         cx.waker().wake_by_ref();
     }
 
     /// Whether an ordered drain is over, or its time is.
-    fn drained(&mut self, cx: &mut Waking<'_>) -> bool {
-        let Some(deadline) = self.draining.as_mut() else { return false };
-        let idle = self.instance.is_none() && self.leaving.is_empty() && self.reads.is_empty();
+    fn is_drained(&mut self, cx: &mut Waking<'_>) -> bool {
+        let Some(deadline) = self.drain_deadline.as_mut() else { return false };
+        let idle = self.instance.is_none() && self.draining.is_empty() && self.reads.is_empty();
         let late = !idle && deadline.as_mut().poll(cx).is_ready();
         if late {
             self.node.forced.store(true, Ordering::Release);
@@ -424,36 +427,36 @@ impl<A: Supervised> Runner<A> {
     }
 
     /// Drops everything and hands back what is still queued.
-    fn end(&mut self) {
+    fn stop(&mut self) {
         self.starting = None;
         self.preparing.clear();
-        self.prepared.drain(..).for_each(|(_, actor, _)| panic::discard(actor));
+        self.prepared.drain(..).for_each(|(_, actor, _)| panic::drop_caught(actor));
         self.reads.clear();
         let mut ended: Vec<_> =
-            self.leaving.drain(..).map(|leaving| (leaving.generation(), leaving.recent())).collect();
+            self.draining.drain(..).map(|draining| (draining.generation(), draining.recent())).collect();
         ended.extend(self.instance.take().map(|i| (i.generation, i.recent.iter().copied().collect())));
         for (generation, recent) in ended {
-            self.report(Report::Exited { generation, exit: Exit::Ordered, recent });
+            self.report(RunnerReport::Exited { generation, exit: Exit::Ordered, recent });
         }
-        self.launch.close();
+        self.parts.close();
         self.node.end();
-        self.launch.line.ended = true;
-        self.report(Report::Ended);
+        self.parts.reporter.ended = true;
+        self.report(RunnerReport::Ended);
     }
 
-    fn report(&self, report: Report) {
-        self.launch.line.report(report);
+    fn report(&self, report: RunnerReport) {
+        self.parts.reporter.report(report);
     }
 }
 
 /// The answer to a read-only message, being computed.
-struct Read {
+struct PendingRead {
     label: Option<&'static str>,
-    answer: Caught<LocalBoxFuture<'static, ()>>,
-    node: Arc<Node>,
+    answer: CatchPanic<LocalBoxFuture<'static, ()>>,
+    node: Arc<NodeVitals>,
 }
 
-impl Future for Read {
+impl Future for PendingRead {
     type Output = (Option<&'static str>, Result<(), panic::Panic>);
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Waking<'_>) -> Poll<Self::Output> {

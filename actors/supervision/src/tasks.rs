@@ -10,31 +10,31 @@ use actix::{ActorFuture, SpawnHandle};
 use futures_util::task::AtomicWaker;
 
 use crate::context::Supervised;
-use crate::gate::lock;
-use crate::letter::Letter;
+use crate::envelope::Envelope;
 use crate::panic;
+use crate::sync::lock;
 
 pub(crate) type TaskFuture<A> = Pin<Box<dyn ActorFuture<A, Output = ()>>>;
 
 /// One spawned future.
-pub(crate) struct Task<A: Supervised> {
+pub(crate) struct ActorTask<A: Supervised> {
     pub(crate) future: TaskFuture<A>,
     /// The message that spawned it.
     pub(crate) label: Option<&'static str>,
-    /// The letter it answers: held, so that the gate counts it; a drain waits for it.
-    pub(crate) letter: Option<Arc<dyn Letter<A>>>,
+    /// The envelope it answers: held, so that the gate counts it; a drain waits for it.
+    pub(crate) envelope: Option<Arc<dyn Envelope<A>>>,
 }
 
 /// A task with its waker.
-pub(crate) struct Spawned<A: Supervised> {
-    pub(crate) task: Task<A>,
+pub(crate) struct TaskEntry<A: Supervised> {
+    pub(crate) task: ActorTask<A>,
     wake: Arc<TaskWaker>,
     pub(crate) waker: Waker,
 }
 
 pub(crate) struct TaskSet<A: Supervised> {
-    tasks: HashMap<SpawnHandle, Spawned<A>>,
-    ready: Arc<Ready>,
+    tasks: HashMap<SpawnHandle, TaskEntry<A>>,
+    ready: Arc<ReadyQueue>,
     answers: usize,
 }
 
@@ -44,12 +44,12 @@ impl<A: Supervised> TaskSet<A> {
     }
 
     /// Adds a task, to be polled soon.
-    pub(crate) fn insert(&mut self, handle: SpawnHandle, task: Task<A>) {
-        self.answers += usize::from(task.letter.is_some());
+    pub(crate) fn insert(&mut self, handle: SpawnHandle, task: ActorTask<A>) {
+        self.answers += usize::from(task.envelope.is_some());
         let wake =
             Arc::new(TaskWaker { handle, queued: AtomicBool::new(true), ready: Arc::clone(&self.ready) });
         let waker = Waker::from(Arc::clone(&wake));
-        self.tasks.insert(handle, Spawned { task, wake, waker });
+        self.tasks.insert(handle, TaskEntry { task, wake, waker });
         self.ready.push(handle);
     }
 
@@ -71,7 +71,7 @@ impl<A: Supervised> TaskSet<A> {
     }
 
     /// Takes the next task to be polled out of the set.
-    pub(crate) fn next_ready(&mut self) -> Option<(SpawnHandle, Spawned<A>)> {
+    pub(crate) fn next_ready(&mut self) -> Option<(SpawnHandle, TaskEntry<A>)> {
         loop {
             let handle = lock(&self.ready.handles).pop_front()?;
             if let Some(spawned) = self.tasks.remove(&handle) {
@@ -82,36 +82,36 @@ impl<A: Supervised> TaskSet<A> {
     }
 
     /// Puts a task back that has not ended.
-    pub(crate) fn put_back(&mut self, handle: SpawnHandle, spawned: Spawned<A>) {
+    pub(crate) fn put_back(&mut self, handle: SpawnHandle, spawned: TaskEntry<A>) {
         self.tasks.insert(handle, spawned);
     }
 
     /// Drops a task that has ended.
-    pub(crate) fn finish(&mut self, spawned: Spawned<A>) {
+    pub(crate) fn finish(&mut self, spawned: TaskEntry<A>) {
         self.drop_task(spawned);
     }
 
-    fn drop_task(&mut self, spawned: Spawned<A>) {
-        self.answers -= usize::from(spawned.task.letter.is_some());
-        panic::discard(spawned.task);
+    fn drop_task(&mut self, spawned: TaskEntry<A>) {
+        self.answers -= usize::from(spawned.task.envelope.is_some());
+        panic::drop_caught(spawned.task);
     }
 }
 
 impl<A: Supervised> Drop for TaskSet<A> {
     fn drop(&mut self) {
         for (_, spawned) in self.tasks.drain() {
-            panic::discard(spawned.task);
+            panic::drop_caught(spawned.task);
         }
     }
 }
 
 #[derive(Default)]
-struct Ready {
+struct ReadyQueue {
     handles: Mutex<std::collections::VecDeque<SpawnHandle>>,
     runner: AtomicWaker,
 }
 
-impl Ready {
+impl ReadyQueue {
     fn push(&self, handle: SpawnHandle) {
         lock(&self.handles).push_back(handle);
         self.runner.wake();
@@ -121,7 +121,7 @@ impl Ready {
 struct TaskWaker {
     handle: SpawnHandle,
     queued: AtomicBool,
-    ready: Arc<Ready>,
+    ready: Arc<ReadyQueue>,
 }
 
 impl Wake for TaskWaker {

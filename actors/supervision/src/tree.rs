@@ -10,24 +10,26 @@ use actix_rt::ArbiterHandle;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::sync::{broadcast, oneshot, watch};
 
-use crate::address::{Address, Shared};
-use crate::clock::Epoch;
+use crate::address::{Address, AddressInner};
+use crate::clock::TreeClock;
 use crate::context::Supervised;
-use crate::decide::StartError;
+use crate::directory::NodeDirectory;
+use crate::error::{NotRunningError, OrderError, RetireError, SpawnError, StartError, TreeExit};
 use crate::fault::{FaultPlan, PlannedFault};
-use crate::instance::Live;
-use crate::keeper::{Answer, Command, Keeper, Registration};
-use crate::outcome::{NotRunningError, OrderError, RetireError, SpawnError, TreeExit};
+use crate::instance_count::InstanceCount;
 use crate::panic;
 use crate::path::NodePath;
-use crate::protocol::{Control, Factory, Line, StartContext};
-use crate::recorder::{LifecycleEvent, Observer, Recorder};
+use crate::protocol::{
+    ExitReporter, Factory, Registration, ReplySender, RunnerCommand, StartContext, SupervisorCommand,
+};
+use crate::recorder::{FlightRecorder, LifecycleEvent, Observer};
 use crate::replace::PreparedReplacement;
-use crate::runner::Launch;
+use crate::runner::RunnerParts;
+use crate::shared::TreeContext;
 use crate::spec::{ChildSpec, GroupSpec};
+use crate::supervisor::Supervisor;
 use crate::view::{NodeKind, NodeView, TreeView};
-use crate::vitals::Node;
-use crate::world::{Directory, World};
+use crate::vitals::NodeVitals;
 
 /// Where something runs.
 #[derive(Debug, Clone, Default)]
@@ -41,7 +43,7 @@ pub enum Placement {
 
 impl Placement {
     /// Runs the future that `make` makes there; `false` if that thread has ended.
-    fn launch<Fut>(&self, make: impl FnOnce() -> Fut + Send + 'static) -> bool
+    fn spawn_future<Fut>(&self, make: impl FnOnce() -> Fut + Send + 'static) -> bool
     where
         Fut: Future<Output = ()> + 'static,
     {
@@ -63,13 +65,13 @@ pub struct TreeBuilder {
     faults: Vec<PlannedFault>,
     observers: Vec<Arc<dyn Observer>>,
     log: slog::Logger,
-    keeper: Placement,
+    supervisor: Placement,
     root: GroupSpec,
     name: String,
 }
 
 impl TreeBuilder {
-    /// Seeds what is left to chance: the jitter of backoffs.
+    /// Seeds what is left to jitter_state: the jitter of backoffs.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
@@ -97,10 +99,10 @@ impl TreeBuilder {
         self
     }
 
-    /// Where the keeper runs. An arbiter of its own keeps supervision going while worker threads are blocked.
+    /// Where the supervisor runs. An arbiter of its own keeps supervision going while worker threads are blocked.
     #[must_use]
     pub fn supervisor(mut self, at: Placement) -> Self {
-        self.keeper = at;
+        self.supervisor = at;
         self
     }
 
@@ -111,38 +113,39 @@ impl TreeBuilder {
         self
     }
 
-    /// Starts the keeper of an empty tree.
+    /// Starts the supervisor of an empty tree.
     pub fn build(self) -> Tree {
         panic::install_hook();
-        let epoch = Epoch::start();
+        let tree_clock = TreeClock::start();
         let log = self.log.new(slog::o!("tree" => self.name));
-        let world = Arc::new(World {
-            epoch,
-            directory: Directory::default(),
-            recorder: Recorder::new(self.observers, log.clone()),
+        let context = Arc::new(TreeContext {
+            tree_clock,
+            directory: NodeDirectory::default(),
+            recorder: FlightRecorder::new(self.observers, log.clone()),
             faults: FaultPlan::new(self.faults),
-            live: Live::default(),
+            instance_count: InstanceCount::default(),
             log,
             last_id: AtomicU64::new(0),
         });
         let (commands, received) = unbounded_channel();
         let (ended, end) = watch::channel(None);
-        let root = Node::new(NodePath::root(), NodeKind::Group, Vec::new(), (0, Duration::ZERO), epoch);
-        let keeper = Keeper::new(Arc::clone(&world), self.root, Arc::new(root), self.seed, ended);
+        let root =
+            NodeVitals::new(NodePath::root(), NodeKind::Group, Vec::new(), (0, Duration::ZERO), tree_clock);
+        let supervisor = Supervisor::new(Arc::clone(&context), self.root, Arc::new(root), self.seed, ended);
         // On a dead arbiter the tree has ended before it began, as `ended` tells.
-        let _ = self.keeper.launch(move || keeper.run(received));
-        Tree { world, commands, end }
+        let _ = self.supervisor.spawn_future(move || supervisor.run(received));
+        Tree { context, commands, end }
     }
 }
 
 /// A handle of a supervision tree; cheap to clone.
 ///
-/// Several trees can live in one process: there are no globals but the panic hook. A tree lives until it is shut
+/// Several trees can instance_count in one process: there are no globals but the panic hook. A tree lives until it is shut
 /// down or ends by a failure; dropping handles ends nothing.
 #[derive(Clone)]
 pub struct Tree {
-    pub(crate) world: Arc<World>,
-    pub(crate) commands: UnboundedSender<Command>,
+    pub(crate) context: Arc<TreeContext>,
+    pub(crate) commands: UnboundedSender<SupervisorCommand>,
     end: watch::Receiver<Option<TreeExit>>,
 }
 
@@ -154,7 +157,7 @@ impl Tree {
             faults: Vec::new(),
             observers: Vec::new(),
             log: slog::Logger::root(slog::Discard, slog::o!()),
-            keeper: Placement::Here,
+            supervisor: Placement::Here,
             root: GroupSpec::new(),
             name: name.to_owned(),
         }
@@ -179,61 +182,67 @@ impl Tree {
     {
         let path = parse(path)?;
         let resolve = |need: &String| {
-            let found = self.world.directory.resolve(&path, need);
+            let found = self.context.directory.resolve(&path, need);
             found.ok_or_else(|| SpawnError::UnknownNeed { need: need.clone() })
         };
         let needs = spec.needs.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
         let bounds = (spec.mailbox, spec.drain_deadline);
-        let node = Arc::new(Node::new(path, NodeKind::Actor, needs, bounds, self.world.epoch));
-        node.change_facts(|facts| facts.fingerprint = spec.fingerprint.clone());
+        let node = Arc::new(NodeVitals::new(path, NodeKind::Actor, needs, bounds, self.context.tree_clock));
+        node.update_status(|status| status.fingerprint = spec.fingerprint.clone());
 
-        let (letters, queued) = unbounded_channel();
+        let (envelopes, queued) = unbounded_channel();
         let (control, controls) = unbounded_channel();
-        let node_id = self.world.next_id();
-        let shared = Arc::new(Shared { node: Arc::clone(&node), node_id, letters, control: control.clone() });
-        let launch = Launch {
-            shared: Arc::clone(&shared),
-            letters: queued,
+        let node_id = self.context.next_id();
+        let inner =
+            Arc::new(AddressInner { node: Arc::clone(&node), node_id, envelopes, control: control.clone() });
+        let parts = RunnerParts {
+            inner: Arc::clone(&inner),
+            envelopes: queued,
             control: controls,
             factory: erase(factory),
-            faults: self.world.faults.for_node(&node.path),
-            log: self.world.log.clone(),
-            line: Line {
+            faults: self.context.faults.for_node(&node.path),
+            log: self.context.log.clone(),
+            reporter: ExitReporter {
                 node_id,
-                keeper: self.commands.clone(),
-                live: self.world.live.clone(),
+                supervisor: self.commands.clone(),
+                instance_count: self.context.instance_count.clone(),
                 ended: false,
-                _living: self.world.live.runner(),
+                _count_guard: self.context.instance_count.runner(),
             },
         };
         let orders = Box::new(move |order| {
             // A runner that is gone has said so, or will.
-            let _ = control.send(Control::Order(order));
+            let _ = control.send(RunnerCommand::Lifecycle(order));
         });
         let registration = Registration { node, node_id, spec, orders };
-        self.command(|answer| Command::Spawn { registration, answer })
+        self.command(|answer| SupervisorCommand::Spawn { registration, answer })
             .await
             .ok_or(SpawnError::TreeEnded)??;
-        if at.launch(move || launch.run()) {
-            return Ok(Address { shared });
+        if at.spawn_future(move || parts.run()) {
+            return Ok(Address { inner });
         }
-        let _ = self.retire(shared.node.path.as_str(), Duration::ZERO).await;
+        let _ = self.retire(inner.node.path.as_str(), Duration::ZERO).await;
         Err(SpawnError::ArbiterGone)
     }
 
     /// Adds an empty group.
     pub async fn add_group(&self, path: &str, spec: GroupSpec) -> Result<(), SpawnError> {
         let bounds = (0, Duration::ZERO);
-        let node = Node::new(parse(path)?, NodeKind::Group, Vec::new(), bounds, self.world.epoch);
+        let node =
+            NodeVitals::new(parse(path)?, NodeKind::Group, Vec::new(), bounds, self.context.tree_clock);
         let node = Arc::new(node);
-        self.command(|answer| Command::Group { node, spec, answer }).await.ok_or(SpawnError::TreeEnded)?
+        self.command(|answer| SupervisorCommand::Group { node, spec, answer })
+            .await
+            .ok_or(SpawnError::TreeEnded)?
     }
 
     /// Waits until a node runs, or says why it will not by itself. A group runs when none of its actors is on the
     /// way up.
     pub async fn wait_until_running(&self, path: &str) -> Result<(), NotRunningError> {
         let path = NodePath::parse(path).ok_or(NotRunningError::Unknown)?;
-        self.command(|answer| Command::Running { path, answer }).await.ok_or(NotRunningError::TreeEnded)?
+        self.command(|answer| SupervisorCommand::Running { path, answer })
+            .await
+            .ok_or(NotRunningError::TreeEnded)?
     }
 
     /// Builds a new generation of an actor beside the running one. [`PreparedReplacement::commit`] lets it take over; dropping
@@ -256,7 +265,7 @@ impl Tree {
     /// done at the deadline is ended by force.
     pub async fn retire(&self, path: &str, deadline: Duration) -> Result<(), RetireError> {
         let path = NodePath::parse(path).ok_or(RetireError::Unknown)?;
-        self.command(|answer| Command::Retire { path, deadline, answer })
+        self.command(|answer| SupervisorCommand::Retire { path, deadline, answer })
             .await
             .ok_or(RetireError::TreeEnded)?
     }
@@ -265,44 +274,46 @@ impl Tree {
     /// Returns once ordered; [`wait_until_running`](Self::wait_until_running) waits for the effect.
     pub async fn restart(&self, path: &str) -> Result<(), OrderError> {
         let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
-        self.command(|answer| Command::Restart { path, answer }).await.ok_or(OrderError::TreeEnded)?
+        self.command(|answer| SupervisorCommand::Restart { path, answer })
+            .await
+            .ok_or(OrderError::TreeEnded)?
     }
 
     /// Quarantines a node by order, or every node of a group. No message is admitted once this returns.
     pub async fn quarantine(&self, path: &str, reason: &str) -> Result<(), OrderError> {
         let path = NodePath::parse(path).ok_or(OrderError::Unknown)?;
         let reason = Arc::from(reason);
-        self.command(|answer| Command::Quarantine { path, reason, answer })
+        self.command(|answer| SupervisorCommand::Quarantine { path, reason, answer })
             .await
             .ok_or(OrderError::TreeEnded)?
     }
 
     /// The tree now. Reads vital signs only and sends no message, so it works while every thread hangs.
     pub fn snapshot(&self) -> TreeView {
-        TreeView { nodes: self.world.directory.nodes().iter().map(|node| node.view()).collect() }
+        TreeView { nodes: self.context.directory.nodes().iter().map(|node| node.view()).collect() }
     }
 
     /// One node now, if there is one at `path`. Costs the same whatever the size of the tree.
     pub fn node(&self, path: &str) -> Option<NodeView> {
         let path = NodePath::parse(path)?;
-        self.world.directory.get(&path).map(|node| node.view())
+        self.context.directory.get(&path).map(|node| node.view())
     }
 
     /// The last 512 lifecycle events, oldest first.
     pub fn history(&self) -> Vec<LifecycleEvent> {
-        self.world.recorder.history()
+        self.context.recorder.history()
     }
 
     /// Every lifecycle event from now on. A receiver that falls more than 512 events behind loses the oldest.
     pub fn subscribe(&self) -> broadcast::Receiver<LifecycleEvent> {
-        self.world.recorder.subscribe()
+        self.context.recorder.subscribe()
     }
 
     /// Ends the tree: every node drains in reverse order of need; what is not done at the deadline is ended by
     /// force. Asked again, it waits for the same end.
     pub async fn shutdown(&self, deadline: Duration) -> TreeExit {
-        // A keeper that is gone has ended the tree.
-        let _ = self.commands.send(Command::Shutdown { deadline });
+        // A supervisor that is gone has ended the tree.
+        let _ = self.commands.send(SupervisorCommand::Shutdown { deadline });
         self.wait_until_ended().await
     }
 
@@ -313,7 +324,7 @@ impl Tree {
             Ok(Some(exit)) => exit.clone(),
             _ => TreeExit::Escalated {
                 path: NodePath::root(),
-                reason: "the keeper's thread has ended".to_owned(),
+                reason: "the supervisor's thread has ended".to_owned(),
             },
         }
     }
@@ -323,7 +334,10 @@ impl Tree {
     }
 
     /// Sends a command and waits for the answer; `None` if the tree has ended.
-    pub(crate) async fn command<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> Option<T> {
+    pub(crate) async fn command<T>(
+        &self,
+        command: impl FnOnce(ReplySender<T>) -> SupervisorCommand,
+    ) -> Option<T> {
         let (answer, answered) = oneshot::channel();
         self.commands.send(command(answer)).ok()?;
         answered.await.ok()

@@ -57,7 +57,7 @@ impl Universe {
 async fn finish(tree: &Tree) {
     let ended_before = tree.has_ended();
     tree.shutdown(LAST_DEADLINE).await;
-    let nodes = tree.world.directory.nodes();
+    let nodes = tree.context.directory.nodes();
     let forced = nodes.iter().filter(|node| node.forced.load(std::sync::atomic::Ordering::Acquire));
     let forced: Vec<_> = forced.map(|node| node.path.to_string()).collect();
     assert!(ended_before || forced.is_empty(), "did not drain: {forced:?}");
@@ -65,8 +65,11 @@ async fn finish(tree: &Tree) {
     for _ in 0..100 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(tree.world.live.count(), (0, 0), "instances and runners left alive");
-    let held: Vec<_> =
-        nodes.iter().filter(|node| node.gate.in_flight() > 0).map(|node| node.path.to_string()).collect();
+    assert_eq!(tree.context.instance_count.count(), (0, 0), "instances and runners left alive");
+    let held: Vec<_> = nodes
+        .iter()
+        .filter(|node| node.admission.in_flight() > 0)
+        .map(|node| node.path.to_string())
+        .collect();
     assert!(held.is_empty(), "calls left without an outcome: {held:?}");
 }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::gate::NodeState;
 use crate::path::NodePath;
+use crate::state::NodeState;
 
 /// A tree at one instant.
 #[derive(Debug, Clone, Serialize)]
@@ -68,22 +68,4 @@ pub struct NodeView {
     pub fingerprint: Option<String>,
     /// Age of the running instance in milliseconds; 0 when none runs.
     pub uptime_ms: u64,
-}
-
-/// The last segment of a type name, without the modules and the type parameters.
-pub(crate) fn short_name(type_name: &'static str) -> &'static str {
-    let bare = type_name.split('<').next().unwrap_or(type_name);
-    bare.rsplit("::").next().unwrap_or(bare)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_short_name_has_no_modules_and_no_parameters() {
-        assert_eq!(short_name("a::b::Ping"), "Ping");
-        assert_eq!(short_name("a::Reload<b::C>"), "Reload");
-        assert_eq!(short_name("u32"), "u32");
-    }
 }

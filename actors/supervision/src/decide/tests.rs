@@ -52,7 +52,7 @@ fn policies() -> impl Strategy<Value = RestartPolicy> {
 }
 
 /// A life of exits: after each restart the instance lives for the given time.
-fn live(policy: &RestartPolicy, lives: &[(u64, Exit, u64)]) -> Vec<(Duration, Directive)> {
+fn instance_count(policy: &RestartPolicy, lives: &[(u64, Exit, u64)]) -> Vec<(Duration, Directive)> {
     let mut history = History::default();
     let mut now = Duration::ZERO;
     let mut actions = Vec::new();
@@ -77,7 +77,7 @@ fn lives() -> impl Strategy<Value = Vec<(u64, Exit, u64)>> {
 proptest! {
     #[test]
     fn no_window_holds_more_restarts_than_the_budget(policy in policies(), lives in lives()) {
-        let restarts: Vec<Duration> = live(&policy, &lives)
+        let restarts: Vec<Duration> = instance_count(&policy, &lives)
             .into_iter()
             .filter_map(|(at, action)| matches!(action, Directive::Restart { .. }).then_some(at))
             .collect();
@@ -89,7 +89,7 @@ proptest! {
 
     #[test]
     fn a_refused_restart_is_answered_as_the_policy_says(policy in policies(), lives in lives()) {
-        for (_, action) in live(&policy, &lives) {
+        for (_, action) in instance_count(&policy, &lives) {
             let as_said = match policy.exhausted {
                 ExhaustedAction::Quarantine => matches!(action, Directive::Restart { .. } | Directive::Quarantine { .. }),
                 ExhaustedAction::Escalate => matches!(action, Directive::Restart { .. } | Directive::Escalate { .. }),
@@ -207,7 +207,7 @@ fn delays_stay_at_their_maximum_though_old_exits_leave_the_window() {
         exhausted: ExhaustedAction::Quarantine,
     };
     let lives: Vec<_> = (0..20).map(|_| (0, panicked(), 0)).collect();
-    let actions = live(&policy, &lives);
+    let actions = instance_count(&policy, &lives);
     assert!(
         actions[3..].iter().all(|(_, action)| *action == Directive::Restart { after: ms(400) }),
         "{actions:?}"
@@ -231,7 +231,7 @@ fn a_quiet_period_is_counted_from_when_the_restart_was_due() {
 fn the_reason_tells_count_window_and_last_exit() {
     let policy = RestartPolicy { max_restarts: 2, ..RestartPolicy::default() };
     let lives: Vec<_> = (0..3).map(|_| (1, panicked(), 0)).collect();
-    let (_, last) = live(&policy, &lives).pop().unwrap();
+    let (_, last) = instance_count(&policy, &lives).pop().unwrap();
     let reason = "2 restarts within 30s were not enough; last exit: \
                   panicked at src/a.rs:1:2 while handling Peek: boom";
     assert_eq!(last, Directive::Quarantine { reason: reason.into() });

@@ -4,62 +4,34 @@
 //! admission until its outcome is known and the work done for it has ended, whether or not its caller still waits.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde::Serialize;
-
-use crate::address::CallErrorKind;
-use crate::clock::Epoch;
-
-/// The state of a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NodeState {
-    /// Its first instance is being built, or waits for the nodes it needs. Calls queue.
-    Starting,
-    /// An instance handles messages.
-    Running,
-    /// The last instance ended and the next one is on its way. Calls queue, or are refused during a backoff.
-    Restarting,
-    /// It ended too often, or its configuration is wrong. Every call is refused with the reason.
-    Quarantined,
-    /// It finishes what it admitted. New calls are refused.
-    Draining,
-    /// It has no instance and gets none without an order.
-    Stopped,
-}
-
-impl NodeState {
-    const ALL: [Self; 6] =
-        [Self::Starting, Self::Running, Self::Restarting, Self::Quarantined, Self::Draining, Self::Stopped];
-}
-
-/// Locks, ignoring poison: nothing here is left half-written by a panic.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
+use crate::clock::TreeClock;
+use crate::error::CallErrorKind;
+use crate::state::NodeState;
+use crate::sync::lock;
 
 #[derive(Debug)]
-pub(crate) struct Gate {
+pub(crate) struct AdmissionControl {
     state: AtomicU8,
     in_flight: AtomicUsize,
     high_water: AtomicUsize,
     bound: usize,
-    epoch: Epoch,
-    /// End of the backoff in microseconds since the epoch; 0 outside a backoff.
+    tree_clock: TreeClock,
+    /// End of the backoff in microseconds since the tree_clock; 0 outside a backoff.
     retry_at: AtomicU64,
     reason: Mutex<Option<Arc<str>>>,
 }
 
-impl Gate {
-    pub(crate) fn new(bound: usize, epoch: Epoch) -> Self {
+impl AdmissionControl {
+    pub(crate) fn new(bound: usize, tree_clock: TreeClock) -> Self {
         Self {
             state: AtomicU8::new(NodeState::Starting as u8),
             in_flight: AtomicUsize::new(0),
             high_water: AtomicUsize::new(0),
             bound,
-            epoch,
+            tree_clock,
             retry_at: AtomicU64::new(0),
             reason: Mutex::new(None),
         }
@@ -78,7 +50,7 @@ impl Gate {
         }
     }
 
-    /// Refuses calls until the backoff ends at `until` since the epoch.
+    /// Refuses calls until the backoff ends at `until` since the tree_clock.
     pub(crate) fn back_off(&self, until: Duration) {
         self.enter(NodeState::Restarting);
         let micros = u64::try_from(until.as_micros()).unwrap_or(u64::MAX);
@@ -98,7 +70,7 @@ impl Gate {
     pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self.retry_at.load(Ordering::Acquire) {
             0 => None,
-            micros => Some(Duration::from_micros(micros).saturating_sub(self.epoch.elapsed())),
+            micros => Some(Duration::from_micros(micros).saturating_sub(self.tree_clock.elapsed())),
         }
     }
 
@@ -122,7 +94,7 @@ impl Gate {
     pub(crate) fn refusal(&self) -> Option<CallErrorKind> {
         match self.state() {
             NodeState::Starting | NodeState::Running => None,
-            // Once the time told has passed calls queue, even if the keeper's timer is late.
+            // Once the time told has passed calls queue, even if the supervisor's timer is late.
             NodeState::Restarting => self
                 .retry_after()
                 .filter(|left| !left.is_zero())

@@ -9,9 +9,9 @@ use tokio::time::Sleep;
 use crate::context::Supervised;
 use crate::decide::Exit;
 use crate::instance::Instance;
-use crate::panic::Caught;
+use crate::panic::CatchPanic;
 
-pub(crate) struct Leaving<A: Supervised> {
+pub(crate) struct DrainingInstance<A: Supervised> {
     instance: Instance<A>,
     stage: Stage,
     deadline: Pin<Box<Sleep>>,
@@ -21,12 +21,12 @@ pub(crate) struct Leaving<A: Supervised> {
 
 enum Stage {
     Answering,
-    Draining(Caught<LocalBoxFuture<'static, ()>>),
+    Draining(CatchPanic<LocalBoxFuture<'static, ()>>),
     /// What the drain itself has spawned is finished.
     Drained,
 }
 
-impl<A: Supervised> Leaving<A> {
+impl<A: Supervised> DrainingInstance<A> {
     pub(crate) fn new(instance: Instance<A>, deadline: Sleep, exit: Option<Exit>) -> Self {
         Self { instance, stage: Stage::Answering, deadline: Box::pin(deadline), exit }
     }
@@ -60,7 +60,7 @@ impl<A: Supervised> Leaving<A> {
             match &mut self.stage {
                 Stage::Answering if self.instance.answering() => return Poll::Pending,
                 Stage::Answering => match self.instance.drain() {
-                    Ok(drain) => self.stage = Stage::Draining(Caught::new(drain)),
+                    Ok(drain) => self.stage = Stage::Draining(CatchPanic::new(drain)),
                     Err(panic) => return Poll::Ready(Some(panic.into_exit(Some("drain")))),
                 },
                 Stage::Draining(drain) => match ready!(Pin::new(drain).poll(cx)) {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Commit, Keeper, Next, Phase, reply};
-use crate::outcome::OrderError;
+use super::{ActorPhase, AfterHalt, Supervisor, reply};
+use crate::error::OrderError;
 use crate::path::NodePath;
-use crate::protocol::Order;
+use crate::protocol::{LifecycleCommand, ReplacementCommit};
 use crate::recorder::EventKind;
 
-impl Keeper {
+impl Supervisor {
     /// Restarts a node, or every node of a group, whatever its state; its history starts anew.
     pub(super) fn order_restart(&mut self, path: &NodePath) -> Result<(), OrderError> {
         self.check_order(path)?;
@@ -29,21 +29,24 @@ impl Keeper {
         self.clear_history(path);
         let Some(phase) = self.actors.get(path).map(|actor| actor.phase) else { return };
         match phase {
-            Phase::Running | Phase::Starting => self.cycle(path),
-            Phase::Backoff { .. } | Phase::Stopped => {
+            ActorPhase::Running | ActorPhase::Starting => self.cycle(path),
+            ActorPhase::Backoff { .. } | ActorPhase::Stopped => {
                 self.reset_attempt(path);
-                self.enter(path, Phase::Waiting);
+                self.enter(path, ActorPhase::Waiting);
             }
-            Phase::Quarantined => {
+            ActorPhase::Quarantined => {
                 self.reset_attempt(path);
                 self.released(path);
-                self.enter(path, Phase::Waiting);
+                self.enter(path, ActorPhase::Waiting);
             }
-            Phase::Halting(Next::Quarantine) => {
+            ActorPhase::Halting(AfterHalt::Quarantine) => {
                 self.released(path);
-                self.enter(path, Phase::Halting(Next::Start));
+                self.enter(path, ActorPhase::Halting(AfterHalt::Start));
             }
-            Phase::Waiting | Phase::Halting(Next::Start) | Phase::Draining | Phase::Gone => {}
+            ActorPhase::Waiting
+            | ActorPhase::Halting(AfterHalt::Start)
+            | ActorPhase::Draining
+            | ActorPhase::Gone => {}
         }
     }
 
@@ -54,13 +57,18 @@ impl Keeper {
             return Ok(());
         }
         match self.actors.get(path).map(|actor| actor.phase) {
-            Some(Phase::Running | Phase::Starting | Phase::Halting(_)) => {
+            Some(ActorPhase::Running | ActorPhase::Starting | ActorPhase::Halting(_)) => {
                 self.quarantine(path, reason, true);
             }
-            Some(Phase::Waiting | Phase::Backoff { .. } | Phase::Stopped | Phase::Quarantined) => {
+            Some(
+                ActorPhase::Waiting
+                | ActorPhase::Backoff { .. }
+                | ActorPhase::Stopped
+                | ActorPhase::Quarantined,
+            ) => {
                 self.quarantine(path, reason, false);
             }
-            Some(Phase::Draining | Phase::Gone) | None => {}
+            Some(ActorPhase::Draining | ActorPhase::Gone) | None => {}
         }
         Ok(())
     }
@@ -70,8 +78,8 @@ impl Keeper {
             return Err(OrderError::TreeEnded);
         }
         match self.actors.get(path).map(|actor| actor.phase) {
-            Some(Phase::Draining) => Err(OrderError::Draining),
-            Some(Phase::Gone) => Err(OrderError::Gone),
+            Some(ActorPhase::Draining) => Err(OrderError::Draining),
+            Some(ActorPhase::Gone) => Err(OrderError::Gone),
             Some(_) => Ok(()),
             None if self.groups.contains_key(path) => Ok(()),
             None => Err(OrderError::Unknown),
@@ -79,7 +87,7 @@ impl Keeper {
     }
 
     /// Lets a prepared instance take over. It leaves quarantine with it: its configuration is another one.
-    pub(super) fn commit(&mut self, mut commit: Commit) {
+    pub(super) fn commit(&mut self, mut commit: ReplacementCommit) {
         let Some(path) = self.ids.get(&commit.node_id).cloned() else {
             return reply(commit.answer, Err(OrderError::Unknown));
         };
@@ -91,11 +99,12 @@ impl Keeper {
             // A restart came between: the number reserved then is no longer the newest.
             commit.generation = actor.node.issue_generation();
         }
-        let quarantined = matches!(actor.phase, Phase::Quarantined | Phase::Halting(Next::Quarantine));
+        let quarantined =
+            matches!(actor.phase, ActorPhase::Quarantined | ActorPhase::Halting(AfterHalt::Quarantine));
         actor.generation = commit.generation;
         actor.attempt = 1;
         actor.history.clear();
-        actor.order(Order::Commit {
+        actor.order(LifecycleCommand::Commit {
             id: commit.id,
             generation: commit.generation,
             deadline: actor.spec.drain_deadline,
@@ -105,14 +114,14 @@ impl Keeper {
             self.released(&path);
         }
         // From now on whatever the old instance reports is stale.
-        self.enter(&path, Phase::Starting);
+        self.enter(&path, ActorPhase::Starting);
     }
 
     pub(super) fn committed(&mut self, path: &NodePath, id: u64, generation: u64) {
         let Some(commit) = self.commits.remove(&id) else { return };
         if let Some(actor) = self.actors.get_mut(path) {
             actor.spec.fingerprint = commit.fingerprint.clone();
-            actor.node.change_facts(|facts| facts.fingerprint = commit.fingerprint);
+            actor.node.update_status(|status| status.fingerprint = commit.fingerprint);
         }
         self.record(path, EventKind::Replaced);
         reply(commit.answer, Ok(generation));

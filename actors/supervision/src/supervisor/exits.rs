@@ -4,30 +4,30 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Keeper, Next, Phase, reply};
-use crate::decide::{Directive, Exit, Restart, StartError, decide};
-use crate::outcome::{OrderError, TreeExit};
+use super::{ActorPhase, AfterHalt, Supervisor, reply};
+use crate::decide::{Directive, Exit, Restart, decide};
+use crate::error::{OrderError, StartError, TreeExit};
 use crate::path::NodePath;
-use crate::protocol::Report;
+use crate::protocol::RunnerReport;
 use crate::recorder::EventKind;
 use crate::spec::Strategy;
 
 /// How long the nodes of a tree that ends by a failure may drain.
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
-impl Keeper {
-    pub(super) fn report(&mut self, node_id: u64, report: Report) {
+impl Supervisor {
+    pub(super) fn report(&mut self, node_id: u64, report: RunnerReport) {
         // A retired node has nothing to say.
         let Some(path) = self.ids.get(&node_id).cloned() else { return };
         match report {
-            Report::Started { generation } => self.started(&path, generation),
-            Report::Exited { generation, exit, recent } => self.exited(&path, generation, exit, recent),
-            Report::Committed { id, generation } => self.committed(&path, id, generation),
-            Report::NotPrepared { id, generation, running } => {
+            RunnerReport::Started { generation } => self.started(&path, generation),
+            RunnerReport::Exited { generation, exit, recent } => self.exited(&path, generation, exit, recent),
+            RunnerReport::Committed { id, generation } => self.committed(&path, id, generation),
+            RunnerReport::NotPrepared { id, generation, running } => {
                 self.not_prepared(&path, id, generation, running);
             }
-            Report::Ended => self.runner_ended(&path),
-            Report::Gone => self.runner_gone(&path),
+            RunnerReport::Ended => self.runner_ended(&path),
+            RunnerReport::Gone => self.runner_gone(&path),
         }
     }
 
@@ -42,13 +42,13 @@ impl Keeper {
             return;
         }
         actor.generation = generation;
-        if actor.phase == Phase::Starting {
+        if actor.phase == ActorPhase::Starting {
             match running {
-                Some(true) => self.enter(path, Phase::Running),
+                Some(true) => self.enter(path, ActorPhase::Running),
                 Some(false) => {}
                 None => {
                     self.reset_attempt(path);
-                    self.enter(path, Phase::Waiting);
+                    self.enter(path, ActorPhase::Waiting);
                 }
             }
         }
@@ -61,12 +61,12 @@ impl Keeper {
             return;
         }
         actor.attempt = 0;
-        actor.node.change_facts(|facts| facts.started_at = Some(now));
+        actor.node.update_status(|status| status.started_at = Some(now));
         actor.started_before = true;
-        let starting = actor.phase == Phase::Starting;
+        let starting = actor.phase == ActorPhase::Starting;
         self.record(path, EventKind::Started);
         if starting {
-            self.enter(path, Phase::Running);
+            self.enter(path, ActorPhase::Running);
         }
     }
 
@@ -75,42 +75,42 @@ impl Keeper {
         let current = actor.generation == generation;
         let phase = actor.phase;
         // The echo of an order that crossed an exit.
-        if exit == Exit::Ordered && matches!(phase, Phase::Starting | Phase::Running) {
+        if exit == Exit::Ordered && matches!(phase, ActorPhase::Starting | ActorPhase::Running) {
             return;
         }
-        actor.node.change_facts(|facts| {
-            facts.last_exit = Some(exit.to_string());
+        actor.node.update_status(|status| {
+            status.last_exit = Some(exit.to_string());
             if current {
-                facts.started_at = None;
+                status.started_at = None;
             }
         });
         if current && actor.node.generation.load(Ordering::Acquire) == generation {
             // The generation number is used up; only a failed start is tried again under its number.
             actor.attempt = 0;
         }
-        self.world.recorder.record(path, generation, EventKind::Exited { exit: exit.clone() }, recent);
+        self.context.recorder.record(path, generation, EventKind::Exited { exit: exit.clone() }, recent);
         if !current {
             return;
         }
         match phase {
-            Phase::Starting | Phase::Running => self.failed(path, &exit),
-            Phase::Halting(Next::Start) => {
+            ActorPhase::Starting | ActorPhase::Running => self.failed(path, &exit),
+            ActorPhase::Halting(AfterHalt::Start) => {
                 self.reset_attempt(path);
-                self.enter(path, Phase::Waiting);
+                self.enter(path, ActorPhase::Waiting);
             }
-            Phase::Halting(Next::Quarantine) => self.enter(path, Phase::Quarantined),
-            Phase::Waiting
-            | Phase::Backoff { .. }
-            | Phase::Quarantined
-            | Phase::Draining
-            | Phase::Stopped
-            | Phase::Gone => {}
+            ActorPhase::Halting(AfterHalt::Quarantine) => self.enter(path, ActorPhase::Quarantined),
+            ActorPhase::Waiting
+            | ActorPhase::Backoff { .. }
+            | ActorPhase::Quarantined
+            | ActorPhase::Draining
+            | ActorPhase::Stopped
+            | ActorPhase::Gone => {}
         }
     }
 
     /// Decides and does what follows the exit of a node's instance.
     fn failed(&mut self, path: &NodePath, exit: &Exit) {
-        let (now, jitter) = (self.now(), self.roll());
+        let (now, jitter) = (self.now(), self.next_jitter());
         let Some(parent) = path.parent() else { return };
         let Some(group) = self.groups.get_mut(&parent) else { return };
         let Some(actor) = self.actors.get_mut(path) else { return };
@@ -141,7 +141,7 @@ impl Keeper {
             Directive::Quarantine { reason } => self.quarantine(path, &reason.into(), false),
             Directive::Escalate { reason } => {
                 self.record(path, EventKind::Escalated { reason: reason.clone() });
-                self.enter(path, Phase::Stopped);
+                self.enter(path, ActorPhase::Stopped);
                 self.group_failed(&parent, path, reason);
             }
             Directive::EndTree { reason } => self.end_tree(path, reason),
@@ -177,7 +177,7 @@ impl Keeper {
 
     /// A failure of `culprit` has become that of a group.
     fn group_failed(&mut self, path: &NodePath, culprit: &NodePath, reason: String) {
-        let (now, jitter) = (self.now(), self.roll());
+        let (now, jitter) = (self.now(), self.next_jitter());
         let Some(group) = self.groups.get_mut(path) else { return };
         let exit = Exit::Failed { reason };
         match decide(&group.spec.policy, Restart::Permanent, &group.history, &exit, now, jitter) {
@@ -205,31 +205,31 @@ impl Keeper {
     /// Ends the tree because of a failure.
     fn end_tree(&mut self, path: &NodePath, reason: String) {
         self.record(path, EventKind::Escalated { reason: reason.clone() });
-        self.enter(path, Phase::Stopped);
+        self.enter(path, ActorPhase::Stopped);
         let exit = TreeExit::Escalated { path: path.clone(), reason };
         self.shut_down(exit, END_DEADLINE);
     }
 
     fn runner_ended(&mut self, path: &NodePath) {
-        self.enter(path, Phase::Gone);
+        self.enter(path, ActorPhase::Gone);
         self.record(path, EventKind::Stopped);
         self.close_ended(path);
     }
 
     fn runner_gone(&mut self, path: &NodePath) {
         let Some(actor) = self.actors.get(path) else { return };
-        if actor.phase == Phase::Gone {
+        if actor.phase == ActorPhase::Gone {
             return;
         }
         let (generation, essential) = (actor.generation, actor.spec.essential);
         let reason = "its thread has ended".to_owned();
         let exit = Exit::Failed { reason: reason.clone() };
-        actor.node.change_facts(|facts| {
-            facts.last_exit = Some(exit.to_string());
-            facts.started_at = None;
+        actor.node.update_status(|status| {
+            status.last_exit = Some(exit.to_string());
+            status.started_at = None;
         });
-        self.world.recorder.record(path, generation, EventKind::Exited { exit }, Vec::new());
-        self.enter(path, Phase::Gone);
+        self.context.recorder.record(path, generation, EventKind::Exited { exit }, Vec::new());
+        self.enter(path, ActorPhase::Gone);
         self.record(path, EventKind::Stopped);
         self.close_ended(path);
         if essential && self.ending.is_none() {

@@ -1,25 +1,25 @@
-//! What the keeper knows of each node, and the steps every change of state is made of.
+//! What the supervisor knows of each node, and the steps every change of state is made of.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Keeper, Timer, reply};
+use super::{Supervisor, Timer, reply};
 use crate::decide::History;
-use crate::gate::NodeState;
-use crate::outcome::OrderError;
+use crate::error::OrderError;
 use crate::path::NodePath;
-use crate::protocol::Order;
+use crate::protocol::LifecycleCommand;
 use crate::recorder::EventKind;
 use crate::spec::{ChildSpec, GroupSpec};
-use crate::vitals::{Node, millis};
+use crate::state::NodeState;
+use crate::vitals::{NodeVitals, millis};
 
-pub(crate) struct Actor {
-    pub(crate) node: Arc<Node>,
+pub(crate) struct ActorEntry {
+    pub(crate) node: Arc<NodeVitals>,
     pub(crate) node_id: u64,
     pub(crate) spec: ChildSpec,
-    orders: Box<dyn Fn(Order) + Send>,
-    pub(crate) phase: Phase,
+    orders: Box<dyn Fn(LifecycleCommand) + Send>,
+    pub(crate) phase: ActorPhase,
     /// Generation of the instance that runs or is being started. Reports of earlier ones are stale.
     pub(crate) generation: u64,
     /// Starts tried for this generation.
@@ -30,7 +30,7 @@ pub(crate) struct Actor {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum ActorPhase {
     /// For the nodes it needs.
     Waiting,
     Starting,
@@ -41,7 +41,7 @@ pub(crate) enum Phase {
         then_wait: bool,
     },
     /// Its instance ends in order, and then.
-    Halting(Next),
+    Halting(AfterHalt),
     Quarantined,
     /// Its runner ends in order.
     Draining,
@@ -52,12 +52,12 @@ pub(crate) enum Phase {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum AfterHalt {
     Start,
     Quarantine,
 }
 
-impl Phase {
+impl ActorPhase {
     /// Whether it is on the way up.
     pub(super) fn unready(self) -> bool {
         match self {
@@ -67,19 +67,19 @@ impl Phase {
     }
 }
 
-impl Actor {
+impl ActorEntry {
     pub(crate) fn new(
-        node: Arc<Node>,
+        node: Arc<NodeVitals>,
         node_id: u64,
         spec: ChildSpec,
-        orders: Box<dyn Fn(Order) + Send>,
+        orders: Box<dyn Fn(LifecycleCommand) + Send>,
     ) -> Self {
         Self {
             node,
             node_id,
             spec,
             orders,
-            phase: Phase::Waiting,
+            phase: ActorPhase::Waiting,
             generation: 0,
             attempt: 0,
             history: History::default(),
@@ -87,13 +87,13 @@ impl Actor {
         }
     }
 
-    pub(super) fn order(&self, order: Order) {
+    pub(super) fn order(&self, order: LifecycleCommand) {
         (self.orders)(order);
     }
 }
 
-pub(crate) struct Group {
-    pub(crate) node: Arc<Node>,
+pub(crate) struct GroupEntry {
+    pub(crate) node: Arc<NodeVitals>,
     pub(crate) spec: GroupSpec,
     pub(crate) history: History,
     /// Actors below it on the way up.
@@ -101,27 +101,27 @@ pub(crate) struct Group {
     pub(crate) quarantined: bool,
 }
 
-impl Group {
-    pub(crate) fn new(node: Arc<Node>, spec: GroupSpec) -> Self {
+impl GroupEntry {
+    pub(crate) fn new(node: Arc<NodeVitals>, spec: GroupSpec) -> Self {
         Self { node, spec, history: History::default(), unready: 0, quarantined: false }
     }
 }
 
-impl Group {
+impl GroupEntry {
     /// Shows its actors' progress as its own state, unless it has a state by order.
     pub(super) fn show(&self) {
-        let gate = &self.node.gate;
-        let ending = matches!(gate.state(), NodeState::Draining | NodeState::Stopped);
+        let admission = &self.node.admission;
+        let ending = matches!(admission.state(), NodeState::Draining | NodeState::Stopped);
         if !ending && !self.quarantined {
-            gate.enter(if self.unready == 0 { NodeState::Running } else { NodeState::Starting });
+            admission.enter(if self.unready == 0 { NodeState::Running } else { NodeState::Starting });
         }
     }
 }
 
-impl Keeper {
+impl Supervisor {
     /// Builds and runs the next generation, or tries again to build this one.
     pub(super) fn start(&mut self, path: &NodePath) {
-        self.enter(path, Phase::Starting);
+        self.enter(path, ActorPhase::Starting);
         let Some(actor) = self.actors.get_mut(path) else { return };
         actor.attempt += 1;
         if actor.attempt == 1 {
@@ -130,29 +130,29 @@ impl Keeper {
                 actor.node.restarts.fetch_add(1, Ordering::AcqRel);
             }
         }
-        actor.order(Order::Start { generation: actor.generation, attempt: actor.attempt });
+        actor.order(LifecycleCommand::Start { generation: actor.generation, attempt: actor.attempt });
     }
 
     /// Starts a node that has no instance, after a delay.
     pub(super) fn start_after(&mut self, path: &NodePath, after: Duration, then_wait: bool) {
         self.record(path, EventKind::RestartScheduled { after_ms: millis(after) });
         if after.is_zero() {
-            return if then_wait { self.enter(path, Phase::Waiting) } else { self.start(path) };
+            return if then_wait { self.enter(path, ActorPhase::Waiting) } else { self.start(path) };
         }
         let token = self.token();
         let until = self.now().saturating_add(after);
-        self.enter(path, Phase::Backoff { token, then_wait });
+        self.enter(path, ActorPhase::Backoff { token, then_wait });
         if let Some(actor) = self.actors.get(path) {
-            actor.node.gate.back_off(until);
+            actor.node.admission.back_off(until);
         }
         self.set_timer(until, Timer::Backoff { path: path.clone(), token });
     }
 
     pub(super) fn backoff_over(&mut self, path: &NodePath, token: u64) {
         match self.actors.get(path).map(|actor| actor.phase) {
-            Some(Phase::Backoff { token: current, then_wait }) if current == token => {
+            Some(ActorPhase::Backoff { token: current, then_wait }) if current == token => {
                 if then_wait {
-                    self.enter(path, Phase::Waiting)
+                    self.enter(path, ActorPhase::Waiting)
                 } else {
                     self.start(path)
                 }
@@ -164,21 +164,21 @@ impl Keeper {
     /// Ends a node's instance in order and starts the next one. Nodes that are down for another reason stay so.
     pub(super) fn cycle(&mut self, path: &NodePath) {
         let Some(actor) = self.actors.get(path) else { return };
-        if matches!(actor.phase, Phase::Running | Phase::Starting) {
-            actor.order(Order::Halt { deadline: actor.spec.drain_deadline });
-            self.enter(path, Phase::Halting(Next::Start));
+        if matches!(actor.phase, ActorPhase::Running | ActorPhase::Starting) {
+            actor.order(LifecycleCommand::Halt { deadline: actor.spec.drain_deadline });
+            self.enter(path, ActorPhase::Halting(AfterHalt::Start));
         }
     }
 
     pub(super) fn quarantine(&mut self, path: &NodePath, reason: &Arc<str>, has_instance: bool) {
         let Some(actor) = self.actors.get(path) else { return };
-        actor.node.gate.quarantine(Arc::clone(reason));
+        actor.node.admission.quarantine(Arc::clone(reason));
         if has_instance {
-            actor.order(Order::Halt { deadline: actor.spec.drain_deadline });
-            self.enter(path, Phase::Halting(Next::Quarantine));
+            actor.order(LifecycleCommand::Halt { deadline: actor.spec.drain_deadline });
+            self.enter(path, ActorPhase::Halting(AfterHalt::Quarantine));
         } else {
-            actor.order(Order::Recheck);
-            self.enter(path, Phase::Quarantined);
+            actor.order(LifecycleCommand::Recheck);
+            self.enter(path, ActorPhase::Quarantined);
         }
         self.record(path, EventKind::Quarantined { reason: reason.to_string() });
     }
@@ -188,17 +188,17 @@ impl Keeper {
         for group in self.groups_within(path) {
             if let Some(group) = self.groups.get_mut(&group) {
                 group.quarantined = true;
-                group.node.gate.quarantine(Arc::clone(reason));
+                group.node.admission.quarantine(Arc::clone(reason));
             }
             self.touched.insert(group);
         }
         self.record(path, EventKind::Quarantined { reason: reason.to_string() });
         for actor in self.actors_within(path) {
             match self.actors.get(&actor).map(|actor| actor.phase) {
-                Some(Phase::Running | Phase::Starting | Phase::Halting(Next::Start)) => {
+                Some(ActorPhase::Running | ActorPhase::Starting | ActorPhase::Halting(AfterHalt::Start)) => {
                     self.quarantine(&actor, reason, true);
                 }
-                Some(Phase::Waiting | Phase::Backoff { .. } | Phase::Stopped) => {
+                Some(ActorPhase::Waiting | ActorPhase::Backoff { .. } | ActorPhase::Stopped) => {
                     self.quarantine(&actor, reason, false);
                 }
                 _ => {}
@@ -207,38 +207,41 @@ impl Keeper {
     }
 
     pub(super) fn stop(&mut self, path: &NodePath) {
-        self.enter(path, Phase::Stopped);
+        self.enter(path, ActorPhase::Stopped);
         if let Some(actor) = self.actors.get(path) {
-            actor.order(Order::Recheck);
+            actor.order(LifecycleCommand::Recheck);
         }
         self.record(path, EventKind::Stopped);
     }
 
     /// The only place where an actor's phase changes.
-    pub(super) fn enter(&mut self, path: &NodePath, phase: Phase) {
+    pub(super) fn enter(&mut self, path: &NodePath, phase: ActorPhase) {
         let Some(actor) = self.actors.get_mut(path) else { return };
         let before = std::mem::replace(&mut actor.phase, phase);
-        let gate = &actor.node.gate;
+        let admission = &actor.node.admission;
         match phase {
-            Phase::Waiting | Phase::Starting | Phase::Halting(Next::Start) | Phase::Backoff { .. } => {
-                gate.enter(match actor.started_before {
+            ActorPhase::Waiting
+            | ActorPhase::Starting
+            | ActorPhase::Halting(AfterHalt::Start)
+            | ActorPhase::Backoff { .. } => {
+                admission.enter(match actor.started_before {
                     false => NodeState::Starting,
                     true => NodeState::Restarting,
                 });
             }
-            Phase::Running => gate.enter(NodeState::Running),
+            ActorPhase::Running => admission.enter(NodeState::Running),
             // The gate was closed with the reason.
-            Phase::Halting(Next::Quarantine) | Phase::Quarantined => {}
-            Phase::Draining => gate.enter(NodeState::Draining),
-            Phase::Stopped | Phase::Gone => gate.enter(NodeState::Stopped),
+            ActorPhase::Halting(AfterHalt::Quarantine) | ActorPhase::Quarantined => {}
+            ActorPhase::Draining => admission.enter(NodeState::Draining),
+            ActorPhase::Stopped | ActorPhase::Gone => admission.enter(NodeState::Stopped),
         }
-        if phase == Phase::Waiting {
+        if phase == ActorPhase::Waiting {
             self.waiting.insert(path.clone());
             self.ready_changed = true;
         } else {
             self.waiting.remove(path);
         }
-        if phase == Phase::Gone {
+        if phase == ActorPhase::Gone {
             let node_id = actor.node_id;
             for (_, commit) in self.commits.extract_if(|_, commit| commit.node_id == node_id) {
                 reply(commit.answer, Err(OrderError::Gone));
@@ -247,7 +250,7 @@ impl Keeper {
         if before.unready() != phase.unready() {
             self.count_unready(path, phase.unready());
         }
-        self.ready_changed |= phase == Phase::Running && self.needed.contains(path);
+        self.ready_changed |= phase == ActorPhase::Running && self.needed.contains(path);
         self.touched.insert(path.clone());
     }
 
@@ -266,7 +269,7 @@ impl Keeper {
 
     pub(super) fn needs_ready(&self, path: &NodePath) -> bool {
         let ready = |need| match (self.actors.get(need), self.groups.get(need)) {
-            (Some(actor), _) => actor.phase == Phase::Running,
+            (Some(actor), _) => actor.phase == ActorPhase::Running,
             (None, Some(group)) => group.unready == 0 && !group.quarantined,
             (None, None) => false,
         };
@@ -285,6 +288,6 @@ impl Keeper {
 
     pub(super) fn record(&self, path: &NodePath, kind: EventKind) {
         let generation = self.actors.get(path).map_or(0, |actor| actor.generation);
-        self.world.recorder.record(path, generation, kind, Vec::new());
+        self.context.recorder.record(path, generation, kind, Vec::new());
     }
 }

@@ -11,20 +11,20 @@ use actix::dev::{MessageResponse, OneshotSender};
 use actix::{Handler, Message};
 use tokio::sync::oneshot;
 
-use crate::address::{CallError, CallErrorKind};
 use crate::context::{Context, ReadHandler, ReadReply, Supervised};
-use crate::fault::Injected;
-use crate::gate::lock;
-use crate::vitals::Node;
+use crate::error::{CallError, CallErrorKind};
+use crate::fault::MessageFault;
+use crate::sync::lock;
+use crate::vitals::NodeVitals;
 
-/// A letter as the mailbox of an `A` holds it.
-pub(crate) trait Letter<A: Supervised>: Send + Sync {
+/// A envelope as the mailbox of an `A` holds it.
+pub(crate) trait Envelope<A: Supervised>: Send + Sync {
     /// Type name of the message.
     fn name(&self) -> &'static str;
     /// Whether a panic while handling it leaves the actor intact.
     fn read_only(&self) -> bool;
     /// Handles the message, unless its caller has left.
-    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<Injected>);
+    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<MessageFault>);
     /// Hands the message back.
     fn refuse(&self, kind: CallErrorKind);
 }
@@ -35,10 +35,10 @@ pub(crate) struct Exclusive;
 pub(crate) struct ReadOnly;
 
 /// Where the caller waits, if it does.
-pub(crate) type Answer<M> = Option<oneshot::Receiver<<M as Message>::Result>>;
+pub(crate) type ReplyReceiver<M> = Option<oneshot::Receiver<<M as Message>::Result>>;
 
-pub(crate) struct Call<M: Message, K> {
-    node: Arc<Node>,
+pub(crate) struct PendingCall<M: Message, K> {
+    node: Arc<NodeVitals>,
     slot: Mutex<Slot<M>>,
     kind: PhantomData<K>,
 }
@@ -49,14 +49,14 @@ struct Slot<M: Message> {
     refusal: Option<CallErrorKind>,
 }
 
-impl<M: Message, K> Call<M, K> {
+impl<M: Message, K> PendingCall<M, K> {
     /// Passes the gate with `message`; `answered` says whether someone waits for an answer.
     pub(crate) fn admit(
-        node: &Arc<Node>,
+        node: &Arc<NodeVitals>,
         message: M,
         answered: bool,
-    ) -> Result<(Arc<Self>, Answer<M>), CallError<M>> {
-        if let Err(kind) = node.gate.admit() {
+    ) -> Result<(Arc<Self>, ReplyReceiver<M>), CallError<M>> {
+        if let Err(kind) = node.admission.admit() {
             return Err(CallError { kind, message: Some(message) });
         }
         let (reply, answer) = answered.then(oneshot::channel).unzip();
@@ -70,7 +70,7 @@ impl<M: Message, K> Call<M, K> {
         let mut slot = lock(&self.slot);
         let message = slot.message.take();
         let kind = slot.refusal.take().unwrap_or(match (otherwise, &message) {
-            // The mailbox went away with the letter in it.
+            // The mailbox went away with the envelope in it.
             (CallErrorKind::Crashed, Some(_)) => CallErrorKind::Stopped,
             (kind, _) => kind,
         });
@@ -101,13 +101,13 @@ impl<M: Message, K> Call<M, K> {
     }
 }
 
-impl<M: Message, K> Drop for Call<M, K> {
+impl<M: Message, K> Drop for PendingCall<M, K> {
     fn drop(&mut self) {
-        self.node.gate.release();
+        self.node.admission.release();
     }
 }
 
-impl<A, M> Letter<A> for Call<M, Exclusive>
+impl<A, M> Envelope<A> for PendingCall<M, Exclusive>
 where
     A: Supervised + Handler<M>,
     M: Message + Send + 'static,
@@ -121,15 +121,15 @@ where
         false
     }
 
-    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<Injected>) {
+    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<MessageFault>) {
         let Some((message, reply)) = self.take() else { return };
         match fault {
             None => {
                 let response = actor.handle(message, ctx);
                 ctx.responding(self, |ctx| response.handle(ctx, reply));
             }
-            Some(Injected::Hang) => ctx.hang((message, reply, self)),
-            Some(Injected::Panic) => Injected::panic(),
+            Some(MessageFault::Hang) => ctx.hang((message, reply, self)),
+            Some(MessageFault::Panic) => MessageFault::panic(),
         }
     }
 
@@ -138,7 +138,7 @@ where
     }
 }
 
-impl<A, M> Letter<A> for Call<M, ReadOnly>
+impl<A, M> Envelope<A> for PendingCall<M, ReadOnly>
 where
     A: ReadHandler<M>,
     M: Message + Send + 'static,
@@ -152,12 +152,12 @@ where
         true
     }
 
-    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<Injected>) {
+    fn deliver(self: Arc<Self>, actor: &mut A, ctx: &mut Context<A>, fault: Option<MessageFault>) {
         let Some((message, reply)) = self.take() else { return };
         let reading = match fault {
             None => actor.read(message),
-            Some(Injected::Hang) => ReadReply::later(std::future::pending()),
-            Some(Injected::Panic) => return Injected::panic(),
+            Some(MessageFault::Hang) => ReadReply::later(std::future::pending()),
+            Some(MessageFault::Panic) => return MessageFault::panic(),
         };
         let Some(mut reply) = reply else { return };
         match reading {

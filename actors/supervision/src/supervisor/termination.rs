@@ -4,22 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::{Answer, Keeper, Phase, Timer, reply};
-use crate::gate::NodeState;
-use crate::outcome::{RetireError, TreeExit};
+use super::{ActorPhase, Supervisor, Timer, reply};
+use crate::error::{RetireError, TreeExit};
 use crate::path::NodePath;
-use crate::protocol::Order;
+use crate::protocol::{LifecycleCommand, ReplySender};
 use crate::recorder::EventKind;
+use crate::state::NodeState;
 
 /// How long a runner ended by force may take to say so before it is given up, its thread being blocked.
 const GRACE: Duration = Duration::from_millis(250);
 
 /// A set of nodes that is being ended.
-pub(super) struct Closing {
+pub(super) struct Termination {
     scope: NodePath,
     /// When its time is up, since the tree's start.
     deadline: Duration,
-    targets: BTreeMap<NodePath, Target>,
+    targets: BTreeMap<NodePath, TerminationTarget>,
     /// Targets that drain.
     draining: usize,
     /// Targets that have not ended.
@@ -29,24 +29,24 @@ pub(super) struct Closing {
     /// Whether some node had to be ended by force.
     forced: bool,
     /// Answered when a retirement is over; a shutdown has none.
-    answer: Option<Answer<Result<(), RetireError>>>,
+    answer: Option<ReplySender<Result<(), RetireError>>>,
 }
 
-struct Target {
+struct TerminationTarget {
     /// Targets alive that need this one.
     needed_by: usize,
-    state: State,
+    state: TargetState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum TargetState {
     /// Runs on, since it is needed.
     Needed,
     Draining,
     Ended,
 }
 
-impl Closing {
+impl Termination {
     /// Whether nothing can be added at `path` because what would hold it is being ended.
     pub(super) fn holds(&self, path: &NodePath) -> bool {
         path.is_within(&self.scope)
@@ -58,7 +58,7 @@ impl Closing {
             let needed = self.targets.range_mut(need.clone()..);
             for (path, target) in needed.take_while(|(path, _)| path.is_within(need)) {
                 target.needed_by = change(target.needed_by);
-                if target.needed_by == 0 && target.state == State::Needed {
+                if target.needed_by == 0 && target.state == TargetState::Needed {
                     self.free.push(path.clone());
                 }
             }
@@ -68,15 +68,15 @@ impl Closing {
     /// Notes that a target has ended; `false` if that was known.
     fn ended(&mut self, path: &NodePath) -> bool {
         let Some(target) = self.targets.get_mut(path) else { return false };
-        let before = std::mem::replace(&mut target.state, State::Ended);
-        self.draining -= usize::from(before == State::Draining);
-        self.alive -= usize::from(before != State::Ended);
-        before != State::Ended
+        let before = std::mem::replace(&mut target.state, TargetState::Ended);
+        self.draining -= usize::from(before == TargetState::Draining);
+        self.alive -= usize::from(before != TargetState::Ended);
+        before != TargetState::Ended
     }
 
     /// The targets that have not ended.
     fn living(&self) -> Vec<NodePath> {
-        let living = self.targets.iter().filter(|(_, target)| target.state != State::Ended);
+        let living = self.targets.iter().filter(|(_, target)| target.state != TargetState::Ended);
         living.map(|(path, _)| path.clone()).collect()
     }
 
@@ -89,20 +89,20 @@ impl Closing {
         }
         let targets = &mut self.targets;
         free.retain(|path| {
-            let needed = targets.get_mut(path).filter(|target| target.state == State::Needed);
-            needed.map(|target| target.state = State::Draining).is_some()
+            let needed = targets.get_mut(path).filter(|target| target.state == TargetState::Needed);
+            needed.map(|target| target.state = TargetState::Draining).is_some()
         });
         self.draining += free.len();
         free
     }
 }
 
-impl Keeper {
+impl Supervisor {
     pub(super) fn retire(
         &mut self,
         path: NodePath,
         deadline: Duration,
-        answer: Answer<Result<(), RetireError>>,
+        answer: ReplySender<Result<(), RetireError>>,
     ) {
         let error = match self.ending {
             Some(_) => Some(RetireError::TreeEnded),
@@ -130,15 +130,15 @@ impl Keeper {
         &mut self,
         scope: NodePath,
         deadline: Duration,
-        answer: Option<Answer<Result<(), RetireError>>>,
+        answer: Option<ReplySender<Result<(), RetireError>>>,
     ) {
         for group in self.groups_within(&scope) {
             if let Some(group) = self.groups.get(&group) {
-                group.node.gate.enter(NodeState::Draining);
+                group.node.admission.enter(NodeState::Draining);
             }
         }
         let deadline = self.now().saturating_add(deadline);
-        let mut closing = Closing {
+        let mut termination = Termination {
             scope: scope.clone(),
             deadline,
             targets: BTreeMap::new(),
@@ -149,31 +149,33 @@ impl Keeper {
             answer,
         };
         for path in self.actors_within(&scope) {
-            let gone = self.actors.get(&path).is_some_and(|actor| actor.phase == Phase::Gone);
-            let state = if gone { State::Ended } else { State::Needed };
-            closing.alive += usize::from(!gone);
-            closing.targets.insert(path, Target { needed_by: 0, state });
+            let gone = self.actors.get(&path).is_some_and(|actor| actor.phase == ActorPhase::Gone);
+            let state = if gone { TargetState::Ended } else { TargetState::Needed };
+            termination.alive += usize::from(!gone);
+            termination.targets.insert(path, TerminationTarget { needed_by: 0, state });
         }
-        let alive = closing.living();
+        let alive = termination.living();
         for actor in alive.iter().filter_map(|path| self.actors.get(path)) {
-            closing.count_needs(&actor.node.needs, |count| count + 1);
+            termination.count_needs(&actor.node.needs, |count| count + 1);
         }
-        closing.free = alive;
-        closing.free.retain(|path| closing.targets.get(path).is_some_and(|target| target.needed_by == 0));
+        termination.free = alive;
+        termination
+            .free
+            .retain(|path| termination.targets.get(path).is_some_and(|target| target.needed_by == 0));
         let id = self.token();
-        self.closings.insert(id, closing);
-        self.set_timer(deadline, Timer::Deadline { closing: id });
+        self.terminations.insert(id, termination);
+        self.set_timer(deadline, Timer::Deadline { termination: id });
         self.advance(id);
     }
 
     /// Drains what nothing needs any more; finishes when all have ended.
     fn advance(&mut self, id: u64) {
-        let Some(closing) = self.closings.get_mut(&id) else { return };
-        if closing.alive == 0 {
+        let Some(termination) = self.terminations.get_mut(&id) else { return };
+        if termination.alive == 0 {
             return self.finish(id);
         }
-        let deadline = closing.deadline;
-        for path in closing.release() {
+        let deadline = termination.deadline;
+        for path in termination.release() {
             self.drain(&path, deadline);
         }
     }
@@ -181,36 +183,38 @@ impl Keeper {
     fn drain(&mut self, path: &NodePath, deadline: Duration) {
         let deadline = self.left_until(deadline);
         let Some(actor) = self.actors.get(path) else { return };
-        actor.order(Order::Drain { deadline });
-        if actor.phase != Phase::Draining {
-            self.enter(path, Phase::Draining);
+        actor.order(LifecycleCommand::Drain { deadline });
+        if actor.phase != ActorPhase::Draining {
+            self.enter(path, ActorPhase::Draining);
             self.record(path, EventKind::Draining);
         }
     }
 
     /// A node's runner is gone.
     pub(super) fn close_ended(&mut self, path: &NodePath) {
-        let mut ids: Vec<_> = self.closings.keys().copied().collect();
+        let mut ids: Vec<_> = self.terminations.keys().copied().collect();
         // The wider ones first: the narrower one removes what they still look at.
-        ids.sort_by_key(|id| self.closings.get(id).map_or(0, |closing| closing.scope.as_str().len()));
+        ids.sort_by_key(|id| {
+            self.terminations.get(id).map_or(0, |termination| termination.scope.as_str().len())
+        });
         for id in ids {
             self.close_one(id, path);
         }
     }
 
     fn close_one(&mut self, id: u64, path: &NodePath) {
-        let Some(closing) = self.closings.get_mut(&id) else { return };
-        if !closing.ended(path) {
+        let Some(termination) = self.terminations.get_mut(&id) else { return };
+        if !termination.ended(path) {
             return;
         }
         if let Some(actor) = self.actors.get(path) {
-            closing.forced |= actor.node.forced.load(Ordering::Acquire);
-            closing.count_needs(&actor.node.needs, |count| count.saturating_sub(1));
+            termination.forced |= actor.node.forced.load(Ordering::Acquire);
+            termination.count_needs(&actor.node.needs, |count| count.saturating_sub(1));
         }
         self.advance(id);
     }
 
-    /// The time of a closing is up.
+    /// The time of a termination is up.
     pub(super) fn force(&mut self, id: u64) {
         let left = self.alive(id);
         if left.is_empty() {
@@ -219,52 +223,52 @@ impl Keeper {
         for path in &left {
             if let Some(actor) = self.actors.get(path) {
                 actor.node.forced.store(true, Ordering::Release);
-                actor.order(Order::Kill);
+                actor.order(LifecycleCommand::Kill);
             }
-            self.enter(path, Phase::Draining);
+            self.enter(path, ActorPhase::Draining);
         }
         let at = self.now() + GRACE;
-        self.set_timer(at, Timer::Abandon { closing: id });
+        self.set_timer(at, Timer::Abandon { termination: id });
     }
 
     /// What did not even end by force is given up.
     pub(super) fn abandon(&mut self, id: u64) {
         for path in self.alive(id) {
-            slog::error!(self.world.log, "actor given up, its thread is blocked"; "actor" => path.as_str());
-            self.enter(&path, Phase::Gone);
+            slog::error!(self.context.log, "actor given up, its thread is blocked"; "actor" => path.as_str());
+            self.enter(&path, ActorPhase::Gone);
             self.record(&path, EventKind::Stopped);
             self.close_ended(&path);
         }
     }
 
     fn alive(&self, id: u64) -> Vec<NodePath> {
-        self.closings.get(&id).map(Closing::living).unwrap_or_default()
+        self.terminations.get(&id).map(Termination::living).unwrap_or_default()
     }
 
     fn finish(&mut self, id: u64) {
-        let Some(closing) = self.closings.remove(&id) else { return };
-        if closing.scope.is_root() {
+        let Some(termination) = self.terminations.remove(&id) else { return };
+        if termination.scope.is_root() {
             for group in self.groups.values() {
-                group.node.gate.enter(NodeState::Stopped);
+                group.node.admission.enter(NodeState::Stopped);
             }
             return;
         }
-        for path in self.actors_within(&closing.scope) {
+        for path in self.actors_within(&termination.scope) {
             if let Some(actor) = self.actors.remove(&path) {
                 self.ids.remove(&actor.node_id);
             }
             self.waiting.remove(&path);
-            self.world.directory.remove(&path);
+            self.context.directory.remove(&path);
             self.touched.insert(path);
         }
-        for path in self.groups_within(&closing.scope) {
+        for path in self.groups_within(&termination.scope) {
             self.groups.remove(&path);
-            self.world.directory.remove(&path);
+            self.context.directory.remove(&path);
             self.touched.insert(path);
         }
-        self.world.recorder.record(&closing.scope, 0, EventKind::Stopped, Vec::new());
-        if let Some(answer) = closing.answer {
-            reply(answer, if closing.forced { Err(RetireError::Forced) } else { Ok(()) });
+        self.context.recorder.record(&termination.scope, 0, EventKind::Stopped, Vec::new());
+        if let Some(answer) = termination.answer {
+            reply(answer, if termination.forced { Err(RetireError::Forced) } else { Ok(()) });
         }
     }
 }

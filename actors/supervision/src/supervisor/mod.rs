@@ -1,117 +1,54 @@
-//! The keeper of a tree: the one task that owns every node's lifecycle.
+//! The supervisor of a tree: the one task that owns every node's lifecycle.
 //!
 //! Runners report to it and obey it; handles send it commands; nobody else changes a node's state or calls
 //! [`decide`](crate::decide()). It handles one command at a time and never waits inside one, so its state is
 //! consistent between any two. Only its timers and its mailbox wake it: a blocked worker thread does not.
 
-mod closing;
+mod commands;
 mod exits;
 mod nodes;
-mod orders;
+mod termination;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
 
 use crate::clock;
-use crate::outcome::{NotRunningError, OrderError, RetireError, SpawnError, TreeExit};
+use crate::error::{NotRunningError, SpawnError, TreeExit};
 use crate::path::NodePath;
-use crate::protocol::{Order, Report};
-use crate::spec::{ChildSpec, GroupSpec};
-use crate::vitals::Node;
-use crate::world::World;
+use crate::protocol::{Registration, ReplacementCommit, ReplySender, SupervisorCommand};
+use crate::shared::TreeContext;
+use crate::spec::GroupSpec;
+use crate::state::NodeState;
+use crate::vitals::NodeVitals;
 
-use closing::Closing;
-pub(crate) use nodes::{Actor, Group};
-use nodes::{Next, Phase};
-
-/// A one-time answer to whoever gave a command.
-pub(crate) type Answer<T> = oneshot::Sender<T>;
-
-/// What the keeper is asked, told or ordered.
-pub(crate) enum Command {
-    Spawn {
-        registration: Registration,
-        answer: Answer<Result<(), SpawnError>>,
-    },
-    Group {
-        node: Arc<Node>,
-        spec: GroupSpec,
-        answer: Answer<Result<(), SpawnError>>,
-    },
-    /// Answered once the node runs, or cannot.
-    Running {
-        path: NodePath,
-        answer: Answer<Result<(), NotRunningError>>,
-    },
-    /// Runs a prepared instance.
-    Commit {
-        commit: Commit,
-    },
-    Retire {
-        path: NodePath,
-        deadline: Duration,
-        answer: Answer<Result<(), RetireError>>,
-    },
-    Restart {
-        path: NodePath,
-        answer: Answer<Result<(), OrderError>>,
-    },
-    Quarantine {
-        path: NodePath,
-        reason: Arc<str>,
-        answer: Answer<Result<(), OrderError>>,
-    },
-    Shutdown {
-        deadline: Duration,
-    },
-    Report {
-        node_id: u64,
-        report: Report,
-    },
-}
+use nodes::{ActorEntry, ActorPhase, AfterHalt, GroupEntry};
+use termination::Termination;
 
 /// Answers a command. Whoever gave it may have left: then nobody waits for the answer.
-fn reply<T>(answer: Answer<T>, outcome: T) {
+fn reply<T>(answer: ReplySender<T>, outcome: T) {
     let _ = answer.send(outcome);
-}
-
-/// An actor to be supervised.
-pub(crate) struct Registration {
-    pub(crate) node: Arc<Node>,
-    pub(crate) node_id: u64,
-    pub(crate) spec: ChildSpec,
-    pub(crate) orders: Box<dyn Fn(Order) + Send>,
-}
-
-/// A replacement to be carried out.
-pub(crate) struct Commit {
-    pub(crate) node_id: u64,
-    pub(crate) id: u64,
-    pub(crate) generation: u64,
-    pub(crate) fingerprint: Option<String>,
-    pub(crate) answer: Answer<Result<u64, OrderError>>,
 }
 
 enum Timer {
     /// The backoff of a node is over, if it is still the one that `token` began.
     Backoff { path: NodePath, token: u64 },
-    /// The time of a closing is up.
-    Deadline { closing: u64 },
-    /// What was ended by force had its chance to say so.
-    Abandon { closing: u64 },
+    /// The time of a termination is up.
+    Deadline { termination: u64 },
+    /// What was ended by force had its jitter_state to say so.
+    Abandon { termination: u64 },
 }
 
-pub(crate) struct Keeper {
-    world: Arc<World>,
-    actors: BTreeMap<NodePath, Actor>,
-    groups: BTreeMap<NodePath, Group>,
+pub(crate) struct Supervisor {
+    context: Arc<TreeContext>,
+    actors: BTreeMap<NodePath, ActorEntry>,
+    groups: BTreeMap<NodePath, GroupEntry>,
     ids: HashMap<u64, NodePath>,
     timers: BTreeMap<(Duration, u64), Timer>,
-    closings: BTreeMap<u64, Closing>,
+    terminations: BTreeMap<u64, Termination>,
     /// Actors that wait for what they need.
     waiting: BTreeSet<NodePath>,
     /// What any actor ever needed: the readiness of everything else starts nobody. Ten thousand actors may wait for a
@@ -120,32 +57,32 @@ pub(crate) struct Keeper {
     /// Whether something became ready since the waiting ones were looked at.
     ready_changed: bool,
     /// Who waits for a node to run.
-    watchers: HashMap<NodePath, Vec<Answer<Result<(), NotRunningError>>>>,
+    watchers: HashMap<NodePath, Vec<ReplySender<Result<(), NotRunningError>>>>,
     /// Nodes whose state changed since their watchers were looked at.
     touched: BTreeSet<NodePath>,
-    commits: HashMap<u64, Commit>,
+    commits: HashMap<u64, ReplacementCommit>,
     last_token: u64,
-    chance: u64,
+    jitter_state: u64,
     /// How the tree ends, once that is decided.
     ending: Option<TreeExit>,
     ended: watch::Sender<Option<TreeExit>>,
 }
 
-impl Keeper {
+impl Supervisor {
     pub(crate) fn new(
-        world: Arc<World>,
+        context: Arc<TreeContext>,
         root: GroupSpec,
-        root_node: Arc<Node>,
+        root_node: Arc<NodeVitals>,
         seed: u64,
         ended: watch::Sender<Option<TreeExit>>,
     ) -> Self {
         Self {
-            world,
+            context,
             actors: BTreeMap::new(),
-            groups: BTreeMap::from([(NodePath::root(), Group::new(root_node, root))]),
+            groups: BTreeMap::from([(NodePath::root(), GroupEntry::new(root_node, root))]),
             ids: HashMap::new(),
             timers: BTreeMap::new(),
-            closings: BTreeMap::new(),
+            terminations: BTreeMap::new(),
             waiting: BTreeSet::new(),
             needed: BTreeSet::new(),
             ready_changed: false,
@@ -153,16 +90,16 @@ impl Keeper {
             touched: BTreeSet::new(),
             commits: HashMap::new(),
             last_token: 0,
-            chance: seed,
+            jitter_state: seed,
             ending: None,
             ended,
         }
     }
 
     /// Keeps the tree until it has ended.
-    pub(crate) async fn run(mut self, mut commands: UnboundedReceiver<Command>) {
+    pub(crate) async fn run(mut self, mut commands: UnboundedReceiver<SupervisorCommand>) {
         while !self.over() {
-            let due = self.timers.keys().next().map(|(at, _)| self.world.epoch.at(*at));
+            let due = self.timers.keys().next().map(|(at, _)| self.context.tree_clock.at(*at));
             let timer = async {
                 match due {
                     Some(due) => clock::sleep_until(due).await,
@@ -184,27 +121,27 @@ impl Keeper {
     }
 
     fn over(&self) -> bool {
-        self.ending.is_some() && self.closings.is_empty()
+        self.ending.is_some() && self.terminations.is_empty()
     }
 
-    fn handle(&mut self, command: Command) {
+    fn handle(&mut self, command: SupervisorCommand) {
         match command {
-            Command::Spawn { registration, answer } => reply(answer, self.spawn(registration)),
-            Command::Group { node, spec, answer } => reply(answer, self.add_group(node, spec)),
-            Command::Running { path, answer } => {
+            SupervisorCommand::Spawn { registration, answer } => reply(answer, self.spawn(registration)),
+            SupervisorCommand::Group { node, spec, answer } => reply(answer, self.add_group(node, spec)),
+            SupervisorCommand::Running { path, answer } => {
                 let watchers = self.watchers.entry(path.clone()).or_default();
                 watchers.retain(|watcher| !watcher.is_closed());
                 watchers.push(answer);
                 self.touched.insert(path);
             }
-            Command::Commit { commit } => self.commit(commit),
-            Command::Retire { path, deadline, answer } => self.retire(path, deadline, answer),
-            Command::Restart { path, answer } => reply(answer, self.order_restart(&path)),
-            Command::Quarantine { path, reason, answer } => {
+            SupervisorCommand::Commit { commit } => self.commit(commit),
+            SupervisorCommand::Retire { path, deadline, answer } => self.retire(path, deadline, answer),
+            SupervisorCommand::Restart { path, answer } => reply(answer, self.order_restart(&path)),
+            SupervisorCommand::Quarantine { path, reason, answer } => {
                 reply(answer, self.order_quarantine(&path, &reason));
             }
-            Command::Shutdown { deadline } => self.shut_down(TreeExit::Shutdown, deadline),
-            Command::Report { node_id, report } => self.report(node_id, report),
+            SupervisorCommand::Shutdown { deadline } => self.shut_down(TreeExit::Shutdown, deadline),
+            SupervisorCommand::Report { node_id, report } => self.report(node_id, report),
         }
     }
 
@@ -219,9 +156,9 @@ impl Keeper {
         }
         self.needed.extend(node.needs.iter().cloned());
         let path = node.path.clone();
-        self.world.directory.insert(Arc::clone(&node));
+        self.context.directory.insert(Arc::clone(&node));
         self.ids.insert(node_id, path.clone());
-        self.actors.insert(path.clone(), Actor::new(node, node_id, spec, orders));
+        self.actors.insert(path.clone(), ActorEntry::new(node, node_id, spec, orders));
         self.count_unready(&path, true);
         if self.needs_ready(&path) {
             self.start(&path);
@@ -231,11 +168,11 @@ impl Keeper {
         Ok(())
     }
 
-    fn add_group(&mut self, node: Arc<Node>, spec: GroupSpec) -> Result<(), SpawnError> {
+    fn add_group(&mut self, node: Arc<NodeVitals>, spec: GroupSpec) -> Result<(), SpawnError> {
         self.check_place(&node.path)?;
-        self.world.directory.insert(Arc::clone(&node));
-        node.gate.enter(crate::gate::NodeState::Running);
-        self.groups.insert(node.path.clone(), Group::new(node, spec));
+        self.context.directory.insert(Arc::clone(&node));
+        node.admission.enter(NodeState::Running);
+        self.groups.insert(node.path.clone(), GroupEntry::new(node, spec));
         Ok(())
     }
 
@@ -249,7 +186,7 @@ impl Keeper {
         let parent = path.parent().and_then(|parent| self.groups.get(&parent));
         match parent {
             None => Err(SpawnError::NoParent { path: path.to_string() }),
-            Some(_) if self.closings.values().any(|closing| closing.holds(path)) => {
+            Some(_) if self.terminations.values().any(|termination| termination.holds(path)) => {
                 Err(SpawnError::NoParent { path: path.to_string() })
             }
             Some(_) => Ok(()),
@@ -261,8 +198,8 @@ impl Keeper {
         while let Some(first) = self.timers.first_entry().filter(|timer| timer.key().0 <= now) {
             match first.remove() {
                 Timer::Backoff { path, token } => self.backoff_over(&path, token),
-                Timer::Deadline { closing } => self.force(closing),
-                Timer::Abandon { closing } => self.abandon(closing),
+                Timer::Deadline { termination } => self.force(termination),
+                Timer::Abandon { termination } => self.abandon(termination),
             }
         }
     }
@@ -289,8 +226,8 @@ impl Keeper {
         if self.ending.is_some() {
             return Some(Err(NotRunningError::TreeEnded));
         }
-        let quarantined = |node: &Node| {
-            let reason = node.gate.reason().unwrap_or_else(|| "quarantined".into());
+        let quarantined = |node: &NodeVitals| {
+            let reason = node.admission.reason().unwrap_or_else(|| "quarantined".into());
             Some(Err(NotRunningError::Quarantined { reason }))
         };
         if let Some(group) = self.groups.get(path) {
@@ -302,15 +239,20 @@ impl Keeper {
         }
         let Some(actor) = self.actors.get(path) else { return Some(Err(NotRunningError::Unknown)) };
         match actor.phase {
-            Phase::Running => Some(Ok(())),
-            Phase::Quarantined | Phase::Halting(Next::Quarantine) => quarantined(&actor.node),
-            Phase::Draining | Phase::Stopped | Phase::Gone => Some(Err(NotRunningError::Stopped)),
-            Phase::Waiting | Phase::Starting | Phase::Backoff { .. } | Phase::Halting(Next::Start) => None,
+            ActorPhase::Running => Some(Ok(())),
+            ActorPhase::Quarantined | ActorPhase::Halting(AfterHalt::Quarantine) => quarantined(&actor.node),
+            ActorPhase::Draining | ActorPhase::Stopped | ActorPhase::Gone => {
+                Some(Err(NotRunningError::Stopped))
+            }
+            ActorPhase::Waiting
+            | ActorPhase::Starting
+            | ActorPhase::Backoff { .. }
+            | ActorPhase::Halting(AfterHalt::Start) => None,
         }
     }
 
     fn now(&self) -> Duration {
-        self.world.epoch.elapsed()
+        self.context.tree_clock.elapsed()
     }
 
     fn token(&mut self) -> u64 {
@@ -324,9 +266,9 @@ impl Keeper {
     }
 
     /// The next number of a seeded sequence (SplitMix64).
-    fn roll(&mut self) -> u64 {
-        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.chance;
+    fn next_jitter(&mut self) -> u64 {
+        self.jitter_state = self.jitter_state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.jitter_state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)

@@ -1,33 +1,17 @@
-//! What the keeper, the runners and every handle of a tree share.
+//! The nodes of a tree by path.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use crate::clock::Epoch;
-use crate::fault::FaultPlan;
-use crate::instance::Live;
 use crate::path::NodePath;
-use crate::recorder::Recorder;
-use crate::vitals::Node;
+use crate::vitals::NodeVitals;
 
-/// A tree without its keeper.
-pub(crate) struct World {
-    pub(crate) epoch: Epoch,
-    pub(crate) directory: Directory,
-    pub(crate) recorder: Recorder,
-    pub(crate) faults: FaultPlan,
-    pub(crate) live: Live,
-    pub(crate) log: slog::Logger,
-    pub(crate) last_id: AtomicU64,
-}
-
-/// Every node of a tree by its path. The keeper writes it; the lock is held to look or to insert only.
+/// Every node of a tree by its path. The supervisor writes it; the lock is held to look or to insert only.
 #[derive(Debug, Default)]
-pub(crate) struct Directory(RwLock<BTreeMap<NodePath, Arc<Node>>>);
+pub(crate) struct NodeDirectory(RwLock<BTreeMap<NodePath, Arc<NodeVitals>>>);
 
-impl Directory {
-    pub(crate) fn insert(&self, node: Arc<Node>) {
+impl NodeDirectory {
+    pub(crate) fn insert(&self, node: Arc<NodeVitals>) {
         self.0.write().unwrap_or_else(PoisonError::into_inner).insert(node.path.clone(), node);
     }
 
@@ -35,11 +19,11 @@ impl Directory {
         self.0.write().unwrap_or_else(PoisonError::into_inner).remove(path);
     }
 
-    pub(crate) fn get(&self, path: &NodePath) -> Option<Arc<Node>> {
+    pub(crate) fn get(&self, path: &NodePath) -> Option<Arc<NodeVitals>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
     }
 
-    pub(crate) fn nodes(&self) -> Vec<Arc<Node>> {
+    pub(crate) fn nodes(&self) -> Vec<Arc<NodeVitals>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
@@ -60,12 +44,5 @@ impl Directory {
             above = group.parent();
         }
         None
-    }
-}
-
-impl World {
-    /// A number never given out before in this tree.
-    pub(crate) fn next_id(&self) -> u64 {
-        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
     }
 }

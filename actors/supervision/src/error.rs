@@ -1,0 +1,207 @@
+//! Errors of calls, starts and commands, and the end of a tree.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::path::NodePath;
+
+/// A call without an answer.
+pub struct CallError<M> {
+    /// What happened.
+    pub kind: CallErrorKind,
+    /// The message, exactly if it was never handled: sending it again is safe.
+    pub message: Option<M>,
+}
+
+impl<M> CallError<M> {
+    /// Whether the message was never handled, so that sending it again cannot do its work twice.
+    pub fn is_retryable(&self) -> bool {
+        self.message.is_some()
+    }
+}
+
+impl<M> fmt::Debug for CallError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CallError")
+            .field("kind", &self.kind)
+            .field("handled", &self.message.is_none())
+            .finish()
+    }
+}
+
+impl<M> fmt::Display for CallError<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)
+    }
+}
+
+impl<M> std::error::Error for CallError<M> {}
+
+/// What a call without an answer came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CallErrorKind {
+    /// As many calls are in flight as the node admits.
+    Full,
+    /// The node finishes what it admitted and takes nothing more.
+    Draining,
+    /// The node has no instance and gets none without an order, or is gone.
+    Stopped,
+    /// The node waits before its next start.
+    Restarting {
+        /// When to try again.
+        retry_after: Duration,
+    },
+    /// The node is quarantined.
+    Quarantined {
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// Handling began, and the instance (or the read) ended before the answer.
+    Crashed,
+    /// The caller's time was up first.
+    Expired,
+}
+
+impl fmt::Display for CallErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("the mailbox is full"),
+            Self::Draining => f.write_str("the actor is draining"),
+            Self::Stopped => f.write_str("the actor is stopped"),
+            Self::Restarting { retry_after } => {
+                write!(f, "the actor is restarting; retry in {} ms", retry_after.as_millis())
+            }
+            Self::Quarantined { reason } => write!(f, "the actor is quarantined: {reason}"),
+            Self::Crashed => f.write_str("the actor ended before it answered"),
+            Self::Expired => f.write_str("no answer in time"),
+        }
+    }
+}
+
+/// Why a factory built no actor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "kind", content = "reason", rename_all = "snake_case")]
+pub enum StartError {
+    /// May pass by itself, as an unreachable database does: tried again within the budget.
+    Transient(String),
+    /// The configuration is wrong and trying again is useless: quarantined at once.
+    Config(String),
+    /// Nothing can work without this child, and it cannot start: the tree ends.
+    Fatal(String),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (Self::Transient(reason) | Self::Config(reason) | Self::Fatal(reason)) = self;
+        f.write_str(reason)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// How a tree has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "exit", rename_all = "snake_case")]
+pub enum TreeExit {
+    /// It was shut down.
+    Shutdown,
+    /// A node it cannot do without failed for good.
+    Escalated {
+        /// Which.
+        path: NodePath,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// Why a node was not added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SpawnError {
+    /// The path has an empty segment or a control character.
+    #[error("'{path}' is no path of a node")]
+    BadPath {
+        /// The path given.
+        path: String,
+    },
+    /// A node stands there already.
+    #[error("there is already a node at '{path}'")]
+    Duplicate {
+        /// The path given.
+        path: String,
+    },
+    /// There is no group to hold it, or it is being retired.
+    #[error("there is no group to hold '{path}'")]
+    NoParent {
+        /// The path given.
+        path: String,
+    },
+    /// It needs a node that does not exist, or a group it belongs to.
+    #[error("it needs '{need}', which is no other node of the tree")]
+    UnknownNeed {
+        /// What it needs.
+        need: String,
+    },
+    /// The thread it was to run on has ended.
+    #[error("the thread it was to run on has ended")]
+    ArbiterGone,
+    /// The tree is ending or has ended.
+    #[error("the tree has ended")]
+    TreeEnded,
+}
+
+/// Why a node does not run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotRunningError {
+    /// There is no such node.
+    #[error("there is no such node")]
+    Unknown,
+    /// It is quarantined.
+    #[error("quarantined: {reason}")]
+    Quarantined {
+        /// Why.
+        reason: Arc<str>,
+    },
+    /// It is stopped, or about to be.
+    #[error("stopped")]
+    Stopped,
+    /// The tree is ending or has ended.
+    #[error("the tree has ended")]
+    TreeEnded,
+}
+
+/// Why an order was not carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum OrderError {
+    /// There is no such node.
+    #[error("there is no such node")]
+    Unknown,
+    /// The node is being retired.
+    #[error("the node is being retired")]
+    Draining,
+    /// The node's thread has ended.
+    #[error("the node's thread has ended")]
+    Gone,
+    /// The prepared instance no longer exists.
+    #[error("the prepared instance no longer exists")]
+    Discarded,
+    /// The tree is ending or has ended.
+    #[error("the tree has ended")]
+    TreeEnded,
+}
+
+/// Why a retirement did not go as it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RetireError {
+    /// There is no such node.
+    #[error("there is no such node")]
+    Unknown,
+    /// It is gone, but not all of it drained in time.
+    #[error("ended by force at the deadline")]
+    Forced,
+    /// The tree is ending or has ended.
+    #[error("the tree has ended")]
+    TreeEnded,
+}
