@@ -7,8 +7,8 @@ use sha2::{Digest as _, Sha256};
 pub(crate) type Digest = [u8; 16];
 
 /// The digest of some bytes.
-pub(crate) fn of(bytes: &[u8]) -> Digest {
-    let mut hash = Hash::default();
+pub(crate) fn digest_bytes(bytes: &[u8]) -> Digest {
+    let mut hash = DigestBuilder::default();
     hash.0.update(bytes);
     hash.finish()
 }
@@ -21,9 +21,9 @@ pub(crate) fn hex(digest: Digest) -> String {
 /// Builds the digest of several values. Every part says its kind and length, so that no two sequences of parts look
 /// alike.
 #[derive(Clone, Default)]
-pub(crate) struct Hash(Sha256);
+pub(crate) struct DigestBuilder(Sha256);
 
-impl Hash {
+impl DigestBuilder {
     pub(crate) fn text(&mut self, text: &str) {
         self.tagged(b's', text.len());
         self.0.update(text.as_bytes());

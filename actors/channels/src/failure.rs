@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde::Serialize;
 use svc_engine::{AuditTrailEntry, ExecutionTrace, RunOutcome, StepResult, TaskError, TraceStep};
 
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 
 /// Task errors a failed run is described with; the others are counted.
 const DESCRIBED: usize = 8;
@@ -24,18 +24,18 @@ struct Errors<'o> {
 
 impl CompiledChannel {
     /// The errors of a failed run, JSON; nothing where they are larger than a result may be.
-    pub(crate) fn errors_of(&self, outcome: &RunOutcome) -> Option<String> {
+    pub(crate) fn serialize_errors(&self, outcome: &RunOutcome) -> Option<String> {
         let errors = newest(&outcome.errors, KEPT_ERRORS);
         if errors.is_empty() {
             return None;
         }
         let text = serde_json::to_string(&Errors { errors }).ok()?;
-        let limit = self.tools.settings.max_result_bytes.unwrap_or(usize::MAX);
+        let limit = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
         (text.len() <= limit).then_some(text)
     }
 
     /// The steps of a failed run, JSON: those its channel recorded, else the names of what ran.
-    pub(crate) fn steps_of(&self, outcome: &mut RunOutcome) -> Option<String> {
+    pub(crate) fn serialize_steps(&self, outcome: &mut RunOutcome) -> Option<String> {
         let steps = outcome.trace.take().unwrap_or_else(|| steps(outcome));
         self.task_trace(Some(steps))
     }

@@ -9,23 +9,23 @@ use svc_model::{Code, ServiceError};
 use svc_traces::{Completed, Ended, FAILURE_OF, Hold, Job, JobFailure, SubmitError};
 use uuid::Uuid;
 
-use crate::answer::ChannelResponse;
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 use crate::failure;
-use crate::guards::{Admitted, Exhausted};
+use crate::guards::{AdmittedMessage, NoPermit};
 use crate::metadata;
-use crate::metrics::Ending;
-use crate::serve::Tally;
-use crate::shape::Control;
+use crate::metrics::MessageOutcome;
+use crate::response::ChannelResponse;
+use crate::response_shape::ResponseControl;
+use crate::serve::OutcomeRecorder;
 
 impl CompiledChannel {
     /// Hands an admitted message to the queue. It keeps its permit until it has run. An idempotency key is free again
     /// only when the queue shed the message; whatever else became of it may have been written.
-    pub(crate) async fn enqueue(&self, admitted: Admitted) -> Result<ChannelResponse, ServiceError> {
-        let Admitted { payload, mut metadata, bucket, claim, permit, .. } = admitted;
+    pub(crate) async fn enqueue(&self, admitted: AdmittedMessage) -> Result<ChannelResponse, ServiceError> {
+        let AdmittedMessage { payload, mut metadata, bucket, claim, permit, .. } = admitted;
         let trace_id = Uuid::now_v7();
         // It stays with the job: a retry of its dead letter leaves another trace and has the same key.
-        metadata::name_run(&mut metadata, trace_id.to_string());
+        metadata::set_run_key(&mut metadata, trace_id.to_string());
         let job = Job {
             trace_id,
             channel_id: Some(self.id.clone()),
@@ -36,7 +36,7 @@ impl CompiledChannel {
             hold: permit.map(Hold::new),
             attempt: None,
         };
-        let accepted = match &self.tools.traces {
+        let accepted = match &self.services.traces {
             Some(traces) => traces.submit(job).await,
             None => {
                 let what = "This service accepts no asynchronous submissions";
@@ -44,7 +44,7 @@ impl CompiledChannel {
             }
         };
         if let (Err(SubmitError::Shed(_)), Some(claim)) = (&accepted, claim) {
-            claim.release(&self.tools).await;
+            claim.release(&self.services).await;
         }
         let accepted = accepted?;
         let body = json!({"trace_id": accepted.trace_id.to_string(), "trace_token": accepted.trace_token});
@@ -53,46 +53,46 @@ impl CompiledChannel {
 
     /// Runs an accepted job, no longer than `limit`. Its guards passed when it was accepted; only capacity is asked
     /// for again, by a job that holds none.
-    pub(crate) async fn perform(&self, mut job: Job, limit: Duration) -> Completed {
+    pub(crate) async fn run_job(&self, mut job: Job, limit: Duration) -> Completed {
         if job.hold.is_none() {
             match self.guards.permit() {
                 Ok(permit) => job.hold = permit.map(Hold::new),
-                Err(Exhausted) => {
+                Err(NoPermit) => {
                     let ended = Ended::Busy(Box::new(job));
                     return Completed::bare(ended, Duration::ZERO);
                 }
             }
         }
-        let mut tally = Tally::start(&self.meters);
+        let mut recorder = OutcomeRecorder::start(&self.meters);
         if let Err(refused) = self.admit_report(&mut job) {
-            return Completed::bare(Ended::Failed(refused), tally.started.elapsed());
+            return Completed::bare(Ended::Failed(refused), recorder.started.elapsed());
         }
         let policy = self.tracing.as_ref();
         let options = RunOptions {
             bucket: job.bucket,
             deadline: Some(self.deadline(limit)),
-            trace: self.details(policy.is_some_and(|policy| policy.task_details)),
+            trace: self.trace_options(policy.is_some_and(|policy| policy.task_details)),
             capture_changes: true,
             chain: self.chain.clone(),
             ..RunOptions::default()
         };
-        if !metadata::is_named(&job.metadata) {
+        if !metadata::has_run_key(&job.metadata) {
             // It was accepted before runs had keys.
-            metadata::name_run(&mut job.metadata, job.trace_id.to_string());
+            metadata::set_run_key(&mut job.metadata, job.trace_id.to_string());
         }
         let message = Message { id: job.trace_id, ..Message::new(job.payload, job.metadata) };
         let mut outcome = self.execute(message, options).await;
         drop(job.hold);
         let errors_only = policy.is_some_and(|policy| policy.errors_only);
         let (ending, ended) = self.conclude(&mut outcome, errors_only);
-        tally.ending = Some(ending);
+        recorder.outcome = Some(ending);
         let kept = !(errors_only && matches!(ended, Ended::Completed { .. }));
         let task_trace = outcome.trace.take().filter(|_| kept);
         Completed {
             ended,
             task_trace: self.task_trace(task_trace),
             workflow: outcome.workflow.take(),
-            took: tally.started.elapsed(),
+            took: recorder.started.elapsed(),
         }
     }
 
@@ -114,37 +114,39 @@ impl CompiledChannel {
         Ok(())
     }
 
-    fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (Ending, Ended) {
+    fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (MessageOutcome, Ended) {
         if !outcome.errors.is_empty() || outcome.failure.is_some() {
             let expired =
                 outcome.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Timeout);
-            let ending = if expired { Ending::Timeout } else { Ending::Error };
+            let ending = if expired { MessageOutcome::Timeout } else { MessageOutcome::Error };
             let failure = JobFailure {
                 message: failure::describe(&outcome.errors),
-                errors: self.errors_of(outcome),
+                errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
             };
             return (ending, Ended::Failed(failure));
         }
         if errors_only {
-            return (Ending::Ok, Ended::Completed { result: None });
+            return (MessageOutcome::Ok, Ended::Completed { result: None });
         }
-        Control::take(&mut outcome.message.data);
+        ResponseControl::take(&mut outcome.message.data);
         let result = match stored(outcome) {
             Ok(result) => result,
-            Err(error) => return (Ending::Error, Ended::Failed(JobFailure::permanent(error.to_string()))),
+            Err(error) => {
+                return (MessageOutcome::Error, Ended::Failed(JobFailure::permanent(error.to_string())));
+            }
         };
-        if let Some(limit) = self.tools.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
+        if let Some(limit) = self.services.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
             let message = format!("The result has {} bytes, the limit is {limit}", result.len());
-            return (Ending::Error, Ended::TooLarge { message });
+            return (MessageOutcome::Error, Ended::TooLarge { message });
         }
-        (Ending::Ok, Ended::Completed { result: Some(result) })
+        (MessageOutcome::Ok, Ended::Completed { result: Some(result) })
     }
 }
 
 /// The message of a run as its trace keeps it.
 #[derive(Serialize)]
-struct Stored<'o> {
+struct StoredRun<'o> {
     id: String,
     payload: &'o Value,
     context: Context<'o>,
@@ -159,8 +161,8 @@ struct Context<'o> {
     temp_data: &'o Value,
 }
 
-impl<'o> Stored<'o> {
-    fn of(outcome: &'o RunOutcome) -> Self {
+impl<'o> StoredRun<'o> {
+    fn from_outcome(outcome: &'o RunOutcome) -> Self {
         let message = &outcome.message;
         Self {
             id: message.id.to_string(),
@@ -178,5 +180,5 @@ impl<'o> Stored<'o> {
 
 /// The message of a run as its trace keeps it, JSON.
 fn stored(outcome: &RunOutcome) -> serde_json::Result<String> {
-    serde_json::to_string(&Stored::of(outcome))
+    serde_json::to_string(&StoredRun::from_outcome(outcome))
 }

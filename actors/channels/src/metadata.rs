@@ -18,7 +18,7 @@ const MAX_COOKIE: usize = 4096;
 ///
 /// With `envelope`, an object with a top-level `data` or `metadata` key is one and its siblings are dropped; any other
 /// body is the payload as it stands. Without, every body is the payload.
-pub(crate) fn open(body: Option<Value>, envelope: bool) -> (Value, Map<String, Value>) {
+pub(crate) fn split_body(body: Option<Value>, envelope: bool) -> (Value, Map<String, Value>) {
     let empty = || Value::Object(Map::new());
     match body {
         None => (empty(), Map::new()),
@@ -37,7 +37,7 @@ pub(crate) fn open(body: Option<Value>, envelope: bool) -> (Value, Map<String, V
 
 /// What the service says of a message, whatever the caller says.
 #[derive(Default)]
-pub(crate) struct Stamps<'d> {
+pub(crate) struct MetadataStamps<'d> {
     pub(crate) channel: &'d str,
     pub(crate) vars: Option<&'d Value>,
     /// Names of the cookies that are passed on.
@@ -54,7 +54,7 @@ pub(crate) struct Stamps<'d> {
 pub(crate) fn stamp(
     mut metadata: Map<String, Value>,
     request: &mut DataRequest,
-    stamps: Stamps<'_>,
+    stamps: MetadataStamps<'_>,
 ) -> Map<String, Value> {
     Message::strip_stamps(&mut metadata);
     if let Some(vars) = stamps.vars {
@@ -84,7 +84,7 @@ pub(crate) fn stamp(
 }
 
 /// The metadata of a run that no caller asked for.
-pub(crate) fn of_schedule(
+pub(crate) fn for_scheduled_run(
     channel: &str,
     vars: Option<&Value>,
     trigger: Map<String, Value>,
@@ -102,12 +102,12 @@ pub(crate) fn of_schedule(
 const RUN: &str = "run";
 
 /// Stamps the key of a run, which is the same at every attempt: what is done once for it is done once for all of them.
-pub(crate) fn name_run(metadata: &mut Map<String, Value>, key: String) {
+pub(crate) fn set_run_key(metadata: &mut Map<String, Value>, key: String) {
     metadata.insert(RUN.into(), json!({ "key": key }));
 }
 
 /// Whether a run has its key.
-pub(crate) fn is_named(metadata: &Map<String, Value>) -> bool {
+pub(crate) fn has_run_key(metadata: &Map<String, Value>) -> bool {
     metadata.get(RUN).is_some_and(|run| run.get("key").is_some_and(Value::is_string))
 }
 
@@ -125,7 +125,7 @@ fn visible_headers(headers: Vec<(String, Vec<u8>)>, credential: Option<&str>) ->
 }
 
 /// The headers that metadata shows, without those that are masked: a mask tells no caller from another.
-pub(crate) fn shown_headers(metadata: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
+pub(crate) fn unmasked_headers(metadata: &Map<String, Value>) -> Vec<(String, Vec<u8>)> {
     let headers = metadata.get("headers").and_then(Value::as_object).into_iter().flatten();
     let shown =
         headers.filter_map(|(name, value)| Some((name, value.as_str().filter(|value| *value != MASK)?)));

@@ -8,15 +8,15 @@ use svc_traces::{Policy, Record, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use crate::answer::{ChannelResponse, Rendering};
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 use crate::failure;
-use crate::guards::Admitted;
+use crate::guards::AdmittedMessage;
 use crate::metadata;
 use crate::profile::Profile;
+use crate::response::{ChannelResponse, ResponseRenderer};
 
 /// A run that is over, and where its trace goes.
-struct Ran<'t> {
+struct FinishedRun<'t> {
     traced: Option<(&'t Traces, &'t Policy)>,
     started_at: Option<Timestamp>,
     took: Duration,
@@ -26,36 +26,36 @@ impl CompiledChannel {
     /// Runs an admitted message and answers it. Where its trace is stored before the answer, an answer says so.
     pub(crate) async fn run(
         &self,
-        admitted: Admitted,
+        admitted: AdmittedMessage,
         request_id: &str,
         arrived: Instant,
     ) -> Result<ChannelResponse, ServiceError> {
-        let Admitted { payload, mut metadata, bucket, profile, kept_at, permit, .. } = admitted;
-        let traced = self.drawn();
+        let AdmittedMessage { payload, mut metadata, bucket, profile, cache_key, permit, .. } = admitted;
+        let traced = self.sampled_trace();
         let details = traced.is_some_and(|(_, policy)| policy.task_details);
         let options = RunOptions {
             bucket,
             deadline: self.timeout,
-            trace: self.details(details),
+            trace: self.trace_options(details),
             chain: self.chain.clone(),
             ..RunOptions::default()
         };
         let id = Uuid::now_v7();
         let key = if request_id.is_empty() { id.to_string() } else { request_id.to_owned() };
-        metadata::name_run(&mut metadata, key);
+        metadata::set_run_key(&mut metadata, key);
         let message = Message { id, ..Message::new(payload, metadata) };
         let (started_at, started) = (traced.map(|_| Timestamp::now()), Instant::now());
         let mut outcome = self.execute(message, options).await;
-        let ran = Ran { traced, started_at, took: started.elapsed() };
+        let finished = FinishedRun { traced, started_at, took: started.elapsed() };
         if let Some(failure) = &outcome.failure {
-            let error = failure.to_service_error(self.tools.settings.verbose_errors);
+            let error = failure.to_service_error(self.services.settings.verbose_errors);
             let text = failure::describe(&outcome.errors);
-            self.record_failure(&ran, outcome, text).await;
+            self.record_failure(&finished, outcome, text).await;
             return Err(error);
         }
-        let rendering = Rendering {
+        let rendering = ResponseRenderer {
             request_id,
-            settings: &self.tools.settings,
+            settings: &self.services.settings,
             shaper: self.shaper.as_ref(),
             traced: traced.is_some(),
         };
@@ -63,17 +63,17 @@ impl CompiledChannel {
             Ok(rendered) => rendered,
             Err(error) => {
                 self.count_error(error.code());
-                self.record_failure(&ran, outcome, error.message().to_owned()).await;
+                self.record_failure(&finished, outcome, error.message().to_owned()).await;
                 return Err(error);
             }
         };
         for dropped in &rendered.dropped {
-            slog::warn!(self.tools.log, "part of a shaped answer left out";
+            slog::warn!(self.services.log, "part of a shaped answer left out";
                 "channel" => &*self.name, "part" => ?dropped);
         }
         let clean = outcome.errors.is_empty();
         let mut trace_store = None;
-        if let Some((traces, policy, mut record)) = self.record_of(&ran, &mut outcome) {
+        if let Some((traces, policy, mut record)) = self.build_record(&finished, &mut outcome) {
             record.result = Some(rendered.result.take().unwrap_or_default());
             record.clean = clean;
             record.task_trace = self.task_trace(outcome.trace.take());
@@ -87,19 +87,19 @@ impl CompiledChannel {
         }
         // Whoever keeps answers may be slow, and the run is over.
         drop(permit);
-        if let Some(key) = kept_at.filter(|_| clean && !profile) {
-            self.guards.keep(&self.name, key, &rendered.answer, &self.tools).await;
+        if let Some(key) = cache_key.filter(|_| clean && !profile) {
+            self.guards.store_response(&self.name, key, &rendered.answer, &self.services).await;
         }
         Ok(rendered.answer)
     }
 
     /// The trace of a run that leaves one, without what came of it.
-    fn record_of<'t>(
+    fn build_record<'t>(
         &self,
-        ran: &Ran<'t>,
+        finished: &FinishedRun<'t>,
         outcome: &mut RunOutcome,
     ) -> Option<(&'t Traces, &'t Policy, Record)> {
-        let (traces, policy) = ran.traced?;
+        let (traces, policy) = finished.traced?;
         let record = Record {
             trace_id: outcome.message.id,
             channel: self.name.clone(),
@@ -109,28 +109,28 @@ impl CompiledChannel {
             workflow: outcome.workflow.take(),
             clean: false,
             task_trace: None,
-            started_at: ran.started_at?.naive(),
-            took: ran.took,
+            started_at: finished.started_at?.naive(),
+            took: finished.took,
         };
         Some((traces, policy, record))
     }
 
     /// Stores the trace of a run that ends in an error. The caller is told that error whatever becomes of the trace, which
     /// is counted.
-    async fn record_failure(&self, ran: &Ran<'_>, mut outcome: RunOutcome, error: String) {
-        let Some((traces, policy, mut record)) = self.record_of(ran, &mut outcome) else { return };
+    async fn record_failure(&self, finished: &FinishedRun<'_>, mut outcome: RunOutcome, error: String) {
+        let Some((traces, policy, mut record)) = self.build_record(finished, &mut outcome) else { return };
         record.error = Some(error);
-        record.result = self.errors_of(&outcome);
-        record.task_trace = self.steps_of(&mut outcome);
+        record.result = self.serialize_errors(&outcome);
+        record.task_trace = self.serialize_steps(&mut outcome);
         if let Err(error) = traces.record(policy, record).await {
-            slog::warn!(self.tools.log, "the trace of a failed run was not stored";
+            slog::warn!(self.services.log, "the trace of a failed run was not stored";
                 "channel" => &*self.name, "error" => error.internal().unwrap_or_default());
         }
     }
 
     /// Runs a message and counts what it took and how it failed.
     pub(crate) async fn execute(&self, message: Message, options: RunOptions) -> RunOutcome {
-        let outcome = self.tools.engine.run(&self.flow, message, options).await;
+        let outcome = self.services.engine.run(&self.flow, message, options).await;
         self.flow_meters.count(&outcome);
         match outcome.failure.as_ref().map(|failure| failure.kind) {
             Some(FailureKind::Timeout) => self.count_error(Code::Timeout),
@@ -141,22 +141,22 @@ impl CompiledChannel {
     }
 
     /// Where the trace of this run goes, if it leaves one.
-    pub(crate) fn drawn(&self) -> Option<(&Traces, &Policy)> {
-        let (traces, policy) = (self.tools.traces.as_ref()?, self.tracing.as_ref()?);
+    pub(crate) fn sampled_trace(&self) -> Option<(&Traces, &Policy)> {
+        let (traces, policy) = (self.services.traces.as_ref()?, self.tracing.as_ref()?);
         traces.draw(policy).then_some((traces, policy))
     }
 
     /// How the steps of a run are recorded.
-    pub(crate) fn details(&self, wanted: bool) -> Option<TraceOptions> {
-        let snapshot_bytes = self.tools.settings.max_result_bytes.unwrap_or(usize::MAX);
+    pub(crate) fn trace_options(&self, wanted: bool) -> Option<TraceOptions> {
+        let snapshot_bytes = self.services.settings.max_result_bytes.unwrap_or(usize::MAX);
         wanted.then_some(TraceOptions { snapshot_bytes })
     }
 
     /// The execution trace as it is stored; one that is too large is not.
     pub(crate) fn task_trace(&self, trace: Option<ExecutionTrace>) -> Option<String> {
         let text = serde_json::to_string(&trace?).ok()?;
-        if self.tools.settings.max_result_bytes.is_some_and(|limit| text.len() > limit) {
-            self.tools.metrics.count_error("task_trace_size_exceeded");
+        if self.services.settings.max_result_bytes.is_some_and(|limit| text.len() > limit) {
+            self.services.metrics.count_error("task_trace_size_exceeded");
             return None;
         }
         Some(text)
@@ -164,9 +164,9 @@ impl CompiledChannel {
 
     pub(crate) fn count_error(&self, code: Code) {
         match code {
-            Code::Timeout => self.tools.metrics.count_error("timeout"),
-            Code::ResponseTooLarge => self.tools.metrics.count_error("result_size_exceeded"),
-            Code::EngineError => self.tools.metrics.count_error("engine"),
+            Code::Timeout => self.services.metrics.count_error("timeout"),
+            Code::ResponseTooLarge => self.services.metrics.count_error("result_size_exceeded"),
+            Code::EngineError => self.services.metrics.count_error("engine"),
             _ => {}
         }
     }

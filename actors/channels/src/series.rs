@@ -44,24 +44,24 @@ type Counted<L, M> = HashMap<L, Weak<Series<L, M>>>;
 
 /// One metric and the series of it that somebody counts.
 #[derive(Clone, Debug)]
-pub(crate) struct Pool<L: Clone + Debug + Eq + Hash, M: Clone + Debug = Histogram> {
+pub(crate) struct SeriesPool<L: Clone + Debug + Eq + Hash, M: Clone + Debug = Histogram> {
     family: Family<L, M, fn() -> M>,
     counted: Arc<Mutex<Counted<L, M>>>,
 }
 
-impl<L: Clone + Debug + Eq + Hash> Default for Pool<L> {
+impl<L: Clone + Debug + Eq + Hash> Default for SeriesPool<L> {
     fn default() -> Self {
         Self { family: Family::new_with_constructor(|| Histogram::new(SECONDS)), counted: Arc::default() }
     }
 }
 
-impl<L: Clone + Debug + Eq + Hash> Default for Pool<L, Counter> {
+impl<L: Clone + Debug + Eq + Hash> Default for SeriesPool<L, Counter> {
     fn default() -> Self {
         Self { family: Family::new_with_constructor(Counter::default), counted: Arc::default() }
     }
 }
 
-impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> Pool<L, M> {
+impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> SeriesPool<L, M> {
     /// The family to register.
     pub(crate) fn family(&self) -> Family<L, M, fn() -> M> {
         self.family.clone()
@@ -88,7 +88,7 @@ impl<L: Clone + Debug + Eq + Hash, M: Clone + Debug> Pool<L, M> {
 /// One series, for as long as somebody counts it.
 #[derive(Debug)]
 struct Series<L: Clone + Debug + Eq + Hash, M: Clone + Debug> {
-    pool: Pool<L, M>,
+    pool: SeriesPool<L, M>,
     labels: L,
     metric: M,
 }
@@ -118,7 +118,7 @@ enum RunStatus {
 impl RunStatus {
     const NAMES: [&'static str; 3] = ["ok", "errors", "failed"];
 
-    const fn of(outcome: &RunOutcome) -> Self {
+    const fn from_outcome(outcome: &RunOutcome) -> Self {
         match (&outcome.failure, outcome.errors.is_empty()) {
             (Some(_), _) => Self::Failed,
             (None, false) => Self::Errors,
@@ -132,9 +132,9 @@ type Meter<L, M = Histogram> = OnceLock<Arc<Series<L, M>>>;
 /// What one definition counts of its workflow.
 #[derive(Debug)]
 pub(crate) struct FlowMeters {
-    workflows: Pool<WorkflowLabels>,
-    tasks: Pool<TaskLabels>,
-    runs: Pool<RunLabels, Counter>,
+    workflows: SeriesPool<WorkflowLabels>,
+    tasks: SeriesPool<TaskLabels>,
+    runs: SeriesPool<RunLabels, Counter>,
     versions: Box<[VersionMeters]>,
 }
 
@@ -152,9 +152,9 @@ struct VersionMeters {
 
 impl FlowMeters {
     pub(crate) fn new(
-        workflows: Pool<WorkflowLabels>,
-        tasks: Pool<TaskLabels>,
-        runs: Pool<RunLabels, Counter>,
+        workflows: SeriesPool<WorkflowLabels>,
+        tasks: SeriesPool<TaskLabels>,
+        runs: SeriesPool<RunLabels, Counter>,
         flow: &Flow,
     ) -> Self {
         let versions = flow.running().map(|(id, version)| VersionMeters {
@@ -178,7 +178,7 @@ impl FlowMeters {
         let Some(version) = self.versions.iter().find(|version| version.id == *id) else { return };
         let series = version.workflow.get_or_init(|| self.workflows.join(workflow_labels(id)));
         series.metric.observe(timings.workflow.as_secs_f64());
-        let status = RunStatus::of(outcome) as usize;
+        let status = RunStatus::from_outcome(outcome) as usize;
         if let (Some(meter), Some(name)) = (version.runs.get(status), RunStatus::NAMES.get(status)) {
             meter.get_or_init(|| self.runs.join(run_labels(&version.version, name))).metric.inc();
         }

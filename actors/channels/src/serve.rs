@@ -3,45 +3,45 @@
 use svc_model::{Code, ServiceError, Timestamp};
 use tokio::time::Instant;
 
-use crate::answer::ChannelResponse;
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 use crate::error_body;
-use crate::guards::Stop;
-use crate::metrics::{Ending, Meters};
+use crate::guards::ShortCircuit;
+use crate::metrics::{ChannelMeters, MessageOutcome};
 use crate::request::{DataRequest, Delivery};
+use crate::response::ChannelResponse;
 
 impl CompiledChannel {
     /// Leads a message past the guards, runs it or queues it, and counts how it ended.
     pub(crate) async fn serve(&self, mut request: DataRequest) -> Result<ChannelResponse, ServiceError> {
-        let mut tally = Tally::start(&self.meters);
+        let mut recorder = OutcomeRecorder::start(&self.meters);
         let request_id = std::mem::take(&mut request.request_id);
         let delivery = request.delivery;
         let _held_until_answered = request.reservation.take();
         let admitted = match self.admit(request).await {
             Ok(admitted) => admitted,
-            Err(Stop::Answered(answer)) => {
-                tally.ending = Some(Ending::Ok);
+            Err(ShortCircuit::Answered(answer)) => {
+                recorder.outcome = Some(MessageOutcome::Ok);
                 return Ok(answer);
             }
-            Err(Stop::Refused(refusal)) => {
-                tally.ending = Some(match refusal.code() {
-                    Code::Unauthorized => Ending::Unauthorized,
-                    Code::Conflict => Ending::Duplicate,
-                    _ => Ending::Error,
+            Err(ShortCircuit::Refused(refusal)) => {
+                recorder.outcome = Some(match refusal.code() {
+                    Code::Unauthorized => MessageOutcome::Unauthorized,
+                    Code::Conflict => MessageOutcome::Duplicate,
+                    _ => MessageOutcome::Error,
                 });
                 return self.error_response(refusal, &request_id);
             }
         };
         let answer = match delivery {
             Delivery::Sync => {
-                let answer = self.run(admitted, &request_id, tally.started).await;
-                tally.ending = Some(answer.as_ref().map_or_else(ending, |_| Ending::Ok));
+                let answer = self.run(admitted, &request_id, recorder.started).await;
+                recorder.outcome = Some(answer.as_ref().map_or_else(error_outcome, |_| MessageOutcome::Ok));
                 answer
             }
             Delivery::Async => {
                 let accepted = self.enqueue(admitted).await;
                 // What was accepted is counted when it has run.
-                tally.ending = accepted.as_ref().err().map(ending);
+                recorder.outcome = accepted.as_ref().err().map(error_outcome);
                 accepted
             }
         };
@@ -66,7 +66,7 @@ impl CompiledChannel {
         });
         let Some(answer) = answer else { return Err(error) };
         if let Some(internal) = error.internal() {
-            slog::error!(self.tools.log, "request failed"; "code" => error.code().name(), "detail" => internal,
+            slog::error!(self.services.log, "request failed"; "code" => error.code().name(), "detail" => internal,
                 "channel" => &*self.name, "request_id" => request_id);
         }
         Ok(answer)
@@ -74,32 +74,32 @@ impl CompiledChannel {
 }
 
 /// How a run, or an attempt to queue one, ended.
-pub(crate) fn ending(error: &ServiceError) -> Ending {
+pub(crate) fn error_outcome(error: &ServiceError) -> MessageOutcome {
     match error.code() {
-        Code::Timeout => Ending::Timeout,
-        _ => Ending::Error,
+        Code::Timeout => MessageOutcome::Timeout,
+        _ => MessageOutcome::Error,
     }
 }
 
 /// Counts a message when it goes out of sight: answered, crashed or given up.
-pub(crate) struct Tally<'m> {
-    meters: &'m Meters,
+pub(crate) struct OutcomeRecorder<'m> {
+    meters: &'m ChannelMeters,
     pub(crate) started: Instant,
     /// `None` for a message that is counted later.
-    pub(crate) ending: Option<Ending>,
+    pub(crate) outcome: Option<MessageOutcome>,
 }
 
-impl<'m> Tally<'m> {
+impl<'m> OutcomeRecorder<'m> {
     /// From now; an error until something better is known.
-    pub(crate) fn start(meters: &'m Meters) -> Self {
-        Self { meters, started: Instant::now(), ending: Some(Ending::Error) }
+    pub(crate) fn start(meters: &'m ChannelMeters) -> Self {
+        Self { meters, started: Instant::now(), outcome: Some(MessageOutcome::Error) }
     }
 }
 
-impl Drop for Tally<'_> {
+impl Drop for OutcomeRecorder<'_> {
     fn drop(&mut self) {
-        if let Some(ending) = self.ending {
-            self.meters.count(ending, self.started.elapsed().as_secs_f64());
+        if let Some(outcome) = self.outcome {
+            self.meters.count(outcome, self.started.elapsed().as_secs_f64());
         }
     }
 }

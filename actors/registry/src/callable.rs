@@ -6,10 +6,10 @@ use svc_channels::CompiledChannel;
 use svc_channels::call::{ChannelDirectory, NotCallable};
 use svc_model::Protocol;
 
-use crate::actor::Shared;
+use crate::actor::RegistryShared;
 use crate::snapshot::ChannelState;
 
-impl ChannelDirectory for Shared {
+impl ChannelDirectory for RegistryShared {
     fn find(&self, name: &str) -> Result<Arc<CompiledChannel>, NotCallable> {
         let snapshot = self.snapshot();
         let entry = snapshot.channel_by_name(name).ok_or_else(|| NotCallable::Unknown(name.to_owned()))?;
@@ -19,7 +19,7 @@ impl ChannelDirectory for Shared {
         match &entry.state {
             ChannelState::Serving(serving) => Ok(Arc::clone(&serving.compiled)),
             ChannelState::Quarantined(_) => {
-                self.tools.metrics.count_error("channel_quarantined");
+                self.services.metrics.count_error("channel_quarantined");
                 Err(NotCallable::Quarantined(name.to_owned()))
             }
         }

@@ -8,22 +8,22 @@ use futures_util::StreamExt;
 use svc_channels::CompiledChannel;
 use svc_model::Channel;
 
-use crate::fleet::{Deployed, Fleet, Replaced};
-use crate::index::Index;
-use crate::prepare::{Plan, Planned};
+use crate::deployer::{ChannelDeployer, Deployment, ReplaceOutcome};
+use crate::prepare::{PlannedChannel, ReloadPlan};
 use crate::snapshot::{ChannelState, LoadedChannel, LoadedWorkflow, Quarantine, ServingChannel, Snapshot};
-use crate::worker::Worker;
+use crate::worker::WorkerThread;
+use crate::workflow_users::WorkflowUsers;
 
 /// Channels whose actors are changed at the same time.
-const AT_ONCE: usize = 64;
+const CONCURRENCY: usize = 64;
 
 /// What turns one snapshot into the next, with the actors already in place.
 #[derive(Debug, Default)]
-pub(crate) struct Changes {
+pub(crate) struct SnapshotDelta {
     /// Channels with their new entry; `None` for one that is gone.
     pub(crate) channels: Vec<(Arc<str>, Option<Arc<LoadedChannel>>)>,
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
-    pub(crate) workers: Option<Arc<[Worker]>>,
+    pub(crate) workers: Option<Arc<[WorkerThread]>>,
     /// The declared secrets, where they were read anew.
     pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
     /// A worker that leaves; its actors are withdrawn after the swap.
@@ -38,37 +38,37 @@ pub(crate) struct Changes {
     pub(crate) built: usize,
 }
 
-impl Changes {
+impl SnapshotDelta {
     /// Puts the actors of a plan in place, beside what serves.
-    pub(crate) async fn deploy(fleet: &Fleet, base: &Snapshot, plan: Plan) -> Self {
-        let mut changes = Self {
+    pub(crate) async fn deploy(deployer: &ChannelDeployer, base: &Snapshot, plan: ReloadPlan) -> Self {
+        let mut delta = Self {
             workflows: plan.workflows,
             declared: plan.declared,
             compiled: plan.compiled,
             ..Self::default()
         };
-        // Found once, a blocked thread is not waited for again.
+        // ReloadTargets once, a blocked thread is not waited for again.
         let blocked = &Cell::new(false);
         let mut deployed = futures_util::stream::iter(plan.channels)
             .map(|(id, planned)| async move {
-                let (entry, gone) = place(fleet, base, &id, planned, blocked).await;
+                let (entry, gone) = place(deployer, base, &id, planned, blocked).await;
                 (id, entry, gone)
             })
-            .buffer_unordered(AT_ONCE);
+            .buffer_unordered(CONCURRENCY);
         while let Some((id, entry, gone)) = deployed.next().await {
             let old = base.channel_by_id(&id).and_then(|old| old.serving()).map(|old| &old.actors.group);
             let new = entry.as_ref().and_then(|new| new.serving()).map(|new| &new.actors.group);
-            changes.retire.extend(old.filter(|old| new != Some(old)).cloned());
-            changes.retired += usize::from(old.is_some() && new.is_none());
-            changes.gone.extend(gone);
-            changes.built += usize::from(entry.is_some());
-            changes.channels.push((id, entry));
+            delta.retire.extend(old.filter(|old| new != Some(old)).cloned());
+            delta.retired += usize::from(old.is_some() && new.is_none());
+            delta.gone.extend(gone);
+            delta.built += usize::from(entry.is_some());
+            delta.channels.push((id, entry));
         }
-        changes
+        delta
     }
 
     /// The next snapshot. Pure but for the index, which follows.
-    pub(crate) fn apply(&self, current: &Snapshot, index: &mut Index) -> Snapshot {
+    pub(crate) fn apply(&self, current: &Snapshot, workflow_users: &mut WorkflowUsers) -> Snapshot {
         let mut next = current.clone();
         next.generation += 1;
         if let Some(workers) = &self.workers {
@@ -77,11 +77,11 @@ impl Changes {
         // All out before any in: names and routes may change hands within one reload.
         for (id, _) in &self.channels {
             if let Some(old) = next.remove(id) {
-                index.remove(&old);
+                workflow_users.remove(&old);
             }
         }
         for entry in self.channels.iter().filter_map(|(_, entry)| entry.as_ref()) {
-            index.add(entry);
+            workflow_users.add(entry);
             next.put(Arc::clone(entry));
         }
         for (id, workflow) in &self.workflows {
@@ -95,7 +95,9 @@ impl Changes {
             .channels
             .iter()
             .filter_map(|(id, _)| current.channel_by_id(id)?.row.content.workflow_id.as_deref());
-        for id in left.chain(self.workflows.iter().map(|(id, _)| &**id)).filter(|id| !index.is_used(id)) {
+        for id in
+            left.chain(self.workflows.iter().map(|(id, _)| &**id)).filter(|id| !workflow_users.is_used(id))
+        {
             next.workflows.remove(id);
         }
         next
@@ -104,25 +106,30 @@ impl Changes {
 
 /// Brings the actors of one channel to what is planned, `None` when it is to go; and the workers found to have ended.
 async fn place(
-    fleet: &Fleet,
+    deployer: &ChannelDeployer,
     base: &Snapshot,
     id: &Arc<str>,
-    planned: Planned,
+    planned: PlannedChannel,
     blocked: &Cell<bool>,
 ) -> (Option<Arc<LoadedChannel>>, Vec<usize>) {
-    let (row, definition, taken) = match planned {
-        Planned::Remove => return (None, Vec::new()),
-        Planned::Quarantine(row, reason) => return (Some(entry(row, refused(reason))), Vec::new()),
-        Planned::Serve(row, definition, taken) => (row, definition, taken),
+    let (row, definition, used_secrets) = match planned {
+        PlannedChannel::Remove => return (None, Vec::new()),
+        PlannedChannel::Quarantine(row, reason) => {
+            return (Some(loaded_channel(row, refused(reason))), Vec::new());
+        }
+        PlannedChannel::Serve(row, definition, used_secrets) => (row, definition, used_secrets),
     };
-    match deploy(fleet, base, id, &definition, blocked).await {
-        Ok(Deployed { actors, gone }) => (
-            Some(entry(row, ChannelState::Serving(ServingChannel { compiled: definition, actors, taken }))),
+    match deploy(deployer, base, id, &definition, blocked).await {
+        Ok(Deployment { actors, gone }) => (
+            Some(loaded_channel(
+                row,
+                ChannelState::Serving(ServingChannel { compiled: definition, actors, used_secrets }),
+            )),
             gone,
         ),
         Err(error) => {
             let reason = format!("its actors could not be started: {error}");
-            (Some(entry(row, refused(reason.into()))), Vec::new())
+            (Some(loaded_channel(row, refused(reason.into()))), Vec::new())
         }
     }
 }
@@ -130,33 +137,33 @@ async fn place(
 /// Replaces the actors that serve. When they cannot be, because one has ended or its thread is blocked, starts a
 /// deployment beside them; they serve until the swap.
 async fn deploy(
-    fleet: &Fleet,
+    deployer: &ChannelDeployer,
     base: &Snapshot,
     id: &str,
     definition: &Arc<CompiledChannel>,
     blocked: &Cell<bool>,
-) -> Result<Deployed, SpawnError> {
+) -> Result<Deployment, SpawnError> {
     match base.channel_by_id(id).map(|old| &old.state) {
         Some(ChannelState::Serving(ServingChannel { actors, .. })) if !blocked.get() => {
-            match fleet.replace(actors, definition).await {
-                Replaced::Done => return Ok(Deployed { actors: actors.clone(), gone: Vec::new() }),
-                Replaced::Failed => {}
-                Replaced::Late => blocked.set(true),
+            match deployer.replace(actors, definition).await {
+                ReplaceOutcome::Done => return Ok(Deployment { actors: actors.clone(), gone: Vec::new() }),
+                ReplaceOutcome::Failed => {}
+                ReplaceOutcome::TimedOut => blocked.set(true),
             }
         }
         Some(ChannelState::Quarantined(Quarantine { actors: Some(old), .. })) => {
-            fleet.dismiss(&old.actors.group).await;
+            deployer.retire_within_timeout(&old.actors.group).await;
         }
         _ => {}
     }
-    fleet.deploy(id, definition, &base.workers).await
+    deployer.deploy(id, definition, &base.workers).await
 }
 
 fn refused(reason: Arc<str>) -> ChannelState {
     ChannelState::Quarantined(Quarantine { reason, actors: None })
 }
 
-pub(crate) fn entry(row: Arc<Channel>, state: ChannelState) -> Arc<LoadedChannel> {
+pub(crate) fn loaded_channel(row: Arc<Channel>, state: ChannelState) -> Arc<LoadedChannel> {
     Arc::new(LoadedChannel {
         name: row.content.name.as_str().into(),
         id: row.channel_id.as_str().into(),

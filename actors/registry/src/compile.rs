@@ -7,16 +7,16 @@ use svc_engine::{CompileError, CompiledWorkflow, Engine, Flow};
 use svc_model::{Channel, Workflow, rollout};
 use svc_secrets::Resolver;
 
-use crate::secrets::Secrets;
+use crate::secrets::LoadedSecrets;
 use crate::snapshot::LoadedWorkflow;
 
 /// Compiles one version of a workflow. A row that makes the compiler panic is a row that does not compile.
 pub(crate) fn compile(
     engine: &Engine,
     row: &Workflow,
-    secrets: &Secrets,
+    secrets: &LoadedSecrets,
 ) -> Result<CompiledWorkflow, CompileError> {
-    catch_unwind(AssertUnwindSafe(|| engine.compile(row, secrets.material()))).unwrap_or_else(|_| {
+    catch_unwind(AssertUnwindSafe(|| engine.compile(row, secrets.compile_secrets()))).unwrap_or_else(|_| {
         Err(CompileError::Invalid {
             workflow: row.workflow_id.clone(),
             at: format!("version {}", row.version),
@@ -32,14 +32,14 @@ pub(crate) fn compile(
 pub(crate) fn definition(
     row: &Channel,
     workflow: Option<&LoadedWorkflow>,
-    tools: &ChannelServices,
-    secrets: Option<&Secrets>,
+    services: &ChannelServices,
+    secrets: Option<&LoadedSecrets>,
     previous: Option<&CompiledChannel>,
 ) -> Result<CompiledChannel, String> {
     let Some(id) = row.content.workflow_id.as_deref() else { return Err("it names no workflow".to_owned()) };
     let flow = flow(id, workflow)?;
     let references = secrets.map(|secrets| &secrets.readings as &dyn Resolver);
-    catch_unwind(AssertUnwindSafe(|| CompiledChannel::build(row, flow, tools, references, previous)))
+    catch_unwind(AssertUnwindSafe(|| CompiledChannel::build(row, flow, services, references, previous)))
         .unwrap_or_else(|_| Err("building it failed unexpectedly".to_owned()))
 }
 

@@ -8,7 +8,7 @@ use svc_channels::{CompiledChannel, RunScheduled, ScheduledRun, ScheduledRunOutc
 use svc_traces::{FailureReport, PreparedReport};
 use uuid::Uuid;
 
-use crate::handle::{OFFERS, Registry};
+use crate::handle::{MAX_DISPATCHES, Registry};
 use crate::snapshot::LoadedChannel;
 
 impl Registry {
@@ -19,7 +19,7 @@ impl Registry {
         trace_id: Uuid,
         error: &str,
     ) -> Option<PreparedReport> {
-        let (traces, target) = (self.shared.tools.traces.as_ref()?, definition.on_failure()?);
+        let (traces, target) = (self.shared.services.traces.as_ref()?, definition.on_failure()?);
         let report = FailureReport {
             target: Arc::clone(target),
             trace_id,
@@ -38,11 +38,11 @@ impl Registry {
         entry: &Arc<LoadedChannel>,
         firing: ScheduledRun,
     ) -> ScheduledRunResult {
-        let metrics = &self.shared.tools.metrics;
-        let turn = self.jobs.fetch_add(1, Ordering::Relaxed);
+        let metrics = &self.shared.services.metrics;
+        let turn = self.next_worker.fetch_add(1, Ordering::Relaxed);
         let mut entry = Arc::clone(entry);
         let mut message = RunScheduled(firing);
-        for offer in 0..OFFERS {
+        for offer in 0..MAX_DISPATCHES {
             if let Some(quarantine) = entry.quarantine() {
                 metrics.count_error("channel_quarantined");
                 return unavailable(&quarantine.reason);

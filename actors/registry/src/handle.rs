@@ -11,24 +11,24 @@ use svc_model::ServiceError;
 use svc_store::Store;
 use tokio::sync::watch;
 
-use crate::actor::{Change, Job, RegistryActor, Shared};
+use crate::actor::{ApplyChange, RegistryActor, RegistryShared, SnapshotChange};
+use crate::deployer::{ChannelDeployer, ChannelPolicy};
 use crate::filter::ChannelFilter;
-use crate::fleet::{ChannelPolicy, Fleet};
 use crate::metrics::RegistryMetrics;
 use crate::resolve::{self, Resolution};
 use crate::scope::{ReloadError, ReloadReport, ReloadScope};
 use crate::snapshot::{LoadedChannel, Snapshot};
-use crate::worker::{Worker, WorkerId};
+use crate::worker::{WorkerId, WorkerThread};
 
 /// How often a message is offered again after it met an actor on its way out.
-pub(crate) const OFFERS: usize = 3;
+pub(crate) const MAX_DISPATCHES: usize = 3;
 
 /// What the registry works with.
 pub struct RegistryParts {
     /// Where definitions are stored.
     pub store: Store,
     /// What channels are built with.
-    pub tools: ChannelServices,
+    pub services: ChannelServices,
     /// The calls between channels, which find those of this registry.
     pub calls: DirectoryHandle,
     /// Which channels to serve.
@@ -45,10 +45,10 @@ pub struct RegistryParts {
 #[derive(Clone)]
 pub struct Registry {
     address: Address<RegistryActor>,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RegistryShared>,
     workers: Arc<AtomicUsize>,
-    /// Counts accepted jobs, to give every worker its share.
-    pub(crate) jobs: Arc<AtomicUsize>,
+    /// Counts accepted next_worker, to give every worker its share.
+    pub(crate) next_worker: Arc<AtomicUsize>,
 }
 
 impl Registry {
@@ -65,21 +65,21 @@ impl Registry {
         at: Placement,
         parts: RegistryParts,
     ) -> Result<Self, SpawnError> {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RegistryShared {
             snapshot: ArcSwap::default(),
             generation: watch::Sender::new(0),
             failure: ArcSwapOption::empty(),
             store: parts.store,
-            tools: parts.tools,
+            services: parts.services,
             filter: parts.filter,
-            fleet: Fleet::new(tree.clone(), parts.channels),
+            deployer: ChannelDeployer::new(tree.clone(), parts.channels),
             metrics: parts.metrics,
             log: parts.log,
         });
         parts.calls.bind(&shared);
         let started = Arc::clone(&shared);
         let address = tree.spawn(path, spec, at, move |_| RegistryActor::start(Arc::clone(&started))).await?;
-        Ok(Self { address, shared, workers: Arc::default(), jobs: Arc::default() })
+        Ok(Self { address, shared, workers: Arc::default(), next_worker: Arc::default() })
     }
 
     /// The configuration that serves now. Hold it for one request, not longer.
@@ -109,7 +109,7 @@ impl Registry {
     /// # Errors
     /// Why nothing changed.
     pub async fn reload(&self, scope: ReloadScope) -> Result<ReloadReport, ReloadError> {
-        self.change(Job::Reload(scope)).await
+        self.change(SnapshotChange::Reload(scope)).await
     }
 
     /// Puts an actor of every channel, now and in future, on a thread.
@@ -118,7 +118,7 @@ impl Registry {
     /// The registry is not available.
     pub async fn add_worker(&self, at: Placement) -> Result<WorkerId, ReloadError> {
         let id = self.workers.fetch_add(1, Ordering::Relaxed);
-        self.change(Job::Join(Worker { id, at })).await?;
+        self.change(SnapshotChange::Join(WorkerThread { id, at })).await?;
         Ok(WorkerId(id))
     }
 
@@ -127,7 +127,7 @@ impl Registry {
     /// # Errors
     /// The registry is not available.
     pub async fn remove_worker(&self, worker: WorkerId) -> Result<(), ReloadError> {
-        self.change(Job::Leave(worker.0)).await.map(drop)
+        self.change(SnapshotChange::Leave(worker.0)).await.map(drop)
     }
 
     /// Whether a thread is in service. One that ended is taken out by the next reload that meets it.
@@ -146,7 +146,7 @@ impl Registry {
         resolution: &Resolution,
         request: DataRequest,
     ) -> Result<ChannelResponse, ServiceError> {
-        self.deliver(worker, self.usable(resolution)?, request).await
+        self.deliver(worker, self.require_callable(resolution)?, request).await
     }
 
     /// Runs a message through the channel of that name, for the embedding process.
@@ -160,12 +160,15 @@ impl Registry {
         request: DataRequest,
     ) -> Result<ChannelResponse, ServiceError> {
         let resolution = Resolution::of_name(&self.snapshot(), channel);
-        self.deliver(worker, self.usable(&resolution)?, request).await
+        self.deliver(worker, self.require_callable(&resolution)?, request).await
     }
 
-    fn usable<'r>(&self, resolution: &'r Resolution) -> Result<&'r Arc<LoadedChannel>, ServiceError> {
+    fn require_callable<'r>(
+        &self,
+        resolution: &'r Resolution,
+    ) -> Result<&'r Arc<LoadedChannel>, ServiceError> {
         if resolution.channel().is_some_and(|entry| entry.quarantine().is_some()) {
-            self.shared.tools.metrics.count_error("channel_quarantined");
+            self.shared.services.metrics.count_error("channel_quarantined");
         }
         resolution.callable_channel()
     }
@@ -179,17 +182,17 @@ impl Registry {
         mut request: DataRequest,
     ) -> Result<ChannelResponse, ServiceError> {
         let mut entry = Arc::clone(entry);
-        for offer in 0..OFFERS {
+        for offer in 0..MAX_DISPATCHES {
             let mut error = match entry.actor_after(worker, offer)?.ask(Submit(request)).await {
                 Ok(answer) => return answer,
                 Err(error) => error,
             };
             if error.kind == CallErrorKind::Crashed {
-                if self.shared.fleet.is_ending() {
+                if self.shared.deployer.is_ending() {
                     // Cut by the deadline of the shutdown: nothing crashed.
                     error.kind = CallErrorKind::Stopped;
                 } else {
-                    self.shared.tools.metrics.count_error("panic");
+                    self.shared.services.metrics.count_error("panic");
                 }
             }
             let left = matches!(error.kind, CallErrorKind::Draining | CallErrorKind::Stopped);
@@ -204,8 +207,8 @@ impl Registry {
         Err(refusal::at_capacity(entry.name()))
     }
 
-    async fn change(&self, job: Job) -> Result<ReloadReport, ReloadError> {
-        match self.address.call(Change(job)).await {
+    async fn change(&self, change: SnapshotChange) -> Result<ReloadReport, ReloadError> {
+        match self.address.call(ApplyChange(change)).await {
             Ok(done) => done,
             Err(error) => Err(ReloadError::Unavailable(error.to_string())),
         }

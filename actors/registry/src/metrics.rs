@@ -39,13 +39,13 @@ impl RegistryMetrics {
         registry.register("engine_reload_duration_seconds", "Time of a reload", self.durations.clone());
     }
 
-    pub(crate) fn reloaded(&self, success: bool, seconds: f64) {
+    pub(crate) fn record_reload(&self, success: bool, seconds: f64) {
         let status = if success { "success" } else { "failure" };
         self.reloads.get_or_create(&Labels { status }).inc();
         self.durations.observe(seconds);
     }
 
-    pub(crate) fn loaded(&self, workflows: usize) {
+    pub(crate) fn set_workflow_count(&self, workflows: usize) {
         self.workflows.set(i64::try_from(workflows).unwrap_or(i64::MAX));
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use svc_model::RoutePattern;
 
-use crate::sharded::Sharded;
+use crate::sharded_map::ShardedMap;
 use crate::snapshot::LoadedChannel;
 
 /// How a shape writes a parameter.
@@ -21,7 +21,7 @@ type Mask = (usize, u128);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RouteTable {
     /// Routes of one shape, first choice first.
-    shapes: Sharded<String, Vec<Arc<Route>>>,
+    shapes: ShardedMap<String, Vec<Arc<Route>>>,
     /// Masks in use, with the number of routes that have them.
     masks: Arc<BTreeMap<Mask, usize>>,
 }
@@ -34,7 +34,7 @@ struct Route {
 
 impl Route {
     /// The route of a channel. Channels of other protocols, and rows whose pattern does not parse, have none.
-    fn of(entry: &Arc<LoadedChannel>) -> Option<Self> {
+    fn from_channel(entry: &Arc<LoadedChannel>) -> Option<Self> {
         let content = &entry.row.content;
         let pattern = content.route_pattern.as_deref().filter(|_| content.protocol.is_http())?;
         let pattern = RoutePattern::parse(pattern).ok().filter(|pattern| pattern.segment_count() < 128)?;
@@ -68,7 +68,7 @@ pub(crate) fn with_head(declared: &[String]) -> Vec<String> {
 
 impl RouteTable {
     pub(crate) fn insert(&mut self, entry: &Arc<LoadedChannel>) {
-        let Some(route) = Route::of(entry) else { return };
+        let Some(route) = Route::from_channel(entry) else { return };
         let shape = route.pattern.shape();
         *Arc::make_mut(&mut self.masks).entry(mask(&shape)).or_default() += 1;
         let add = |routes: &mut Vec<Arc<Route>>| {
@@ -79,7 +79,7 @@ impl RouteTable {
     }
 
     pub(crate) fn remove(&mut self, entry: &Arc<LoadedChannel>) {
-        let Some(route) = Route::of(entry) else { return };
+        let Some(route) = Route::from_channel(entry) else { return };
         let shape = route.pattern.shape();
         let masks = Arc::make_mut(&mut self.masks);
         let mask = mask(&shape);

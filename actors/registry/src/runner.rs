@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use svc_channels::{RunJob, refusal};
 use svc_traces::{Completed, Ended, Job, JobFailure, Runner};
 
-use crate::handle::{OFFERS, Registry};
+use crate::handle::{MAX_DISPATCHES, Registry};
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
 
@@ -27,7 +27,7 @@ impl Runner for Registry {
         let snapshot = self.snapshot();
         // One that is gone has nothing to wait for.
         snapshot.channel_by_name(channel).is_none_or(|entry| {
-            entry.quarantine().is_none() && self.unread_secret(&snapshot, entry).is_none()
+            entry.quarantine().is_none() && self.unreadable_secret(&snapshot, entry).is_none()
         })
     }
 }
@@ -36,10 +36,10 @@ impl Registry {
     /// Runs a job on the next worker. An actor on its way out hands the job back, and so does one that cannot take
     /// more: nothing ran then.
     async fn perform(&self, job: Job, limit: Duration) -> Completed {
-        let metrics = &self.shared.tools.metrics;
-        let turn = self.jobs.fetch_add(1, Ordering::Relaxed);
+        let metrics = &self.shared.services.metrics;
+        let turn = self.next_worker.fetch_add(1, Ordering::Relaxed);
         let mut run = RunJob { job, limit };
-        for offer in 0..OFFERS {
+        for offer in 0..MAX_DISPATCHES {
             let Some(entry) = self.channel_of(&run.job) else {
                 metrics.count_lost_job(None);
                 return failed(resolve::unknown(&run.job.channel).message());
@@ -47,11 +47,11 @@ impl Registry {
             if let Some(quarantine) = entry.quarantine() {
                 metrics.count_error("channel_quarantined");
                 metrics.count_lost_job(Some(entry.name()));
-                slog::warn!(self.shared.tools.log, "job of a quarantined channel became a dead letter";
+                slog::warn!(self.shared.services.log, "job of a quarantined channel became a dead letter";
                     "channel" => entry.name(), "trace_id" => %run.job.trace_id, "reason" => &*quarantine.reason);
                 return unavailable(refusal::UNAVAILABLE);
             }
-            if let Some(of_what) = self.unread_secret(&self.snapshot(), &entry) {
+            if let Some(of_what) = self.unreadable_secret(&self.snapshot(), &entry) {
                 return unavailable(&format!("Channel '{}' waits for a secret: {of_what}", entry.name()));
             }
             let Ok(actor) = entry.actor_after(None, turn.wrapping_add(offer)) else { return busy(run.job) };
@@ -77,14 +77,14 @@ impl Registry {
 
     /// Returns a secret reference of the channel's workflow, or a connector of it, that the secret store had no value for:
     /// tasks would fail for no fault of the job.
-    fn unread_secret(&self, snapshot: &Snapshot, entry: &LoadedChannel) -> Option<String> {
+    fn unreadable_secret(&self, snapshot: &Snapshot, entry: &LoadedChannel) -> Option<String> {
         let workflow = snapshot.workflows.get(entry.row.content.workflow_id.as_deref()?)?;
-        let connectors = self.shared.tools.connectors.as_ref();
+        let connectors = self.shared.services.connectors.as_ref();
         workflow.versions.iter().find_map(|version| {
             let lacks = |name: &&String| connectors.is_some_and(|connectors| connectors.lacks_secrets(name));
             let connector =
                 || version.connectors.iter().find(lacks).map(|name| format!("connector '{name}'"));
-            version.taken.unread.clone().or_else(connector)
+            version.used_secrets.unreadable.clone().or_else(connector)
         })
     }
 

@@ -10,12 +10,12 @@ use svc_model::Channel;
 use svc_secrets::{Keyring, Readings, Reference, ResolveError, Resolver as _, Secret, SecretFingerprint};
 
 /// What was read for a load.
-pub(crate) struct Secrets {
+pub(crate) struct LoadedSecrets {
     pub(crate) readings: Readings,
     pub(crate) declared: Arc<svc_engine::DeclaredSecrets>,
 }
 
-impl Secrets {
+impl LoadedSecrets {
     /// Reads references, each once, with the declared secrets as they serve.
     pub(crate) async fn read(keyring: &Keyring, engine: &Engine, wanted: BTreeSet<Reference>) -> Self {
         Self { readings: keyring.read(wanted).await, declared: engine.declared_secrets() }
@@ -47,22 +47,22 @@ impl Secrets {
     }
 
     /// What a workflow is compiled with.
-    pub(crate) fn material(&self) -> CompileSecrets<'_> {
+    pub(crate) fn compile_secrets(&self) -> CompileSecrets<'_> {
         CompileSecrets { references: &self.readings, declared: &self.declared }
     }
 
     /// Notes what something is built with.
-    pub(crate) fn taken(&self, intake: SecretUses) -> Taken {
+    pub(crate) fn record_use(&self, intake: SecretUses) -> UsedSecrets {
         let fingerprint = self.fingerprint(&intake);
-        let unread = intake.references.iter().find(|reference| {
+        let unreadable = intake.references.iter().find(|reference| {
             matches!(self.readings.resolve(reference), Err(ResolveError::Unreadable { .. }))
         });
-        Taken { unread: unread.map(ToString::to_string), fingerprint, intake }
+        UsedSecrets { unreadable: unreadable.map(ToString::to_string), fingerprint, intake }
     }
 
     /// Whether something would be built with the same values now.
-    pub(crate) fn are(&self, taken: &Taken) -> bool {
-        self.fingerprint(&taken.intake) == taken.fingerprint
+    pub(crate) fn still_match(&self, used: &UsedSecrets) -> bool {
+        self.fingerprint(&used.intake) == used.fingerprint
     }
 
     fn fingerprint(&self, intake: &SecretUses) -> SecretFingerprint {
@@ -74,11 +74,11 @@ impl Secrets {
 
 /// What something was built with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Taken {
+pub(crate) struct UsedSecrets {
     pub(crate) intake: SecretUses,
     fingerprint: SecretFingerprint,
     /// A reference that the secret store had no value for: time may heal that.
-    pub(crate) unread: Option<String>,
+    pub(crate) unreadable: Option<String>,
 }
 
 /// The references a channel takes.

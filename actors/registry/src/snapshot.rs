@@ -8,9 +8,9 @@ use svc_engine::CompiledWorkflow;
 use svc_model::{Channel, Protocol, ServiceError, Timestamp};
 
 use crate::routes::RouteTable;
-use crate::secrets::Taken;
-use crate::sharded::Sharded;
-use crate::worker::{Worker, WorkerId};
+use crate::secrets::UsedSecrets;
+use crate::sharded_map::ShardedMap;
+use crate::worker::{WorkerId, WorkerThread};
 
 /// One loaded channel.
 #[derive(Clone, Debug)]
@@ -40,9 +40,9 @@ pub struct ServingChannel {
     /// What its actors run.
     pub compiled: Arc<CompiledChannel>,
     /// Its actor on every worker.
-    pub(crate) actors: Actors,
+    pub(crate) actors: ChannelActors,
     /// The secrets it was built with.
-    pub(crate) taken: Taken,
+    pub(crate) used_secrets: UsedSecrets,
 }
 
 /// Why a channel is refused.
@@ -56,13 +56,13 @@ pub struct Quarantine {
 
 /// The actors of one channel, by worker number.
 #[derive(Clone, Debug)]
-pub(crate) struct Actors {
+pub(crate) struct ChannelActors {
     /// Path of the group that holds them.
     pub(crate) group: Arc<str>,
     list: Arc<[(usize, Address<ChannelActor>)]>,
 }
 
-impl Actors {
+impl ChannelActors {
     pub(crate) fn new(group: Arc<str>, actors: Vec<(usize, Address<ChannelActor>)>) -> Self {
         Self { group, list: actors.into() }
     }
@@ -73,7 +73,7 @@ impl Actors {
 
     /// The actor on that worker, or the one `turn` places after it. A caller that is not on a worker, or on one that
     /// is only joining, starts with the first.
-    fn on(&self, worker: Option<WorkerId>, turn: usize) -> Option<&Address<ChannelActor>> {
+    fn for_worker(&self, worker: Option<WorkerId>, turn: usize) -> Option<&Address<ChannelActor>> {
         let own = worker.and_then(|WorkerId(number)| self.list.iter().position(|(id, _)| *id == number));
         let at = (own.unwrap_or_default() + turn).checked_rem(self.list.len())?;
         self.list.get(at).map(|(_, address)| address)
@@ -134,7 +134,7 @@ impl LoadedChannel {
         turn: usize,
     ) -> Result<&Address<ChannelActor>, ServiceError> {
         match &self.state {
-            ChannelState::Serving(serving) => serving.actors.on(worker, turn).ok_or_else(|| {
+            ChannelState::Serving(serving) => serving.actors.for_worker(worker, turn).ok_or_else(|| {
                 ServiceError::unavailable(format!("Channel '{}' is starting", self.name)).with_retry_after(1)
             }),
             ChannelState::Quarantined(_) => Err(svc_channels::refusal::quarantined()),
@@ -166,7 +166,7 @@ pub(crate) struct LoadedVersion {
     /// Hash of the content: equal content is never compiled twice.
     pub(crate) hash: String,
     /// The secrets it was compiled with.
-    pub(crate) taken: Taken,
+    pub(crate) used_secrets: UsedSecrets,
     /// Names of the connectors its tasks use.
     pub(crate) connectors: Arc<[String]>,
     /// The compiled version, or why there is none.
@@ -175,24 +175,24 @@ pub(crate) struct LoadedVersion {
 
 impl LoadedVersion {
     /// What tells in the store that a version changed.
-    pub(crate) fn mark(&self) -> (i64, i64, Timestamp) {
+    pub(crate) fn revision(&self) -> (i64, i64, Timestamp) {
         (self.version, self.rollout, self.updated_at)
     }
 }
 
 impl LoadedWorkflow {
     /// Whether every version compiled.
-    pub(crate) fn is_sound(&self) -> bool {
+    pub(crate) fn is_compiled(&self) -> bool {
         self.versions.iter().all(|version| version.compiled.is_ok())
     }
 
     /// Whether a message would run the same way.
-    pub(crate) fn runs_as(&self, other: &Self) -> bool {
+    pub(crate) fn runs_same_as(&self, other: &Self) -> bool {
         let parts = |version: &LoadedVersion| {
-            (version.version, version.rollout, version.hash.clone(), version.taken.clone())
+            (version.version, version.rollout, version.hash.clone(), version.used_secrets.clone())
         };
-        self.is_sound()
-            && other.is_sound()
+        self.is_compiled()
+            && other.is_compiled()
             && self.versions.iter().map(parts).eq(other.versions.iter().map(parts))
     }
 }
@@ -201,12 +201,12 @@ impl LoadedWorkflow {
 #[derive(Clone, Debug, Default)]
 pub struct Snapshot {
     pub(crate) generation: u64,
-    pub(crate) workers: Arc<[Worker]>,
-    pub(crate) workflows: Sharded<Arc<str>, Arc<LoadedWorkflow>>,
-    names: Sharded<Arc<str>, Arc<LoadedChannel>>,
+    pub(crate) workers: Arc<[WorkerThread]>,
+    pub(crate) workflows: ShardedMap<Arc<str>, Arc<LoadedWorkflow>>,
+    names: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     /// Those that run by the clock, by id.
-    cron: Sharded<Arc<str>, Arc<LoadedChannel>>,
-    ids: Sharded<Arc<str>, Arc<LoadedChannel>>,
+    cron: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
+    ids: ShardedMap<Arc<str>, Arc<LoadedChannel>>,
     pub(crate) routes: RouteTable,
     quarantined: usize,
 }
@@ -245,7 +245,7 @@ impl Snapshot {
     /// The ids of channels that run by the clock and are not the same in an `earlier` snapshot. Costs what changed
     /// between the two, not what they hold.
     pub fn cron_changes(&self, earlier: &Self) -> Vec<Arc<str>> {
-        self.cron.changes(&earlier.cron, Arc::ptr_eq)
+        self.cron.changed_keys(&earlier.cron, Arc::ptr_eq)
     }
 
     /// How many channels are loaded, the quarantined ones included.
@@ -260,10 +260,10 @@ impl Snapshot {
 
     /// The quarantined channels, by name.
     pub fn quarantined(&self) -> Vec<(&Arc<LoadedChannel>, &Quarantine)> {
-        let mut found: Vec<_> =
+        let mut quarantined: Vec<_> =
             self.channels().filter_map(|entry| Some((entry, entry.quarantine()?))).collect();
-        found.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
-        found
+        quarantined.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+        quarantined
     }
 
     /// How many active workflows are loaded.

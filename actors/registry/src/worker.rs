@@ -4,7 +4,7 @@ use actix_supervision::Placement;
 
 /// A thread that runs one actor of every channel.
 #[derive(Clone, Debug)]
-pub(crate) struct Worker {
+pub(crate) struct WorkerThread {
     /// Its number, also the last segment of the paths of its actors.
     pub(crate) id: usize,
     /// Where its actors run.

@@ -14,8 +14,8 @@ use url::Url;
 
 use crate::address::{AddressError, check, check_host, host_of, literal};
 use crate::error::{FetchError, SetupError};
-use crate::resolver::{Checked, Lookup, System, admit};
-use crate::trust::{Tls, Trust};
+use crate::resolver::{AddressLookup, CheckedResolver, SystemLookup, admit};
+use crate::trust::{TlsSetup, Trust};
 
 /// What the service calls itself.
 const USER_AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
@@ -23,14 +23,14 @@ const USER_AGENT: &str = concat!("svc/", env!("CARGO_PKG_VERSION"));
 /// Makes clients. One for a process: the trust anchors are read when it is made. Cheap to clone.
 #[derive(Clone)]
 pub struct Outbound {
-    shared: Arc<Shared>,
+    shared: Arc<OutboundInner>,
 }
 
-struct Shared {
+struct OutboundInner {
     tls: ClientConfig,
     anchors: Vec<CertificateDer<'static>>,
     warnings: Vec<String>,
-    lookup: Arc<dyn Lookup>,
+    lookup: Arc<dyn AddressLookup>,
 }
 
 /// What one client may do.
@@ -49,12 +49,12 @@ impl Outbound {
     /// An anchor that was given is none, or TLS cannot be set up. That the system has no anchors is a
     /// [warning](Self::warnings).
     pub fn new(trust: &Trust) -> Result<Self, SetupError> {
-        Self::with_lookup(trust, Arc::new(System))
+        Self::with_lookup(trust, Arc::new(SystemLookup))
     }
 
-    pub(crate) fn with_lookup(trust: &Trust, lookup: Arc<dyn Lookup>) -> Result<Self, SetupError> {
-        let Tls { config: tls, anchors, warnings } = trust.load()?;
-        Ok(Self { shared: Arc::new(Shared { tls, anchors, warnings, lookup }) })
+    pub(crate) fn with_lookup(trust: &Trust, lookup: Arc<dyn AddressLookup>) -> Result<Self, SetupError> {
+        let TlsSetup { config: tls, anchors, warnings } = trust.load()?;
+        Ok(Self { shared: Arc::new(OutboundInner { tls, anchors, warnings, lookup }) })
     }
 
     /// How many trust anchors there are. With none, no HTTPS peer is believed.
@@ -79,7 +79,7 @@ impl Outbound {
     #[expect(clippy::disallowed_methods, reason = "this is the one place where clients come from")]
     pub fn client(&self, options: ClientOptions) -> Result<OutboundClient, SetupError> {
         let ClientOptions { allow_private, timeout } = options;
-        let resolver = Checked { lookup: Arc::clone(&self.shared.lookup), allow_private };
+        let resolver = CheckedResolver { lookup: Arc::clone(&self.shared.lookup), allow_private };
         let inner = reqwest::ClientBuilder::new()
             .tls_backend_preconfigured(self.shared.tls.clone())
             .dns_resolver(resolver)

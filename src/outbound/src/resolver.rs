@@ -11,14 +11,14 @@ use crate::address::AddressError;
 use crate::ranges::is_public;
 
 /// Who knows the addresses of a name.
-pub(crate) trait Lookup: Send + Sync {
+pub(crate) trait AddressLookup: Send + Sync {
     fn lookup(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
 /// The system's resolver.
-pub(crate) struct System;
+pub(crate) struct SystemLookup;
 
-impl Lookup for System {
+impl AddressLookup for SystemLookup {
     fn lookup(&self, host: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         let host = host.to_owned();
         Box::pin(async move {
@@ -30,12 +30,12 @@ impl Lookup for System {
 }
 
 /// The resolver of a client.
-pub(crate) struct Checked {
-    pub(crate) lookup: Arc<dyn Lookup>,
+pub(crate) struct CheckedResolver {
+    pub(crate) lookup: Arc<dyn AddressLookup>,
     pub(crate) allow_private: bool,
 }
 
-impl Resolve for Checked {
+impl Resolve for CheckedResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().to_owned();
         let (found, allow_private) = (self.lookup.lookup(&host), self.allow_private);

@@ -20,7 +20,7 @@ pub enum Trust {
 }
 
 /// The TLS settings, the anchors they have, and what could not be read.
-pub(crate) struct Tls {
+pub(crate) struct TlsSetup {
     pub(crate) config: ClientConfig,
     pub(crate) anchors: Vec<CertificateDer<'static>>,
     pub(crate) warnings: Vec<String>,
@@ -28,7 +28,7 @@ pub(crate) struct Tls {
 
 impl Trust {
     /// A store that cannot be read is no error: a service without any must still start, and says what it lacks.
-    pub(crate) fn load(&self) -> Result<Tls, SetupError> {
+    pub(crate) fn load(&self) -> Result<TlsSetup, SetupError> {
         let mut roots = RootCertStore::empty();
         let (mut anchors, mut warnings) = (Vec::new(), Vec::new());
         match self {
@@ -56,6 +56,6 @@ impl Trust {
             .map_err(|error| SetupError::Tls(error.to_string()))?
             .with_root_certificates(roots)
             .with_no_client_auth();
-        Ok(Tls { config, anchors, warnings })
+        Ok(TlsSetup { config, anchors, warnings })
     }
 }

@@ -198,7 +198,7 @@ impl Service {
         };
         let parts = |channels| RegistryParts {
             store: store.clone(),
-            tools,
+            services: tools,
             calls: channel_calls,
             filter: settings::channel_filter(&config.channel_filter),
             channels,

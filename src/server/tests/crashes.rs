@@ -46,7 +46,7 @@ fn a_crash_tells_no_secret_in_its_message_or_anything_an_operator_reads() {
     let presented = plant(4, "presented");
     let log = Written::default();
     let json = Mutex::new(slog_json::Json::default(log.clone()));
-    let faults = [("Submit", 1..=3), ("Probe", 1..=20)];
+    let faults = [("Submit", 1..=3), ("ProbeVersion", 1..=20)];
     let options = Options {
         log: Logger::root(json.fuse(), o!()),
         environment: vec![("KEY".to_owned(), key.clone()), ("CODE".to_owned(), code)],

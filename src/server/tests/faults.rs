@@ -31,7 +31,7 @@ fn nodes(running: &RunningService) -> Vec<serde_json::Value> {
 
 #[test]
 fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere() {
-    with_quickstart(panics("channels/orders/*", "Probe", 1..=1), |running| {
+    with_quickstart(panics("channels/orders/*", "ProbeVersion", 1..=1), |running| {
         let (done, served) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let clients: Vec<_> = (0..CLIENTS)
             .map(|_| {
@@ -79,7 +79,7 @@ fn an_actor_that_panics_under_load_serves_again_and_the_restart_shows_everywhere
 
 #[test]
 fn a_channel_past_its_budget_is_quarantined_alone_until_an_operator_restarts_it() {
-    with_quickstart(panics("channels/orders/*", "Probe", 1..=20), |running| {
+    with_quickstart(panics("channels/orders/*", "ProbeVersion", 1..=20), |running| {
         let mut client = running.client();
         let neighbour = json!({"channel_id": "other", "name": "other", "channel_type": "sync", "protocol": "rest",
             "methods": ["POST"], "route_pattern": "/other", "workflow_id": "order-intake", "config": {}});

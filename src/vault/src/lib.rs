@@ -5,7 +5,7 @@
 //! `VAULT_TOKEN`; both versions of the key-value engine of HashiCorp Vault and OpenBao answer it. Without these two
 //! variables such references are refused as not usable here.
 //!
-//! Every load reads anew, each document once however many of its fields are wanted, several at the same time, all of
+//! Every load reads anew, resolve_each document once however many of its fields are wanted, several at the same time, all of
 //! them within a bounded time. Nothing is kept in between, so a value that was rotated is seen by the next load. What goes wrong is told by reference and
 //! cause; no text holds a value, the token or what the store answered.
 //!
@@ -13,7 +13,7 @@
 //! same, which follows no redirect and trusts the system's certificates.
 
 mod document;
-mod server;
-mod store;
+mod provider;
+mod vault_client;
 
-pub use store::{EnvironmentLookup, SecretProvider};
+pub use provider::{EnvironmentLookup, SecretProvider};

@@ -1,36 +1,36 @@
 //! The actor of one channel on one worker thread.
 
-mod msg;
+mod messages;
 
 use std::sync::Arc;
 
 use actix::{Actor, Handler};
 use actix_supervision::{Context, ReadHandler, ReadReply, StartContext, StartError, Supervised};
 
+use crate::compiled_channel::CompiledChannel;
 use crate::compute_gate::{ComputeGate, is_large_value};
-use crate::definition::CompiledChannel;
 
-pub use msg::{ProbeVersion, RunJob, RunScheduled, Submit};
+pub use messages::{ProbeVersion, RunJob, RunScheduled, Submit};
 
 /// Serves one channel on one thread.
 ///
 /// Owns nothing but a share of its [`CompiledChannel`]: what must outlive it, such as permits, lives there. Takes
 /// [`Submit`], [`RunJob`], [`RunScheduled`] and [`ProbeVersion`]; of others it uses the recorder and the queue of traces. A restart builds it from
-/// the same definition; a changed definition comes as a new generation, and the old one finishes what it began. It
+/// the same channel; a changed channel comes as a new generation, and the old one finishes what it began. It
 /// never blocks its thread and never calls another actor from within a turn.
 #[derive(Debug)]
 pub struct ChannelActor {
-    definition: Arc<CompiledChannel>,
+    channel: Arc<CompiledChannel>,
 }
 
 impl ChannelActor {
-    /// The factory of a definition's actors.
+    /// The factory of a channel's actors.
     pub fn factory(
-        definition: &Arc<CompiledChannel>,
+        channel: &Arc<CompiledChannel>,
     ) -> impl Fn(StartContext) -> std::future::Ready<Result<Self, StartError>> + Send + Sync + use<> + 'static
     {
-        let definition = Arc::clone(definition);
-        move |_| std::future::ready(Ok(Self { definition: Arc::clone(&definition) }))
+        let channel = Arc::clone(channel);
+        move |_| std::future::ready(Ok(Self { channel: Arc::clone(&channel) }))
     }
 }
 
@@ -42,13 +42,13 @@ impl Supervised for ChannelActor {}
 
 impl ReadHandler<Submit> for ChannelActor {
     fn read(&self, Submit(request): Submit) -> ReadReply<<Submit as actix::Message>::Result> {
-        let definition = Arc::clone(&self.definition);
+        let channel = Arc::clone(&self.channel);
         // A caller that hangs up must not leave the work half done.
         ReadReply::detached(async move {
             if ComputeGate::is_large(request.raw.len()) {
-                definition.tools.compute_gate.run(definition.serve(request)).await
+                channel.services.compute_gate.run(channel.serve(request)).await
             } else {
-                definition.serve(request).await
+                channel.serve(request).await
             }
         })
     }
@@ -56,25 +56,22 @@ impl ReadHandler<Submit> for ChannelActor {
 
 impl ReadHandler<RunJob> for ChannelActor {
     fn read(&self, RunJob { job, limit }: RunJob) -> ReadReply<<RunJob as actix::Message>::Result> {
-        let definition = Arc::clone(&self.definition);
+        let channel = Arc::clone(&self.channel);
         // The queue leaves a job only to end it: at its deadline, or with the process.
         ReadReply::later(async move {
             if is_large_value(&job.payload) {
-                definition.tools.compute_gate.run(definition.perform(job, limit)).await
+                channel.services.compute_gate.run(channel.run_job(job, limit)).await
             } else {
-                definition.perform(job, limit).await
+                channel.run_job(job, limit).await
             }
         })
     }
 }
 
 impl ReadHandler<RunScheduled> for ChannelActor {
-    fn read(
-        &self,
-        RunScheduled(firing): RunScheduled,
-    ) -> ReadReply<<RunScheduled as actix::Message>::Result> {
-        let definition = Arc::clone(&self.definition);
-        ReadReply::later(async move { definition.fire(firing).await })
+    fn read(&self, RunScheduled(run): RunScheduled) -> ReadReply<<RunScheduled as actix::Message>::Result> {
+        let channel = Arc::clone(&self.channel);
+        ReadReply::later(async move { channel.run_scheduled(run).await })
     }
 }
 
@@ -82,6 +79,6 @@ impl Handler<ProbeVersion> for ChannelActor {
     type Result = i64;
 
     fn handle(&mut self, _: ProbeVersion, _: &mut Self::Context) -> i64 {
-        self.definition.version()
+        self.channel.version()
     }
 }

@@ -8,14 +8,14 @@ use svc_engine::{ErrorCode, Message, Redaction, RunOptions, RunOutcome, TaskErro
 use svc_model::{Code, ServiceError};
 use tokio::time::Instant;
 
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 use crate::failure::describe;
-use crate::metrics::Ending;
-use crate::serve::Tally;
-use crate::shape::Control;
+use crate::metrics::MessageOutcome;
+use crate::response_shape::ResponseControl;
+use crate::serve::OutcomeRecorder;
 
 /// A call as it arrives.
-pub(super) struct Call {
+pub(super) struct IncomingCall {
     pub(super) payload: Value,
     pub(super) metadata: Map<String, Value>,
     /// The channel that calls; empty for a trial run, which no channel makes.
@@ -37,9 +37,9 @@ impl CompiledChannel {
     /// # Errors
     /// What the caller's task fails with: a refusal of a guard, or the error the run ended with. A run that ended with
     /// errors has failed, even where the called workflow tolerated them.
-    pub(super) async fn answer(&self, call: Call) -> Result<Value, TaskError> {
-        let mut tally = Tally::start(&self.meters);
-        let Call { payload, metadata, caller, chain, redaction, limit, until } = call;
+    pub(super) async fn run_call(&self, call: IncomingCall) -> Result<Value, TaskError> {
+        let mut recorder = OutcomeRecorder::start(&self.meters);
+        let IncomingCall { payload, metadata, caller, chain, redaction, limit, until } = call;
         let admitted = self.admit_call(&caller, payload, metadata);
         let admitted = admitted.map_err(|refusal| refused(&self.name, &refusal))?;
         let options = RunOptions {
@@ -54,13 +54,13 @@ impl CompiledChannel {
         let mut outcome = Box::pin(self.execute(message, options)).await;
         if let Some(error) = failure(&self.name, &outcome) {
             if error.is_deadline {
-                tally.ending = Some(Ending::Timeout);
+                recorder.outcome = Some(MessageOutcome::Timeout);
             }
             return Err(error);
         }
-        tally.ending = Some(Ending::Ok);
+        recorder.outcome = Some(MessageOutcome::Ok);
         let mut data = std::mem::take(&mut outcome.message.data);
-        Control::take(&mut data);
+        ResponseControl::take(&mut data);
         redaction.mask(&mut data);
         Ok(data)
     }

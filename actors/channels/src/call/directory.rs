@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 
 /// The channels that serve now.
 pub trait ChannelDirectory: Send + Sync {

@@ -54,7 +54,7 @@ static ENTRY: FunctionEntry = FunctionEntry {
 pub const MAX_DEPTH: usize = 32;
 
 /// The longest a task may let a call take.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Bounds of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,5 +104,5 @@ impl Function for ChannelCall {
 /// Milliseconds as a duration; `None` for what is none.
 fn timeout(millis: &Value) -> Option<Duration> {
     let duration = Duration::try_from_secs_f64(millis.as_f64()? / 1000.0).ok()?;
-    (!duration.is_zero() && duration <= LONGEST).then_some(duration)
+    (!duration.is_zero() && duration <= MAX_TTL).then_some(duration)
 }

@@ -9,25 +9,25 @@ use svc_engine::{
     CompileCx, CompiledTask, ErrorCode, Expression, Path, Redaction, TaskCx, TaskError, TaskOutcome,
 };
 
-use super::callee::Call;
+use super::callee::IncomingCall;
 use super::{CallLimits, DirectoryHandle, NotCallable, timeout};
 
 /// One `channel_call` of a workflow.
 pub(super) struct CallTask {
-    target: Target,
-    payload: Payload,
+    target: CallTarget,
+    payload: CallPayload,
     output: Path,
     timeout: Option<Duration>,
     calls: DirectoryHandle,
     limits: CallLimits,
 }
 
-enum Target {
+enum CallTarget {
     Named(String),
     Computed(Expression),
 }
 
-enum Payload {
+enum CallPayload {
     /// What the caller itself was given.
     Original,
     Literal(Value),
@@ -46,13 +46,13 @@ impl CallTask {
         };
         let text = |field: &str| input.get(field).and_then(Value::as_str);
         let target = match input.get("channel_logic") {
-            Some(source) => Target::Computed(expression("channel_logic", source)?),
-            None => Target::Named(text("channel").ok_or("channel: required")?.to_owned()),
+            Some(source) => CallTarget::Computed(expression("channel_logic", source)?),
+            None => CallTarget::Named(text("channel").ok_or("channel: required")?.to_owned()),
         };
         let payload = match (input.get("data_logic"), input.get("data")) {
-            (Some(source), _) => Payload::Computed(expression("data_logic", source)?),
-            (None, Some(literal)) => Payload::Literal(literal.clone()),
-            (None, None) => Payload::Original,
+            (Some(source), _) => CallPayload::Computed(expression("data_logic", source)?),
+            (None, Some(literal)) => CallPayload::Literal(literal.clone()),
+            (None, None) => CallPayload::Original,
         };
         let output = text("output").or_else(|| text("response_path")).unwrap_or("data");
         Ok(Self {
@@ -68,19 +68,19 @@ impl CallTask {
     /// Adds to `redaction` what the called channel is told in confidence.
     async fn call(&self, cx: &mut TaskCx<'_>, redaction: &mut Redaction) -> Result<(), TaskError> {
         let name = match &self.target {
-            Target::Named(name) => name.clone(),
-            Target::Computed(expression) => name_of(cx.evaluate_tainted(expression, redaction)?)?,
+            CallTarget::Named(name) => name.clone(),
+            CallTarget::Computed(expression) => name_of(cx.evaluate_tainted(expression, redaction)?)?,
         };
         check_chain(cx.chain(), &name, self.limits.max_depth)?;
         let payload = match &self.payload {
-            Payload::Original => cx.message().payload.clone(),
-            Payload::Literal(literal) => literal.clone(),
-            Payload::Computed(expression) => cx.evaluate_tainted(expression, redaction)?,
+            CallPayload::Original => cx.message().payload.clone(),
+            CallPayload::Literal(literal) => literal.clone(),
+            CallPayload::Computed(expression) => cx.evaluate_tainted(expression, redaction)?,
         };
         // Looked up last: what serves at the moment of the call.
         let callee = self.calls.find(&name).map_err(absent)?;
         let chain: Arc<[Arc<str>]> = cx.chain().iter().chain([&callee.name]).cloned().collect();
-        let call = Call {
+        let call = IncomingCall {
             payload,
             metadata: inherited(&cx.message().metadata, &chain),
             caller: cx.chain().last().cloned().unwrap_or_default(),
@@ -89,7 +89,7 @@ impl CallTask {
             limit: self.timeout.or(callee.timeout).unwrap_or(self.limits.default_timeout),
             until: cx.deadline(),
         };
-        let data = callee.answer(call).await?;
+        let data = callee.run_call(call).await?;
         cx.write(&self.output, data)
     }
 }

@@ -10,7 +10,7 @@ pub(crate) type Permit = OwnedSemaphorePermit;
 
 /// No permit is left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exhausted;
+pub(crate) struct NoPermit;
 
 /// The permits of a channel on this node, shared by its threads and, while their number stays, by its generations.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Permits {
     }
 
     /// Takes one, now or not at all.
-    pub(super) fn take(&self) -> Result<Permit, Exhausted> {
-        Arc::clone(&self.pool).try_acquire_owned().map_err(|_| Exhausted)
+    pub(super) fn try_acquire(&self) -> Result<Permit, NoPermit> {
+        Arc::clone(&self.pool).try_acquire_owned().map_err(|_| NoPermit)
     }
 }

@@ -12,15 +12,15 @@ use serde_json::{Map, Value};
 use svc_engine::path::{self, Segment};
 use tokio::time::Instant;
 
-use crate::answer::ChannelResponse;
-use crate::digest::{self, Digest, Hash};
+use crate::digest::{self, Digest, DigestBuilder};
+use crate::response::ChannelResponse;
 
 /// Bytes of answers one channel keeps at most, 64 MiB.
 const MAX_BYTES: u64 = 64 << 20;
 /// What an entry takes beside its body and headers, in bytes; an estimate.
 const OVERHEAD: usize = 256;
 /// Longest life of an entry, a hundred years: beyond it instants cannot be computed safely.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// Facts of a request that tell its answer from others.
 const FACTS: [&str; 3] = ["http_method", "params", "query"];
@@ -51,7 +51,7 @@ impl fmt::Display for CacheKey {
 
 /// Makes the keys of one channel.
 #[derive(Debug)]
-pub(crate) struct KeyMaker {
+pub(crate) struct CacheKeyBuilder {
     channel: String,
     fields: Option<Vec<Field>>,
 }
@@ -64,7 +64,7 @@ struct Field {
     paths: Vec<Box<[Segment]>>,
 }
 
-impl KeyMaker {
+impl CacheKeyBuilder {
     /// Keys over these fields of the payload; over the whole payload when `None`.
     pub(crate) fn new(channel: &str, fields: Option<&[String]>) -> Self {
         let fields = fields.map(|names| names.iter().map(|name| Field::new(name)).collect());
@@ -80,7 +80,7 @@ impl KeyMaker {
         metadata: &Map<String, Value>,
         payload: &Value,
     ) -> Option<CacheKey> {
-        let mut hash = Hash::default();
+        let mut hash = DigestBuilder::default();
         hash.text(&self.channel);
         match principal {
             KeyPrincipal::Everyone => {}
@@ -138,7 +138,7 @@ pub(crate) struct ResponseCache {
 impl ResponseCache {
     /// Keeps answers for `ttl`, at most `max_entries` of them (0 for any number) and 64 MiB.
     pub(crate) fn new(ttl: Duration, max_entries: u64) -> Self {
-        let ttl = ttl.min(LONGEST);
+        let ttl = ttl.min(MAX_TTL);
         // One bound holds both: no entry weighs less than its share of the bytes.
         let share = MAX_BYTES.checked_div(max_entries).unwrap_or(0);
         let capacity = if share == 0 { MAX_BYTES } else { share * max_entries };

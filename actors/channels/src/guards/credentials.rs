@@ -10,11 +10,11 @@ use svc_secrets::Resolver;
 
 use super::cache::KeyPrincipal;
 use super::expression;
-use super::line_limit::LineLimit;
-use crate::digest::Hash;
-use crate::metrics::Credential;
+use super::log_rate_limit::LogRateLimit;
+use crate::digest::DigestBuilder;
+use crate::metrics::CredentialKind;
 use crate::request::DataRequest;
-use crate::toolbox::ChannelServices;
+use crate::services::ChannelServices;
 
 /// Claims that are new with every token of the same caller.
 const PER_TOKEN: [&str; 4] = ["exp", "iat", "nbf", "jti"];
@@ -23,38 +23,39 @@ const PER_TOKEN: [&str; 4] = ["exp", "iat", "nbf", "jti"];
 const REFUSED: &str = "Channel authentication failed";
 
 /// The `auth` block of a channel.
-pub(crate) struct Credentials {
+pub(crate) struct CredentialGuard {
     authenticator: Authenticator,
-    kind: Credential,
+    kind: CredentialKind,
     /// The header that carries a secret, lower case.
     header: Option<String>,
     /// What the verified claims must satisfy.
     authorization: Option<Expression>,
-    lines: LineLimit,
+    log_limit: LogRateLimit,
 }
 
-impl Credentials {
+impl CredentialGuard {
     pub(super) fn build(
         config: &AuthConfig,
         references: &dyn Resolver,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Result<Self, String> {
         let (kind, header, logic) = match config {
-            AuthConfig::ApiKey(auth) => (Credential::ApiKey, Some(&auth.header), None),
-            AuthConfig::Hmac(_) => (Credential::Signature, None, None),
+            AuthConfig::ApiKey(auth) => (CredentialKind::ApiKey, Some(&auth.header), None),
+            AuthConfig::Hmac(_) => (CredentialKind::Signature, None, None),
             AuthConfig::Jwt(auth) => {
                 let header = match &auth.source {
                     TokenLocation::Header { header, .. } => Some(header),
                     TokenLocation::Cookie(_) => None,
                 };
-                (Credential::Token, header, auth.authorization_logic.as_ref())
+                (CredentialKind::Token, header, auth.authorization_logic.as_ref())
             }
         };
-        let authorization =
-            logic.map(|logic| expression::compile("auth.authorization_logic", logic, tools)).transpose()?;
-        let authenticator = Authenticator::build(config, references, &*tools.key_sets)?;
+        let authorization = logic
+            .map(|logic| expression::compile("auth.authorization_logic", logic, services))
+            .transpose()?;
+        let authenticator = Authenticator::build(config, references, &*services.key_sets)?;
         let header = header.map(|name| name.to_ascii_lowercase());
-        Ok(Self { authenticator, kind, header, authorization, lines: LineLimit::default() })
+        Ok(Self { authenticator, kind, header, authorization, log_limit: LogRateLimit::default() })
     }
 
     /// Verifies the credential of a request, then what its claims must satisfy. Returns who called, with all claims of a
@@ -63,20 +64,20 @@ impl Credentials {
         &self,
         channel: &str,
         request: &DataRequest,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Result<Identity, ServiceError> {
         let now = Timestamp::now().naive().and_utc().timestamp();
         let presented = PresentedRequest { headers: &request.headers, body: &request.raw, now };
         let identity = self.authenticator.authenticate(presented).await.map_err(|reason| {
-            tools.metrics.credential_refused(self.kind, reason);
-            self.log_refusal(channel, reason.name(), request, tools);
+            services.metrics.credential_refused(self.kind, reason);
+            self.log_refusal(channel, reason.name(), request, services);
             self.refusal(reason)
         })?;
         if let (Some(logic), Some(claims)) = (&self.authorization, &identity.claims) {
             let claims = Value::Object(claims.clone());
-            if !expression::holds(logic, &[("claims", &claims)], tools) {
-                tools.metrics.claims_refused();
-                self.log_refusal(channel, "insufficient_scope", request, tools);
+            if !expression::holds(logic, &[("claims", &claims)], services) {
+                services.metrics.claims_refused();
+                self.log_refusal(channel, "insufficient_scope", request, services);
                 let refusal = ServiceError::forbidden("insufficient_scope: the token does not allow this");
                 return Err(refusal.with_challenge(r#"Bearer error="insufficient_scope""#));
             }
@@ -87,7 +88,7 @@ impl Credentials {
     /// Returns what tells the caller's answers from those of other callers: the key or secret it used, or the issuer and
     /// subject of its token with what the workflow sees of the other claims.
     pub(super) fn principal(&self, identity: &Identity) -> KeyPrincipal {
-        let mut hash = Hash::default();
+        let mut hash = DigestBuilder::default();
         match identity {
             Identity { claims: Some(claims), .. } if !claims.contains_key("sub") => {
                 return KeyPrincipal::Unknown;
@@ -117,9 +118,9 @@ impl Credentials {
     }
 
     /// Tells operators why, which no answer and no trace does; a bounded number of times.
-    fn log_refusal(&self, channel: &str, reason: &str, request: &DataRequest, tools: &ChannelServices) {
-        if let Some(suppressed) = self.lines.pass() {
-            slog::info!(tools.log, "credential refused";
+    fn log_refusal(&self, channel: &str, reason: &str, request: &DataRequest, services: &ChannelServices) {
+        if let Some(suppressed) = self.log_limit.allow_line() {
+            slog::info!(services.log, "credential refused";
                 "channel" => channel, "mode" => self.kind.name(), "reason" => reason,
                 "client_ip" => request.client_ip.as_deref(), "request_id" => &request.request_id,
                 "suppressed" => suppressed);
@@ -130,10 +131,10 @@ impl Credentials {
     fn refusal(&self, reason: RefusalReason) -> ServiceError {
         let refusal = ServiceError::new(Code::Unauthorized, REFUSED);
         match (self.kind, reason) {
-            (Credential::Token, RefusalReason::Expired) => {
+            (CredentialKind::Token, RefusalReason::Expired) => {
                 refusal.with_challenge(r#"Bearer error="invalid_token", error_description="token expired""#)
             }
-            (Credential::Token, _) => refusal.with_challenge(r#"Bearer error="invalid_token""#),
+            (CredentialKind::Token, _) => refusal.with_challenge(r#"Bearer error="invalid_token""#),
             _ => refusal,
         }
     }

@@ -10,11 +10,11 @@ use svc_engine::Expression;
 use svc_model::config::{self, BackendError};
 use svc_model::{ServiceError, canonical_json, id::new_ordered_id};
 
-use super::claims::{self, Claims};
 use super::expression;
-use super::shared::Shared;
+use super::idempotency_keys::{IdempotencyKeys, KeyClaim};
+use super::shared_cache::SharedCacheRef;
 use crate::request::DataRequest;
-use crate::toolbox::ChannelServices;
+use crate::services::ChannelServices;
 
 /// Seconds after which a caller may try again whose key could not be checked.
 const RETRY_AFTER: u32 = 5;
@@ -23,14 +23,14 @@ const RETRY_AFTER: u32 = 5;
 const MAX_KEY: usize = 256;
 
 /// Refuses an idempotency key that was seen within the window.
-pub(crate) struct Deduplication {
+pub(crate) struct DeduplicationGuard {
     source: KeySource,
     window_secs: u64,
     capacity: u64,
-    shared: Shared,
+    shared: SharedCacheRef,
     on_backend_error: BackendError,
     /// Of this process; made with the first key.
-    claims: Arc<OnceLock<Claims>>,
+    keys: Arc<OnceLock<IdempotencyKeys>>,
 }
 
 /// The part of a message that holds its idempotency key.
@@ -42,11 +42,11 @@ enum KeySource {
 }
 
 impl KeySource {
-    fn build(block: &config::DeduplicationConfig, tools: &ChannelServices) -> Result<Self, String> {
+    fn build(block: &config::DeduplicationConfig, services: &ChannelServices) -> Result<Self, String> {
         match &block.key_logic {
             None => Ok(Self::Header(block.header.as_deref().unwrap_or_default().to_ascii_lowercase())),
             Some(logic) => {
-                let compiled = expression::compile("deduplication.key_logic", logic, tools)?;
+                let compiled = expression::compile("deduplication.key_logic", logic, services)?;
                 Ok(Self::Logic { written: logic.clone(), compiled })
             }
         }
@@ -63,28 +63,28 @@ impl KeySource {
 }
 
 /// A key won, wherever that is kept. Dropping it keeps the claim.
-pub(crate) enum Claim {
-    Own(claims::Claim),
+pub(crate) enum IdempotencyClaim {
+    Local(KeyClaim),
     Shared { cache: SharedCache, key: String, owner: String },
 }
 
-impl Deduplication {
+impl DeduplicationGuard {
     pub(super) fn build(
         channel: &str,
         block: &config::DeduplicationConfig,
-        tools: &ChannelServices,
+        services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
-        let source = KeySource::build(block, tools)?;
+        let source = KeySource::build(block, services)?;
         let before = previous
             .filter(|previous| previous.source.is_same(&source) && previous.window_secs == block.window_secs);
         Ok(Self {
             source,
             window_secs: block.window_secs,
-            capacity: tools.memory_entries,
-            shared: Shared::new(channel, block.connector.as_deref(), "idempotency keys", tools),
+            capacity: services.memory_entries,
+            shared: SharedCacheRef::new(channel, block.connector.as_deref(), "idempotency keys", services),
             on_backend_error: block.on_backend_error,
-            claims: before.map(|previous| Arc::clone(&previous.claims)).unwrap_or_default(),
+            keys: before.map(|previous| Arc::clone(&previous.keys)).unwrap_or_default(),
         })
     }
 
@@ -104,11 +104,11 @@ impl Deduplication {
         sent: Option<String>,
         payload: &Value,
         metadata: Map<String, Value>,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Result<(Option<String>, Map<String, Value>), ServiceError> {
         let KeySource::Logic { compiled, .. } = &self.source else { return Ok((sent, metadata)) };
         let (key, metadata) =
-            expression::over_message(payload, metadata, |roots| tools.engine.evaluate(compiled, roots));
+            expression::over_message(payload, metadata, |roots| services.engine.evaluate(compiled, roots));
         let refused = |_| ServiceError::validation("The idempotency key of the request cannot be computed");
         let key = match key.map_err(refused)? {
             Value::Null => None,
@@ -116,10 +116,10 @@ impl Deduplication {
             // Equal values are one key, in whatever order their members come.
             other => Some(canonical_json(&other)),
         };
-        Ok((key.map(bounded), metadata))
+        Ok((key.map(limit_key_length), metadata))
     }
 
-    /// Claims a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
+    /// IdempotencyKeys a key for the rest of the window; `None` where that cannot be told and the channel lets messages pass then.
     ///
     /// # Errors
     /// The key is taken, or it is not known whether it is and the channel wants to know.
@@ -127,24 +127,24 @@ impl Deduplication {
         &self,
         channel: &str,
         key: &str,
-        tools: &ChannelServices,
-    ) -> Result<Option<Claim>, ServiceError> {
+        services: &ChannelServices,
+    ) -> Result<Option<IdempotencyClaim>, ServiceError> {
         let name = format!("dedup:{channel}:{key}");
-        let cache = match self.shared.cache(channel, tools) {
+        let cache = match self.shared.cache(channel, services) {
             Ok(cache) => cache,
-            Err(why) => return self.unknown(channel, &why, tools).map(|()| None),
+            Err(error) => return self.handle_unchecked_key(channel, &error, services).map(|()| None),
         };
         let won = match cache {
             Some(cache) => {
                 let owner = new_ordered_id().to_string();
                 let won = cache.claim(name.clone(), owner.clone(), self.window_secs).await;
-                let claim = Claim::Shared { cache, key: name, owner };
+                let claim = IdempotencyClaim::Shared { cache, key: name, owner };
                 match won {
                     Ok(won) => won.then_some(claim),
-                    Err(why) => {
+                    Err(error) => {
                         // It may be claimed all the same.
-                        if let Err(refusal) = self.unknown(channel, &why, tools) {
-                            claim.release(tools).await;
+                        if let Err(refusal) = self.handle_unchecked_key(channel, &error, services) {
+                            claim.release(services).await;
                             return Err(refusal);
                         }
                         Some(claim)
@@ -153,7 +153,10 @@ impl Deduplication {
             }
             None => {
                 let window = Duration::from_secs(self.window_secs);
-                self.claims.get_or_init(|| Claims::new(window, self.capacity)).claim(&name).map(Claim::Own)
+                self.keys
+                    .get_or_init(|| IdempotencyKeys::new(window, self.capacity))
+                    .claim(&name)
+                    .map(IdempotencyClaim::Local)
             }
         };
         let duplicate =
@@ -162,9 +165,14 @@ impl Deduplication {
     }
 
     /// What becomes of a message whose key could not be checked.
-    fn unknown(&self, channel: &str, why: &CacheError, tools: &ChannelServices) -> Result<(), ServiceError> {
-        tools.metrics.count_error("dedup_backend");
-        slog::warn!(tools.log, "an idempotency key could not be checked"; "channel" => channel, "reason" => %why);
+    fn handle_unchecked_key(
+        &self,
+        channel: &str,
+        error: &CacheError,
+        services: &ChannelServices,
+    ) -> Result<(), ServiceError> {
+        services.metrics.count_error("dedup_backend");
+        slog::warn!(services.log, "an idempotency key could not be checked"; "channel" => channel, "reason" => %error);
         match self.on_backend_error {
             BackendError::Allow => Ok(()),
             BackendError::Deny => {
@@ -175,15 +183,15 @@ impl Deduplication {
     }
 }
 
-impl Claim {
+impl IdempotencyClaim {
     /// Gives the key back for a request that was not let in.
-    pub(crate) async fn release(self, tools: &ChannelServices) {
+    pub(crate) async fn release(self, services: &ChannelServices) {
         match self {
-            Self::Own(claim) => claim.release(),
+            Self::Local(claim) => claim.release(),
             Self::Shared { cache, key, owner } => {
-                if let Err(why) = cache.release(key, owner).await {
-                    slog::warn!(tools.log, "an idempotency key is not given back, it ends by itself";
-                        "reason" => %why);
+                if let Err(error) = cache.release(key, owner).await {
+                    slog::warn!(services.log, "an idempotency key is not given back, it ends by itself";
+                        "reason" => %error);
                 }
             }
         }
@@ -191,6 +199,6 @@ impl Claim {
 }
 
 /// Replaces a key that is too long to be kept and repeated by its digest.
-fn bounded(key: String) -> String {
+fn limit_key_length(key: String) -> String {
     if key.len() <= MAX_KEY { key } else { format!("sha256:{}", hex::encode(Sha256::digest(&key))) }
 }

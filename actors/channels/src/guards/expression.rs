@@ -4,19 +4,19 @@ use serde_json::{Map, Value};
 use svc_engine::Expression;
 use svc_model::ServiceError;
 
-use crate::toolbox::ChannelServices;
+use crate::services::ChannelServices;
 
 /// Compiles an expression of a channel's config. `name` is where it stands.
 ///
 /// # Errors
 /// The reason to quarantine the channel.
-pub(super) fn compile(name: &str, logic: &Value, tools: &ChannelServices) -> Result<Expression, String> {
-    tools.engine.compile_expression(logic).map_err(|error| format!("{name} does not compile: {error}"))
+pub(super) fn compile(name: &str, logic: &Value, services: &ChannelServices) -> Result<Expression, String> {
+    services.engine.compile_expression(logic).map_err(|error| format!("{name} does not compile: {error}"))
 }
 
 /// Whether an expression holds over these roots; one that fails does not.
-pub(super) fn holds(expression: &Expression, roots: &[(&str, &Value)], tools: &ChannelServices) -> bool {
-    tools.engine.evaluate(expression, roots).is_ok_and(|value| is_truthy(&value))
+pub(super) fn holds(expression: &Expression, roots: &[(&str, &Value)], services: &ChannelServices) -> bool {
+    services.engine.evaluate(expression, roots).is_ok_and(|value| is_truthy(&value))
 }
 
 /// Evaluates over a message: `data` is its payload, `metadata` what is known of it. Gives the metadata back.
@@ -32,11 +32,11 @@ pub(super) fn over_message<T>(
 }
 
 /// What a message must satisfy.
-pub(crate) struct Validation(Expression);
+pub(crate) struct ValidationGuard(Expression);
 
-impl Validation {
-    pub(super) fn build(logic: &Value, tools: &ChannelServices) -> Result<Self, String> {
-        compile("validation_logic", logic, tools).map(Self)
+impl ValidationGuard {
+    pub(super) fn build(logic: &Value, services: &ChannelServices) -> Result<Self, String> {
+        compile("validation_logic", logic, services).map(Self)
     }
 
     /// A falsy result and a failing expression are the same refusal: it tells nothing of the rule. Gives the metadata
@@ -45,9 +45,9 @@ impl Validation {
         &self,
         payload: &Value,
         metadata: Map<String, Value>,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Result<Map<String, Value>, ServiceError> {
-        match over_message(payload, metadata, |roots| holds(&self.0, roots, tools)) {
+        match over_message(payload, metadata, |roots| holds(&self.0, roots, services)) {
             (true, metadata) => Ok(metadata),
             (false, _) => Err(ServiceError::validation("Input validation failed")),
         }

@@ -8,7 +8,7 @@ use super::limiter::Limiter;
 
 /// The block of a channel that names a group. The two never share buckets, whatever the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum RateGroupKind {
     /// `rate_limit`.
     Limit,
     /// `principal_rate_limit`.
@@ -18,7 +18,7 @@ pub(super) enum Kind {
 /// A group as its channels see it: those that ask for another rate have other buckets.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct GroupKey {
-    pub(super) kind: Kind,
+    pub(super) kind: RateGroupKind,
     pub(super) name: String,
     pub(super) rps: u64,
     pub(super) burst: u64,
@@ -55,27 +55,27 @@ impl fmt::Debug for RateGroups {
 mod tests {
     use super::*;
 
-    fn key(kind: Kind, rps: u64) -> GroupKey {
+    fn key(kind: RateGroupKind, rps: u64) -> GroupKey {
         GroupKey { kind, name: "api".to_owned(), rps, burst: 1 }
     }
 
     #[test]
     fn equal_rates_share_buckets_and_others_are_reported() {
         let groups = RateGroups::default();
-        let (one, differs) = groups.limiter(&key(Kind::Limit, 5));
-        let (other, _) = groups.limiter(&key(Kind::Limit, 5));
+        let (one, differs) = groups.limiter(&key(RateGroupKind::Limit, 5));
+        let (other, _) = groups.limiter(&key(RateGroupKind::Limit, 5));
         assert!(Arc::ptr_eq(&one, &other) && !differs);
-        let (faster, differs) = groups.limiter(&key(Kind::Limit, 9));
+        let (faster, differs) = groups.limiter(&key(RateGroupKind::Limit, 9));
         assert!(!Arc::ptr_eq(&one, &faster) && differs);
-        let (quota, differs) = groups.limiter(&key(Kind::Quota, 5));
+        let (quota, differs) = groups.limiter(&key(RateGroupKind::Quota, 5));
         assert!(!Arc::ptr_eq(&one, &quota) && !differs);
     }
 
     #[test]
     fn group_ends_with_its_last_channel() {
         let groups = RateGroups::default();
-        drop(groups.limiter(&key(Kind::Limit, 5)));
-        let (_limiter, differs) = groups.limiter(&key(Kind::Limit, 9));
+        drop(groups.limiter(&key(RateGroupKind::Limit, 5)));
+        let (_limiter, differs) = groups.limiter(&key(RateGroupKind::Limit, 9));
         assert!(!differs && groups.0.lock().unwrap().len() == 1);
     }
 }

@@ -6,17 +6,17 @@
 
 mod backpressure;
 pub(crate) mod cache;
-pub(crate) mod claims;
 mod credentials;
 mod deduplication;
 mod expression;
 mod groups;
+pub(crate) mod idempotency_keys;
 pub(crate) mod limiter;
-mod line_limit;
+mod log_rate_limit;
 mod origin;
 mod rate;
-mod reuse;
-mod shared;
+mod response_cache;
+mod shared_cache;
 
 use std::sync::Arc;
 
@@ -25,25 +25,25 @@ use svc_model::config::ChannelConfig;
 use svc_model::{Channel, ServiceError, rollout};
 use svc_secrets::Resolver;
 
-use crate::answer::ChannelResponse;
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 use crate::metadata;
 use crate::refusal;
 use crate::request::{DataRequest, Delivery, Ingress};
-use crate::toolbox::ChannelServices;
+use crate::response::ChannelResponse;
+use crate::services::ChannelServices;
 
 use backpressure::Permits;
-pub(crate) use backpressure::{Exhausted, Permit};
+pub(crate) use backpressure::{NoPermit, Permit};
 pub(crate) use cache::CacheKey;
-use credentials::Credentials;
-pub(crate) use deduplication::Claim;
-use deduplication::Deduplication;
-use expression::Validation;
+use credentials::CredentialGuard;
+use deduplication::DeduplicationGuard;
+pub(crate) use deduplication::IdempotencyClaim;
+use expression::ValidationGuard;
 pub use groups::RateGroups;
-use origin::Origins;
-use rate::{Caller, Rate};
-pub(crate) use reuse::Basis;
-use reuse::Reuse;
+use origin::OriginGuard;
+use rate::{RateGuard, RateSubject};
+pub(crate) use response_cache::CacheKeyInputs;
+use response_cache::ResponseCacheGuard;
 
 /// One guard; in the order they are met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,26 +75,26 @@ impl Guard {
     }
 
     /// The guard of a channel, for a message it applies to.
-    fn of<G>(self, guard: &Option<G>, ingress: Ingress) -> Option<&G> {
+    fn for_ingress<G>(self, guard: &Option<G>, ingress: Ingress) -> Option<&G> {
         guard.as_ref().filter(|_| self.ingresses().contains(&ingress))
     }
 }
 
 /// The guards a channel has.
 pub(crate) struct Guards {
-    rate_limit: Option<Rate>,
-    credentials: Option<Arc<Credentials>>,
-    quota: Option<Rate>,
-    origins: Option<Origins>,
-    validation: Option<Validation>,
-    deduplication: Option<Deduplication>,
-    reuse: Option<Reuse>,
+    rate_limit: Option<RateGuard>,
+    credentials: Option<Arc<CredentialGuard>>,
+    quota: Option<RateGuard>,
+    origins: Option<OriginGuard>,
+    validation: Option<ValidationGuard>,
+    deduplication: Option<DeduplicationGuard>,
+    response_cache: Option<ResponseCacheGuard>,
     permits: Option<Permits>,
 }
 
 impl Guards {
     /// Makes the guards of a channel ready. What they remember is taken over from `previous` where their own settings
-    /// are the same. `basis` tells whether an equal message would still be answered as before. Without `references`
+    /// are the same. `inputs` tells whether an equal message would still be answered as before. Without `references`
     /// the credentials of `previous` are kept, for a channel whose config is the same.
     ///
     /// # Errors
@@ -102,22 +102,22 @@ impl Guards {
     pub(crate) fn build(
         row: &Channel,
         config: &ChannelConfig,
-        tools: &ChannelServices,
+        services: &ChannelServices,
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
-        basis: &Basis,
+        inputs: &CacheKeyInputs,
     ) -> Result<Self, String> {
         let name = row.content.name.as_str();
         let rate_limit = config.rate_limit.as_ref().map(|block| {
             let before = previous.and_then(|previous| previous.rate_limit.as_ref());
-            Rate::limit(name, block, tools, before)
+            RateGuard::limit(name, block, services, before)
         });
         let quota = config.principal_rate_limit.as_ref().map(|block| {
             let before = previous.and_then(|previous| previous.quota.as_ref());
-            Rate::quota(name, block, tools, before)
+            RateGuard::quota(name, block, services, before)
         });
         let credentials = config.auth.as_ref().map(|auth| match references {
-            Some(references) => Credentials::build(auth, references, tools).map(Arc::new),
+            Some(references) => CredentialGuard::build(auth, references, services).map(Arc::new),
             None => {
                 let kept = previous.and_then(|previous| previous.credentials.clone());
                 kept.ok_or_else(|| "auth: its secrets were not read".to_owned())
@@ -126,18 +126,25 @@ impl Guards {
         let logic = config.validation_logic.as_ref();
         let deduplication = config.deduplication.as_ref().map(|block| {
             let before = previous.and_then(|previous| previous.deduplication.as_ref());
-            Deduplication::build(name, block, tools, before)
+            DeduplicationGuard::build(name, block, services, before)
         });
         Ok(Self {
             rate_limit: rate_limit.transpose()?,
             credentials: credentials.transpose()?,
             quota: quota.transpose()?,
-            origins: config.origin_allow_list.clone().map(Origins::new),
-            validation: logic.map(|logic| Validation::build(logic, tools)).transpose()?,
+            origins: config.origin_allow_list.clone().map(OriginGuard::new),
+            validation: logic.map(|logic| ValidationGuard::build(logic, services)).transpose()?,
             deduplication: deduplication.transpose()?,
-            reuse: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
-                let before = previous.and_then(|previous| previous.reuse.as_ref());
-                Reuse::build(name, block, personal(config), basis, tools, before)
+            response_cache: config.cache.as_ref().filter(|block| block.enabled).map(|block| {
+                let before = previous.and_then(|previous| previous.response_cache.as_ref());
+                ResponseCacheGuard::build(
+                    name,
+                    block,
+                    caller_specific_setting(config),
+                    inputs,
+                    services,
+                    before,
+                )
             }),
             permits: config
                 .backpressure
@@ -146,27 +153,27 @@ impl Guards {
     }
 
     /// A permit for work whose guards passed before; `None` where the channel asks for none.
-    pub(crate) fn permit(&self) -> Result<Option<Permit>, Exhausted> {
-        self.permits.as_ref().map(Permits::take).transpose()
+    pub(crate) fn permit(&self) -> Result<Option<Permit>, NoPermit> {
+        self.permits.as_ref().map(Permits::try_acquire).transpose()
     }
 
     /// Keeps an answer for the next equal request.
-    pub(crate) async fn keep(
+    pub(crate) async fn store_response(
         &self,
         channel: &str,
         key: CacheKey,
         answer: &ChannelResponse,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) {
-        if let Some(reuse) = &self.reuse {
-            reuse.keep(channel, key, answer, tools).await;
+        if let Some(response_cache) = &self.response_cache {
+            response_cache.store(channel, key, answer, services).await;
         }
     }
 }
 
 /// Returns the setting that lets a workflow answer one caller other than the next, which no cache knows. A channel that
 /// says who shares its answers has none.
-fn personal(config: &ChannelConfig) -> Option<&'static str> {
+fn caller_specific_setting(config: &ChannelConfig) -> Option<&'static str> {
     let undecided = config.cache.as_ref().is_some_and(|cache| cache.per_principal.is_none());
     match config.auth {
         Some(_) if undecided => Some("auth"),
@@ -176,16 +183,16 @@ fn personal(config: &ChannelConfig) -> Option<&'static str> {
 }
 
 /// A message all guards let in, and what it took on the way.
-pub(crate) struct Admitted {
+pub(crate) struct AdmittedMessage {
     pub(crate) payload: Value,
     pub(crate) metadata: Map<String, Value>,
     /// Which share of the traffic it belongs to.
     pub(crate) bucket: Option<u8>,
     /// The caller asked for a profile of the run and may have one.
     pub(crate) profile: bool,
-    pub(crate) claim: Option<Claim>,
+    pub(crate) claim: Option<IdempotencyClaim>,
     /// Where its answer may be kept.
-    pub(crate) kept_at: Option<CacheKey>,
+    pub(crate) cache_key: Option<CacheKey>,
     pub(crate) permit: Option<Permit>,
 }
 
@@ -198,7 +205,7 @@ pub(crate) struct AdmittedCall {
 }
 
 /// Why a message does not run.
-pub(crate) enum Stop {
+pub(crate) enum ShortCircuit {
     /// A guard refused it.
     Refused(ServiceError),
     /// An equal message was answered before.
@@ -206,14 +213,14 @@ pub(crate) enum Stop {
 }
 
 /// Why a run of a schedule does not begin.
-pub(crate) enum Held {
+pub(crate) enum ScheduledRunRefusal {
     /// A guard refused it, and will again.
     Refused(ServiceError),
     /// There is no capacity now.
     Busy,
 }
 
-impl From<ServiceError> for Stop {
+impl From<ServiceError> for ShortCircuit {
     fn from(refusal: ServiceError) -> Self {
         Self::Refused(refusal)
     }
@@ -221,93 +228,96 @@ impl From<ServiceError> for Stop {
 
 impl CompiledChannel {
     /// Leads a message past the guards.
-    pub(crate) async fn admit(&self, mut request: DataRequest) -> Result<Admitted, Stop> {
-        let (guards, tools, ingress) = (&self.guards, &self.tools, request.ingress);
+    pub(crate) async fn admit(&self, mut request: DataRequest) -> Result<AdmittedMessage, ShortCircuit> {
+        let (guards, services, ingress) = (&self.guards, &self.services, request.ingress);
         // They come in any order; what is made of them, keys and stored rows, is to look the same each time.
         request.headers.sort_by(|(one, _), (other, _)| one.cmp(other));
-        if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
-            limit.check(&self.name, Caller::of(&request), None, tools)?;
+        if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
+            limit.check(&self.name, RateSubject::from_request(&request), None, services)?;
         }
         if let Some(body) = &request.body {
-            tools.settings.shape_limits.check(body)?;
+            services.settings.shape_limits.check(body)?;
         }
         let (mut claims, mut principal) = (None, None);
-        if let Some(credentials) = Guard::Credentials.of(&guards.credentials, ingress) {
-            let verified = credentials.verify(&self.name, &request, tools).await?;
-            if let Some(quota) = Guard::Quota.of(&guards.quota, ingress) {
+        if let Some(credentials) = Guard::Credentials.for_ingress(&guards.credentials, ingress) {
+            let verified = credentials.verify(&self.name, &request, services).await?;
+            if let Some(quota) = Guard::Quota.for_ingress(&guards.quota, ingress) {
                 let auth =
                     verified.claims.as_ref().map_or_else(|| json!({}), |claims| json!({"claims": claims}));
-                quota.check(&self.name, Caller::of(&request), Some(&auth), tools)?;
+                quota.check(&self.name, RateSubject::from_request(&request), Some(&auth), services)?;
             }
-            principal = guards.reuse.is_some().then(|| credentials.principal(&verified));
+            principal = guards.response_cache.is_some().then(|| credentials.principal(&verified));
             claims = verified.claims.map(|claims| credentials.exposed(&claims));
         }
-        if let Some(origins) = Guard::Origin.of(&guards.origins, ingress) {
-            origins.check(&self.name, &request, tools)?;
+        if let Some(origins) = Guard::Origin.for_ingress(&guards.origins, ingress) {
+            origins.check(&self.name, &request, services)?;
         }
         // Read before the facts of the request move into the message.
         let bucket = self.bucket(&request);
-        let profile = request.profile && tools.settings.profiles;
+        let profile = request.profile && services.settings.profiles;
         let deduplication = Guard::Deduplication
-            .of(&guards.deduplication, ingress)
+            .for_ingress(&guards.deduplication, ingress)
             .map(|guard| (guard, guard.sent_key(&request)));
         let envelope = self.envelope && ingress == Ingress::Http;
-        let (payload, caller) = metadata::open(request.body.take(), envelope);
-        let stamps = metadata::Stamps {
+        let (payload, caller) = metadata::split_body(request.body.take(), envelope);
+        let stamps = metadata::MetadataStamps {
             channel: &self.name,
-            vars: tools.settings.vars.as_ref(),
+            vars: services.settings.vars.as_ref(),
             cookies: &self.cookies,
             credential: guards.credentials.as_ref().and_then(|credentials| credentials.header()),
             claims,
         };
         let mut metadata = metadata::stamp(caller, &mut request, stamps);
-        let reuse = Guard::Cache
-            .of(&guards.reuse, ingress)
+        let response_cache = Guard::Cache
+            .for_ingress(&guards.response_cache, ingress)
             .filter(|_| request.delivery == Delivery::Sync)
-            .and_then(|reuse| Some((reuse, reuse.key(principal, &metadata, &payload)?)));
-        if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
-            metadata = validation.check(&payload, metadata, tools)?;
+            .and_then(|response_cache| {
+                Some((response_cache, response_cache.key(principal, &metadata, &payload)?))
+            });
+        if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {
+            metadata = validation.check(&payload, metadata, services)?;
         }
         let claim = match deduplication {
             None => None,
             Some((guard, sent)) => {
                 let key;
-                (key, metadata) = guard.key(sent, &payload, metadata, tools)?;
+                (key, metadata) = guard.key(sent, &payload, metadata, services)?;
                 match key {
-                    Some(key) => guard.claim(&self.name, &key, tools).await?,
+                    Some(key) => guard.claim(&self.name, &key, services).await?,
                     None => None,
                 }
             }
         };
-        if let Some((reuse, key)) = &reuse
-            && let Some(answer) = reuse.look_up(&self.name, key, tools).await
+        if let Some((response_cache, key)) = &response_cache
+            && let Some(answer) = response_cache.look_up(&self.name, key, services).await
         {
-            return Err(Stop::Answered(answer));
+            return Err(ShortCircuit::Answered(answer));
         }
-        let permit = match self.capacity(ingress) {
+        let permit = match self.acquire_permit(ingress) {
             Ok(permit) => permit,
-            Err(Exhausted) => {
+            Err(NoPermit) => {
                 if let Some(claim) = claim {
-                    claim.release(tools).await;
+                    claim.release(services).await;
                 }
                 return Err(refusal::at_capacity(&self.name).into());
             }
         };
-        let kept_at = reuse.map(|(_, key)| key);
-        Ok(Admitted { payload, metadata, bucket, profile, claim, kept_at, permit })
+        let cache_key = response_cache.map(|(_, key)| key);
+        Ok(AdmittedMessage { payload, metadata, bucket, profile, claim, cache_key, permit })
     }
 
     /// Leads a run of a schedule past the guards; gives its metadata back, and the permit it holds while it runs.
-    pub(crate) fn admit_firing(
+    pub(crate) fn admit_scheduled_run(
         &self,
         payload: &Value,
         mut metadata: Map<String, Value>,
-    ) -> Result<(Map<String, Value>, Option<Permit>), Held> {
+    ) -> Result<(Map<String, Value>, Option<Permit>), ScheduledRunRefusal> {
         let (guards, ingress) = (&self.guards, Ingress::Cron);
-        if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
-            metadata = validation.check(payload, metadata, &self.tools).map_err(Held::Refused)?;
+        if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {
+            metadata =
+                validation.check(payload, metadata, &self.services).map_err(ScheduledRunRefusal::Refused)?;
         }
-        let permit = self.capacity(ingress).map_err(|Exhausted| Held::Busy)?;
+        let permit = self.acquire_permit(ingress).map_err(|NoPermit| ScheduledRunRefusal::Busy)?;
         Ok((metadata, permit))
     }
 
@@ -322,7 +332,8 @@ impl CompiledChannel {
         metadata: Map<String, Value>,
     ) -> Result<AdmittedCall, ServiceError> {
         let metadata = self.check_call(caller, &payload, metadata)?;
-        let permit = self.capacity(Ingress::Call).map_err(|Exhausted| refusal::at_capacity(&self.name))?;
+        let permit =
+            self.acquire_permit(Ingress::Call).map_err(|NoPermit| refusal::at_capacity(&self.name))?;
         Ok(AdmittedCall { payload, metadata, _permit: permit })
     }
 
@@ -336,28 +347,33 @@ impl CompiledChannel {
         payload: &Value,
         mut metadata: Map<String, Value>,
     ) -> Result<Map<String, Value>, ServiceError> {
-        let (guards, tools, ingress) = (&self.guards, &self.tools, Ingress::Call);
-        if let Some(limit) = Guard::RateLimit.of(&guards.rate_limit, ingress) {
-            let headers = metadata::shown_headers(&metadata);
-            limit.check(&self.name, Caller { address: Some(caller), headers: &headers }, None, tools)?;
+        let (guards, services, ingress) = (&self.guards, &self.services, Ingress::Call);
+        if let Some(limit) = Guard::RateLimit.for_ingress(&guards.rate_limit, ingress) {
+            let headers = metadata::unmasked_headers(&metadata);
+            limit.check(
+                &self.name,
+                RateSubject { address: Some(caller), headers: &headers },
+                None,
+                services,
+            )?;
         }
-        if let Some(validation) = Guard::Validation.of(&guards.validation, ingress) {
-            metadata = validation.check(payload, metadata, tools)?;
+        if let Some(validation) = Guard::Validation.for_ingress(&guards.validation, ingress) {
+            metadata = validation.check(payload, metadata, services)?;
         }
         Ok(metadata)
     }
 
     /// A permit, where the channel asks for one.
-    fn capacity(&self, ingress: Ingress) -> Result<Option<Permit>, Exhausted> {
-        let permits = Guard::Backpressure.of(&self.guards.permits, ingress);
-        permits.map(Permits::take).transpose().inspect_err(|_| {
-            self.tools.metrics.count_error("backpressure");
+    fn acquire_permit(&self, ingress: Ingress) -> Result<Option<Permit>, NoPermit> {
+        let permits = Guard::Backpressure.for_ingress(&self.guards.permits, ingress);
+        permits.map(Permits::try_acquire).transpose().inspect_err(|_| {
+            self.services.metrics.count_error("backpressure");
         })
     }
 
     /// Which share of the traffic the caller belongs to; nothing to tell where one version has it all.
     fn bucket(&self, request: &DataRequest) -> Option<u8> {
-        let sticky = self.tools.settings.rollout_sticky_header.as_deref();
+        let sticky = self.services.settings.rollout_sticky_header.as_deref();
         match self.flow.versions.as_slice() {
             [_] => None,
             _ => request.identity(sticky).map(rollout::bucket),

@@ -2,19 +2,19 @@
 
 use svc_model::ServiceError;
 
-use super::line_limit::LineLimit;
+use super::log_rate_limit::LogRateLimit;
 use crate::request::DataRequest;
-use crate::toolbox::ChannelServices;
+use crate::services::ChannelServices;
 
 /// The values of `Origin` a channel lets in.
-pub(crate) struct Origins {
+pub(crate) struct OriginGuard {
     listed: Vec<String>,
-    lines: LineLimit,
+    log_limit: LogRateLimit,
 }
 
-impl Origins {
+impl OriginGuard {
     pub(super) fn new(listed: Vec<String>) -> Self {
-        Self { listed, lines: LineLimit::default() }
+        Self { listed, log_limit: LogRateLimit::default() }
     }
 
     /// A present `Origin` must be listed, byte for byte; `*` lists all.
@@ -22,7 +22,7 @@ impl Origins {
         &self,
         channel: &str,
         request: &DataRequest,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Result<(), ServiceError> {
         let Some((_, origin)) = request.headers.iter().find(|(name, _)| name == "origin") else {
             return Ok(());
@@ -30,9 +30,9 @@ impl Origins {
         if self.listed.iter().any(|listed| listed == "*" || listed.as_bytes() == origin) {
             return Ok(());
         }
-        tools.metrics.origin_refused();
-        if let Some(suppressed) = self.lines.pass() {
-            slog::info!(tools.log, "origin refused";
+        services.metrics.origin_refused();
+        if let Some(suppressed) = self.log_limit.allow_line() {
+            slog::info!(services.log, "origin refused";
                 "channel" => channel, "origin" => %String::from_utf8_lossy(origin),
                 "client_ip" => request.client_ip.as_deref(), "request_id" => &request.request_id,
                 "suppressed" => suppressed);

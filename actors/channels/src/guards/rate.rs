@@ -9,30 +9,30 @@ use svc_model::config::{KEY_HEADERS, PrincipalRateLimitConfig, RateLimitConfig};
 use svc_model::{ServiceError, canonical_json};
 
 use super::expression;
-use super::groups::{GroupKey, Kind};
+use super::groups::{GroupKey, RateGroupKind};
 use super::limiter::Limiter;
 use crate::metadata;
 use crate::request::DataRequest;
-use crate::toolbox::ChannelServices;
+use crate::services::ChannelServices;
 
 /// Who is counted.
 #[derive(Clone, Copy)]
-pub(super) struct Caller<'r> {
+pub(super) struct RateSubject<'r> {
     /// The address of a client, or the name of a calling channel.
     pub(super) address: Option<&'r str>,
     /// Names in lower case.
     pub(super) headers: &'r [(String, Vec<u8>)],
 }
 
-impl<'r> Caller<'r> {
-    pub(super) fn of(request: &'r DataRequest) -> Self {
+impl<'r> RateSubject<'r> {
+    pub(super) fn from_request(request: &'r DataRequest) -> Self {
         Self { address: request.client_ip.as_deref(), headers: &request.headers }
     }
 }
 
 /// A rate for each key.
-pub(crate) struct Rate {
-    settings: Settings,
+pub(crate) struct RateGuard {
+    settings: RateSettings,
     /// Names the bucket; the caller's own without one.
     key: Option<Expression>,
     limiter: Arc<Limiter>,
@@ -40,70 +40,70 @@ pub(crate) struct Rate {
 
 /// What must stay the same for the buckets to be kept over a reload.
 #[derive(Clone, PartialEq)]
-struct Settings {
+struct RateSettings {
     rps: u64,
     burst: u64,
     key_logic: Option<Value>,
     key_headers: Vec<String>,
-    kind: Kind,
+    kind: RateGroupKind,
     /// Name under which channels share the buckets.
     group: Option<String>,
 }
 
-impl Rate {
+impl RateGuard {
     /// The limit for anyone.
     pub(super) fn limit(
         channel: &str,
         block: &RateLimitConfig,
-        tools: &ChannelServices,
+        services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
-        let settings = Settings {
+        let settings = RateSettings {
             rps: block.requests_per_second,
             burst: block.burst,
             key_logic: block.key_logic.clone(),
             key_headers: block.key_headers.clone(),
-            kind: Kind::Limit,
+            kind: RateGroupKind::Limit,
             group: block.group.clone(),
         };
-        Self::build(channel, "rate_limit.key_logic", settings, tools, previous)
+        Self::build(channel, "rate_limit.key_logic", settings, services, previous)
     }
 
     /// The quota of a principal.
     pub(super) fn quota(
         channel: &str,
         block: &PrincipalRateLimitConfig,
-        tools: &ChannelServices,
+        services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
-        let settings = Settings {
+        let settings = RateSettings {
             rps: block.requests_per_second,
             burst: block.burst,
             key_logic: Some(block.key_logic.clone()),
             key_headers: block.key_headers.clone(),
-            kind: Kind::Quota,
+            kind: RateGroupKind::Quota,
             group: block.group.clone(),
         };
-        Self::build(channel, "principal_rate_limit.key_logic", settings, tools, previous)
+        Self::build(channel, "principal_rate_limit.key_logic", settings, services, previous)
     }
 
     fn build(
         channel: &str,
         name: &str,
-        settings: Settings,
-        tools: &ChannelServices,
+        settings: RateSettings,
+        services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
-        let key = settings.key_logic.as_ref().map(|logic| expression::compile(name, logic, tools));
+        let key = settings.key_logic.as_ref().map(|logic| expression::compile(name, logic, services));
         let mut read = Vec::new();
         settings.key_logic.iter().for_each(|logic| headers_read(logic, &mut read));
         for header in read.into_iter().filter(|header| !settings.shows(header)) {
-            slog::warn!(tools.log, "expression reads a header it cannot see";
+            slog::warn!(services.log, "expression reads a header it cannot see";
                 "channel" => channel, "expression" => name, "header" => header);
         }
         let limiter = match previous.filter(|previous| previous.settings == settings) {
             Some(previous) => Arc::clone(&previous.limiter),
-            None => settings.limiter(channel, tools),
+            None => settings.limiter(channel, services),
         };
         Ok(Self { key: key.transpose()?, limiter, settings })
     }
@@ -113,27 +113,27 @@ impl Rate {
     pub(super) fn check(
         &self,
         channel: &str,
-        caller: Caller<'_>,
+        caller: RateSubject<'_>,
         auth: Option<&Value>,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Result<(), ServiceError> {
-        let Some(key) = self.key(channel, caller, auth, tools) else {
-            tools.metrics.rate_key_unavailable(channel);
+        let Some(key) = self.key(channel, caller, auth, services) else {
+            services.metrics.rate_key_unavailable(channel);
             return Err(ServiceError::rate_limited());
         };
         if self.limiter.check(&key) {
             return Ok(());
         }
-        tools.metrics.count_rate_limited(channel);
+        services.metrics.count_rate_limited(channel);
         Err(ServiceError::rate_limited())
     }
 
     fn key<'r>(
         &self,
         channel: &str,
-        caller: Caller<'r>,
+        caller: RateSubject<'r>,
         auth: Option<&Value>,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Option<Cow<'r, str>> {
         let address = caller.address;
         let Some(logic) = &self.key else { return address.map(Cow::Borrowed) };
@@ -141,10 +141,10 @@ impl Rate {
         let headers = self.settings.visible(caller.headers);
         let roots = [("client_ip", &address), ("channel", &channel), ("headers", &headers)];
         let evaluated = match auth {
-            None => tools.engine.evaluate(logic, &roots),
+            None => services.engine.evaluate(logic, &roots),
             Some(auth) => {
                 let [address, channel, headers] = roots;
-                tools.engine.evaluate(logic, &[address, channel, headers, ("auth", auth)])
+                services.engine.evaluate(logic, &[address, channel, headers, ("auth", auth)])
             }
         };
         match evaluated.ok()? {
@@ -156,13 +156,13 @@ impl Rate {
     }
 }
 
-impl Settings {
-    fn limiter(&self, channel: &str, tools: &ChannelServices) -> Arc<Limiter> {
+impl RateSettings {
+    fn limiter(&self, channel: &str, services: &ChannelServices) -> Arc<Limiter> {
         let Some(group) = &self.group else { return Arc::new(Limiter::new(self.rps, self.burst)) };
         let key = GroupKey { kind: self.kind, name: group.clone(), rps: self.rps, burst: self.burst };
-        let (limiter, differs) = tools.rate_groups.limiter(&key);
+        let (limiter, differs) = services.rate_groups.limiter(&key);
         if differs {
-            slog::warn!(tools.log, "channels of a rate limit group ask for different rates, so they do not share buckets";
+            slog::warn!(services.log, "channels of a rate limit group ask for different rates, so they do not share buckets";
                 "channel" => channel, "group" => group);
         }
         limiter

@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::{Stamps, open, stamp};
+use super::{MetadataStamps, split_body, stamp};
 use crate::request::{DataRequest, Ingress};
 
 fn http(headers: &[(&str, &str)]) -> DataRequest {
@@ -11,8 +11,8 @@ fn http(headers: &[(&str, &str)]) -> DataRequest {
     request
 }
 
-fn stamps<'d>(vars: Option<&'d Value>, cookies: &'d [String]) -> Stamps<'d> {
-    Stamps { channel: "orders", vars, cookies, ..Stamps::default() }
+fn stamps<'d>(vars: Option<&'d Value>, cookies: &'d [String]) -> MetadataStamps<'d> {
+    MetadataStamps { channel: "orders", vars, cookies, ..MetadataStamps::default() }
 }
 
 fn map(value: Value) -> Map<String, Value> {
@@ -39,7 +39,7 @@ fn a_body_is_an_envelope_only_with_data_or_metadata_at_its_top() {
         (None, false, json!({}), json!({})),
     ];
     for (body, envelope, payload, metadata) in cases {
-        assert_eq!(open(body.clone(), envelope), (payload, map(metadata)), "{body:?}");
+        assert_eq!(split_body(body.clone(), envelope), (payload, map(metadata)), "{body:?}");
     }
 }
 
@@ -115,14 +115,17 @@ fn an_embedded_call_has_no_http_facts() {
 fn claims_are_stamped_over_what_a_caller_says_of_them() {
     let claims = Some(map(json!({"sub": "u-1"})));
     let caller = map(json!({"auth": {"claims": {"sub": "root"}}}));
-    let stamped = stamp(caller, &mut http(&[]), Stamps { claims, ..stamps(None, &[]) });
+    let stamped = stamp(caller, &mut http(&[]), MetadataStamps { claims, ..stamps(None, &[]) });
     assert_eq!(stamped["auth"], json!({"claims": {"sub": "u-1"}}));
 }
 
 #[test]
 fn the_header_of_the_channels_own_credential_is_masked() {
     let mut request = http(&[("x-partner-key", "k"), ("x-other", "shown")]);
-    let stamped =
-        stamp(Map::new(), &mut request, Stamps { credential: Some("x-partner-key"), ..stamps(None, &[]) });
+    let stamped = stamp(
+        Map::new(),
+        &mut request,
+        MetadataStamps { credential: Some("x-partner-key"), ..stamps(None, &[]) },
+    );
     assert_eq!(stamped["headers"], json!({"x-partner-key": "******", "x-other": "shown"}));
 }

@@ -29,13 +29,13 @@ const PLATFORM_SCOPES: [&str; 3] = ["admin", "data", "operational"];
 
 /// How a channel knows its callers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Credential {
+pub(crate) enum CredentialKind {
     ApiKey,
     Signature,
     Token,
 }
 
-impl Credential {
+impl CredentialKind {
     /// The word for it in metrics and logs.
     pub(crate) const fn name(self) -> &'static str {
         match self {
@@ -83,10 +83,10 @@ impl GuardMetrics {
         self.keys_unavailable.get_or_create(&labels(channel)).inc();
     }
 
-    pub(super) fn refused(&self, credential: Credential, reason: RefusalReason) {
+    pub(super) fn refused(&self, credential: CredentialKind, reason: RefusalReason) {
         let reason = reason.name();
         match credential {
-            Credential::Token => self.tokens.get_or_create(&TokenLabels { reason }).inc(),
+            CredentialKind::Token => self.tokens.get_or_create(&TokenLabels { reason }).inc(),
             other => self.credentials.get_or_create(&CredentialLabels { mode: other.name(), reason }).inc(),
         };
     }

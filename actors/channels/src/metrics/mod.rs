@@ -12,9 +12,9 @@ use prometheus_client::registry::Registry;
 use svc_auth::RefusalReason;
 use svc_engine::Flow;
 
-use crate::series::{FlowMeters, Pool, RunLabels, TaskLabels, WorkflowLabels};
+use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, WorkflowLabels};
 
-pub(crate) use guards::Credential;
+pub(crate) use guards::CredentialKind;
 use guards::GuardMetrics;
 
 /// Upper bounds of every histogram of durations, in seconds.
@@ -23,7 +23,7 @@ pub const SECONDS: [f64; 15] =
 
 /// How a message ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum MessageOutcome {
     /// Answered.
     Ok,
     /// Refused or failed.
@@ -36,7 +36,7 @@ pub(crate) enum Ending {
     Duplicate,
 }
 
-impl Ending {
+impl MessageOutcome {
     const ALL: [(Self, &'static str); 5] = [
         (Self::Ok, "ok"),
         (Self::Error, "error"),
@@ -70,9 +70,9 @@ pub struct ChannelMetrics {
     messages: Family<MessageLabels, Counter>,
     durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
     errors: Family<ErrorLabels, Counter>,
-    workflows: Pool<WorkflowLabels>,
-    tasks: Pool<TaskLabels>,
-    runs: Pool<RunLabels, Counter>,
+    workflows: SeriesPool<WorkflowLabels>,
+    tasks: SeriesPool<TaskLabels>,
+    runs: SeriesPool<RunLabels, Counter>,
     guards: GuardMetrics,
 }
 
@@ -82,9 +82,9 @@ impl Default for ChannelMetrics {
             messages: Family::default(),
             durations: Family::new_with_constructor(|| Histogram::new(SECONDS)),
             errors: Family::default(),
-            workflows: Pool::default(),
-            tasks: Pool::default(),
-            runs: Pool::default(),
+            workflows: SeriesPool::default(),
+            tasks: SeriesPool::default(),
+            runs: SeriesPool::default(),
             guards: GuardMetrics::default(),
         }
     }
@@ -116,7 +116,7 @@ impl ChannelMetrics {
     /// Counts an accepted job that could not be run; `None` for one whose channel is gone.
     pub fn count_lost_job(&self, channel: Option<&str>) {
         let channel = channel.unwrap_or("_unknown").to_owned();
-        let (_, status) = Ending::ALL[Ending::Error as usize];
+        let (_, status) = MessageOutcome::ALL[MessageOutcome::Error as usize];
         self.messages.get_or_create(&MessageLabels { channel, status }).inc();
     }
 
@@ -132,13 +132,13 @@ impl ChannelMetrics {
     }
 
     /// Counts a refused credential: the one place, with the log, that tells why.
-    pub(crate) fn credential_refused(&self, credential: Credential, reason: RefusalReason) {
+    pub(crate) fn credential_refused(&self, credential: CredentialKind, reason: RefusalReason) {
         self.guards.refused(credential, reason);
     }
 
     /// Counts a token whose claims do not allow the call: a 403.
     pub(crate) fn claims_refused(&self) {
-        self.guards.forbidden(Credential::Token.name(), "insufficient_scope");
+        self.guards.forbidden(CredentialKind::Token.name(), "insufficient_scope");
     }
 
     /// Counts a request of a page that may not call: a 403.
@@ -152,24 +152,24 @@ impl ChannelMetrics {
     }
 
     /// The meters of one channel.
-    pub(crate) fn of(&self, channel: &str) -> Meters {
-        Meters {
+    pub(crate) fn channel_meters(&self, channel: &str) -> ChannelMeters {
+        ChannelMeters {
             channel: channel.to_owned(),
             messages: self.messages.clone(),
             durations: self.durations.clone(),
-            endings: Default::default(),
+            outcomes: Default::default(),
             duration: OnceLock::new(),
         }
     }
 
     /// The meters of what a channel runs.
-    pub(crate) fn of_flow(&self, flow: &Flow) -> FlowMeters {
+    pub(crate) fn flow_meters(&self, flow: &Flow) -> FlowMeters {
         FlowMeters::new(self.workflows.clone(), self.tasks.clone(), self.runs.clone(), flow)
     }
 
     /// Drops the series of a channel that is gone.
     pub fn remove_channel(&self, channel: &str) {
-        for (_, status) in Ending::ALL {
+        for (_, status) in MessageOutcome::ALL {
             self.messages.remove(&MessageLabels { channel: channel.to_owned(), status });
         }
         self.durations.remove(&ChannelLabels { channel: channel.to_owned() });
@@ -179,19 +179,19 @@ impl ChannelMetrics {
 
 /// The meters of one channel. Each series is looked up once.
 #[derive(Debug)]
-pub(crate) struct Meters {
+pub(crate) struct ChannelMeters {
     channel: String,
     messages: Family<MessageLabels, Counter>,
     durations: Family<ChannelLabels, Histogram, fn() -> Histogram>,
-    endings: [OnceLock<Counter>; Ending::ALL.len()],
+    outcomes: [OnceLock<Counter>; MessageOutcome::ALL.len()],
     duration: OnceLock<Histogram>,
 }
 
-impl Meters {
-    pub(crate) fn count(&self, ending: Ending, seconds: f64) {
-        let (_, status) = Ending::ALL[ending as usize];
+impl ChannelMeters {
+    pub(crate) fn count(&self, outcome: MessageOutcome, seconds: f64) {
+        let (_, status) = MessageOutcome::ALL[outcome as usize];
         let channel = || self.channel.clone();
-        self.endings[ending as usize]
+        self.outcomes[outcome as usize]
             .get_or_init(|| self.messages.get_or_create_owned(&MessageLabels { channel: channel(), status }))
             .inc();
         self.duration

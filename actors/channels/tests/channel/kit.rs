@@ -107,7 +107,7 @@ impl KeySets for NoKeySets {
 
 /// What definitions are built with in a test.
 pub(crate) struct Kit {
-    pub(crate) tools: ChannelServices,
+    pub(crate) services: ChannelServices,
     pub(crate) hold: Hold,
     /// Where `channel_call` finds channels; bound by tests that call any.
     pub(crate) calls: DirectoryHandle,
@@ -142,7 +142,7 @@ impl Kit {
             .function(Arc::new(Stub(&FAIL, Arc::new(fail))))
             .function(Arc::new(Stub(&CRASH, Arc::new(crash))))
             .build();
-        let tools = ChannelServices {
+        let services = ChannelServices {
             engine: Arc::new(engine),
             settings: Arc::new(settings),
             metrics: ChannelMetrics::default(),
@@ -155,7 +155,7 @@ impl Kit {
             memory_entries: 1000,
             log: slog::Logger::root(slog::Discard, slog::o!()),
         };
-        Self { tools, hold, calls }
+        Self { services, hold, calls }
     }
 
     /// One version of a workflow.
@@ -164,7 +164,7 @@ impl Kit {
     }
 
     pub(crate) fn compile(&self, workflow: &Workflow) -> CompiledWorkflow {
-        let engine = &self.tools.engine;
+        let engine = &self.services.engine;
         let material = CompileSecrets {
             references: &EnvironmentResolver(variable),
             declared: &engine.declared_secrets(),
@@ -178,7 +178,7 @@ impl Kit {
         flow: Flow,
         previous: Option<&CompiledChannel>,
     ) -> Result<CompiledChannel, String> {
-        CompiledChannel::build(row, flow, &self.tools, Some(&EnvironmentResolver(variable)), previous)
+        CompiledChannel::build(row, flow, &self.services, Some(&EnvironmentResolver(variable)), previous)
     }
 
     /// A channel with that config over those tasks.
@@ -194,7 +194,7 @@ impl Kit {
     /// What was counted, as the metrics page shows it.
     pub(crate) fn counted(&self) -> String {
         let mut registry = prometheus_client::registry::Registry::with_prefix("svc");
-        self.tools.metrics.register(&mut registry);
+        self.services.metrics.register(&mut registry);
         let mut page = String::new();
         prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
         page

@@ -82,7 +82,7 @@ fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut Wo
         let parts = svc_traces::Parts { store: store.clone(), nodes, settings, metrics, log };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         let mut kit = Kit::new(channels);
-        kit.tools.traces = Some(traces.clone());
+        kit.services.traces = Some(traces.clone());
         let mut world = World { kit, tree: tree.clone(), store, traces };
         let outcome = tokio::time::timeout(20 * SECOND, test(&mut world)).await.unwrap();
         tree.shutdown(5 * SECOND).await;

@@ -275,7 +275,7 @@ fn the_log_warns_of_a_cache_in_front_of_a_workflow_that_can_tell_callers_apart()
     let warnings = |config: Value| {
         let texts = Arc::default();
         let mut kit = Kit::new(Settings::default());
-        kit.tools.log = Logger::root(Texts(Arc::clone(&texts)), o!());
+        kit.services.log = Logger::root(Texts(Arc::clone(&texts)), o!());
         kit.build(config, &nothing()).unwrap();
         let texts = texts.lock().unwrap();
         texts.iter().filter(|text| text.contains("shared by callers")).count()

@@ -191,7 +191,7 @@ impl World {
         };
         let parts = svc_registry::RegistryParts {
             store: store.clone(),
-            tools,
+            services: tools,
             calls: svc_channels::call::DirectoryHandle::default(),
             filter: plan.filter,
             channels: ChannelPolicy {

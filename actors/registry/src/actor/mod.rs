@@ -1,6 +1,6 @@
 //! The actor that owns the snapshot.
 
-mod msg;
+mod messages;
 mod state;
 mod work;
 
@@ -11,14 +11,14 @@ use actix::{Actor, ActorFutureExt, AsyncContext, Handler, ResponseActFuture, Wra
 use actix_supervision::{Context, StartError, Supervised};
 use tokio::sync::oneshot;
 
-use crate::commit::Changes;
-use crate::index::Index;
+use crate::commit::SnapshotDelta;
 use crate::scope::{ReloadError, ReloadReport, ReloadScope};
-use state::Queue;
+use crate::workflow_users::WorkflowUsers;
+use state::ChangeQueue;
 
-pub(crate) use msg::Change;
-pub(crate) use state::Job;
-pub(crate) use work::Shared;
+pub(crate) use messages::ApplyChange;
+pub(crate) use state::SnapshotChange;
+pub(crate) use work::RegistryShared;
 
 /// How soon a reload that failed for want of the database is tried again by itself.
 const RETRY: Duration = Duration::from_secs(5);
@@ -27,73 +27,73 @@ type Waiter = oneshot::Sender<Result<ReloadReport, ReloadError>>;
 
 /// Writes the snapshot; everybody else reads it.
 ///
-/// Takes [`Change`], one at a time: the work runs as a future beside the mailbox, what arrives meanwhile waits, and
+/// Takes [`ApplyChange`], one at a time: the work runs as a future beside the mailbox, what arrives meanwhile waits, and
 /// reloads that wait become one. Hears the events of the tree and shows a channel that supervision quarantined, or
 /// an operator released, in the snapshot. The snapshot survives a restart of the actor and serves on; the new
 /// instance starts from it and reloads. Only the very first instance needs the database to start.
 pub(crate) struct RegistryActor {
-    shared: Arc<Shared>,
-    queue: Queue<Waiter>,
-    index: Index,
+    shared: Arc<RegistryShared>,
+    queue: ChangeQueue<Waiter>,
+    workflow_users: WorkflowUsers,
     /// Whether a retry of a failed reload is on its way.
     retries: bool,
 }
 
 impl RegistryActor {
     /// Starts from the snapshot; when there is none yet, loads one.
-    pub(crate) async fn start(shared: Arc<Shared>) -> Result<Self, StartError> {
+    pub(crate) async fn start(shared: Arc<RegistryShared>) -> Result<Self, StartError> {
         let boot = shared.snapshot().generation() == 0;
-        let mut index = Index::of(&shared.snapshot());
-        let mut queue = Queue::default();
+        let mut workflow_users = WorkflowUsers::from_snapshot(&shared.snapshot());
+        let mut queue = ChangeQueue::default();
         if boot {
-            let changes = shared
+            let delta = shared
                 .reload(ReloadScope::All, Vec::new(), true)
                 .await
                 .map_err(|error| StartError::Transient(error.to_string()))?;
-            shared.swap(&changes, &mut index);
+            shared.swap(&delta, &mut workflow_users);
         } else {
-            queue.push(Job::Reload(ReloadScope::All), None);
+            queue.push(SnapshotChange::Reload(ReloadScope::All), None);
         }
-        Ok(Self { shared, queue, index, retries: false })
+        Ok(Self { shared, queue, workflow_users, retries: false })
     }
 
-    /// Starts the next job unless one runs.
+    /// Starts the next change unless one runs.
     fn pump(&mut self, ctx: &mut Context<Self>) {
-        let Some(job) = self.queue.next() else { return };
+        let Some(change) = self.queue.next() else { return };
         let shared = Arc::clone(&self.shared);
-        let users = match &job {
-            Job::Reload(ReloadScope::Changed { workflows, .. }) => {
-                self.index.users(workflows).cloned().collect()
+        let users = match &change {
+            SnapshotChange::Reload(ReloadScope::Changed { workflows, .. }) => {
+                self.workflow_users.users(workflows).cloned().collect()
             }
             _ => Vec::new(),
         };
         let work = async move {
-            match job {
-                Job::Reload(scope) => shared.reload(scope, users, false).await,
-                Job::Join(worker) => Ok(shared.join(worker).await),
-                Job::Leave(worker) => Ok(shared.leave(worker)),
+            match change {
+                SnapshotChange::Reload(scope) => shared.reload(scope, users, false).await,
+                SnapshotChange::Join(worker) => Ok(shared.join(worker).await),
+                SnapshotChange::Leave(worker) => Ok(shared.leave(worker)),
             }
         };
         ctx.spawn(work.into_actor(self).map(|result, actor, ctx| {
             match result {
-                Ok(changes) => actor.finish(&changes, ctx),
+                Ok(delta) => actor.finish(&delta, ctx),
                 Err(error) => actor.fail(&error, ctx),
             }
             actor.pump(ctx);
         }));
     }
 
-    fn finish(&mut self, changes: &Changes, ctx: &mut Context<Self>) {
-        let report = self.shared.swap(changes, &mut self.index);
+    fn finish(&mut self, delta: &SnapshotDelta, ctx: &mut Context<Self>) {
+        let report = self.shared.swap(delta, &mut self.workflow_users);
         for waiter in self.queue.finish() {
             // Who stopped waiting needs no answer.
             let _ = waiter.send(Ok(report));
         }
-        for &worker in &changes.gone {
-            self.queue.push(Job::Leave(worker), None);
+        for &worker in &delta.gone {
+            self.queue.push(SnapshotChange::Leave(worker), None);
         }
         // Outside the line of jobs: a slow drain holds up no reload.
-        let retired = self.shared.clone().retire(changes);
+        let retired = self.shared.clone().retire(delta);
         ctx.spawn(retired.into_actor(self));
     }
 
@@ -106,13 +106,13 @@ impl RegistryActor {
         for waiter in waiters {
             let _ = waiter.send(Err(error.clone()));
         }
-        if self.queue.has_missed() && !self.retries {
+        if self.queue.has_unapplied() && !self.retries {
             self.retries = true;
             ctx.run_later(RETRY, |actor, ctx| {
                 actor.retries = false;
-                if actor.queue.has_missed() {
+                if actor.queue.has_unapplied() {
                     let nothing = ReloadScope::Changed { workflows: Vec::new(), channels: Vec::new() };
-                    actor.queue.push(Job::Reload(nothing), None);
+                    actor.queue.push(SnapshotChange::Reload(nothing), None);
                     actor.pump(ctx);
                 }
             });
@@ -124,9 +124,9 @@ impl Actor for RegistryActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let watch = Arc::clone(&self.shared).watch();
-        ctx.spawn(watch.into_actor(self));
-        // Known before the first job of this instance deploys anything.
+        let watcher = Arc::clone(&self.shared).watch_tree();
+        ctx.spawn(watcher.into_actor(self));
+        // Known before the first change of this instance deploys anything.
         let orphans = self.shared.orphans();
         let retired = Arc::clone(&self.shared).retire(&orphans);
         ctx.spawn(retired.into_actor(self));
@@ -136,16 +136,17 @@ impl Actor for RegistryActor {
 
 impl Supervised for RegistryActor {}
 
-impl Handler<Change> for RegistryActor {
+impl Handler<ApplyChange> for RegistryActor {
     type Result = ResponseActFuture<Self, Result<ReloadReport, ReloadError>>;
 
-    fn handle(&mut self, Change(job): Change, ctx: &mut Self::Context) -> Self::Result {
+    fn handle(&mut self, ApplyChange(change): ApplyChange, ctx: &mut Self::Context) -> Self::Result {
         let (waiter, done) = oneshot::channel();
-        self.queue.push(job, Some(waiter));
+        self.queue.push(change, Some(waiter));
         self.pump(ctx);
         let answer = async move {
-            done.await
-                .unwrap_or_else(|_| Err(ReloadError::Unavailable("the registry dropped the job".to_owned())))
+            done.await.unwrap_or_else(|_| {
+                Err(ReloadError::Unavailable("the registry dropped the change".to_owned()))
+            })
         };
         Box::pin(answer.into_actor(self))
     }

@@ -4,73 +4,73 @@
 use std::collections::VecDeque;
 
 use crate::scope::ReloadScope;
-use crate::worker::Worker;
+use crate::worker::WorkerThread;
 
 /// Something that changes the snapshot and takes its time.
 #[derive(Clone, Debug)]
-pub(crate) enum Job {
+pub(crate) enum SnapshotChange {
     Reload(ReloadScope),
-    Join(Worker),
+    Join(WorkerThread),
     Leave(usize),
 }
 
 /// Jobs with those who wait for them. `W` is how a waiter is told.
 #[derive(Debug)]
-pub(crate) struct Queue<W> {
-    running: Option<(Job, Vec<W>)>,
-    waiting: VecDeque<(Job, Vec<W>)>,
+pub(crate) struct ChangeQueue<W> {
+    running: Option<(SnapshotChange, Vec<W>)>,
+    waiting: VecDeque<(SnapshotChange, Vec<W>)>,
     /// What failed reloads left undone; the next reload takes it along.
-    missed: Option<ReloadScope>,
+    unapplied: Option<ReloadScope>,
 }
 
-impl<W> Default for Queue<W> {
+impl<W> Default for ChangeQueue<W> {
     fn default() -> Self {
-        Self { running: None, waiting: VecDeque::new(), missed: None }
+        Self { running: None, waiting: VecDeque::new(), unapplied: None }
     }
 }
 
-impl<W> Queue<W> {
-    /// Puts a job at the end of the line; a reload joins a reload that is last there. One of everything is kept
+impl<W> ChangeQueue<W> {
+    /// Puts a change at the end of the line; a reload joins a reload that is last there. One of everything is kept
     /// apart from those of single changes: a definition nobody changed may fail it, and must not fail them.
-    pub(crate) fn push(&mut self, job: Job, waiter: Option<W>) {
-        match (self.waiting.back_mut(), job) {
-            (Some((Job::Reload(last), waiters)), Job::Reload(scope))
+    pub(crate) fn push(&mut self, change: SnapshotChange, waiter: Option<W>) {
+        match (self.waiting.back_mut(), change) {
+            (Some((SnapshotChange::Reload(last), waiters)), SnapshotChange::Reload(scope))
                 if (*last == ReloadScope::All) == (scope == ReloadScope::All) =>
             {
                 last.merge(scope);
                 waiters.extend(waiter);
             }
-            (_, job) => self.waiting.push_back((job, waiter.into_iter().collect())),
+            (_, change) => self.waiting.push_back((change, waiter.into_iter().collect())),
         }
     }
 
-    /// The job to run now: none while one runs.
-    pub(crate) fn next(&mut self) -> Option<Job> {
+    /// The change to run now: none while one runs.
+    pub(crate) fn next(&mut self) -> Option<SnapshotChange> {
         if self.running.is_some() {
             return None;
         }
-        let (mut job, waiters) = self.waiting.pop_front()?;
-        if let Job::Reload(scope) = &mut job
-            && let Some(missed) = self.missed.take()
+        let (mut change, waiters) = self.waiting.pop_front()?;
+        if let SnapshotChange::Reload(scope) = &mut change
+            && let Some(unapplied) = self.unapplied.take()
         {
-            scope.merge(missed);
+            scope.merge(unapplied);
         }
-        self.running = Some((job.clone(), waiters));
-        Some(job)
+        self.running = Some((change.clone(), waiters));
+        Some(change)
     }
 
-    /// The running job ended. Answers who waited for it.
+    /// The running change ended. Answers who waited for it.
     pub(crate) fn finish(&mut self) -> Vec<W> {
         self.running.take().map(|(_, waiters)| waiters).unwrap_or_default()
     }
 
-    /// The running job ended undone. Answers who waited for it; a reload's scope is kept for the next one.
+    /// The running change ended undone. Answers who waited for it; a reload's scope is kept for the next one.
     pub(crate) fn fail(&mut self) -> Vec<W> {
         match self.running.take() {
-            Some((Job::Reload(scope), waiters)) => {
-                match &mut self.missed {
-                    Some(missed) => missed.merge(scope),
-                    None => self.missed = Some(scope),
+            Some((SnapshotChange::Reload(scope), waiters)) => {
+                match &mut self.unapplied {
+                    Some(unapplied) => unapplied.merge(scope),
+                    None => self.unapplied = Some(scope),
                 }
                 waiters
             }
@@ -80,8 +80,8 @@ impl<W> Queue<W> {
     }
 
     /// Whether a failed reload is still to be made good.
-    pub(crate) fn has_missed(&self) -> bool {
-        self.missed.is_some()
+    pub(crate) fn has_unapplied(&self) -> bool {
+        self.unapplied.is_some()
     }
 }
 
@@ -89,21 +89,21 @@ impl<W> Queue<W> {
 mod tests {
     use super::*;
 
-    fn scope(job: Option<Job>) -> Option<ReloadScope> {
-        match job? {
-            Job::Reload(scope) => Some(scope),
+    fn scope(change: Option<SnapshotChange>) -> Option<ReloadScope> {
+        match change? {
+            SnapshotChange::Reload(scope) => Some(scope),
             _ => None,
         }
     }
 
     #[test]
     fn one_job_runs_and_queued_reloads_become_one() {
-        let mut queue = Queue::default();
-        queue.push(Job::Reload(ReloadScope::channel("a")), Some(1));
+        let mut queue = ChangeQueue::default();
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), Some(1));
         assert_eq!(scope(queue.next()), Some(ReloadScope::channel("a")));
-        queue.push(Job::Reload(ReloadScope::channel("b")), Some(2));
-        queue.push(Job::Reload(ReloadScope::workflow("w")), Some(3));
-        queue.push(Job::Reload(ReloadScope::channel("b")), Some(4));
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), Some(2));
+        queue.push(SnapshotChange::Reload(ReloadScope::workflow("w")), Some(3));
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), Some(4));
         assert!(queue.next().is_none(), "one is running");
         assert_eq!(queue.finish(), [1]);
         let merged = ReloadScope::Changed { workflows: vec!["w".into()], channels: vec!["b".into()] };
@@ -114,11 +114,11 @@ mod tests {
 
     #[test]
     fn a_reload_of_everything_is_kept_apart_from_those_of_single_changes() {
-        let mut queue = Queue::<()>::default();
-        queue.push(Job::Reload(ReloadScope::channel("a")), None);
-        queue.push(Job::Reload(ReloadScope::All), None);
-        queue.push(Job::Reload(ReloadScope::All), None);
-        queue.push(Job::Reload(ReloadScope::channel("b")), None);
+        let mut queue = ChangeQueue::<()>::default();
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), None);
+        queue.push(SnapshotChange::Reload(ReloadScope::All), None);
+        queue.push(SnapshotChange::Reload(ReloadScope::All), None);
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), None);
         for expected in [ReloadScope::channel("a"), ReloadScope::All, ReloadScope::channel("b")] {
             assert_eq!(scope(queue.next()), Some(expected));
             queue.finish();
@@ -128,42 +128,42 @@ mod tests {
 
     #[test]
     fn other_jobs_leave_what_was_missed_to_the_next_reload() {
-        let mut queue = Queue::<()>::default();
-        queue.push(Job::Reload(ReloadScope::channel("a")), None);
+        let mut queue = ChangeQueue::<()>::default();
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), None);
         queue.next();
         queue.fail();
-        queue.push(Job::Leave(0), None);
-        assert!(matches!(queue.next(), Some(Job::Leave(0))));
+        queue.push(SnapshotChange::Leave(0), None);
+        assert!(matches!(queue.next(), Some(SnapshotChange::Leave(0))));
         queue.finish();
-        assert!(queue.has_missed());
-        queue.push(Job::Reload(ReloadScope::channel("b")), None);
+        assert!(queue.has_unapplied());
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), None);
         let both = ReloadScope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
         assert_eq!(scope(queue.next()), Some(both));
     }
 
     #[test]
     fn the_order_of_other_jobs_is_kept() {
-        let mut queue = Queue::<()>::default();
-        queue.push(Job::Reload(ReloadScope::All), None);
-        queue.push(Job::Leave(0), None);
-        queue.push(Job::Reload(ReloadScope::channel("a")), None);
+        let mut queue = ChangeQueue::<()>::default();
+        queue.push(SnapshotChange::Reload(ReloadScope::All), None);
+        queue.push(SnapshotChange::Leave(0), None);
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), None);
         assert_eq!(scope(queue.next()), Some(ReloadScope::All));
         queue.finish();
-        assert!(matches!(queue.next(), Some(Job::Leave(0))));
+        assert!(matches!(queue.next(), Some(SnapshotChange::Leave(0))));
         queue.finish();
         assert_eq!(scope(queue.next()), Some(ReloadScope::channel("a")));
     }
 
     #[test]
     fn what_a_failed_reload_left_undone_is_taken_along_by_the_next() {
-        let mut queue = Queue::default();
-        queue.push(Job::Reload(ReloadScope::channel("a")), Some(1));
+        let mut queue = ChangeQueue::default();
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("a")), Some(1));
         queue.next();
         assert_eq!(queue.fail(), [1]);
-        assert!(queue.has_missed());
-        queue.push(Job::Reload(ReloadScope::channel("b")), Some(2));
+        assert!(queue.has_unapplied());
+        queue.push(SnapshotChange::Reload(ReloadScope::channel("b")), Some(2));
         let both = ReloadScope::Changed { workflows: vec![], channels: vec!["b".into(), "a".into()] };
         assert_eq!(scope(queue.next()), Some(both));
-        assert!(!queue.has_missed());
+        assert!(!queue.has_unapplied());
     }
 }

@@ -13,43 +13,43 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::commit::{Changes, entry};
+use crate::commit::{SnapshotDelta, loaded_channel};
+use crate::deployer::ChannelDeployer;
 use crate::filter::ChannelFilter;
-use crate::fleet::Fleet;
-use crate::index::Index;
 use crate::metrics::RegistryMetrics;
 use crate::prepare::Loader;
 use crate::scope::{ReloadError, ReloadReport, ReloadScope};
-use crate::snapshot::{Actors, ChannelState, LoadedChannel, Quarantine, ServingChannel, Snapshot};
-use crate::worker::Worker;
+use crate::snapshot::{ChannelActors, ChannelState, LoadedChannel, Quarantine, ServingChannel, Snapshot};
+use crate::worker::WorkerThread;
+use crate::workflow_users::WorkflowUsers;
 
 /// Channels spread over or taken from a worker at the same time.
-const AT_ONCE: usize = 64;
+const CONCURRENCY: usize = 64;
 
 /// What outlives an instance of the registry: its snapshot, and what it works with.
-pub(crate) struct Shared {
+pub(crate) struct RegistryShared {
     pub(crate) snapshot: ArcSwap<Snapshot>,
     /// Its generation, for those who wait for the next one.
     pub(crate) generation: watch::Sender<u64>,
     /// What reloads left undone, until one that covers it succeeds.
-    pub(crate) failure: ArcSwapOption<Failure>,
+    pub(crate) failure: ArcSwapOption<FailedReload>,
     pub(crate) store: Store,
-    pub(crate) tools: ChannelServices,
+    pub(crate) services: ChannelServices,
     pub(crate) filter: ChannelFilter,
-    pub(crate) fleet: Fleet,
+    pub(crate) deployer: ChannelDeployer,
     pub(crate) metrics: RegistryMetrics,
     pub(crate) log: slog::Logger,
 }
 
 /// What is stored but could not be loaded.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct FailedReload {
     scope: ReloadScope,
     /// The latest reason.
     pub(crate) reason: Arc<String>,
 }
 
-impl Shared {
+impl RegistryShared {
     pub(crate) fn snapshot(&self) -> Guard<Arc<Snapshot>> {
         self.snapshot.load()
     }
@@ -60,41 +60,41 @@ impl Shared {
         scope: ReloadScope,
         users: Vec<Arc<str>>,
         boot: bool,
-    ) -> Result<Changes, ReloadError> {
+    ) -> Result<SnapshotDelta, ReloadError> {
         let started = Instant::now();
         let base = self.snapshot.load_full();
         let loader =
-            Loader { store: &self.store, tools: &self.tools, filter: &self.filter, base: &base, boot };
+            Loader { store: &self.store, services: &self.services, filter: &self.filter, base: &base, boot };
         let planned = loader.plan(scope.clone(), users).await;
-        let changes = match planned {
-            Ok(plan) => Ok(Changes::deploy(&self.fleet, &base, plan).await),
+        let delta = match planned {
+            Ok(plan) => Ok(SnapshotDelta::deploy(&self.deployer, &base, plan).await),
             Err(error) => Err(error),
         };
-        self.metrics.reloaded(changes.is_ok(), started.elapsed().as_secs_f64());
-        match &changes {
-            Ok(_) => self.succeeded(&scope),
-            Err(error) => self.failed(scope, error),
+        self.metrics.record_reload(delta.is_ok(), started.elapsed().as_secs_f64());
+        match &delta {
+            Ok(_) => self.record_success(&scope),
+            Err(error) => self.record_failure(scope, error),
         }
-        changes
+        delta
     }
 
     /// Puts an actor of every channel on one more worker.
-    pub(crate) async fn join(&self, worker: Worker) -> Changes {
+    pub(crate) async fn join(&self, worker: WorkerThread) -> SnapshotDelta {
         let base = self.snapshot.load_full();
-        let (fleet, worker) = (&self.fleet, &worker);
+        let (deployer, worker) = (&self.deployer, &worker);
         let serving = base.channels().filter_map(|entry| Some((entry, entry.serving()?)));
         let joined = futures_util::stream::iter(serving)
             .map(|(old, serving)| async move {
-                let spawned = fleet.spawn(&serving.actors.group, &serving.compiled, worker).await;
+                let spawned = deployer.spawn(&serving.actors.group, &serving.compiled, worker).await;
                 (old, serving, spawned)
             })
-            .buffer_unordered(AT_ONCE);
-        let mut changes = Changes::default();
+            .buffer_unordered(CONCURRENCY);
+        let mut delta = SnapshotDelta::default();
         for (old, serving, spawned) in joined.collect::<Vec<_>>().await {
             match spawned {
                 Ok(actor) => {
                     let actors = serving.actors.iter().cloned().chain([actor]).collect();
-                    changes.channels.push((Arc::clone(&old.id), Some(with_actors(old, serving, actors))));
+                    delta.channels.push((Arc::clone(&old.id), Some(with_actors(old, serving, actors))));
                 }
                 Err(reason) => {
                     slog::warn!(self.log, "channel not started on a worker"; "channel" => old.name(),
@@ -102,42 +102,42 @@ impl Shared {
                 }
             }
         }
-        changes.workers = Some(base.workers.iter().chain([worker]).cloned().collect());
-        changes
+        delta.workers = Some(base.workers.iter().chain([worker]).cloned().collect());
+        delta
     }
 
     /// Takes a worker out of the snapshot; its actors are withdrawn after the swap.
-    pub(crate) fn leave(&self, worker: usize) -> Changes {
+    pub(crate) fn leave(&self, worker: usize) -> SnapshotDelta {
         let base = self.snapshot.load();
-        let mut changes = Changes::default();
+        let mut delta = SnapshotDelta::default();
         for old in base.channels() {
             let Some(serving) = old.serving() else { continue };
             let actors = serving.actors.iter().filter(|(id, _)| *id != worker).cloned().collect();
-            changes.channels.push((Arc::clone(&old.id), Some(with_actors(old, serving, actors))));
+            delta.channels.push((Arc::clone(&old.id), Some(with_actors(old, serving, actors))));
         }
-        changes.workers = Some(base.workers.iter().filter(|other| other.id != worker).cloned().collect());
-        changes.left = Some(worker);
-        changes
+        delta.workers = Some(base.workers.iter().filter(|other| other.id != worker).cloned().collect());
+        delta.left = Some(worker);
+        delta
     }
 
     /// Makes the next snapshot the one that serves. Never called while another call is under way: only futures of
     /// one actor do, and it does not wait.
-    pub(crate) fn swap(&self, changes: &Changes, index: &mut Index) -> ReloadReport {
+    pub(crate) fn swap(&self, delta: &SnapshotDelta, workflow_users: &mut WorkflowUsers) -> ReloadReport {
         let current = self.snapshot.load_full();
-        let next = Arc::new(changes.apply(&current, index));
-        if let Some(declared) = &changes.declared {
-            self.tools.engine.replace_secrets(Arc::clone(declared));
+        let next = Arc::new(delta.apply(&current, workflow_users));
+        if let Some(declared) = &delta.declared {
+            self.services.engine.replace_secrets(Arc::clone(declared));
         }
         self.serve(Arc::clone(&next));
         // An actor may have been quarantined before the snapshot knew it.
-        self.reconcile(changes.channels.iter().map(|(id, _)| &**id));
+        self.reconcile(delta.channels.iter().map(|(id, _)| &**id));
         let next = self.snapshot.load();
-        self.metrics.loaded(next.workflows_count());
-        for (id, _) in &changes.channels {
+        self.metrics.set_workflow_count(next.workflows_count());
+        for (id, _) in &delta.channels {
             if let Some(old) =
                 current.channel_by_id(id).filter(|old| next.channel_by_name(old.name()).is_none())
             {
-                self.tools.metrics.remove_channel(old.name());
+                self.services.metrics.remove_channel(old.name());
             }
             if let Some((new, quarantine)) =
                 next.channel_by_id(id).and_then(|new| Some((new, new.quarantine()?)))
@@ -150,9 +150,9 @@ impl Shared {
             workflows_count: next.workflows_count(),
             channels_count: next.channels_count(),
             quarantined: next.quarantined_count(),
-            compiled: changes.compiled,
-            built: changes.built,
-            retired: changes.retired,
+            compiled: delta.compiled,
+            built: delta.built,
+            retired: delta.retired,
         };
         slog::info!(self.log, "snapshot committed"; "generation" => report.generation,
             "channels" => report.channels_count, "workflows" => report.workflows_count,
@@ -162,74 +162,74 @@ impl Shared {
     }
 
     /// Deployments the snapshot does not know: an instance of the registry that crashed was about to let them serve.
-    pub(crate) fn orphans(&self) -> Changes {
+    pub(crate) fn orphans(&self) -> SnapshotDelta {
         let snapshot = self.snapshot.load();
         let used: HashSet<_> =
             snapshot.channels().filter_map(|entry| Some(&entry.serving()?.actors.group)).collect();
-        let groups = self.fleet.groups();
+        let groups = self.deployer.groups();
         let retire = groups.into_iter().filter(|group| !used.contains(group)).collect();
-        Changes { retire, ..Changes::default() }
+        SnapshotDelta { retire, ..SnapshotDelta::default() }
     }
 
     /// Drains what the new snapshot no longer uses.
-    pub(crate) fn retire(self: Arc<Self>, changes: &Changes) -> impl Future<Output = ()> + use<> {
-        let retired = changes.retire.clone();
-        let left = changes.left.map(|worker| {
-            let serving = changes.channels.iter().filter_map(|(_, entry)| entry.as_ref()?.serving());
+    pub(crate) fn retire(self: Arc<Self>, delta: &SnapshotDelta) -> impl Future<Output = ()> + use<> {
+        let retired = delta.retire.clone();
+        let left = delta.left.map(|worker| {
+            let serving = delta.channels.iter().filter_map(|(_, entry)| entry.as_ref()?.serving());
             (worker, serving.map(|serving| Arc::clone(&serving.actors.group)).collect::<Vec<_>>())
         });
         async move {
-            join_all(retired.iter().map(|group| self.fleet.retire(group))).await;
+            join_all(retired.iter().map(|group| self.deployer.retire(group))).await;
             if let Some((worker, groups)) = left {
-                join_all(groups.iter().map(|group| self.fleet.withdraw(group, worker))).await;
+                join_all(groups.iter().map(|group| self.deployer.retire_worker_actor(group, worker))).await;
             }
         }
     }
 
     /// A reload changed nothing.
-    fn failed(&self, mut scope: ReloadScope, error: &ReloadError) {
+    fn record_failure(&self, mut scope: ReloadScope, error: &ReloadError) {
         slog::error!(self.log, "reload failed, the previous configuration serves on"; "error" => %error);
         if let Some(before) = &*self.failure.load() {
             scope.merge(before.scope.clone());
         }
-        self.failure.store(Some(Arc::new(Failure { scope, reason: Arc::new(error.to_string()) })));
+        self.failure.store(Some(Arc::new(FailedReload { scope, reason: Arc::new(error.to_string()) })));
     }
 
     /// A reload of less than what failed before makes good no more than its own part.
-    fn succeeded(&self, scope: &ReloadScope) {
+    fn record_success(&self, scope: &ReloadScope) {
         let left = self.failure.load_full().and_then(|failure| {
             let scope = failure.scope.without(scope)?;
-            Some(Arc::new(Failure { scope, reason: Arc::clone(&failure.reason) }))
+            Some(Arc::new(FailedReload { scope, reason: Arc::clone(&failure.reason) }))
         });
         self.failure.store(left);
     }
 
     /// Follows the tree: what it quarantines or releases shows in the snapshot.
-    pub(crate) async fn watch(self: Arc<Self>) {
-        let mut events = self.fleet.tree().subscribe();
+    pub(crate) async fn watch_tree(self: Arc<Self>) {
+        let mut events = self.deployer.tree().subscribe();
         // What happened while no instance listened.
-        self.reconcile(self.everything().iter().map(String::as_str));
+        self.reconcile(self.all_channel_ids().iter().map(String::as_str));
         loop {
             let mut touched = HashSet::new();
             match events.recv().await {
-                Ok(event) => touched.extend(self.touched(&event)),
-                Err(RecvError::Lagged(_)) => touched.extend(self.everything()),
+                Ok(event) => touched.extend(self.affected_channel(&event)),
+                Err(RecvError::Lagged(_)) => touched.extend(self.all_channel_ids()),
                 Err(RecvError::Closed) => return,
             }
             while let Ok(event) = events.try_recv() {
-                touched.extend(self.touched(&event));
+                touched.extend(self.affected_channel(&event));
             }
             self.reconcile(touched.iter().map(|id| &**id));
         }
     }
 
-    fn touched(&self, event: &LifecycleEvent) -> Option<String> {
+    fn affected_channel(&self, event: &LifecycleEvent) -> Option<String> {
         let matters =
             matches!(event.kind, EventKind::Quarantined { .. } | EventKind::Released | EventKind::Started);
-        self.fleet.channel_of(event.path.as_str()).filter(|_| matters).map(str::to_owned)
+        self.deployer.channel_of(event.path.as_str()).filter(|_| matters).map(str::to_owned)
     }
 
-    fn everything(&self) -> Vec<String> {
+    fn all_channel_ids(&self) -> Vec<String> {
         self.snapshot.load().channels().map(|entry| entry.id().to_owned()).collect()
     }
 
@@ -239,7 +239,7 @@ impl Shared {
         let mut next: Option<Snapshot> = None;
         for old in ids.filter_map(|id| current.channel_by_id(id)) {
             let Some(serving) = old.serving() else { continue };
-            let reason = quarantine_of(&serving.actors).or_else(|| self.fleet.quarantine_of_schedule(old));
+            let reason = quarantine_of(&serving.actors).or_else(|| self.deployer.quarantine_of_schedule(old));
             let state = match (reason, old.quarantine()) {
                 (Some(reason), None) => {
                     slog::warn!(self.log, "channel quarantined"; "channel" => old.name(), "reason" => &*reason);
@@ -251,7 +251,7 @@ impl Shared {
                 }
                 _ => continue,
             };
-            next.get_or_insert_with(|| (*current).clone()).put(entry(Arc::clone(&old.row), state));
+            next.get_or_insert_with(|| (*current).clone()).put(loaded_channel(Arc::clone(&old.row), state));
         }
         if let Some(mut next) = next {
             next.generation += 1;
@@ -268,7 +268,7 @@ impl Shared {
 }
 
 /// Why supervision keeps some actor from running.
-fn quarantine_of(actors: &Actors) -> Option<Arc<str>> {
+fn quarantine_of(actors: &ChannelActors) -> Option<Arc<str>> {
     actors.iter().find_map(|(_, address)| {
         let vitals = address.vitals();
         (vitals.state == NodeState::Quarantined).then(|| vitals.quarantine_reason.unwrap_or_default().into())
@@ -281,9 +281,12 @@ fn with_actors(
     serving: &ServingChannel,
     actors: Vec<(usize, actix_supervision::Address<svc_channels::ChannelActor>)>,
 ) -> Arc<LoadedChannel> {
-    let actors = Actors::new(Arc::clone(&serving.actors.group), actors);
-    let serving =
-        ServingChannel { compiled: Arc::clone(&serving.compiled), actors, taken: serving.taken.clone() };
+    let actors = ChannelActors::new(Arc::clone(&serving.actors.group), actors);
+    let serving = ServingChannel {
+        compiled: Arc::clone(&serving.compiled),
+        actors,
+        used_secrets: serving.used_secrets.clone(),
+    };
     let state = match old.quarantine() {
         None => ChannelState::Serving(serving),
         Some(quarantine) => ChannelState::Quarantined(Quarantine {
@@ -291,5 +294,5 @@ fn with_actors(
             actors: Some(serving),
         }),
     };
-    entry(Arc::clone(&old.row), state)
+    loaded_channel(Arc::clone(&old.row), state)
 }

@@ -6,19 +6,19 @@ use std::sync::Arc;
 use svc_engine::{CompileError, SecretUses};
 use svc_model::{Channel, Workflow};
 
-use super::find::Found;
-use super::{BUILDS_PER_TURN, Loader, Plan, Planned};
+use super::targets::ReloadTargets;
+use super::{BUILDS_PER_TURN, Loader, PlannedChannel, ReloadPlan};
 use crate::compile::{self, compile};
 use crate::scope::ReloadError;
-use crate::secrets::{self, Secrets};
+use crate::secrets::{self, LoadedSecrets};
 use crate::snapshot::{LoadedChannel, LoadedVersion, LoadedWorkflow};
 
 /// More warnings of one workflow than this help nobody.
 const MAX_WARNINGS: usize = 20;
 
 /// What a load builds with.
-pub(super) struct Build {
-    pub(super) secrets: Secrets,
+pub(super) struct BuildContext {
+    pub(super) secrets: LoadedSecrets,
     /// Everything is looked at, and every secret was read anew.
     pub(super) full: bool,
     /// Workflows that now run differently.
@@ -26,7 +26,7 @@ pub(super) struct Build {
 }
 
 /// A stored version of a workflow that is to be loaded.
-pub(super) struct Candidate {
+pub(super) struct VersionCandidate {
     pub(super) row: Workflow,
     pub(super) hash: String,
     /// The load of equal content, if it compiled.
@@ -36,9 +36,13 @@ pub(super) struct Candidate {
 
 impl Loader<'_> {
     /// Versions to load by workflow, newest first, each with the load of equal content that there is.
-    pub(super) fn candidates(&self, found: &Found, rows: Vec<Workflow>) -> BTreeMap<String, Vec<Candidate>> {
-        let mut by_id: BTreeMap<String, Vec<Candidate>> =
-            found.workflows.iter().map(|id| (id.clone(), Vec::new())).collect();
+    pub(super) fn candidates(
+        &self,
+        targets: &ReloadTargets,
+        rows: Vec<Workflow>,
+    ) -> BTreeMap<String, Vec<VersionCandidate>> {
+        let mut by_id: BTreeMap<String, Vec<VersionCandidate>> =
+            targets.workflows.iter().map(|id| (id.clone(), Vec::new())).collect();
         for row in rows {
             let hash = row.content.content_hash();
             let old = self.base.workflows.get(row.workflow_id.as_str());
@@ -49,10 +53,15 @@ impl Loader<'_> {
             });
             let known = known.cloned();
             let intake = match &known {
-                Some(known) => known.taken.intake.clone(),
+                Some(known) => known.used_secrets.intake.clone(),
                 None => svc_engine::secret_uses(&row.content),
             };
-            by_id.entry(row.workflow_id.clone()).or_default().push(Candidate { row, hash, known, intake });
+            by_id.entry(row.workflow_id.clone()).or_default().push(VersionCandidate {
+                row,
+                hash,
+                known,
+                intake,
+            });
         }
         for versions in by_id.values_mut() {
             versions.sort_by_key(|candidate| std::cmp::Reverse(candidate.row.version));
@@ -63,11 +72,11 @@ impl Loader<'_> {
     /// Reads the secrets of what is to be built. A reload of everything reads those of everything that serves.
     pub(super) async fn secrets(
         &self,
-        found: &Found,
-        candidates: &BTreeMap<String, Vec<Candidate>>,
+        targets: &ReloadTargets,
+        candidates: &BTreeMap<String, Vec<VersionCandidate>>,
         suspects: &[Workflow],
         full: bool,
-    ) -> Secrets {
+    ) -> LoadedSecrets {
         let mut wanted = BTreeSet::new();
         for candidate in candidates.values().flatten().filter(|candidate| full || candidate.known.is_none()) {
             wanted.extend(candidate.intake.references.iter().cloned());
@@ -75,20 +84,20 @@ impl Loader<'_> {
         for row in suspects {
             wanted.extend(svc_engine::secret_uses(&row.content).references);
         }
-        for row in found.rows.values().filter(|row| full || self.reads_credentials(row)) {
+        for row in targets.rows.values().filter(|row| full || self.reads_credentials(row)) {
             wanted.extend(secrets::intake(row).references);
         }
-        let (keyring, engine) = (&self.tools.secrets, &self.tools.engine);
+        let (keyring, engine) = (&self.services.secrets, &self.services.engine);
         if !full || self.boot {
-            return Secrets::read(keyring, engine, wanted).await;
+            return LoadedSecrets::read(keyring, engine, wanted).await;
         }
-        for entry in self.kept(found) {
+        for entry in self.kept(targets) {
             match entry.serving() {
-                Some(serving) => wanted.extend(serving.taken.intake.references.iter().cloned()),
+                Some(serving) => wanted.extend(serving.used_secrets.intake.references.iter().cloned()),
                 None => wanted.extend(secrets::intake(&entry.row).references),
             }
         }
-        Secrets::reread(keyring, engine, wanted, &self.tools.log).await
+        LoadedSecrets::reread(keyring, engine, wanted, &self.services.log).await
     }
 
     /// Whether a load of less than everything reads the secrets of a channel: only where its own config is new. A
@@ -102,21 +111,21 @@ impl Loader<'_> {
     /// Compiles workflows into the plan, and notes those that now run differently.
     pub(super) async fn load_workflows(
         &self,
-        candidates: BTreeMap<String, Vec<Candidate>>,
-        found: &Found,
-        build: &mut Build,
-        plan: &mut Plan,
+        candidates: BTreeMap<String, Vec<VersionCandidate>>,
+        targets: &ReloadTargets,
+        build: &mut BuildContext,
+        plan: &mut ReloadPlan,
     ) -> Result<(), ReloadError> {
         for (id, versions) in candidates {
             let old = self.base.workflows.get(id.as_str());
             let loaded = if versions.is_empty() {
                 None
             } else {
-                let whole = !self.boot && !found.incidental.contains(&id);
+                let whole = !self.boot && !targets.incidental.contains(&id);
                 Some(Arc::new(self.load(versions, build, whole, &mut plan.compiled).await?))
             };
             let same = match (&loaded, old) {
-                (Some(new), Some(old)) => new.runs_as(old),
+                (Some(new), Some(old)) => new.runs_same_as(old),
                 (new, old) => new.is_none() && old.is_none(),
             };
             if !same {
@@ -132,27 +141,27 @@ impl Loader<'_> {
     /// does not compile.
     pub(super) async fn load(
         &self,
-        candidates: Vec<Candidate>,
-        build: &Build,
+        candidates: Vec<VersionCandidate>,
+        build: &BuildContext,
         whole: bool,
         compiled: &mut usize,
     ) -> Result<LoadedWorkflow, ReloadError> {
         let mut versions = Vec::with_capacity(candidates.len());
-        for Candidate { row, hash, known, intake } in candidates {
-            let known = known.filter(|known| !build.full || build.secrets.are(&known.taken));
+        for VersionCandidate { row, hash, known, intake } in candidates {
+            let known = known.filter(|known| !build.full || build.secrets.still_match(&known.used_secrets));
             let connectors = match &known {
                 Some(known) => Arc::clone(&known.connectors),
                 None => self.connectors_of(&row),
             };
-            let (result, taken) = match known {
-                Some(known) => (known.compiled, known.taken),
+            let (result, used_secrets) = match known {
+                Some(known) => (known.compiled, known.used_secrets),
                 None => {
                     *compiled += 1;
                     if compiled.is_multiple_of(BUILDS_PER_TURN) {
                         tokio::task::yield_now().await;
                     }
                     self.warn_of_misspellings(&row);
-                    let result = match compile(&self.tools.engine, &row, &build.secrets) {
+                    let result = match compile(&self.services.engine, &row, &build.secrets) {
                         Err(CompileError::DuplicateTaskId { workflow, task }) if whole => {
                             return Err(ReloadError::DuplicateTaskId {
                                 workflow,
@@ -162,7 +171,7 @@ impl Loader<'_> {
                         }
                         result => result.map(Arc::new).map_err(|error| error.to_string().into()),
                     };
-                    (result, build.secrets.taken(intake))
+                    (result, build.secrets.record_use(intake))
                 }
             };
             versions.push(LoadedVersion {
@@ -170,7 +179,7 @@ impl Loader<'_> {
                 rollout: row.rollout_percentage,
                 updated_at: row.updated_at,
                 hash,
-                taken,
+                used_secrets,
                 connectors,
                 compiled: result,
             });
@@ -180,34 +189,39 @@ impl Loader<'_> {
 
     /// Names the connectors that the tasks of a workflow use, each once.
     fn connectors_of(&self, row: &Workflow) -> Arc<[String]> {
-        let used = self.tools.engine.dependencies(&row.content).connectors.into_iter();
+        let used = self.services.engine.dependencies(&row.content).connectors.into_iter();
         used.map(|used| used.connector).collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// Logs what a stored row says that its author would be refused for today. It runs as it always did.
     fn warn_of_misspellings(&self, row: &Workflow) {
-        for error in self.tools.engine.misspellings(&row.content).into_iter().take(MAX_WARNINGS) {
-            slog::warn!(self.tools.log, "a stored workflow says what stands for nothing";
+        for error in self.services.engine.misspellings(&row.content).into_iter().take(MAX_WARNINGS) {
+            slog::warn!(self.services.log, "a stored workflow says what stands for nothing";
                 "workflow" => &row.workflow_id, "version" => row.version, "path" => error.path, "reason" => error.message);
         }
     }
 
     /// The suspects that no longer compile, with the reason. Who uses one already goes on with what is loaded; nobody
     /// may begin to.
-    pub(super) fn broken(&self, suspects: Vec<Workflow>, secrets: &Secrets) -> HashMap<String, Arc<str>> {
+    pub(super) fn broken(
+        &self,
+        suspects: Vec<Workflow>,
+        secrets: &LoadedSecrets,
+    ) -> HashMap<String, Arc<str>> {
         let reason = |row: Workflow| {
-            let error = compile(&self.tools.engine, &row, secrets).err()?;
+            let error = compile(&self.services.engine, &row, secrets).err()?;
             Some((row.workflow_id, error.to_string().into()))
         };
         suspects.into_iter().filter_map(reason).collect()
     }
 
     /// Builds a channel; `None` when what serves is what would be built.
-    pub(super) fn build(&self, row: Arc<Channel>, build: &Build) -> Option<Planned> {
+    pub(super) fn build(&self, row: Arc<Channel>, build: &BuildContext) -> Option<PlannedChannel> {
         let workflow = row.content.workflow_id.as_deref();
         let old = self.base.channel_by_id(&row.channel_id);
         let serving = old.and_then(|entry| entry.serving());
-        let same_secrets = || serving.is_none_or(|serving| !build.full || build.secrets.are(&serving.taken));
+        let same_secrets =
+            || serving.is_none_or(|serving| !build.full || build.secrets.still_match(&serving.used_secrets));
         let is_current = |entry: &&Arc<LoadedChannel>| {
             let same_row = entry.row.version == row.version && entry.row.content == row.content;
             same_row && !workflow.is_some_and(|id| build.changed.contains_key(id)) && same_secrets()
@@ -220,14 +234,14 @@ impl Loader<'_> {
             None => self.base.workflows.get(id),
         });
         let secrets = Some(&build.secrets).filter(|_| build.full || self.reads_credentials(&row));
-        let taken = match (secrets, serving) {
-            (None, Some(serving)) => serving.taken.clone(),
-            _ => build.secrets.taken(secrets::intake(&row)),
+        let used_secrets = match (secrets, serving) {
+            (None, Some(serving)) => serving.used_secrets.clone(),
+            _ => build.secrets.record_use(secrets::intake(&row)),
         };
         let previous = serving.map(|serving| serving.compiled.as_ref());
-        Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.tools, secrets, previous) {
-            Ok(definition) => Planned::Serve(row, Arc::new(definition), taken),
-            Err(reason) => Planned::Quarantine(row, reason.into()),
+        Some(match compile::definition(&row, loaded.map(Arc::as_ref), self.services, secrets, previous) {
+            Ok(definition) => PlannedChannel::Serve(row, Arc::new(definition), used_secrets),
+            Err(reason) => PlannedChannel::Quarantine(row, reason.into()),
         })
     }
 }

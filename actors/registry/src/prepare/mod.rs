@@ -1,7 +1,7 @@
 //! First phase of a reload: read what the scope names, build what changed, touch nothing.
 
 mod build;
-mod find;
+mod targets;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,20 +12,20 @@ use svc_store::Store;
 
 use crate::filter::ChannelFilter;
 use crate::scope::{ReloadError, ReloadScope};
-use crate::secrets::Taken;
+use crate::secrets::UsedSecrets;
 use crate::snapshot::{LoadedWorkflow, Snapshot};
-use build::Build;
+use build::BuildContext;
 
 /// Items built before other work of the thread gets its turn.
 const BUILDS_PER_TURN: usize = 8;
 
 /// What the second phase is to do.
 #[derive(Debug, Default)]
-pub(crate) struct Plan {
+pub(crate) struct ReloadPlan {
     /// Workflows with their new load; `None` for one no longer needed.
     pub(crate) workflows: Vec<(Arc<str>, Option<Arc<LoadedWorkflow>>)>,
     /// Channels to change.
-    pub(crate) channels: Vec<(Arc<str>, Planned)>,
+    pub(crate) channels: Vec<(Arc<str>, PlannedChannel)>,
     /// The declared secrets, where they were read anew.
     pub(crate) declared: Option<Arc<svc_engine::DeclaredSecrets>>,
     /// Workflow versions compiled on the way.
@@ -34,8 +34,8 @@ pub(crate) struct Plan {
 
 /// What becomes of one channel.
 #[derive(Debug)]
-pub(crate) enum Planned {
-    Serve(Arc<Channel>, Arc<CompiledChannel>, Taken),
+pub(crate) enum PlannedChannel {
+    Serve(Arc<Channel>, Arc<CompiledChannel>, UsedSecrets),
     Quarantine(Arc<Channel>, Arc<str>),
     Remove,
 }
@@ -43,7 +43,7 @@ pub(crate) enum Planned {
 /// Reads and builds. Knows the configuration that serves only as `base`.
 pub(crate) struct Loader<'l> {
     pub(crate) store: &'l Store,
-    pub(crate) tools: &'l ChannelServices,
+    pub(crate) services: &'l ChannelServices,
     pub(crate) filter: &'l ChannelFilter,
     pub(crate) base: &'l Snapshot,
     /// Nothing serves yet: a duplicate task id quarantines instead of failing everything.
@@ -52,36 +52,40 @@ pub(crate) struct Loader<'l> {
 
 impl Loader<'_> {
     /// Builds the plan of a scope. `users` are the channels that name a workflow of the scope.
-    pub(crate) async fn plan(&self, scope: ReloadScope, users: Vec<Arc<str>>) -> Result<Plan, ReloadError> {
+    pub(crate) async fn plan(
+        &self,
+        scope: ReloadScope,
+        users: Vec<Arc<str>>,
+    ) -> Result<ReloadPlan, ReloadError> {
         let full = scope == ReloadScope::All;
-        let mut found = match scope {
-            ReloadScope::All => self.find_all().await?,
+        let mut targets = match scope {
+            ReloadScope::All => self.find_all_targets().await?,
             ReloadScope::Changed { workflows, channels } => {
-                self.find_changed(workflows, channels, users).await?
+                self.find_changed_targets(workflows, channels, users).await?
             }
         };
-        let rows = self.stored_workflows(&found).await?;
-        let suspects = self.suspects(&found).await?;
-        let candidates = self.candidates(&found, rows);
-        let secrets = self.secrets(&found, &candidates, &suspects, full).await;
-        let mut plan = Plan::default();
+        let rows = self.stored_workflows(&targets).await?;
+        let suspects = self.suspects(&targets).await?;
+        let candidates = self.candidates(&targets, rows);
+        let secrets = self.secrets(&targets, &candidates, &suspects, full).await;
+        let mut plan = ReloadPlan::default();
         if full && !self.boot {
             plan.declared = Some(Arc::clone(&secrets.declared));
         }
-        let mut build = Build { secrets, full, changed: HashMap::new() };
-        self.load_workflows(candidates, &found, &mut build, &mut plan).await?;
+        let mut build = BuildContext { secrets, full, changed: HashMap::new() };
+        self.load_workflows(candidates, &targets, &mut build, &mut plan).await?;
         let broken = self.broken(suspects, &build.secrets);
         if full {
-            self.add_affected(&build, &mut found);
+            self.add_affected(&build, &mut targets);
         }
-        plan.channels.extend(found.gone.into_iter().map(|id| (id, Planned::Remove)));
-        for (count, (id, row)) in found.rows.into_iter().enumerate() {
+        plan.channels.extend(targets.gone.into_iter().map(|id| (id, PlannedChannel::Remove)));
+        for (count, (id, row)) in targets.rows.into_iter().enumerate() {
             if count.is_multiple_of(BUILDS_PER_TURN) {
                 tokio::task::yield_now().await;
             }
             let planned = match row.content.workflow_id.as_ref().and_then(|id| broken.get(id)) {
                 Some(reason) if self.begins_to_use(&row) => {
-                    Some(Planned::Quarantine(row, Arc::clone(reason)))
+                    Some(PlannedChannel::Quarantine(row, Arc::clone(reason)))
                 }
                 _ => self.build(row, &build),
             };

@@ -5,7 +5,7 @@ use serde_json::json;
 use svc_model::{Channel, ChannelContent, ChannelType, LifecycleStatus, Protocol, RoutePattern, Timestamp};
 
 use super::RouteTable;
-use crate::commit::entry;
+use crate::commit::loaded_channel;
 use crate::snapshot::{ChannelState, LoadedChannel, Quarantine};
 
 fn route(id: usize, pattern: &str, methods: &[&str], priority: i64) -> Arc<LoadedChannel> {
@@ -32,7 +32,10 @@ fn route(id: usize, pattern: &str, methods: &[&str], priority: i64) -> Arc<Loade
         created_at: now,
         updated_at: now,
     };
-    entry(Arc::new(row), ChannelState::Quarantined(Quarantine { reason: "a test".into(), actors: None }))
+    loaded_channel(
+        Arc::new(row),
+        ChannelState::Quarantined(Quarantine { reason: "a test".into(), actors: None }),
+    )
 }
 
 /// The rule, as a scan over everything.
@@ -91,8 +94,8 @@ proptest! {
         }
         for path in &paths {
             for method in ["GET", "POST", "HEAD"] {
-                let found = table.find(path, method).map(|(entry, _)| entry.name().to_owned());
-                prop_assert_eq!(found, scan(&entries, path, method), "{} {:?}", method, path);
+                let targets = table.find(path, method).map(|(entry, _)| entry.name().to_owned());
+                prop_assert_eq!(targets, scan(&entries, path, method), "{} {:?}", method, path);
             }
         }
         entries.iter().for_each(|entry| table.remove(entry));
@@ -109,6 +112,6 @@ fn the_work_of_a_lookup_does_not_grow_with_the_routes() {
     assert_eq!(table.masks.len(), 1, "one hash per lookup");
     assert!(table.shapes.iter().all(|(_, routes)| routes.len() == 1), "one candidate per hash");
     let path = ["orders-4321".to_owned(), "7".to_owned()];
-    let (found, params) = table.find(&path, "POST").unwrap();
-    assert_eq!((found.name(), &params["line"]), ("c4321", &json!("7")));
+    let (targets, params) = table.find(&path, "POST").unwrap();
+    assert_eq!((targets.name(), &params["line"]), ("c4321", &json!("7")));
 }

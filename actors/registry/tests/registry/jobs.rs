@@ -91,7 +91,7 @@ fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
 #[test]
 fn a_job_whose_run_crashes_fails_and_says_so() {
     let kind = FaultKind::Panic;
-    let fault = PlannedFault { path: "channels/orders/*".into(), message: "Run".into(), nth: 1, kind };
+    let fault = PlannedFault { path: "channels/orders/*".into(), message: "RunJob".into(), nth: 1, kind };
     run(vec![fault], async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/orders")).await;
@@ -107,7 +107,7 @@ fn a_job_of_a_channel_that_failed_too_often_fails_without_the_detail() {
     let kind = FaultKind::Panic;
     let fault = |nth| PlannedFault {
         path: "channels/orders/*".into(),
-        message: "Probe".into(),
+        message: "ProbeVersion".into(),
         nth,
         kind: kind.clone(),
     };

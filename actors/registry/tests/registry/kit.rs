@@ -77,7 +77,7 @@ impl World {
         let calls = DirectoryHandle::default();
         let limits = CallLimits { max_depth: 10, default_timeout: PATIENCE };
         let engine = call::register(Engine::builder(), calls.clone(), limits);
-        let tools = ChannelServices {
+        let services = ChannelServices {
             engine: Arc::new(engine.build()),
             settings: Arc::new(Settings::default()),
             metrics: self.metrics.clone(),
@@ -98,7 +98,7 @@ impl World {
         };
         let parts = RegistryParts {
             store: self.store.clone(),
-            tools,
+            services,
             calls,
             filter,
             channels: ChannelPolicy { budget, needs: vec!["store".to_owned()], ..ChannelPolicy::default() },

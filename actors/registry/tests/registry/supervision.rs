@@ -89,7 +89,7 @@ fn reloads_asked_for_at_once_do_not_overlap_and_each_is_answered() {
 
 #[test]
 fn a_channel_past_its_budget_is_quarantined_and_an_operator_brings_it_back() {
-    run(panics("channels/orders/*", "Probe", 1..=3), async |world| {
+    run(panics("channels/orders/*", "ProbeVersion", 1..=3), async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("orders", &["POST"], "/o/{id}")).await;
         world.channel(channel("neighbour", &["POST"], "/neighbour")).await;
@@ -117,7 +117,7 @@ fn a_channel_past_its_budget_is_quarantined_and_an_operator_brings_it_back() {
 #[test]
 fn a_reload_and_a_changed_configuration_bring_it_back_too() {
     for all in [true, false] {
-        run(panics("channels/orders/*", "Probe", 1..=3), async |world| {
+        run(panics("channels/orders/*", "ProbeVersion", 1..=3), async |world| {
             world.workflow("w", "w").await;
             world.channel(channel("orders", &["POST"], "/orders")).await;
             let running = world.start().await;
@@ -139,7 +139,7 @@ fn a_reload_and_a_changed_configuration_bring_it_back_too() {
 
 #[test]
 fn the_snapshot_outlives_a_crash_of_the_registry() {
-    run(panics("registry", "Change", 2..=2), async |world| {
+    run(panics("registry", "ApplyChange", 2..=2), async |world| {
         world.workflow("w", "w").await;
         world.channel(channel("a", &["POST"], "/a")).await;
         let running = world.start().await;

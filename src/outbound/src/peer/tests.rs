@@ -7,13 +7,13 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use svc_testkit::upstream::{ReceivedRequest, Upstream, UpstreamReply};
 
 use super::*;
-use crate::resolver::Lookup;
+use crate::resolver::AddressLookup;
 use crate::{AddressError, Trust};
 
 /// Every name is the machine itself.
 struct Here;
 
-impl Lookup for Here {
+impl AddressLookup for Here {
     fn lookup(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         Box::pin(std::future::ready(Ok(vec![IpAddr::from([127, 0, 0, 1])])))
     }
@@ -24,7 +24,7 @@ fn outbound() -> Outbound {
 }
 
 /// A peer that may leave home, which no address of the machine otherwise allows.
-fn wanderer(home: &Upstream) -> PeerClient {
+fn redirectable_peer(home: &Upstream) -> PeerClient {
     let client = outbound().client(ClientOptions { allow_private: true, timeout: UNBOUNDED }).unwrap();
     let home: Url = home.url("/").parse().unwrap();
     PeerClient { home: home.origin(), own: client.clone(), other: client }
@@ -61,7 +61,7 @@ async fn credentials_go_to_the_own_origin_alone_and_do_not_come_back() {
         _ => UpstreamReply::new(200, "here"),
     })
     .unwrap();
-    let peer = wanderer(&home);
+    let peer = redirectable_peer(&home);
     peer.send(secret_request(Method::POST, &home.url("/near?a=1"))).await.unwrap();
     let near = home.requests();
     assert_eq!(
@@ -86,7 +86,7 @@ async fn redirect_to_another_origin_carries_neither_body_nor_credentials() {
         let away = other.url("/away");
         let home = Upstream::start(move |_| UpstreamReply::redirect(code, &away)).unwrap();
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            let outcome = wanderer(&home).send(secret_request(method.clone(), &home.url("/"))).await;
+            let outcome = redirectable_peer(&home).send(secret_request(method.clone(), &home.url("/"))).await;
             match outcome {
                 Ok(answer) => assert!(code < 307 && answer.status == 200, "{method} {code}"),
                 Err(FetchError::Redirect { cause, .. }) => {
@@ -113,7 +113,8 @@ async fn body_that_was_refused_elsewhere_is_not_sent_by_way_of_the_own_origin() 
         _ => UpstreamReply::redirect(307, &away),
     })
     .unwrap();
-    let error = wanderer(&home).send(secret_request(Method::POST, &home.url("/near"))).await.unwrap_err();
+    let error =
+        redirectable_peer(&home).send(secret_request(Method::POST, &home.url("/near"))).await.unwrap_err();
     assert!(matches!(error, FetchError::Redirect { .. }), "{error:?}");
     assert_eq!((home.requests().len(), other.requests().len()), (2, 0));
 }
@@ -126,7 +127,7 @@ async fn what_came_back_from_elsewhere_gets_no_credentials() {
     let away = other.url("/");
     let first = Upstream::start(move |_| UpstreamReply::redirect(302, &away)).unwrap();
     let request = PeerRequest { body: None, ..secret_request(Method::GET, &first.url("/")) };
-    wanderer(&first).send(request).await.unwrap();
+    redirectable_peer(&first).send(request).await.unwrap();
     assert!(shows_secret(&first.requests()[0]) && !shows_secret(&home.requests()[0]));
 }
 
@@ -142,7 +143,7 @@ async fn an_answer_says_whether_it_comes_from_one_who_was_shown_the_credentials(
     .unwrap();
     for (path, at_home) in [("/here", true), ("/near", true), ("/far", false)] {
         let request = PeerRequest { body: None, ..secret_request(Method::GET, &home.url(path)) };
-        let arrived = wanderer(&home).send_with_origin(request).await.unwrap();
+        let arrived = redirectable_peer(&home).send_with_origin(request).await.unwrap();
         assert_eq!((arrived.is_home_origin, arrived.response.status.as_u16()), (at_home, 401), "{path}");
     }
 }
@@ -154,7 +155,7 @@ async fn a_redirect_keeps_or_drops_method_and_body_as_its_code_says() {
         code.map_or_else(|| UpstreamReply::new(200, ""), |code| UpstreamReply::redirect(code, "/end"))
     })
     .unwrap();
-    let peer = wanderer(&home);
+    let peer = redirectable_peer(&home);
     for (method, code, then, body) in [
         (Method::POST, 301, "GET", ""),
         (Method::PUT, 302, "GET", ""),

@@ -16,7 +16,7 @@ impl Script {
     }
 }
 
-impl Lookup for Script {
+impl AddressLookup for Script {
     fn lookup(&self, _: &str) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         let mut answers = self.0.lock().unwrap();
         let answer = if answers.len() > 1 { answers.pop_front() } else { answers.front().cloned() };
@@ -25,7 +25,7 @@ impl Lookup for Script {
 }
 
 async fn resolve(answer: &[&str]) -> Result<Vec<SocketAddr>, AddressError> {
-    let resolver = Checked { lookup: Script::new(&[answer]), allow_private: false };
+    let resolver = CheckedResolver { lookup: Script::new(&[answer]), allow_private: false };
     let found = resolver.resolve("name.example".parse().unwrap()).await;
     found.map(Iterator::collect).map_err(|error| *error.downcast().unwrap())
 }
@@ -65,7 +65,7 @@ async fn a_name_that_changes_its_mind_is_not_dialled() {
     let port = trap.local_addr().unwrap().port();
     let script = Script::new(&[&["1.1.1.1"], &["127.0.0.1"]]);
     let client = client(Arc::clone(&script), false);
-    let first = Checked { lookup: script, allow_private: false };
+    let first = CheckedResolver { lookup: script, allow_private: false };
     assert!(first.resolve("name.example".parse().unwrap()).await.is_ok());
     let url = check_url(&format!("http://name.example:{port}/"), false).unwrap();
     for _ in 0..1_000 {

@@ -6,7 +6,7 @@ use super::*;
 
 fn key(fields: Option<&[&str]>, payload: &Value) -> Option<CacheKey> {
     let fields: Option<Vec<String>> = fields.map(|names| names.iter().map(|&name| name.to_owned()).collect());
-    let keys = KeyMaker::new("orders", fields.as_deref());
+    let keys = CacheKeyBuilder::new("orders", fields.as_deref());
     keys.key(KeyPrincipal::Everyone, &Map::new(), payload)
 }
 
@@ -61,7 +61,7 @@ proptest! {
 fn every_part_of_the_request_takes_part() {
     use KeyPrincipal::{Everyone, Known};
     let key = |channel: &str, principal, metadata: Value, payload: Value| {
-        KeyMaker::new(channel, None).key(principal, metadata.as_object().unwrap(), &payload)
+        CacheKeyBuilder::new(channel, None).key(principal, metadata.as_object().unwrap(), &payload)
     };
     let fact = |name: &str, value: Value| {
         let mut facts = json!({"http_method": "POST", "params": {}, "query": {}});
@@ -98,7 +98,7 @@ fn every_part_of_the_request_takes_part() {
 #[test]
 fn what_the_service_stamps_takes_no_part() {
     let key = |metadata: Value| {
-        KeyMaker::new("a", None).key(KeyPrincipal::Everyone, metadata.as_object().unwrap(), &json!({}))
+        CacheKeyBuilder::new("a", None).key(KeyPrincipal::Everyone, metadata.as_object().unwrap(), &json!({}))
     };
     let stamped =
         json!({"headers": {"x": "1"}, "cookies": {"c": "1"}, "auth": {}, "vars": {}, "channel": "a"});

@@ -288,7 +288,7 @@ fn the_input_of_a_call_is_checked_before_it_is_stored() {
     ] {
         let (mut errors, mut warnings) = (Vec::new(), Vec::new());
         let content = workflow(1, &json!([call(input.clone())])).content;
-        kit.tools.engine.check(&content, &mut errors, &mut warnings);
+        kit.services.engine.check(&content, &mut errors, &mut warnings);
         let found: Vec<_> = errors
             .iter()
             .map(|error| (error.path.as_str(), json!(error.code).as_str().unwrap().to_owned()))

@@ -11,20 +11,20 @@ const SHARDS: usize = 256;
 /// An immutable-by-sharing hash map: a clone copies a table of pointers, a change then copies one shard. With `n`
 /// entries a change after a clone costs about `n / 256` copies of an entry.
 #[derive(Clone, Debug)]
-pub(crate) struct Sharded<K, V> {
+pub(crate) struct ShardedMap<K, V> {
     shards: Box<[Arc<HashMap<K, V>>]>,
     hasher: RandomState,
     len: usize,
 }
 
-impl<K, V> Default for Sharded<K, V> {
+impl<K, V> Default for ShardedMap<K, V> {
     fn default() -> Self {
         let empty = Arc::new(HashMap::new());
         Self { shards: vec![empty; SHARDS].into(), hasher: RandomState::new(), len: 0 }
     }
 }
 
-impl<K: Hash + Eq + Clone, V: Clone> Sharded<K, V> {
+impl<K: Hash + Eq + Clone, V: Clone> ShardedMap<K, V> {
     fn shard<Q: Hash + ?Sized>(&self, key: &Q) -> usize {
         // The modulus fits any usize.
         (self.hasher.hash_one(key) % SHARDS as u64) as usize
@@ -67,7 +67,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Sharded<K, V> {
 
     /// The keys that are in one of two maps alone, or with values that are not the `same`. A shard both maps share
     /// costs nothing to look at; maps that are not copies of one another are compared as a whole.
-    pub(crate) fn changes(&self, earlier: &Self, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
+    pub(crate) fn changed_keys(&self, earlier: &Self, same: impl Fn(&V, &V) -> bool) -> Vec<K> {
         let shards = self.shards.iter().zip(&earlier.shards).filter(|(new, old)| !Arc::ptr_eq(new, old));
         let mut keys = Vec::new();
         for (new, old) in shards {
@@ -79,7 +79,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Sharded<K, V> {
         keys
     }
 
-    /// Changes the value of a key in place, starting from the default, and drops it when it says it is empty.
+    /// SnapshotDelta the value of a key in place, starting from the default, and drops it when it says it is empty.
     pub(crate) fn update(&mut self, key: K, change: impl FnOnce(&mut V), is_empty: impl FnOnce(&V) -> bool)
     where
         V: Default,
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_change_to_a_copy_copies_one_shard_and_leaves_the_original() {
-        let mut first = Sharded::default();
+        let mut first = ShardedMap::default();
         for key in 0..5_000 {
             first.insert(key, key);
         }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn changes_are_the_keys_that_came_went_or_changed() {
-        let mut first = Sharded::default();
+        let mut first = ShardedMap::default();
         for key in 0..1_000 {
             first.insert(key, key);
         }
@@ -121,20 +121,20 @@ mod tests {
         second.remove(&7);
         second.insert(8, 80);
         second.insert(1_000, 1_000);
-        let changes = |one: &Sharded<i32, i32>, other: &Sharded<i32, i32>| {
-            let mut keys = one.changes(other, PartialEq::eq);
+        let changed_keys = |one: &ShardedMap<i32, i32>, other: &ShardedMap<i32, i32>| {
+            let mut keys = one.changed_keys(other, PartialEq::eq);
             keys.sort_unstable();
             keys
         };
-        assert_eq!(changes(&second, &first), [7, 8, 1_000]);
-        assert_eq!(changes(&first, &second), [7, 8, 1_000]);
-        assert!(changes(&first, &first.clone()).is_empty());
-        assert_eq!(changes(&first, &Sharded::default()).len(), 1_000, "of another origin");
+        assert_eq!(changed_keys(&second, &first), [7, 8, 1_000]);
+        assert_eq!(changed_keys(&first, &second), [7, 8, 1_000]);
+        assert!(changed_keys(&first, &first.clone()).is_empty());
+        assert_eq!(changed_keys(&first, &ShardedMap::default()).len(), 1_000, "of another origin");
     }
 
     #[test]
     fn the_length_counts_entries_once() {
-        let mut map = Sharded::default();
+        let mut map = ShardedMap::default();
         assert_eq!(map.insert("a", 1), None);
         assert_eq!(map.insert("a", 2), Some(1));
         assert_eq!(map.remove("b"), None);
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn update_drops_a_value_that_became_empty() {
-        let mut map: Sharded<&str, Vec<u8>> = Sharded::default();
+        let mut map: ShardedMap<&str, Vec<u8>> = ShardedMap::default();
         map.update("a", |list| list.push(1), Vec::is_empty);
         assert_eq!(map.get("a"), Some(&vec![1]));
         map.update("a", Vec::clear, Vec::is_empty);

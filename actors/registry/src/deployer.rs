@@ -1,7 +1,7 @@
 //! The actors of channels, as the registry deploys, replaces and retires them.
 //!
 //! The actors of one deployment are a group: `{id}`, or `{id}~2` and so on while an older one still drains. Nothing
-//! here waits for a worker's thread longer than [`PATIENCE`].
+//! here waits for a worker's thread longer than [`ACTOR_TIMEOUT`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use futures_util::future::join_all;
 use svc_channels::{ChannelActor, CompiledChannel};
 use tokio::time::timeout;
 
-use crate::snapshot::{Actors, LoadedChannel};
-use crate::worker::Worker;
+use crate::snapshot::{ChannelActors, LoadedChannel};
+use crate::worker::WorkerThread;
 
 /// How long actors may take to go over to another definition or to end, before the work goes on without them.
-const PATIENCE: Duration = Duration::from_secs(2);
+const ACTOR_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How channel actors are supervised.
 #[derive(Clone, Debug)]
@@ -52,12 +52,12 @@ impl Default for ChannelPolicy {
 
 /// Deploys, replaces and retires. Keeps nothing: what runs is in the snapshot and in the tree.
 #[derive(Clone)]
-pub(crate) struct Fleet {
+pub(crate) struct ChannelDeployer {
     tree: Tree,
     policy: ChannelPolicy,
 }
 
-impl Fleet {
+impl ChannelDeployer {
     pub(crate) fn new(tree: Tree, policy: ChannelPolicy) -> Self {
         Self { tree, policy }
     }
@@ -98,8 +98,8 @@ impl Fleet {
         &self,
         id: &str,
         definition: &Arc<CompiledChannel>,
-        workers: &[Worker],
-    ) -> Result<Deployed, SpawnError> {
+        workers: &[WorkerThread],
+    ) -> Result<Deployment, SpawnError> {
         let group = self.group(id).await?;
         let spawned = workers.iter().map(async |worker| {
             let spawned = self.spawn(&group, definition, worker).await;
@@ -111,12 +111,12 @@ impl Fleet {
                 Ok(actor) => actors.push(actor),
                 Err((worker, SpawnError::ArbiterGone)) => gone.push(worker),
                 Err((_, error)) => {
-                    self.dismiss(&group).await;
+                    self.retire_within_timeout(&group).await;
                     return Err(error);
                 }
             }
         }
-        Ok(Deployed { actors: Actors::new(group, actors), gone })
+        Ok(Deployment { actors: ChannelActors::new(group, actors), gone })
     }
 
     /// A new group for a channel's actors.
@@ -138,7 +138,7 @@ impl Fleet {
         &self,
         group: &str,
         definition: &Arc<CompiledChannel>,
-        worker: &Worker,
+        worker: &WorkerThread,
     ) -> Result<(usize, Address<ChannelActor>), SpawnError> {
         let spec = ChildSpec::new()
             .mailbox(self.policy.mailbox)
@@ -154,24 +154,28 @@ impl Fleet {
 
     /// Lets every actor of a channel go over to another definition: all are built before the first takes over. Past
     /// the time allowed, or when one has ended or cannot be built, the channel is to be deployed anew.
-    pub(crate) async fn replace(&self, actors: &Actors, definition: &Arc<CompiledChannel>) -> Replaced {
-        let replaced = timeout(PATIENCE, async {
+    pub(crate) async fn replace(
+        &self,
+        actors: &ChannelActors,
+        definition: &Arc<CompiledChannel>,
+    ) -> ReplaceOutcome {
+        let replaced = timeout(ACTOR_TIMEOUT, async {
             let prepared = join_all(actors.iter().map(|(_, address)| {
                 let factory = ChannelActor::factory(definition);
                 self.tree.replace(address, Some(fingerprint(definition)), factory)
             }))
             .await;
             let Ok(prepared) = prepared.into_iter().collect::<Result<Vec<_>, _>>() else {
-                return Replaced::Failed;
+                return ReplaceOutcome::Failed;
             };
             for generation in prepared {
                 if generation.commit().await.is_err() {
-                    return Replaced::Failed;
+                    return ReplaceOutcome::Failed;
                 }
             }
-            Replaced::Done
+            ReplaceOutcome::Done
         });
-        replaced.await.unwrap_or(Replaced::Late)
+        replaced.await.unwrap_or(ReplaceOutcome::TimedOut)
     }
 
     /// The groups of every deployment in the tree.
@@ -190,32 +194,32 @@ impl Fleet {
     }
 
     /// As [`retire`](Self::retire), but waits only a short time for the end.
-    pub(crate) async fn dismiss(&self, group: &str) {
-        let _ = timeout(PATIENCE, self.retire(group)).await;
+    pub(crate) async fn retire_within_timeout(&self, group: &str) {
+        let _ = timeout(ACTOR_TIMEOUT, self.retire(group)).await;
     }
 
     /// Drains and removes a channel's actor on one worker.
-    pub(crate) async fn withdraw(&self, group: &str, worker: usize) {
+    pub(crate) async fn retire_worker_actor(&self, group: &str, worker: usize) {
         self.retire(&format!("{group}/{worker}")).await;
     }
 }
 
 /// A channel that was started.
-pub(crate) struct Deployed {
-    pub(crate) actors: Actors,
+pub(crate) struct Deployment {
+    pub(crate) actors: ChannelActors,
     /// Workers whose threads have ended.
     pub(crate) gone: Vec<usize>,
 }
 
 /// Whether a channel's actors went over to another definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Replaced {
+pub(crate) enum ReplaceOutcome {
     /// All did.
     Done,
     /// One could not.
     Failed,
     /// One did not answer in time: its thread is blocked.
-    Late,
+    TimedOut,
 }
 
 fn fingerprint(definition: &CompiledChannel) -> String {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use svc_engine::path;
 use svc_model::config::ResponseConfig;
 
-use crate::answer::ChannelResponse;
+use crate::response::ChannelResponse;
 
 /// Headers a workflow may set when the channel does not list its own.
 const ALLOWED: [&str; 8] = [
@@ -38,9 +38,9 @@ const MAX_LOGGED: usize = 64;
 
 /// The control document, taken out of the data.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Control(Map<String, Value>);
+pub(crate) struct ResponseControl(Map<String, Value>);
 
-impl Control {
+impl ResponseControl {
     /// Removes the control document a workflow may have written, and with it an emptied `_svc`: it is never returned,
     /// in any mode. `None` when there is none, or something that is no document.
     pub(crate) fn take(data: &mut Value) -> Option<Self> {
@@ -59,12 +59,12 @@ impl Control {
 
 /// Removes the control document from the `data` of a message, as it is removed from every answer.
 pub fn remove_response_control(data: &mut Value) {
-    Control::take(data);
+    ResponseControl::take(data);
 }
 
 /// What a shaped answer had to leave out; for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Dropped {
+pub(crate) enum DroppedPart {
     /// A status that cannot end a request; 200 is sent.
     Status,
     /// A header that is not allowed or not a header, by name; its value may be anything and is not told.
@@ -73,11 +73,11 @@ pub(crate) enum Dropped {
 
 /// Shapes the answers of one channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shaper {
+pub(crate) struct ResponseShaper {
     allowed: Vec<String>,
 }
 
-impl Shaper {
+impl ResponseShaper {
     /// With the channel's own list of headers where it has one.
     pub(crate) fn new(config: &ResponseConfig) -> Self {
         let allowed = match &config.allowed_headers {
@@ -92,10 +92,14 @@ impl Shaper {
     ///
     /// A status from 200 to 999 is sent as it is, any other as 200: the informational ones below 200 cannot end a
     /// request. An answer that can have no body (204, 205, 304) has none.
-    pub(crate) fn shape(&self, control: &Control, data: &Value) -> (ChannelResponse, Vec<Dropped>) {
+    pub(crate) fn shape(
+        &self,
+        control: &ResponseControl,
+        data: &Value,
+    ) -> (ChannelResponse, Vec<DroppedPart>) {
         let mut dropped = Vec::new();
         let status = status(control.0.get("status")).unwrap_or_else(|| {
-            dropped.push(Dropped::Status);
+            dropped.push(DroppedPart::Status);
             200
         });
         let mut headers = Vec::new();
@@ -106,7 +110,7 @@ impl Shaper {
                         headers.retain(|(present, _)| *present != name);
                         headers.push((name, value));
                     }
-                    None => dropped.push(Dropped::Header(name.chars().take(MAX_LOGGED).collect())),
+                    None => dropped.push(DroppedPart::Header(name.chars().take(MAX_LOGGED).collect())),
                 }
             }
         }

@@ -8,15 +8,15 @@ use crate::snapshot::{LoadedChannel, Snapshot};
 /// The channels of every workflow. Derived from a snapshot and kept in step with it, so that a changed workflow finds
 /// its channels without a search.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct WorkflowUsers {
     users: HashMap<String, HashSet<Arc<str>>>,
 }
 
-impl Index {
-    pub(crate) fn of(snapshot: &Snapshot) -> Self {
-        let mut index = Self::default();
-        snapshot.channels().for_each(|entry| index.add(entry));
-        index
+impl WorkflowUsers {
+    pub(crate) fn from_snapshot(snapshot: &Snapshot) -> Self {
+        let mut workflow_users = Self::default();
+        snapshot.channels().for_each(|entry| workflow_users.add(entry));
+        workflow_users
     }
 
     pub(crate) fn add(&mut self, entry: &LoadedChannel) {

@@ -1,4 +1,4 @@
-//! Claims on idempotency keys: the first delivery of a key wins it for the window, every other one is a duplicate.
+//! IdempotencyKeys on idempotency keys: the first delivery of a key wins it for the window, every other one is a duplicate.
 //!
 //! Keys are kept as digests, so that a caller's long key costs no more than a short one. With a cap on their number the
 //! oldest claims are forgotten first: a key that comes back after so many others is no longer known as a duplicate.
@@ -16,65 +16,65 @@ use tokio::time::Instant;
 use crate::digest::{self, Digest};
 
 /// Longest window, a hundred years: beyond it instants cannot be computed safely.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+const MAX_TTL: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// The keys seen within the window. Cheap to clone; clones share the claims.
 #[derive(Clone)]
-pub(crate) struct Claims {
-    held: Cache<Digest, Held>,
+pub(crate) struct IdempotencyKeys {
+    held: Cache<Digest, KeyHolder>,
     tokens: Arc<AtomicU64>,
     window: Duration,
 }
 
 #[derive(Clone, Copy)]
-struct Held {
+struct KeyHolder {
     token: u64,
     until: Instant,
 }
 
-impl Claims {
-    /// Claims that last for `window`, at most `max_entries` of them; 0 for any number.
+impl IdempotencyKeys {
+    /// IdempotencyKeys that last for `window`, at most `max_entries` of them; 0 for any number.
     pub(crate) fn new(window: Duration, max_entries: u64) -> Self {
-        let window = window.min(LONGEST);
+        let window = window.min(MAX_TTL);
         // Least recently used: the default policy may refuse to keep a newcomer, which would let its duplicate pass.
         let held = Cache::builder().eviction_policy(EvictionPolicy::lru()).time_to_live(window);
         let held = if max_entries == 0 { held } else { held.max_capacity(max_entries) };
         Self { held: held.build(), tokens: Arc::default(), window }
     }
 
-    /// Claims the key from now until the window has passed; `None` when somebody holds it. Of any number of callers
+    /// IdempotencyKeys the key from now until the window has passed; `None` when somebody holds it. Of any number of callers
     /// at once exactly one gets the claim.
-    pub(crate) fn claim(&self, key: &str) -> Option<Claim> {
-        let digest = digest::of(key.as_bytes());
+    pub(crate) fn claim(&self, key: &str) -> Option<KeyClaim> {
+        let digest = digest::digest_bytes(key.as_bytes());
         let now = Instant::now();
-        let held = Held { token: self.tokens.fetch_add(1, Ordering::Relaxed), until: now + self.window };
+        let held = KeyHolder { token: self.tokens.fetch_add(1, Ordering::Relaxed), until: now + self.window };
         let outcome = self.held.entry(digest).and_compute_with(|entry| match entry {
             Some(entry) if now < entry.value().until => Op::Nop,
             _ => Op::Put(held),
         });
         match outcome {
             CompResult::Inserted(_) | CompResult::ReplacedWith(_) => {
-                Some(Claim { held: self.held.clone(), digest, token: held.token })
+                Some(KeyClaim { held: self.held.clone(), digest, token: held.token })
             }
             _ => None,
         }
     }
 }
 
-impl fmt::Debug for Claims {
+impl fmt::Debug for IdempotencyKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claims").field("window", &self.window).finish_non_exhaustive()
+        f.debug_struct("IdempotencyKeys").field("window", &self.window).finish_non_exhaustive()
     }
 }
 
 /// A key won. Dropping it keeps the claim: whatever becomes of the request, its duplicate stays one.
-pub(crate) struct Claim {
-    held: Cache<Digest, Held>,
+pub(crate) struct KeyClaim {
+    held: Cache<Digest, KeyHolder>,
     digest: Digest,
     token: u64,
 }
 
-impl Claim {
+impl KeyClaim {
     /// Gives the key back for a request that was not let in. A claim that ended meanwhile, and perhaps belongs to
     /// somebody else now, is left alone.
     pub(crate) fn release(self) {
@@ -86,9 +86,9 @@ impl Claim {
     }
 }
 
-impl fmt::Debug for Claim {
+impl fmt::Debug for KeyClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Claim").field("token", &self.token).finish_non_exhaustive()
+        f.debug_struct("KeyClaim").field("token", &self.token).finish_non_exhaustive()
     }
 }
 

@@ -8,13 +8,13 @@ use svc_engine::{FailureKind, Message, RunOptions, RunOutcome};
 use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
-use crate::definition::CompiledChannel;
+use crate::compiled_channel::CompiledChannel;
 use crate::failure::describe;
-use crate::guards::Held;
+use crate::guards::ScheduledRunRefusal;
 use crate::metadata;
-use crate::metrics::Ending;
-use crate::serve::Tally;
-use crate::shape::Control;
+use crate::metrics::MessageOutcome;
+use crate::response_shape::ResponseControl;
+use crate::serve::OutcomeRecorder;
 
 /// What a schedule wants run.
 #[derive(Debug)]
@@ -75,18 +75,19 @@ impl ScheduledRunOutcome {
 
 impl CompiledChannel {
     /// Leads a run past the guards that a schedule meets, and runs it.
-    pub(crate) async fn fire(&self, firing: ScheduledRun) -> ScheduledRunResult {
-        let ScheduledRun { payload, trigger, key, bucket, default_limit, trace_id, abort } = firing;
-        let mut tally = Tally::start(&self.meters);
-        let mut metadata = metadata::of_schedule(&self.name, self.tools.settings.vars.as_ref(), trigger);
-        metadata::name_run(&mut metadata, key);
-        let (metadata, _permit) = match self.admit_firing(&payload, metadata) {
+    pub(crate) async fn run_scheduled(&self, run: ScheduledRun) -> ScheduledRunResult {
+        let ScheduledRun { payload, trigger, key, bucket, default_limit, trace_id, abort } = run;
+        let mut recorder = OutcomeRecorder::start(&self.meters);
+        let mut metadata =
+            metadata::for_scheduled_run(&self.name, self.services.settings.vars.as_ref(), trigger);
+        metadata::set_run_key(&mut metadata, key);
+        let (metadata, _permit) = match self.admit_scheduled_run(&payload, metadata) {
             Ok(admitted) => admitted,
-            Err(Held::Busy) => {
-                tally.ending = None;
+            Err(ScheduledRunRefusal::Busy) => {
+                recorder.outcome = None;
                 return ScheduledRunOutcome::Busy.without_run();
             }
-            Err(Held::Refused(refusal)) => {
+            Err(ScheduledRunRefusal::Refused(refusal)) => {
                 return ScheduledRunOutcome::Failed {
                     message: format!("guard_refused: {}", refusal.message()),
                 }
@@ -98,57 +99,57 @@ impl CompiledChannel {
         let options = RunOptions {
             bucket: Some(bucket),
             deadline: Some(limit),
-            trace: self.details(policy.is_some_and(|policy| policy.task_details)),
+            trace: self.trace_options(policy.is_some_and(|policy| policy.task_details)),
             capture_changes: policy.is_some(),
             chain: self.chain.clone(),
             ..RunOptions::default()
         };
         let message = Message { id: trace_id, ..Message::new(payload, metadata) };
         let Ok(mut outcome) = Abortable::new(self.execute(message, options), abort).await else {
-            tally.ending = None;
+            recorder.outcome = None;
             return ScheduledRunOutcome::Aborted.without_run();
         };
-        let (ending, ended) = conclude(&outcome, limit, tally.started.elapsed());
-        tally.ending = Some(ending);
+        let (ending, ended) = conclude(&outcome, limit, recorder.started.elapsed());
+        recorder.outcome = Some(ending);
         let clean = ended == ScheduledRunOutcome::Completed;
         let kept = policy.is_some_and(|policy| !(policy.errors_only && clean));
         let task_trace = outcome.trace.take().filter(|_| kept);
         ScheduledRunResult {
             result: match (kept, clean) {
                 (false, _) => None,
-                (true, true) => self.result_of(&mut outcome),
-                (true, false) => self.errors_of(&outcome),
+                (true, true) => self.serialize_result(&mut outcome),
+                (true, false) => self.serialize_errors(&outcome),
             },
             task_trace: self.task_trace(task_trace),
             workflow: outcome.workflow.take(),
             outcome: ended,
-            took: Some(tally.started.elapsed()),
+            took: Some(recorder.started.elapsed()),
         }
     }
 
     /// What a trace keeps of a clean run. One that is too large is left out, which changes nothing for the run.
-    fn result_of(&self, outcome: &mut RunOutcome) -> Option<String> {
-        Control::take(&mut outcome.message.data);
+    fn serialize_result(&self, outcome: &mut RunOutcome) -> Option<String> {
+        ResponseControl::take(&mut outcome.message.data);
         let result = serde_json::to_string(&outcome.message.data).ok()?;
-        if self.tools.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
-            self.tools.metrics.count_error("result_size_exceeded");
+        if self.services.settings.max_result_bytes.is_some_and(|limit| result.len() > limit) {
+            self.services.metrics.count_error("result_size_exceeded");
             return None;
         }
         Some(result)
     }
 }
 
-fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (Ending, ScheduledRunOutcome) {
+fn conclude(outcome: &RunOutcome, limit: Duration, took: Duration) -> (MessageOutcome, ScheduledRunOutcome) {
     match &outcome.failure {
-        None if outcome.errors.is_empty() => (Ending::Ok, ScheduledRunOutcome::Completed),
+        None if outcome.errors.is_empty() => (MessageOutcome::Ok, ScheduledRunOutcome::Completed),
         Some(failure) if failure.kind == FailureKind::Timeout => {
             // One that used up its processor time ended before.
             let message = match took < limit {
                 true => describe(&outcome.errors),
                 false => format!("timed out after {}ms", limit.as_millis()),
             };
-            (Ending::Timeout, ScheduledRunOutcome::Failed { message })
+            (MessageOutcome::Timeout, ScheduledRunOutcome::Failed { message })
         }
-        _ => (Ending::Error, ScheduledRunOutcome::Failed { message: describe(&outcome.errors) }),
+        _ => (MessageOutcome::Error, ScheduledRunOutcome::Failed { message: describe(&outcome.errors) }),
     }
 }

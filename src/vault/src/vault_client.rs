@@ -1,4 +1,4 @@
-//! The server behind `vault://`: which one it is, and how it is asked.
+//! The vault_client behind `vault://`: which one it is, and how it is asked.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use svc_secrets::{Reference, ResolveError, Secret};
 use tokio::time::{Instant, timeout_at};
 
 use crate::document::Document;
-use crate::store::{Documents, EnvironmentLookup, Read, each};
+use crate::provider::{EnvironmentLookup, RequestedDocuments, ResolvedReference, resolve_each};
 
 /// Where the store is.
 const ADDRESS: &str = "VAULT_ADDR";
@@ -25,19 +25,19 @@ pub(crate) const TIMEOUT: Duration = Duration::from_secs(5);
 const LOAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The longest document that is read, in bytes.
 const CAP: usize = 1024 * 1024;
-/// Documents asked for at the same time.
-const AT_ONCE: usize = 16;
+/// RequestedDocuments asked for at the same time.
+const CONCURRENCY: usize = 16;
 
 /// Why there is no store to ask.
-pub(crate) enum Unusable {
+pub(crate) enum StoreUnavailable {
     Absent,
     Address(String),
     Token,
 }
 
-impl Unusable {
+impl StoreUnavailable {
     /// What a reference to the store fails with.
-    pub(crate) fn of(&self, reference: &Reference) -> ResolveError {
+    pub(crate) fn to_resolve_error(&self, reference: &Reference) -> ResolveError {
         let cause = match self {
             Self::Absent => {
                 return ResolveError::NotUsable { reference: reference.clone() };
@@ -50,7 +50,7 @@ impl Unusable {
 }
 
 /// A store that can be asked.
-pub(crate) struct Server {
+pub(crate) struct VaultClient {
     client: OutboundClient,
     /// The address of the API, with `/` at its end.
     base: Url,
@@ -59,7 +59,7 @@ pub(crate) struct Server {
 
 /// Why a document was not read.
 #[derive(Debug, thiserror::Error)]
-enum Failure {
+enum DocumentError {
     /// The path leads out of the API.
     #[error("the path is not usable")]
     Path,
@@ -77,59 +77,64 @@ enum Failure {
     Silent,
 }
 
-impl Server {
+impl VaultClient {
     /// The store that the environment names. Looked up for every load, as everything is.
-    pub(crate) fn named_by(
+    pub(crate) fn from_environment(
         environment: &EnvironmentLookup,
         client: &OutboundClient,
-    ) -> Result<Self, Unusable> {
+    ) -> Result<Self, StoreUnavailable> {
         let variable = |name| environment(name).filter(|value| !value.is_empty());
         let (Some(address), Some(token)) = (variable(ADDRESS), variable(TOKEN)) else {
-            return Err(Unusable::Absent);
+            return Err(StoreUnavailable::Absent);
         };
         let base = format!("{}/v1/", address.trim_end_matches('/'));
         // Its own texts name no credential.
-        let base = check_url(&base, true).map_err(|error| Unusable::Address(error.to_string()))?;
-        let mut token = HeaderValue::from_str(&token).map_err(|_| Unusable::Token)?;
+        let base = check_url(&base, true).map_err(|error| StoreUnavailable::Address(error.to_string()))?;
+        let mut token = HeaderValue::from_str(&token).map_err(|_| StoreUnavailable::Token)?;
         token.set_sensitive(true);
         Ok(Self { client: client.clone(), base, token })
     }
 
-    /// Reads documents, each once. A store that let one wait too long, or all of them together, is not asked for those
+    /// Reads documents, resolve_each once. A store that let one wait too long, or all of them together, is not asked for those
     /// that are left: however many there are and however it fares, a load is held up for a bounded time.
-    pub(crate) async fn read(self, documents: Documents) -> Vec<Read> {
+    pub(crate) async fn read(self, documents: RequestedDocuments) -> Vec<ResolvedReference> {
         let silent = &AtomicBool::new(false);
-        let (server, deadline) = (&self, Instant::now() + LOAD_TIMEOUT);
+        let (vault_client, deadline) = (&self, Instant::now() + LOAD_TIMEOUT);
         let read = futures_util::stream::iter(documents).map(|(path, fields)| async move {
             let document = match silent.load(Ordering::Relaxed) {
-                true => Err(Failure::Silent),
-                false => timeout_at(deadline, server.document(&path)).await.unwrap_or(Err(Failure::Silent)),
+                true => Err(DocumentError::Silent),
+                false => timeout_at(deadline, vault_client.document(&path))
+                    .await
+                    .unwrap_or(Err(DocumentError::Silent)),
             };
-            if let Err(Failure::Silent | Failure::Fetch(FetchError::Timeout { .. })) = &document {
+            if let Err(DocumentError::Silent | DocumentError::Fetch(FetchError::Timeout { .. })) = &document {
                 silent.store(true, Ordering::Relaxed);
             }
-            let documents = Documents::from([(path, fields)]);
-            each(documents, |reference| value(&document, reference)).collect::<Vec<_>>()
+            let documents = RequestedDocuments::from([(path, fields)]);
+            resolve_each(documents, |reference| resolve_field(&document, reference)).collect::<Vec<_>>()
         });
-        read.buffer_unordered(AT_ONCE).concat().await
+        read.buffer_unordered(CONCURRENCY).concat().await
     }
 
-    async fn document(&self, path: &str) -> Result<Document, Failure> {
-        let url = Url::parse(&format!("{}{path}", self.base)).map_err(|_| Failure::Path)?;
+    async fn document(&self, path: &str) -> Result<Document, DocumentError> {
+        let url = Url::parse(&format!("{}{path}", self.base)).map_err(|_| DocumentError::Path)?;
         // Dot segments are resolved by now, and may have climbed.
         if !url.as_str().starts_with(self.base.as_str()) {
-            return Err(Failure::Path);
+            return Err(DocumentError::Path);
         }
         let headers = HeaderMap::from_iter([(HEADER, self.token.clone())]);
         let answer = self.client.get_with(&url, headers, CAP).await?;
         if !answer.status.is_success() {
-            return Err(Failure::Status(answer.status));
+            return Err(DocumentError::Status(answer.status));
         }
-        Document::parse(&answer.body).ok_or(Failure::Json)
+        Document::parse(&answer.body).ok_or(DocumentError::Json)
     }
 }
 
-fn value(document: &Result<Document, Failure>, reference: &Reference) -> Result<Secret, ResolveError> {
+fn resolve_field(
+    document: &Result<Document, DocumentError>,
+    reference: &Reference,
+) -> Result<Secret, ResolveError> {
     let document = document.as_ref().map_err(|why| ResolveError::unreadable(reference, why.to_string()))?;
     let field = match reference {
         Reference::Vault { field, .. } => document.field(field),

@@ -7,8 +7,8 @@ use svc_engine::{RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
 
 use crate::profile::Profile;
+use crate::response_shape::{DroppedPart, ResponseControl, ResponseShaper};
 use crate::settings::Settings;
-use crate::shape::{Control, Dropped, Shaper};
 
 /// Stands for the text of a task error that is for operators only.
 const TASK_FAILED: &str = "Task processing failed; full detail is available in the trace";
@@ -39,7 +39,7 @@ impl ChannelResponse {
 
 /// The envelope of an answer. `E` are errors as callers, or as operators, may read them.
 #[derive(Serialize)]
-struct Envelope<'a, E> {
+struct ResponseEnvelope<'a, E> {
     id: &'a str,
     status: &'static str,
     data: &'a Value,
@@ -68,7 +68,7 @@ struct PublicError<'a> {
 }
 
 impl<'a> PublicError<'a> {
-    fn of(error: &'a TaskError, verbose: bool) -> Self {
+    fn from_task_error(error: &'a TaskError, verbose: bool) -> Self {
         Self {
             code: error.code.name(),
             message: if verbose { &error.message } else { TASK_FAILED },
@@ -80,41 +80,41 @@ impl<'a> PublicError<'a> {
 }
 
 /// How a run that did not fail is rendered.
-pub(crate) struct Rendering<'a> {
+pub(crate) struct ResponseRenderer<'a> {
     pub(crate) request_id: &'a str,
     pub(crate) settings: &'a Settings,
     /// Set where the workflow may shape the answer.
-    pub(crate) shaper: Option<&'a Shaper>,
+    pub(crate) shaper: Option<&'a ResponseShaper>,
     /// The result is also rendered for a trace.
     pub(crate) traced: bool,
 }
 
 /// A rendered run.
-pub(crate) struct Rendered {
+pub(crate) struct RenderedResponse {
     pub(crate) answer: ChannelResponse,
     /// The workflow shaped it.
     pub(crate) shaped: bool,
     /// The whole envelope with the real errors, JSON, for the trace.
     pub(crate) result: Option<String>,
     /// What the workflow asked for and could not have.
-    pub(crate) dropped: Vec<Dropped>,
+    pub(crate) dropped: Vec<DroppedPart>,
 }
 
-impl Rendering<'_> {
+impl ResponseRenderer<'_> {
     /// Renders in the standard envelope, or as the workflow asked for. Takes the control document out of the data: it
     /// is never returned, in any mode.
     ///
     /// # Errors
     /// `RESPONSE_TOO_LARGE`.
-    pub(crate) fn render(&self, outcome: &mut RunOutcome) -> Result<Rendered, ServiceError> {
-        let control = Control::take(&mut outcome.message.data);
+    pub(crate) fn render(&self, outcome: &mut RunOutcome) -> Result<RenderedResponse, ServiceError> {
+        let control = ResponseControl::take(&mut outcome.message.data);
         let shaped =
             self.shaper.zip(control).map(|(shaper, control)| shaper.shape(&control, &outcome.message.data));
         let rendered = match shaped {
             Some((answer, dropped)) => {
                 self.check(answer.body.len())?;
                 let result = self.traced.then(|| self.full(outcome)).transpose()?;
-                Rendered { answer, shaped: true, result, dropped }
+                RenderedResponse { answer, shaped: true, result, dropped }
             }
             None => {
                 let text = self.public(outcome, None)?;
@@ -125,7 +125,7 @@ impl Rendering<'_> {
                     true if outcome.errors.is_empty() => Some(text.clone()),
                     true => Some(self.full(outcome)?),
                 };
-                Rendered {
+                RenderedResponse {
                     answer: ChannelResponse::json(200, text),
                     shaped: false,
                     result,
@@ -142,7 +142,7 @@ impl Rendering<'_> {
     /// `RESPONSE_TOO_LARGE`.
     pub(crate) fn add_profile(
         &self,
-        rendered: &mut Rendered,
+        rendered: &mut RenderedResponse,
         outcome: &RunOutcome,
         profile: &Profile,
     ) -> Result<(), ServiceError> {
@@ -157,7 +157,8 @@ impl Rendering<'_> {
     /// The envelope for the caller.
     fn public(&self, outcome: &RunOutcome, profile: Option<&Profile>) -> Result<String, ServiceError> {
         let verbose = self.settings.verbose_errors;
-        let errors: Vec<_> = outcome.errors.iter().map(|error| PublicError::of(error, verbose)).collect();
+        let errors: Vec<_> =
+            outcome.errors.iter().map(|error| PublicError::from_task_error(error, verbose)).collect();
         self.envelope(outcome, errors, profile)
     }
 
@@ -174,7 +175,7 @@ impl Rendering<'_> {
         profile: Option<&Profile>,
     ) -> Result<String, ServiceError> {
         let mut id = uuid::Uuid::encode_buffer();
-        let envelope = Envelope {
+        let envelope = ResponseEnvelope {
             id: outcome.message.id.hyphenated().encode_lower(&mut id),
             status: "ok",
             data: &outcome.message.data,

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use svc_model::config;
 
-use super::cache::{CacheKey, KeyMaker, KeyPrincipal, ResponseCache};
-use super::shared::Shared;
-use crate::answer::ChannelResponse;
+use super::cache::{CacheKey, CacheKeyBuilder, KeyPrincipal, ResponseCache};
+use super::shared_cache::SharedCacheRef;
 use crate::digest::{self, Digest};
-use crate::toolbox::ChannelServices;
+use crate::response::ChannelResponse;
+use crate::services::ChannelServices;
 
 /// What answers that were kept are answers of.
-pub(crate) struct Basis {
+pub(crate) struct CacheKeyInputs {
     /// Tells the channel and its workflow from what they were and will be, in every process.
     pub(crate) definition: Digest,
     /// Whether they are what they were when this process built them last.
@@ -23,11 +23,11 @@ pub(crate) struct Basis {
 }
 
 /// Answers a request as an equal one was answered a short time ago.
-pub(crate) struct Reuse {
-    keys: KeyMaker,
+pub(crate) struct ResponseCacheGuard {
+    keys: CacheKeyBuilder,
     block: config::ResponseCacheConfig,
     capacity: u64,
-    shared: Shared,
+    shared: SharedCacheRef,
     /// What keys in a shared cache begin with.
     prefix: String,
     /// Of this process; made with the first answer worth keeping.
@@ -36,34 +36,34 @@ pub(crate) struct Reuse {
 
 /// An answer as a shared cache keeps it.
 #[derive(Deserialize, Serialize)]
-struct Kept<'k> {
+struct CachedResponse<'k> {
     status: u16,
     headers: Cow<'k, [(String, String)]>,
     body: Cow<'k, str>,
 }
 
-impl Reuse {
+impl ResponseCacheGuard {
     /// `personal` names a setting of the channel by which its workflow may tell callers apart.
     pub(super) fn build(
         channel: &str,
         block: &config::ResponseCacheConfig,
         personal: Option<&str>,
-        basis: &Basis,
-        tools: &ChannelServices,
+        inputs: &CacheKeyInputs,
+        services: &ChannelServices,
         previous: Option<&Self>,
     ) -> Self {
         if let Some(setting) = personal {
-            slog::warn!(tools.log, "cached answers are shared by callers the workflow can tell apart";
+            slog::warn!(services.log, "cached answers are shared by callers the workflow can tell apart";
                 "channel" => channel, "setting" => setting,
                 "remedy" => "set cache.per_principal, or leave cookies out of the workflow");
         }
-        let previous = previous.filter(|_| basis.unchanged);
+        let previous = previous.filter(|_| inputs.unchanged);
         Self {
-            keys: KeyMaker::new(channel, block.cache_key_fields.as_deref()),
+            keys: CacheKeyBuilder::new(channel, block.cache_key_fields.as_deref()),
             block: block.clone(),
-            capacity: tools.memory_entries,
-            shared: Shared::new(channel, block.connector.as_deref(), "answers", tools),
-            prefix: format!("cache:{channel}:{}:", digest::hex(basis.definition)),
+            capacity: services.memory_entries,
+            shared: SharedCacheRef::new(channel, block.connector.as_deref(), "answers", services),
+            prefix: format!("cache:{channel}:{}:", digest::hex(inputs.definition)),
             answers: previous.map(|previous| Arc::clone(&previous.answers)).unwrap_or_default(),
         }
     }
@@ -88,49 +88,49 @@ impl Reuse {
         &self,
         channel: &str,
         key: &CacheKey,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Option<ChannelResponse> {
-        let found = match self.shared.cache(channel, tools) {
+        let found = match self.shared.cache(channel, services) {
             Ok(None) => Ok(self.answers.get().and_then(|answers| answers.get(key))),
             Ok(Some(cache)) => {
                 let text = cache.read(self.name(key)).await;
-                text.map(|text| text.and_then(|text| Kept::answer(&text)))
+                text.map(|text| text.and_then(|text| CachedResponse::answer(&text)))
             }
-            Err(why) => Err(why),
+            Err(error) => Err(error),
         };
-        let found = found.unwrap_or_else(|why| {
-            slog::warn!(tools.log, "a kept answer could not be looked up"; "channel" => channel, "reason" => %why);
+        let found = found.unwrap_or_else(|error| {
+            slog::warn!(services.log, "a kept answer could not be looked up"; "channel" => channel, "reason" => %error);
             None
         });
-        tools.metrics.cache_looked_up(channel, found.is_some());
+        services.metrics.cache_looked_up(channel, found.is_some());
         found
     }
 
     /// Keeps an answer for the next equal request, if answers of its status are kept.
-    pub(super) async fn keep(
+    pub(super) async fn store(
         &self,
         channel: &str,
         key: CacheKey,
         answer: &ChannelResponse,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) {
         if !self.block.keeps_status(answer.status) {
             return;
         }
-        let kept = match self.shared.cache(channel, tools) {
+        let kept = match self.shared.cache(channel, services) {
             Ok(None) => {
                 let ttl = Duration::from_secs(self.block.ttl_secs);
                 self.answers.get_or_init(|| ResponseCache::new(ttl, self.capacity)).put(key, answer);
                 Ok(())
             }
-            Ok(Some(cache)) => match Kept::text(answer) {
+            Ok(Some(cache)) => match CachedResponse::text(answer) {
                 Some(text) => cache.write(self.name(&key), text, self.block.ttl_secs).await,
                 None => Ok(()),
             },
-            Err(why) => Err(why),
+            Err(error) => Err(error),
         };
-        if let Err(why) = kept {
-            slog::warn!(tools.log, "an answer is not kept"; "channel" => channel, "reason" => %why);
+        if let Err(error) = kept {
+            slog::warn!(services.log, "an answer is not kept"; "channel" => channel, "reason" => %error);
         }
     }
 
@@ -139,20 +139,24 @@ impl Reuse {
     }
 }
 
-impl Kept<'_> {
+impl CachedResponse<'_> {
     /// `None` for an answer that is no text, or for one caller alone.
     fn text(answer: &ChannelResponse) -> Option<String> {
         if answer.sets_cookie() {
             return None;
         }
         let body = Cow::Borrowed(std::str::from_utf8(&answer.body).ok()?);
-        serde_json::to_string(&Kept { status: answer.status, headers: Cow::Borrowed(&answer.headers), body })
-            .ok()
+        serde_json::to_string(&CachedResponse {
+            status: answer.status,
+            headers: Cow::Borrowed(&answer.headers),
+            body,
+        })
+        .ok()
     }
 
     /// `None` for a text that nobody of us wrote.
     fn answer(text: &str) -> Option<ChannelResponse> {
-        let Kept { status, headers, body } = serde_json::from_str(text).ok()?;
+        let CachedResponse { status, headers, body } = serde_json::from_str(text).ok()?;
         Some(ChannelResponse { status, headers: headers.into_owned(), body: body.into_owned().into() })
     }
 }

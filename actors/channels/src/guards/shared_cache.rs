@@ -2,24 +2,24 @@
 
 use svc_connectors::{CacheError, NoCache, SharedCache};
 
-use crate::toolbox::ChannelServices;
+use crate::services::ChannelServices;
 
 /// The cache that a guard's settings name, if they name one. Looked up at each use: a connector changes while channels serve.
-pub(super) struct Shared(Option<String>);
+pub(super) struct SharedCacheRef(Option<String>);
 
-impl Shared {
+impl SharedCacheRef {
     /// Warns of a connector that cannot serve; what it was to keep (`what`) stays in this process then.
     pub(super) fn new(
         channel: &str,
         connector: Option<&str>,
         what: &'static str,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Self {
-        if let (Some(connector), Some(connectors)) = (connector, &tools.connectors)
-            && let Err(NoCache::Unfit(why)) = connectors.shared_cache(connector, channel)
+        if let (Some(connector), Some(connectors)) = (connector, &services.connectors)
+            && let Err(NoCache::Unfit(error)) = connectors.shared_cache(connector, channel)
         {
-            slog::warn!(tools.log, "this process keeps in its own memory what a connector was to keep";
-                "channel" => channel, "kept" => what, "reason" => %why);
+            slog::warn!(services.log, "this process keeps in its own memory what a connector was to keep";
+                "channel" => channel, "kept" => what, "reason" => %error);
         }
         Self(connector.map(str::to_owned))
     }
@@ -31,13 +31,13 @@ impl Shared {
     pub(super) fn cache(
         &self,
         channel: &str,
-        tools: &ChannelServices,
+        services: &ChannelServices,
     ) -> Result<Option<SharedCache>, CacheError> {
-        let (Some(connector), Some(connectors)) = (&self.0, &tools.connectors) else { return Ok(None) };
+        let (Some(connector), Some(connectors)) = (&self.0, &services.connectors) else { return Ok(None) };
         match connectors.shared_cache(connector, channel) {
             Ok(cache) => Ok(Some(cache)),
             Err(NoCache::Unfit(_)) => Ok(None),
-            Err(NoCache::Away(why)) => Err(why),
+            Err(NoCache::Away(error)) => Err(error),
         }
     }
 }

@@ -13,7 +13,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 
 /// Lets so many lines pass in each window, and counts the others.
 #[derive(Debug, Default)]
-pub(super) struct LineLimit(Mutex<Window>);
+pub(super) struct LogRateLimit(Mutex<Window>);
 
 #[derive(Debug, Default)]
 struct Window {
@@ -22,9 +22,9 @@ struct Window {
     suppressed: u64,
 }
 
-impl LineLimit {
+impl LogRateLimit {
     /// Decides on a line: `Some` with the number of lines left out since the last one, where it may be written now.
-    pub(super) fn pass(&self) -> Option<u64> {
+    pub(super) fn allow_line(&self) -> Option<u64> {
         let now = Instant::now();
         let mut window = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if window.began.is_none_or(|began| now.duration_since(began) >= WINDOW) {
@@ -46,8 +46,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn lines_of_a_window_are_bounded_and_the_next_one_tells_how_many_were_left_out() {
-        let limit = LineLimit::default();
-        let passed = |count: usize| (0..count).filter_map(|_| limit.pass()).collect::<Vec<_>>();
+        let limit = LogRateLimit::default();
+        let passed = |count: usize| (0..count).filter_map(|_| limit.allow_line()).collect::<Vec<_>>();
         assert_eq!(passed(100), [0, 0, 0, 0, 0]);
         tokio::time::advance(WINDOW).await;
         assert_eq!(passed(7), [95, 0, 0, 0, 0]);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use svc_model::{Channel, ServiceError, Workflow};
 
 use super::Loader;
-use super::build::Build;
+use super::build::BuildContext;
 use crate::scope::ReloadError;
 use crate::snapshot::LoadedChannel;
 
@@ -15,7 +15,7 @@ const MANY: usize = 500;
 
 /// What a scope came down to.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct ReloadTargets {
     /// Rows to build, by channel id.
     pub(super) rows: BTreeMap<String, Arc<Channel>>,
     /// Channels no longer active.
@@ -28,81 +28,84 @@ pub(super) struct Found {
 }
 
 impl Loader<'_> {
-    pub(super) async fn find_changed(
+    pub(super) async fn find_changed_targets(
         &self,
         workflows: Vec<String>,
         channels: Vec<String>,
         users: Vec<Arc<str>>,
-    ) -> Result<Found, ReloadError> {
-        let mut found = Found::default();
+    ) -> Result<ReloadTargets, ReloadError> {
+        let mut targets = ReloadTargets::default();
         if !channels.is_empty() {
             let rows = self.store.channels().active_of(&channels).await.map_err(storage)?;
-            self.take(rows, &mut found);
+            self.take(rows, &mut targets);
         }
-        let gone = channels.iter().filter(|id| !found.rows.contains_key(*id));
-        found.gone = gone.filter_map(|id| Some(Arc::clone(&self.base.channel_by_id(id)?.id))).collect();
+        let gone = channels.iter().filter(|id| !targets.rows.contains_key(*id));
+        targets.gone = gone.filter_map(|id| Some(Arc::clone(&self.base.channel_by_id(id)?.id))).collect();
         for id in users {
             if let Some(entry) =
                 self.base.channel_by_id(&id).filter(|_| !channels.iter().any(|changed| **changed == *id))
             {
-                found.rows.entry(id.to_string()).or_insert_with(|| Arc::clone(&entry.row));
+                targets.rows.entry(id.to_string()).or_insert_with(|| Arc::clone(&entry.row));
             }
         }
         let needed: BTreeSet<String> =
-            found.rows.values().filter_map(|row| row.content.workflow_id.clone()).collect();
+            targets.rows.values().filter_map(|row| row.content.workflow_id.clone()).collect();
         let is_loaded = |id: &String| self.base.workflows.get(id.as_str()).is_some();
-        found.workflows = workflows.into_iter().filter(|id| needed.contains(id) || is_loaded(id)).collect();
-        found.incidental = needed.difference(&found.workflows).cloned().collect();
-        found.workflows.extend(found.incidental.iter().filter(|id| !is_loaded(id)).cloned());
-        Ok(found)
+        targets.workflows = workflows.into_iter().filter(|id| needed.contains(id) || is_loaded(id)).collect();
+        targets.incidental = needed.difference(&targets.workflows).cloned().collect();
+        targets.workflows.extend(targets.incidental.iter().filter(|id| !is_loaded(id)).cloned());
+        Ok(targets)
     }
 
     /// Compares whole rows, so that a row changed by hand is found too, whatever its marks say.
-    pub(super) async fn find_all(&self) -> Result<Found, ReloadError> {
-        let mut found = Found::default();
+    pub(super) async fn find_all_targets(&self) -> Result<ReloadTargets, ReloadError> {
+        let mut targets = ReloadTargets::default();
         let stored = self.store.channels().active().await.map_err(storage)?;
         let active: HashSet<String> = stored.iter().map(|row| row.channel_id.clone()).collect();
         let is_changed =
             |row: &Channel| self.base.channel_by_id(&row.channel_id).is_none_or(|entry| *entry.row != *row);
-        self.take(stored.into_iter().filter(is_changed).collect(), &mut found);
+        self.take(stored.into_iter().filter(is_changed).collect(), &mut targets);
         let gone = self.base.channels().filter(|entry| !active.contains(entry.id()));
-        found.gone = gone.map(|entry| Arc::clone(&entry.id)).collect();
+        targets.gone = gone.map(|entry| Arc::clone(&entry.id)).collect();
 
         // A workflow whose content is the one that was compiled is not compiled again.
         let kept = self.base.channels().filter(|entry| active.contains(entry.id())).map(|entry| &entry.row);
-        let used = kept.chain(found.rows.values()).filter_map(|row| row.content.workflow_id.clone());
-        found.workflows = used.collect();
-        Ok(found)
+        let used = kept.chain(targets.rows.values()).filter_map(|row| row.content.workflow_id.clone());
+        targets.workflows = used.collect();
+        Ok(targets)
     }
 
     /// Keeps the rows the filter lets in.
-    pub(super) fn take(&self, rows: Vec<Channel>, found: &mut Found) {
+    pub(super) fn take(&self, rows: Vec<Channel>, targets: &mut ReloadTargets) {
         let rows = rows.into_iter().filter(|row| self.filter.admits(&row.content.name));
-        found.rows.extend(rows.map(|row| (row.channel_id.clone(), Arc::new(row))));
+        targets.rows.extend(rows.map(|row| (row.channel_id.clone(), Arc::new(row))));
     }
 
     /// A reload of everything also builds what uses a changed workflow or a changed secret, and tries again what is
     /// quarantined.
-    pub(super) fn add_affected(&self, build: &Build, found: &mut Found) {
-        for entry in self.kept(found) {
+    pub(super) fn add_affected(&self, build: &BuildContext, targets: &mut ReloadTargets) {
+        for entry in self.kept(targets) {
             let workflow = entry.row.content.workflow_id.as_deref();
             let has_changed = workflow.is_some_and(|id| build.changed.contains_key(id))
-                || entry.serving().is_some_and(|serving| !build.secrets.are(&serving.taken));
+                || entry.serving().is_some_and(|serving| !build.secrets.still_match(&serving.used_secrets));
             if entry.quarantine().is_some() || has_changed {
-                found.rows.entry(entry.id().to_owned()).or_insert_with(|| Arc::clone(&entry.row));
+                targets.rows.entry(entry.id().to_owned()).or_insert_with(|| Arc::clone(&entry.row));
             }
         }
     }
 
     /// Channels that were loaded and still are active.
-    pub(super) fn kept(&self, found: &Found) -> Vec<&Arc<LoadedChannel>> {
-        let gone: HashSet<&str> = found.gone.iter().map(|id| &**id).collect();
+    pub(super) fn kept(&self, targets: &ReloadTargets) -> Vec<&Arc<LoadedChannel>> {
+        let gone: HashSet<&str> = targets.gone.iter().map(|id| &**id).collect();
         self.base.channels().filter(|entry| !gone.contains(entry.id())).collect()
     }
 
     /// The active versions of the workflows of a scope.
-    pub(super) async fn stored_workflows(&self, found: &Found) -> Result<Vec<Workflow>, ReloadError> {
-        let ids = &found.workflows;
+    pub(super) async fn stored_workflows(
+        &self,
+        targets: &ReloadTargets,
+    ) -> Result<Vec<Workflow>, ReloadError> {
+        let ids = &targets.workflows;
         if ids.is_empty() {
             return Ok(Vec::new());
         }
@@ -115,11 +118,11 @@ impl Loader<'_> {
     }
 
     /// Versions of workflows that serve from before whose stored rows are not those that were loaded.
-    pub(super) async fn suspects(&self, found: &Found) -> Result<Vec<Workflow>, ReloadError> {
-        let starting = found.rows.values().filter(|row| self.begins_to_use(row));
+    pub(super) async fn suspects(&self, targets: &ReloadTargets) -> Result<Vec<Workflow>, ReloadError> {
+        let starting = targets.rows.values().filter(|row| self.begins_to_use(row));
         let ids: BTreeSet<String> = starting
             .filter_map(|row| row.content.workflow_id.clone())
-            .filter(|id| found.incidental.contains(id) && !found.workflows.contains(id))
+            .filter(|id| targets.incidental.contains(id) && !targets.workflows.contains(id))
             .collect();
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -128,8 +131,8 @@ impl Loader<'_> {
         let mut rows = self.store.workflows().active_of(&ids).await.map_err(storage)?;
         rows.retain(|row| {
             let loaded = self.base.workflows.get(row.workflow_id.as_str());
-            let mark = (row.version, row.rollout_percentage, row.updated_at);
-            !loaded.is_some_and(|loaded| loaded.versions.iter().any(|version| version.mark() == mark))
+            let revision = (row.version, row.rollout_percentage, row.updated_at);
+            !loaded.is_some_and(|loaded| loaded.versions.iter().any(|version| version.revision() == revision))
         });
         Ok(rows)
     }

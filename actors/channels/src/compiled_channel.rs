@@ -12,12 +12,12 @@ use svc_secrets::Resolver;
 use svc_traces::Policy;
 
 use crate::cron::CronConfig;
-use crate::digest::{Digest, Hash};
-use crate::guards::{Basis, Guards};
-use crate::metrics::Meters;
+use crate::digest::{Digest, DigestBuilder};
+use crate::guards::{CacheKeyInputs, Guards};
+use crate::metrics::ChannelMeters;
+use crate::response_shape::ResponseShaper;
 use crate::series::FlowMeters;
-use crate::shape::Shaper;
-use crate::toolbox::ChannelServices;
+use crate::services::ChannelServices;
 
 /// A channel ready to run. Immutable but for what its guards remember; shared by its actors on all threads.
 pub struct CompiledChannel {
@@ -31,7 +31,7 @@ pub struct CompiledChannel {
     pub(crate) guards: Guards,
     pub(crate) timeout: Option<Duration>,
     /// Set where the workflow may shape the answer.
-    pub(crate) shaper: Option<Shaper>,
+    pub(crate) shaper: Option<ResponseShaper>,
     /// Set for a channel that runs by the clock.
     cron: Option<CronConfig>,
     /// Bodies of refusals.
@@ -40,8 +40,8 @@ pub struct CompiledChannel {
     on_failure: Option<Arc<str>>,
     /// What is recorded of a run; `None` where nothing is.
     pub(crate) tracing: Option<Policy>,
-    pub(crate) tools: ChannelServices,
-    pub(crate) meters: Meters,
+    pub(crate) services: ChannelServices,
+    pub(crate) meters: ChannelMeters,
     pub(crate) flow_meters: FlowMeters,
     version: i64,
     /// Of the stored channel, where answers are kept.
@@ -52,7 +52,7 @@ impl CompiledChannel {
     /// Builds a channel from its stored row and the workflow it names.
     ///
     /// `previous` is what served until now: what its guards remember is carried over where their own settings are the
-    /// same. Kept answers are so only where neither the channel nor its workflow changed.
+    /// same. CachedResponse answers are so only where neither the channel nor its workflow changed.
     ///
     /// `references` are the secrets read for this load; without them the credentials of `previous` are kept.
     ///
@@ -62,7 +62,7 @@ impl CompiledChannel {
     pub fn build(
         row: &Channel,
         flow: Flow,
-        tools: &ChannelServices,
+        services: &ChannelServices,
         references: Option<&dyn Resolver>,
         previous: Option<&Self>,
     ) -> Result<Self, String> {
@@ -70,12 +70,12 @@ impl CompiledChannel {
             let errors: Vec<_> = errors.iter().map(ToString::to_string).collect();
             format!("config_json does not parse: {}", errors.join("; "))
         })?;
-        warn_of_misspellings(row, &config, tools);
+        warn_of_misspellings(row, &config, services);
         if is_unreadable(&row.content.transport_config) {
             return Err("transport_config_json does not parse".to_owned());
         }
         let is_cron = row.content.protocol == Protocol::Cron;
-        if is_cron && !tools.settings.cron_enabled {
+        if is_cron && !services.settings.cron_enabled {
             return Err("cron scheduler disabled".to_owned());
         }
         let cron = is_cron.then(|| CronConfig::parse(&row.channel_id, &row.content)).transpose();
@@ -85,14 +85,14 @@ impl CompiledChannel {
         let unchanged = previous.is_some_and(|previous| {
             previous.content_hash == content_hash && is_same_flow(&previous.flow, &flow)
         });
-        let basis = Basis { definition: digest_of(content_hash.as_deref(), &flow), unchanged };
+        let inputs = CacheKeyInputs { definition: channel_digest(content_hash.as_deref(), &flow), unchanged };
         let guards = Guards::build(
             row,
             &config,
-            tools,
+            services,
             references,
             previous.map(|previous| &previous.guards),
-            &basis,
+            &inputs,
         )?;
         let shaped = config.response.mode == ResponseMode::Shaped;
         let name: Arc<str> = row.content.name.as_str().into();
@@ -100,19 +100,19 @@ impl CompiledChannel {
             id: row.channel_id.as_str().into(),
             chain: Arc::new([Arc::clone(&name)]),
             name,
-            flow_meters: tools.metrics.of_flow(&flow),
+            flow_meters: services.metrics.flow_meters(&flow),
             flow,
             envelope: config.request.body_mode == BodyMode::Auto,
             cookies: config.request.cookies_to_metadata,
             guards,
             timeout: config.timeout_ms.map(Duration::from_millis),
-            shaper: shaped.then(|| Shaper::new(&config.response)),
+            shaper: shaped.then(|| ResponseShaper::new(&config.response)),
             cron,
             on_failure: config.on_failure.map(Into::into),
             response: config.response,
-            tracing: tools.traces.as_ref().map(|traces| traces.policy(&config.tracing)),
-            meters: tools.metrics.of(&row.content.name),
-            tools: tools.clone(),
+            tracing: services.traces.as_ref().map(|traces| traces.policy(&config.tracing)),
+            meters: services.metrics.channel_meters(&row.content.name),
+            services: services.clone(),
             version: row.version,
             content_hash,
         })
@@ -140,10 +140,10 @@ impl CompiledChannel {
 }
 
 /// Logs operators of a stored channel that do not exist, for which its author would be refused today. What is stored goes on.
-fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, tools: &ChannelServices) {
+fn warn_of_misspellings(row: &Channel, config: &ChannelConfig, services: &ChannelServices) {
     for expression in config.expressions() {
-        for call in tools.engine.unknown_calls(&format!("config.{}", expression.name), expression.logic) {
-            slog::warn!(tools.log, "a stored channel calls an operator that does not exist";
+        for call in services.engine.unknown_calls(&format!("config.{}", expression.name), expression.logic) {
+            slog::warn!(services.log, "a stored channel calls an operator that does not exist";
                 "channel" => &row.content.name, "path" => &call.path, "reason" => call.refusal().message);
         }
     }
@@ -159,8 +159,8 @@ impl fmt::Debug for CompiledChannel {
 }
 
 /// Tells a channel with its workflow from every other, in every process.
-fn digest_of(content_hash: Option<&str>, flow: &Flow) -> Digest {
-    let mut hash = Hash::default();
+fn channel_digest(content_hash: Option<&str>, flow: &Flow) -> Digest {
+    let mut hash = DigestBuilder::default();
     hash.text(content_hash.unwrap_or_default());
     for (workflow, share) in &flow.versions {
         hash.text(workflow.content_hash());

@@ -2,14 +2,14 @@ use serde_json::json;
 
 use super::*;
 
-fn shaper(allowed: Option<&[&str]>) -> Shaper {
+fn shaper(allowed: Option<&[&str]>) -> ResponseShaper {
     let allowed_headers = allowed.map(|names| names.iter().map(|&name| name.to_owned()).collect());
-    Shaper::new(&ResponseConfig { allowed_headers, ..ResponseConfig::default() })
+    ResponseShaper::new(&ResponseConfig { allowed_headers, ..ResponseConfig::default() })
 }
 
-fn shape(control: Value, data: &Value) -> (ChannelResponse, Vec<Dropped>) {
+fn shape(control: Value, data: &Value) -> (ChannelResponse, Vec<DroppedPart>) {
     let mut holder = json!({"_svc": {"response": control}});
-    shaper(None).shape(&Control::take(&mut holder).unwrap(), data)
+    shaper(None).shape(&ResponseControl::take(&mut holder).unwrap(), data)
 }
 
 fn headers(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -29,7 +29,7 @@ fn the_control_document_leaves_no_trace() {
         (json!([1]), json!([1]), false),
     ] {
         let mut rest = data.clone();
-        assert_eq!(Control::take(&mut rest).is_some(), is_document, "{data}");
+        assert_eq!(ResponseControl::take(&mut rest).is_some(), is_document, "{data}");
         assert_eq!(rest, left, "{data}");
     }
 }
@@ -86,8 +86,8 @@ fn allowed_headers_are_set_in_lower_case_and_the_rest_is_dropped() {
     let mut names: Vec<_> = dropped
         .iter()
         .map(|dropped| match dropped {
-            Dropped::Header(name) => name.as_str(),
-            Dropped::Status => "status",
+            DroppedPart::Header(name) => name.as_str(),
+            DroppedPart::Status => "status",
         })
         .collect();
     names.sort_unstable();
@@ -115,7 +115,7 @@ fn a_list_of_the_channel_replaces_the_default_and_cannot_name_the_forbidden() {
         ("set-cookie".into(), json!("a=b")),
         ("etag".into(), json!("2")),
     ]);
-    let control = Control(Map::from_iter([("headers".to_owned(), Value::Object(wanted))]));
+    let control = ResponseControl(Map::from_iter([("headers".to_owned(), Value::Object(wanted))]));
     let (mut answer, dropped) = shaper.shape(&control, &json!({}));
     answer.headers.sort();
     let due = [("content-type", "application/json"), ("set-cookie", "a=b"), ("x-own", "1")];
@@ -132,7 +132,7 @@ fn of_two_spellings_of_a_header_one_is_sent() {
 #[test]
 fn a_logged_name_is_short_and_the_value_is_not_told() {
     let (_, dropped) = shape(json!({"headers": {"x".repeat(500): "secret"}}), &json!({}));
-    assert_eq!(dropped, [Dropped::Header("x".repeat(MAX_LOGGED))]);
+    assert_eq!(dropped, [DroppedPart::Header("x".repeat(MAX_LOGGED))]);
 }
 
 #[test]

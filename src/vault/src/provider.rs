@@ -8,7 +8,7 @@ use svc_outbound::{ClientOptions, Outbound, OutboundClient, SetupError};
 use svc_secrets::{PendingReadings, Readings, Reference, ResolveError, Resolver, Secret, SecretSource};
 use tokio::runtime::Handle;
 
-use crate::server::{Server, TIMEOUT};
+use crate::vault_client::{TIMEOUT, VaultClient};
 
 /// A lookup in the environment of the process.
 pub type EnvironmentLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -45,7 +45,7 @@ impl SecretSource for SecretProvider {
     fn read(&self, wanted: BTreeSet<Reference>) -> PendingReadings {
         let variables = svc_secrets::EnvironmentResolver(|name: &str| (self.environment)(name));
         let mut readings = Readings::default();
-        let mut documents = Documents::new();
+        let mut documents = RequestedDocuments::new();
         for reference in wanted {
             match reference {
                 Reference::Vault { path, field } => documents.entry(path).or_default().push(field),
@@ -58,21 +58,21 @@ impl SecretSource for SecretProvider {
         if documents.is_empty() {
             return Box::pin(std::future::ready(readings));
         }
-        let server = match Server::named_by(&self.environment, &self.client) {
-            Ok(server) => server,
-            Err(why) => {
-                readings.extend(each(documents, |reference| Err(why.of(reference))));
+        let vault_client = match VaultClient::from_environment(&self.environment, &self.client) {
+            Ok(vault_client) => vault_client,
+            Err(error) => {
+                readings.extend(resolve_each(documents, |reference| Err(error.to_resolve_error(reference))));
                 return Box::pin(std::future::ready(readings));
             }
         };
-        let reading = self.runtime.spawn(server.read(documents.clone()));
+        let reading = self.runtime.spawn(vault_client.read(documents.clone()));
         Box::pin(async move {
             match reading.await {
                 Ok(read) => readings.extend(read),
                 Err(_) => {
                     let crashed =
                         |reference: &_| ResolveError::unreadable(reference, "reading it failed unexpectedly");
-                    readings.extend(each(documents, |reference| Err(crashed(reference))));
+                    readings.extend(resolve_each(documents, |reference| Err(crashed(reference))));
                 }
             }
             readings
@@ -80,17 +80,17 @@ impl SecretSource for SecretProvider {
     }
 }
 
-/// The fields wanted of each document, by the path of the document.
-pub(crate) type Documents = BTreeMap<String, Vec<String>>;
+/// The fields wanted of resolve_each document, by the path of the document.
+pub(crate) type RequestedDocuments = BTreeMap<String, Vec<String>>;
 
 /// A reference, and what it stands for.
-pub(crate) type Read = (Reference, Result<Secret, ResolveError>);
+pub(crate) type ResolvedReference = (Reference, Result<Secret, ResolveError>);
 
-/// What a reference to each field stands for.
-pub(crate) fn each(
-    documents: Documents,
+/// What a reference to resolve_each field stands for.
+pub(crate) fn resolve_each(
+    documents: RequestedDocuments,
     value: impl Fn(&Reference) -> Result<Secret, ResolveError>,
-) -> impl Iterator<Item = Read> {
+) -> impl Iterator<Item = ResolvedReference> {
     let references = documents.into_iter().flat_map(|(path, fields)| {
         fields.into_iter().map(move |field| Reference::Vault { path: path.clone(), field })
     });

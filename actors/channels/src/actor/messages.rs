@@ -6,9 +6,9 @@ use actix::Message;
 use svc_model::ServiceError;
 use svc_traces::{Completed, Job};
 
-use crate::answer::ChannelResponse;
-use crate::fire::{ScheduledRun, ScheduledRunResult};
 use crate::request::DataRequest;
+use crate::response::ChannelResponse;
+use crate::scheduled_run::{ScheduledRun, ScheduledRunResult};
 
 /// One message for the channel. Read-only: a payload that makes the run panic costs its own answer and nothing else.
 #[derive(Debug, Message)]
