@@ -35,7 +35,7 @@ pub use deployer::ChannelPolicy;
 pub use filter::ChannelFilter;
 pub use handle::{Registry, RegistryParts};
 pub use metrics::RegistryMetrics;
-pub use resolve::{DATA_PREFIX, Resolution, data_path};
+pub use resolve::Resolution;
 pub use scope::{ReloadError, ReloadReport, ReloadScope};
 pub use snapshot::{ChannelState, LoadedChannel, Quarantine, ServingChannel, Snapshot};
 pub use worker::WorkerId;

@@ -9,23 +9,6 @@ use svc_model::{RequestPath, ServiceError};
 use crate::routes::{takes, with_head};
 use crate::snapshot::{LoadedChannel, Snapshot};
 
-/// The prefix under which data requests are always served.
-pub const DATA_PREFIX: &str = "/api/v1/data";
-
-/// The part of a raw request path that names the channel, or `None` when it is no data request.
-///
-/// That is what follows [`DATA_PREFIX`]. A path under one of the extra `mounts` is taken whole, because `{mount}/rest`
-/// means what `/api/v1/data{mount}/rest` does: the mount is part of what a route pattern matches.
-pub fn data_path<'p>(path: &'p str, mounts: &[String]) -> Option<&'p str> {
-    below(path, DATA_PREFIX)
-        .or_else(|| mounts.iter().any(|mount| below(path, mount).is_some()).then_some(path))
-}
-
-fn below<'p>(path: &'p str, prefix: &str) -> Option<&'p str> {
-    let rest = path.strip_prefix(prefix.trim_end_matches('/'))?;
-    (rest.is_empty() || rest.starts_with('/')).then_some(rest)
-}
-
 /// What a path and a method lead to. Whether the channel can be used is asked later, with
 /// [`callable_channel`](Self::callable_channel): a request with a bad body is refused for its body first.
 #[derive(Clone, Debug)]
@@ -118,7 +101,7 @@ pub(crate) fn unknown(name: &str) -> ServiceError {
 }
 
 impl Snapshot {
-    /// Resolves the part of a path after the mount, still percent-encoded, as [`data_path`] returns it.
+    /// Resolves the part of a path after the mount, still percent-encoded.
     ///
     /// Routes are tried first: of those that fit path and method the one with the highest priority wins, then the
     /// first by channel name. A single segment that no route claims is a channel name, unless the channel is closed to it;

@@ -4,10 +4,9 @@ use actix_web::guard::fn_guard;
 use actix_web::middleware::{Compress, from_fn};
 use actix_web::{HttpResponse, Scope, web};
 use svc_model::ServiceError;
-use svc_registry::DATA_PREFIX;
 
 use crate::admin;
-use crate::http::{ADMIN, Edge, Error, LocalWorker, actors, data, health};
+use crate::http::{ADMIN, DATA_PREFIX, Edge, Error, LocalWorker, actors, data, health};
 use crate::state::AppState;
 
 /// The paths that the service answers.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use svc_model::{ChannelContent, Protocol, ServiceError};
-use svc_registry::{ReloadScope, Snapshot, data_path};
+use svc_registry::{ReloadScope, Snapshot};
 
 use crate::kit::{channel, run};
 
@@ -192,25 +192,4 @@ fn a_quarantined_channel_refuses_by_name_and_by_route_and_so_does_a_schedule() {
         running.registry.reload(ReloadScope::channel("nightly")).await.unwrap();
         assert_eq!(running.registry.snapshot().cron_count(), 0);
     });
-}
-
-#[test]
-fn a_mount_is_part_of_what_a_pattern_matches() {
-    let mounts = ["/hooks".to_owned(), "/v2/in".to_owned()];
-    for (path, rest) in [
-        ("/api/v1/data/orders", Some("/orders")),
-        ("/api/v1/data", Some("")),
-        ("/api/v1/database", None),
-        ("/hooks/zoom", Some("/hooks/zoom")),
-        ("/hooks", Some("/hooks")),
-        ("/hooksy", None),
-        ("/v2/in/a/b", Some("/v2/in/a/b")),
-        ("/v2", None),
-        ("/other", None),
-    ] {
-        assert_eq!(data_path(path, &mounts), rest, "{path}");
-    }
-    assert_eq!(data_path("/anything/else", &["/".to_owned()]), Some("/anything/else"));
-    assert_eq!(data_path("/api/v1/data/a", &["/".to_owned()]), Some("/a"));
-    assert_eq!(data_path("/other", &[]), None);
 }

@@ -28,6 +28,8 @@ pub struct RequestContext {
     pub forwarded: bool,
     /// Who was recognised: always set below the admin base, on open endpoints when a good key came along.
     pub principal: Option<Principal>,
+    /// Position in the raw path of a data request at which the part starts that names the channel.
+    pub channel_path_start: usize,
 }
 
 impl FromRequest for RequestContext {

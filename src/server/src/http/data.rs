@@ -14,7 +14,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value};
 use svc_channels::{ChannelResponse, ComputeGate, DataRequest, Delivery, Ingress, Reservation};
 use svc_model::ServiceError;
-use svc_registry::{Resolution, Snapshot, WorkerId, data_path};
+use svc_registry::{Resolution, Snapshot, WorkerId};
 
 use super::refusal_pacer::is_refusal;
 use super::{BytesPermit, Error, RequestContext, body, query};
@@ -73,7 +73,8 @@ async fn answer_request(
             .into());
     }
     let query = query::parse(request.query_string())?;
-    let path = data_path(request.uri().path(), state.planes.mounts()).unwrap_or(request.uri().path());
+    let path = request.uri().path();
+    let path = path.get(context.channel_path_start..).unwrap_or(path);
     let resolve = |snapshot: &Snapshot| snapshot.resolve(path, request.method().as_str())?.require_channel();
     let (mut resolution, generation) = {
         let snapshot = state.registry.snapshot();

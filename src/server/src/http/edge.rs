@@ -22,12 +22,11 @@ use futures_util::FutureExt;
 use futures_util::future::LocalBoxFuture;
 use slog::{debug, error, info, warn};
 use svc_model::{Code, ServiceError};
-use svc_registry::DATA_PREFIX;
 use tokio::time::Instant;
 
 use super::auth::AuthFailureReason;
 use super::metrics::method_label;
-use super::plane::{ADMIN, Plane, reads_trace};
+use super::plane::{ADMIN, DATA_PREFIX, Plane, channel_path_start, reads_trace};
 use super::request_id::X_REQUEST_ID;
 use super::security_headers::SECURITY_HEADERS;
 use super::{Error, RequestContext, RequestId};
@@ -190,6 +189,7 @@ impl Exchange {
             client_ip: self.client_ip,
             forwarded: self.forwarded,
             principal,
+            channel_path_start: channel_path_start(&self.path),
         });
         None
     }

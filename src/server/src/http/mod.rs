@@ -39,7 +39,7 @@ pub(crate) use edge::Edge;
 pub use error::Error;
 pub(crate) use in_flight::{BytesPermit, InFlightBytes};
 pub use metrics::Metrics;
-pub(crate) use plane::{ADMIN, Planes};
+pub(crate) use plane::{ADMIN, DATA_PREFIX, Planes};
 pub(crate) use query::parse as parse_query;
 pub(crate) use rate_limit::RateLimits;
 pub(crate) use refusal_pacer::RefusalPacer;

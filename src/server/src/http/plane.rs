@@ -4,8 +4,9 @@
 //! like a registered one, also where a data mount would catch it.
 
 use actix_web::http::Method;
-use svc_registry::DATA_PREFIX;
 
+/// The prefix under which data requests are always served.
+pub(crate) const DATA_PREFIX: &str = "/api/v1/data";
 /// Everything an operator may do lives below this path.
 pub(crate) const ADMIN: &str = "/api/v1/admin";
 /// Below it, one trace per segment, each with an access rule of its own.
@@ -73,6 +74,12 @@ impl Planes {
     }
 }
 
+/// Returns where the part of a raw path that names the channel starts: behind [`DATA_PREFIX`], or at the beginning of a
+/// path below another mount, because `{mount}/rest` means what `/api/v1/data{mount}/rest` does.
+pub(crate) fn channel_path_start(path: &str) -> usize {
+    if is_below(path, DATA_PREFIX) { DATA_PREFIX.len() } else { 0 }
+}
+
 /// Whether a request reads one trace, which its own token opens too. Only the plain spelling counts: an escaped path, a
 /// longer one and every other method stay behind the guard of the admin tree.
 pub(crate) fn reads_trace(method: &Method, path: &str) -> bool {
@@ -104,6 +111,20 @@ mod tests {
             ("/readyz/x", Plane::Other),
         ] {
             assert_eq!(planes.plane_of(path), plane, "{path}");
+        }
+    }
+
+    #[test]
+    fn mount_is_part_of_the_channel_path_and_the_data_prefix_is_not() {
+        for (path, expected) in [
+            ("/api/v1/data/orders", "/orders"),
+            ("/api/v1/data", ""),
+            ("/api/v1/database", "/api/v1/database"),
+            ("/hooks/zoom", "/hooks/zoom"),
+            ("/hooks", "/hooks"),
+            ("/api/v1/d%61ta/a", "/api/v1/d%61ta/a"),
+        ] {
+            assert_eq!(&path[channel_path_start(path)..], expected, "{path}");
         }
     }
 
