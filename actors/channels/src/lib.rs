@@ -43,7 +43,7 @@ pub use compute_gate::ComputeGate;
 pub use cron::CronConfig;
 pub use guards::RateGroups;
 pub use guards::limiter::Limiter;
-pub use metrics::{ChannelMetrics, ErrorLabels, SECONDS};
+pub use metrics::{ChannelMetrics, ErrorLabels};
 pub use request::{DataRequest, Delivery, Ingress, Reservation};
 pub use response::ChannelResponse;
 pub use response_shape::remove_response_control;

@@ -14,9 +14,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use svc_engine::{Flow, RunOutcome};
-use svc_model::WorkflowVersion;
-
-use crate::metrics::SECONDS;
+use svc_model::{DURATION_BUCKETS, WorkflowVersion};
 
 /// Labels of `svc_workflow_duration_seconds`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,7 +49,10 @@ pub(crate) struct SeriesPool<L: Clone + Debug + Eq + Hash, M: Clone + Debug = Hi
 
 impl<L: Clone + Debug + Eq + Hash> Default for SeriesPool<L> {
     fn default() -> Self {
-        Self { family: Family::new_with_constructor(|| Histogram::new(SECONDS)), counted: Arc::default() }
+        Self {
+            family: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
+            counted: Arc::default(),
+        }
     }
 }
 

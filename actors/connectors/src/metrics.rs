@@ -7,10 +7,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-
-/// Upper bounds of the histogram of durations, in seconds.
-const SECONDS: [f64; 15] =
-    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
+use svc_model::DURATION_BUCKETS;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct CallLabels {
@@ -38,7 +35,7 @@ impl Default for ConnectorMetrics {
     fn default() -> Self {
         Self {
             requests: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             trips: Family::default(),
             rejections: Family::default(),
         }

@@ -17,13 +17,13 @@
 //! here survives the process but the ledger.
 
 mod answers;
+mod backoff;
 mod claimer;
 mod clock;
 mod cron;
 mod desk;
 mod health;
 mod metrics;
-mod pause;
 mod reaper;
 mod roster;
 mod schedule;

@@ -8,8 +8,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use svc_channels::SECONDS;
 use svc_ledger::Status;
+use svc_model::DURATION_BUCKETS;
 
 /// The statuses that are counted; a claim and a start are not.
 const COUNTED: [Status; 5] =
@@ -46,9 +46,9 @@ impl Default for CronMetrics {
         }
         Self {
             occurrences,
-            executions: Family::new_with_constructor(|| Histogram::new(SECONDS)),
-            lag: Histogram::new(SECONDS),
-            reconcile: Histogram::new(SECONDS),
+            executions: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
+            lag: Histogram::new(DURATION_BUCKETS),
+            reconcile: Histogram::new(DURATION_BUCKETS),
             pending: Gauge::default(),
             contention: Counter::default(),
             renewal_failures: Counter::default(),

@@ -6,6 +6,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use svc_model::DURATION_BUCKETS;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
@@ -25,7 +26,7 @@ impl Default for RegistryMetrics {
         Self {
             workflows: Gauge::default(),
             reloads: Family::default(),
-            durations: Histogram::new(svc_channels::SECONDS),
+            durations: Histogram::new(DURATION_BUCKETS),
         }
     }
 }

@@ -12,12 +12,9 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+use svc_model::DURATION_BUCKETS;
 
 use crate::pool::{PoolState, Readers};
-
-/// Upper bounds of the histogram, in seconds.
-const SECONDS: [f64; 15] =
-    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
 /// A method of a repository. Both words are ours, so the label has few values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -49,7 +46,7 @@ pub(crate) struct Queries(Family<Labels, Histogram, fn() -> Histogram>);
 
 impl Queries {
     pub(crate) fn new() -> Self {
-        Self(Family::new_with_constructor(|| Histogram::new(SECONDS)))
+        Self(Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)))
     }
 
     pub(crate) fn observe(&self, operation: Operation, took: Duration) {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use actix_supervision::Backoff;
 use futures_util::future::BoxFuture;
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
@@ -16,8 +17,8 @@ const READ_LIMIT: Duration = Duration::from_secs(30);
 
 /// Attempts at a transaction that others got in the way of.
 const ATTEMPTS: u32 = 5;
-/// Pause before the second attempt; doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(5);
+/// Delays between these attempts.
+const CONTENTION_BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(40));
 
 /// What is done in a transaction. It may be done more than once: only the last time counts.
 pub(crate) type Step<I, T> = for<'c> fn(&'c mut Conn, &'c I) -> BoxFuture<'c, Result<T, StoreError>>;
@@ -88,13 +89,12 @@ impl Readers {
     {
         let readers = self.clone();
         let task = self.io.spawn(async move {
-            let mut pause = FIRST_PAUSE;
+            let mut delays = CONTENTION_BACKOFF.delays();
             for _ in 1..ATTEMPTS {
                 match readers.attempt(&input, step).await {
-                    Err(error) if error.is_contention() => sleep(pause).await,
+                    Err(error) if error.is_contention() => sleep(delays.next_delay()).await,
                     outcome => return outcome,
                 }
-                pause *= 2;
             }
             readers.attempt(&input, step).await
         });

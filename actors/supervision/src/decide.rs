@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::backoff::Backoff;
 use crate::error::StartError;
 
 #[cfg(test)]
@@ -44,38 +45,6 @@ impl Default for RestartPolicy {
             backoff: Backoff::default(),
             exhausted: ExhaustedAction::Quarantine,
         }
-    }
-}
-
-/// Exponential delay between restarts. The first restart after a quiet period is immediate, the second waits for
-/// `first`, and each one after that twice as long as the one before, up to `max`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Backoff {
-    /// Delay of the second restart in a row.
-    pub first: Duration,
-    /// No delay is longer than this.
-    pub max: Duration,
-    /// The share of a delay, 0 to 1, that jitter_state may take away, so that children that failed together do not return
-    /// together. 0 makes every delay exact.
-    pub jitter: f64,
-}
-
-impl Default for Backoff {
-    /// 10 ms doubling to 5 s, of which jitter_state takes up to a fifth.
-    fn default() -> Self {
-        Self { first: Duration::from_millis(10), max: Duration::from_secs(5), jitter: 0.2 }
-    }
-}
-
-impl Backoff {
-    /// The delay of the restart that follows `streak` earlier ones, `jitter` being a uniformly drawn number.
-    fn delay(&self, streak: u32, jitter: u64) -> Duration {
-        let Some(doublings) = streak.checked_sub(1) else { return Duration::ZERO };
-        let factor = 1u32.checked_shl(doublings).unwrap_or(u32::MAX);
-        let exact = self.first.saturating_mul(factor).min(self.max);
-        let share = if self.jitter.is_nan() { 0.0 } else { self.jitter.clamp(0.0, 1.0) };
-        let kept = 1.0 - share * (jitter as f64 / u64::MAX as f64);
-        Duration::try_from_secs_f64(exact.as_secs_f64() * kept).map_or(exact, |delay| delay.min(exact))
     }
 }
 
@@ -251,7 +220,7 @@ pub fn decide(
     }
     let used = history.count(now, policy.within);
     if used < budget(policy) {
-        let after = policy.backoff.delay(history.streak_at(policy, now), jitter);
+        let after = restart_delay(&policy.backoff, history.streak_at(policy, now), jitter);
         return Directive::Restart { after };
     }
     let reason = format!("{used} restarts within {:?} were not enough; last exit: {exit}", policy.within);
@@ -260,6 +229,12 @@ pub fn decide(
         ExhaustedAction::Escalate => Directive::Escalate { reason },
         ExhaustedAction::EndTree => Directive::EndTree { reason },
     }
+}
+
+/// Returns the delay of the restart that follows `streak` consecutive ones: the first restart after a quiet period is
+/// immediate. `jitter` is a uniformly distributed random number.
+fn restart_delay(backoff: &Backoff, streak: u32, jitter: u64) -> Duration {
+    streak.checked_sub(1).map_or(Duration::ZERO, |retry| backoff.jittered_delay(retry, jitter))
 }
 
 /// Restarts the policy allows in one window.

@@ -4,6 +4,7 @@
 
 mod address;
 mod admission;
+mod backoff;
 mod clock;
 mod context;
 mod decide;
@@ -33,8 +34,9 @@ mod view;
 mod vitals;
 
 pub use address::Address;
+pub use backoff::{Backoff, BackoffDelays};
 pub use context::{Context, HandledCounter, ReadHandler, ReadReply, Supervised};
-pub use decide::{Backoff, Directive, ExhaustedAction, Exit, History, Restart, RestartPolicy, decide};
+pub use decide::{Directive, ExhaustedAction, Exit, History, Restart, RestartPolicy, decide};
 pub use error::{
     CallError, CallErrorKind, NotRunningError, OrderError, RetireError, SpawnError, StartError, TreeExit,
 };

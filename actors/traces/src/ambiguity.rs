@@ -4,16 +4,16 @@ use slog::{Logger, warn};
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use crate::backoff::Backoff;
+use crate::backoff::DATABASE_BACKOFF;
 
 /// Whether a row is there; asks until the database says.
 pub(crate) async fn is_stored(store: &svc_store::Traces, id: Uuid, log: &Logger) -> bool {
-    let mut backoff = Backoff::of_database();
+    let mut backoff = DATABASE_BACKOFF.delays();
     loop {
         match store.is_stored(id).await {
             Ok(is_stored) => return is_stored,
             Err(error) => warn!(log, "cannot look for a row"; "trace_id" => %id, "error" => %error),
         }
-        sleep(backoff.pause()).await;
+        sleep(backoff.next_delay()).await;
     }
 }

@@ -11,15 +11,12 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use svc_auth::RefusalReason;
 use svc_engine::Flow;
+use svc_model::DURATION_BUCKETS;
 
 use crate::series::{FlowMeters, RunLabels, SeriesPool, TaskLabels, WorkflowLabels};
 
 pub(crate) use guards::CredentialKind;
 use guards::GuardMetrics;
-
-/// Upper bounds of every histogram of durations, in seconds.
-pub const SECONDS: [f64; 15] =
-    [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0];
 
 /// How a message ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +77,7 @@ impl Default for ChannelMetrics {
     fn default() -> Self {
         Self {
             messages: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             errors: Family::default(),
             workflows: SeriesPool::default(),
             tasks: SeriesPool::default(),

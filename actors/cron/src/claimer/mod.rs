@@ -28,8 +28,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
+use crate::backoff::retry_delay;
 use crate::desk::Desk;
-use crate::pause::pause;
 use run::Attempt;
 use runs::Phase;
 pub(crate) use runs::Runs;
@@ -106,7 +106,7 @@ async fn claim(desk: Arc<Desk>, runs: Arc<Runs>) {
                 failures += 1;
                 failed(&desk, &error);
                 tokio::select! {
-                    () = sleep(pause(&desk.settings.holder, failures)) => {}
+                    () = sleep(retry_delay(&desk.settings.holder, failures)) => {}
                     () = runs.closing() => return,
                 }
             }

@@ -15,8 +15,8 @@ use uuid::Uuid;
 use super::firing::Over;
 use super::runs::Runs;
 use super::state;
+use crate::backoff::retry_delay;
 use crate::desk::Desk;
-use crate::pause::pause;
 
 /// How long something is offered to a database that does not take it.
 const OFFERED: Duration = Duration::from_secs(30);
@@ -223,7 +223,7 @@ impl Attempt {
                         simplify(&mut settlement, &mut end);
                         report = None;
                     }
-                    sleep(pause(&self.claim.channel_id, failures)).await;
+                    sleep(retry_delay(&self.claim.channel_id, failures)).await;
                 }
             }
         }
@@ -263,7 +263,7 @@ impl Attempt {
                         failures += 1;
                         warn!(self.desk.log, "{}", failed;
                             "occurrence" => %self.claim.key.id, "error" => %error);
-                        sleep(pause(&self.claim.channel_id, failures)).await;
+                        sleep(retry_delay(&self.claim.channel_id, failures)).await;
                     }
                 }
             }

@@ -19,8 +19,8 @@ use svc_ledger::Cursor;
 use svc_registry::Snapshot;
 use tokio::time::sleep;
 
+use crate::backoff::retry_delay;
 use crate::desk::Desk;
-use crate::pause::pause;
 use crate::schedule::Scheduler;
 use crate::seat::{Order, Seat};
 use state::Change;
@@ -99,7 +99,7 @@ impl Roster {
             failures = if failed.is_empty() { 0 } else { failures + 1 };
             tokio::select! {
                 changed = generations.changed() => if changed.is_err() { return },
-                () = sleep(pause(&self.group, failures) * failures.min(LONGEST_WAIT)), if failures > 0 => {}
+                () = sleep(retry_delay(&self.group, failures) * failures.min(LONGEST_WAIT)), if failures > 0 => {}
             }
         }
     }
@@ -132,7 +132,7 @@ impl Roster {
                 Err(_) => {
                     failures += 1;
                     self.desk.settings.errors.tell("cron_reconcile");
-                    sleep(pause(&self.desk.settings.holder, failures)).await;
+                    sleep(retry_delay(&self.desk.settings.holder, failures)).await;
                 }
             }
         }

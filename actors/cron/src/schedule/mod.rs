@@ -20,8 +20,8 @@ use svc_registry::ReloadScope;
 use svc_store::{Aligned, Materialise, Materialised, StoreError};
 use tokio::time::sleep;
 
+use crate::backoff::retry_delay;
 use crate::desk::Desk;
-use crate::pause::pause;
 use crate::seat::{Order, Seat, Timetable};
 use state::{Step, step};
 
@@ -113,14 +113,14 @@ impl Course<'_> {
                 Err(Obstacle::Ledger(error)) => {
                     failures += 1;
                     self.failed(&error, failures);
-                    sleep(pause(&self.seat.id, failures)).await;
+                    sleep(retry_delay(&self.seat.id, failures)).await;
                 }
                 Err(Obstacle::NotActive) => {
                     failures += 1;
                     *cursor = None;
                     // What comes of it is an order; a failure is the registry's to tell.
                     let _ = self.desk.registry.reload(ReloadScope::channel(&*self.seat.id)).await;
-                    sleep(pause(&self.seat.id, failures) * failures.min(LONGEST_WAIT)).await;
+                    sleep(retry_delay(&self.seat.id, failures) * failures.min(LONGEST_WAIT)).await;
                 }
             }
         }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_supervision::Backoff;
+
 use svc_auth::Jwks;
 use tokio::time::Instant;
 
@@ -19,8 +21,7 @@ const LEAST_AGE: Duration = Duration::from_secs(60);
 const GREATEST_AGE: Duration = Duration::from_secs(24 * 3600);
 /// The pause after a failed fetch, twice as long after every further one: without it each request would ask an issuer that
 /// is in trouble, and wait for it.
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+const FAILURE_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(30));
 
 /// One key set at one instant.
 #[derive(Clone, Debug, Default)]
@@ -121,7 +122,7 @@ impl State {
 
     /// It brought nothing. Keys that are still fresh stay so.
     pub(crate) fn failed(&self, now: Instant) -> Self {
-        let pause = FIRST_PAUSE.saturating_mul(1 << self.failures.min(8)).min(LONGEST_PAUSE);
+        let pause = FAILURE_BACKOFF.delay(self.failures);
         let settled_until = self.settled_until.max(Some(now + pause));
         let failures = self.failures.saturating_add(1);
         Self { settled_until, busy_until: None, failures, ..self.clone() }

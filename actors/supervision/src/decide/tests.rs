@@ -129,8 +129,8 @@ proptest! {
         first in 0u64..10_000, max in 0u64..10_000, share in 0.0..=1.0f64, streak: u32, jitter: u64,
     ) {
         let backoff = Backoff { first: ms(first), max: ms(max), jitter: share };
-        let exact = Backoff { jitter: 0.0, ..backoff.clone() }.delay(streak, jitter);
-        let delay = backoff.delay(streak, jitter);
+        let exact = restart_delay(&Backoff { jitter: 0.0, ..backoff.clone() }, streak, jitter);
+        let delay = restart_delay(&backoff, streak, jitter);
         prop_assert!(delay <= exact && exact <= backoff.max);
         // A nanosecond of rounding.
         prop_assert!(delay + Duration::from_nanos(1) >= exact.mul_f64(1.0 - share));
@@ -139,7 +139,7 @@ proptest! {
     #[test]
     fn without_jitter_delays_only_grow(first in 0u64..10_000, max in 0u64..10_000, streak in 0u32..u32::MAX) {
         let backoff = Backoff { first: ms(first), max: ms(max), jitter: 0.0 };
-        prop_assert!(backoff.delay(streak, 0) <= backoff.delay(streak + 1, 0));
+        prop_assert!(restart_delay(&backoff, streak, 0) <= restart_delay(&backoff, streak + 1, 0));
     }
 
     #[test]
@@ -186,14 +186,14 @@ proptest! {
         history.record(&policy, seconds(now), seconds(after));
         history.record(&policy, seconds(after), seconds(now));
         decide(&policy, Restart::Permanent, &history, &panicked(), seconds(now), drawn);
-        policy.backoff.delay(max_restarts, drawn);
+        restart_delay(&policy.backoff, max_restarts, drawn);
     }
 }
 
 #[test]
 fn the_default_restarts_at_once_then_doubles_from_ten_milliseconds_to_five_seconds() {
     let backoff = Backoff { jitter: 0.0, ..Backoff::default() };
-    let delays: Vec<u128> = (0..12).map(|streak| backoff.delay(streak, 0).as_millis()).collect();
+    let delays: Vec<u128> = (0..12).map(|streak| restart_delay(&backoff, streak, 0).as_millis()).collect();
     assert_eq!(delays, [0, 10, 20, 40, 80, 160, 320, 640, 1280, 2560, 5000, 5000]);
 }
 

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
-use crate::backoff::Backoff;
+use crate::backoff::DATABASE_BACKOFF;
 use crate::claim::Claim;
 use crate::input;
 use crate::job::{Job, Runner};
@@ -101,14 +101,14 @@ impl Adoption {
 
     /// Looks again and again.
     async fn run(&self) {
-        let mut backoff = Backoff::of_database();
+        let mut backoff = DATABASE_BACKOFF.delays();
         let mut whole_look = Instant::now();
         loop {
             self.nodes.settled().await;
             let now = Instant::now();
             let pause = match self.look(now >= whole_look).await {
                 Ok(was_whole) => {
-                    backoff = Backoff::of_database();
+                    backoff.reset();
                     if was_whole {
                         whole_look = now + WHOLE_LOOK;
                     }
@@ -116,7 +116,7 @@ impl Adoption {
                 }
                 Err(error) => {
                     warn!(self.log, "cannot take over what other nodes left"; "error" => %error);
-                    backoff.pause()
+                    backoff.next_delay()
                 }
             };
             sleep(pause).await;
@@ -168,13 +168,13 @@ impl Adoption {
     /// Tries until the database says which of the runs belong to this node now: one whose answer is lost may be its own.
     async fn adopt(&self, node: &Arc<str>, page: &[Unfinished]) -> Result<Vec<Adopted>, StoreError> {
         let found: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
-        let mut backoff = Backoff::of_database();
+        let mut backoff = DATABASE_BACKOFF.delays();
         loop {
             match self.store.adopt(node, found.clone()).await {
                 // As long as the lease holds, the rows would be left to nobody.
                 Err(error) if self.nodes.holds(node) => {
                     warn!(self.log, "cannot take over runs of other nodes"; "error" => %error);
-                    sleep(backoff.pause()).await;
+                    sleep(backoff.next_delay()).await;
                 }
                 outcome => return outcome,
             }
@@ -279,7 +279,7 @@ impl Adoption {
             ownership: Some(ownership),
             report: report.map(Box::new),
         };
-        let mut backoff = Backoff::of_database();
+        let mut backoff = DATABASE_BACKOFF.delays();
         loop {
             let error = match self.store.fail_to_dead_letters(failure.clone()).await {
                 Ok(is_news) => return is_news,
@@ -289,7 +289,7 @@ impl Adoption {
             if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
                 return false;
             }
-            sleep(backoff.pause()).await;
+            sleep(backoff.next_delay()).await;
         }
     }
 }

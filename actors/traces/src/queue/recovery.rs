@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-/// Pause before a run is begun a second time after its node died over it; doubles.
-const FIRST_PAUSE: Duration = Duration::from_millis(500);
-const LONGEST_PAUSE: Duration = Duration::from_secs(8);
+use actix_supervision::Backoff;
+
+/// Delays before a run is started again after its node died over it.
+const SUSPECT_BACKOFF: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(8));
 
 /// How a run that was taken over goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +28,7 @@ impl Recovery {
             _ if is_handed_back => Self::Resume,
             count if count >= max_recoveries => Self::Exhausted,
             0 => Self::Recover,
-            count => {
-                let doublings = (count - 1).min(u32::BITS - 1);
-                Self::Suspect(FIRST_PAUSE.saturating_mul(1 << doublings).min(LONGEST_PAUSE))
-            }
+            count => Self::Suspect(SUSPECT_BACKOFF.delay(count - 1)),
         }
     }
 }
@@ -44,7 +42,7 @@ mod tests {
         let decided: Vec<_> = (0..4).map(|count| Recovery::decide(count, false, 3)).collect();
         let suspect = |millis| Recovery::Suspect(Duration::from_millis(millis));
         assert_eq!(decided, [Recovery::Recover, suspect(500), suspect(1000), Recovery::Exhausted]);
-        assert_eq!(Recovery::decide(40, false, 1000), Recovery::Suspect(LONGEST_PAUSE));
+        assert_eq!(Recovery::decide(40, false, 1000), Recovery::Suspect(SUSPECT_BACKOFF.max));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use svc_store::{NewTrace, StoreError};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::backoff::Backoff;
+use crate::backoff::DATABASE_BACKOFF;
 use crate::metrics::TraceMetrics;
 use crate::settings::Overflow;
 
@@ -156,7 +156,7 @@ impl Rows {
     pub(crate) async fn write(&self, mut rows: Vec<NewTrace>) {
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
         self.metrics.batch_size.observe(rows.len() as f64);
-        let mut backoff = Backoff::of_database();
+        let mut backoff = DATABASE_BACKOFF.delays();
         for attempt in 1..=ATTEMPTS {
             let written = join_all(rows.iter().map(|row| self.store.insert(row.clone()))).await;
             let mut away = Vec::new();
@@ -175,7 +175,7 @@ impl Rows {
             if rows.is_empty() {
                 return;
             }
-            sleep(backoff.pause()).await;
+            sleep(backoff.next_delay()).await;
         }
     }
 

@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
 use svc_nodes::Nodes;
@@ -14,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::ambiguity::is_stored;
-use crate::backoff::Backoff;
+use crate::backoff::DATABASE_BACKOFF;
 use crate::claim::Claim;
 use crate::dead_letters::DueTimer;
 use crate::job::{Completed, Ended, Hold, Job, JobFailure, Runner};
@@ -29,9 +30,8 @@ use crate::worker::{StopOrder, Turn};
 const SHORT: Duration = Duration::from_millis(50);
 /// What a runner gets beyond its limit to say itself that time is up.
 const GRACE: Duration = Duration::from_secs(1);
-/// Pauses of a job whose channel has no permit for it.
-const FIRST_REFUSAL: Duration = Duration::from_millis(50);
-const MOST_REFUSALS: u32 = 6;
+/// Delays of a job whose channel has no permit for it.
+const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
 
 /// What the workers share.
 pub(crate) struct Desk {
@@ -104,11 +104,11 @@ impl Desk {
             }
             Err(job) => {
                 let now = Instant::now();
-                let pause = FIRST_REFUSAL * 2_u32.pow(refusals.min(MOST_REFUSALS));
+                let delay = REFUSAL_BACKOFF.delay(refusals);
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
                 let job = Job { attempt: None, ..*job };
                 let queued = Queued { job, slot, claim, retry, refusals, refused_since };
-                self.waiting.push_later(now + pause, queued);
+                self.waiting.push_later(now + delay, queued);
                 None
             }
             Ok(verdict) => Some(Finished { attempt, verdict, slot, report, claim }),
@@ -151,7 +151,7 @@ impl Desk {
     /// Whether a job is this node's to begin: its lease is proven at this moment, and where another node died over the
     /// job, its beginning is counted on disk.
     async fn may_begin(&self, id: Uuid, claim: &mut Claim) -> bool {
-        let mut backoff = Backoff::of_database();
+        let mut backoff = DATABASE_BACKOFF.delays();
         while self.nodes.holds(&claim.ownership.owner) {
             if !claim.is_recovery {
                 return true;
@@ -168,7 +168,7 @@ impl Desk {
                 Ok(false) => return false,
                 Err(error) => {
                     warn!(self.log, "cannot count a recovery"; "trace_id" => %id, "error" => %error);
-                    sleep(backoff.pause()).await;
+                    sleep(backoff.next_delay()).await;
                 }
             }
         }
@@ -197,7 +197,7 @@ impl Desk {
     /// database refuses becomes a failure.
     async fn write(&self, finished: Finished) {
         let Finished { attempt, mut verdict, mut slot, mut report, claim } = finished;
-        let mut backoff = Backoff::of_database();
+        let mut backoff = DATABASE_BACKOFF.delays();
         let mut follow_up = self.attach(&mut verdict, &mut report);
         let is_news = loop {
             let error = match self.try_write(&verdict).await {
@@ -212,7 +212,7 @@ impl Desk {
                     Verdict::Failed(attempt.failure(JobFailure::permanent("The result could not be stored")));
                 follow_up = self.attach(&mut verdict, &mut report);
             } else {
-                sleep(backoff.pause()).await;
+                sleep(backoff.next_delay()).await;
             }
         };
         if let Some(job) = follow_up

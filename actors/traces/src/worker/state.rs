@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use actix_supervision::Backoff;
 use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus};
 use uuid::Uuid;
 
 use crate::job::{Completed, Ended, Job, JobFailure};
 
-/// Longest wait before a retry is `2^16` seconds.
-const MOST_DOUBLINGS: u32 = 16;
+/// Delays before a dead letter is retried: from one second to a little more than 18 hours.
+const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
 
 /// Which run of a job it was, and how often a failure is retried.
 #[derive(Clone, Debug)]
@@ -88,9 +89,8 @@ impl Attempt {
 }
 
 /// How long a dead letter waits that was retried so often.
-pub(crate) const fn retry_delay(retries: u32) -> Duration {
-    let doublings = if retries < MOST_DOUBLINGS { retries } else { MOST_DOUBLINGS };
-    Duration::from_secs(1 << doublings)
+pub(crate) fn retry_delay(retries: u32) -> Duration {
+    RETRY_BACKOFF.delay(retries)
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use svc_channels::SECONDS;
+use svc_model::DURATION_BUCKETS;
 
 use super::{exposition, process};
 
@@ -60,7 +60,7 @@ impl Metrics {
         let mut metrics = Self {
             registry: Registry::with_prefix(PREFIX),
             requests: Family::default(),
-            durations: Family::new_with_constructor(|| Histogram::new(SECONDS)),
+            durations: Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)),
             auth_failures: Family::default(),
             audit_events: Family::default(),
         };

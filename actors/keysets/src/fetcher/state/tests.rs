@@ -159,9 +159,9 @@ proptest! {
                     (begun, paused_until) = (None, None);
                 }
                 Some(None) => {
-                    let pause = FIRST_PAUSE * (1 << state.failures.min(5));
+                    let pause = FAILURE_BACKOFF.first * (1 << state.failures.min(5));
                     state = state.failed(now);
-                    (begun, paused_until) = (None, Some(now + pause.min(LONGEST_PAUSE)));
+                    (begun, paused_until) = (None, Some(now + pause.min(FAILURE_BACKOFF.max)));
                 }
                 None => {}
             }
