@@ -24,6 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "actors/connectors",
         &[
             "actix-supervision",
+            "svc-channels",
             "svc-dialect",
             "svc-engine",
             "svc-model",
@@ -41,7 +42,6 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &[
             "actix-supervision",
             "svc-auth",
-            "svc-connectors",
             "svc-engine",
             "svc-ledger",
             "svc-model",

@@ -36,6 +36,7 @@ mod serve;
 mod services;
 mod settings;
 mod shape_limits;
+mod shared_cache;
 
 pub use actor::{ChannelActor, ProbeVersion, RunJob, RunScheduled, Submit};
 pub use compiled_channel::CompiledChannel;
@@ -51,3 +52,4 @@ pub use scheduled_run::{ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
 pub use services::ChannelServices;
 pub use settings::Settings;
 pub use shape_limits::ShapeLimits;
+pub use shared_cache::{CacheError, CacheFuture, CacheUnavailable, ConnectorAccess, SharedCache};

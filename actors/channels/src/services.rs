@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use svc_auth::KeySets;
-use svc_connectors::Connectors;
 use svc_engine::Engine;
 use svc_secrets::Keyring;
 use svc_traces::Traces;
@@ -12,6 +11,7 @@ use crate::compute_gate::ComputeGate;
 use crate::guards::RateGroups;
 use crate::metrics::ChannelMetrics;
 use crate::settings::Settings;
+use crate::shared_cache::ConnectorAccess;
 
 /// What a definition is built with, the same for every channel.
 #[derive(Clone)]
@@ -27,7 +27,7 @@ pub struct ChannelServices {
     /// Where the keys of token issuers come from.
     pub key_sets: Arc<dyn KeySets>,
     /// Where channels keep what other processes are to find too; without any everything stays in this one.
-    pub connectors: Option<Connectors>,
+    pub connectors: Option<Arc<dyn ConnectorAccess>>,
     /// Where runs leave traces and accepted work waits; without one nothing is recorded and nothing accepted.
     pub traces: Option<Traces>,
     /// The turns of messages that take much of the processor.

@@ -35,5 +35,4 @@ pub use load::{LoadError, Lookup, Stage};
 pub use metrics::ConnectorMetrics;
 pub use probe::{Probe, Unresolved};
 pub use roster::Scope;
-pub use shared_cache::{CacheError, NoCache, SharedCache};
 pub use table::{LoadState, LoadStatus};

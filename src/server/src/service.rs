@@ -189,7 +189,7 @@ impl Service {
             metrics: channels,
             secrets: secrets.clone(),
             key_sets,
-            connectors: Some(connectors.clone()),
+            connectors: Some(Arc::new(connectors.clone())),
             traces: Some(traces.clone()),
             compute_gate: compute_gate.clone(),
             rate_groups: RateGroups::default(),

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
-use svc_connectors::{CacheError, SharedCache};
 use svc_engine::Expression;
 use svc_model::config::{self, BackendError};
 use svc_model::{ServiceError, canonical_json, id::new_ordered_id};
@@ -15,6 +14,7 @@ use super::idempotency_keys::{IdempotencyKeys, KeyClaim};
 use super::shared_cache::SharedCacheRef;
 use crate::request::DataRequest;
 use crate::services::ChannelServices;
+use crate::shared_cache::{CacheError, SharedCache};
 
 /// Seconds after which a caller may try again whose key could not be checked.
 const RETRY_AFTER: u32 = 5;
@@ -65,7 +65,7 @@ impl KeySource {
 /// A key won, wherever that is kept. Dropping it keeps the claim.
 pub(crate) enum IdempotencyClaim {
     Local(KeyClaim),
-    Shared { cache: SharedCache, key: String, owner: String },
+    Shared { cache: Arc<dyn SharedCache>, key: String, owner: String },
 }
 
 impl DeduplicationGuard {

@@ -1,8 +1,9 @@
 //! Where a guard keeps what other processes are to find too.
 
-use svc_connectors::{CacheError, NoCache, SharedCache};
+use std::sync::Arc;
 
 use crate::services::ChannelServices;
+use crate::shared_cache::{CacheError, CacheUnavailable, SharedCache};
 
 /// The cache that a guard's settings name, if they name one. Looked up at each use: a connector changes while channels serve.
 pub(super) struct SharedCacheRef(Option<String>);
@@ -16,7 +17,7 @@ impl SharedCacheRef {
         services: &ChannelServices,
     ) -> Self {
         if let (Some(connector), Some(connectors)) = (connector, &services.connectors)
-            && let Err(NoCache::Unfit(error)) = connectors.shared_cache(connector, channel)
+            && let Err(CacheUnavailable::NotShared(error)) = connectors.shared_cache(connector, channel)
         {
             slog::warn!(services.log, "this process keeps in its own memory what a connector was to keep";
                 "channel" => channel, "kept" => what, "reason" => %error);
@@ -32,12 +33,12 @@ impl SharedCacheRef {
         &self,
         channel: &str,
         services: &ChannelServices,
-    ) -> Result<Option<SharedCache>, CacheError> {
+    ) -> Result<Option<Arc<dyn SharedCache>>, CacheError> {
         let (Some(connector), Some(connectors)) = (&self.0, &services.connectors) else { return Ok(None) };
         match connectors.shared_cache(connector, channel) {
             Ok(cache) => Ok(Some(cache)),
-            Err(NoCache::Unfit(_)) => Ok(None),
-            Err(NoCache::Away(error)) => Err(error),
+            Err(CacheUnavailable::NotShared(_)) => Ok(None),
+            Err(CacheUnavailable::NotLoaded(error)) => Err(error),
         }
     }
 }
