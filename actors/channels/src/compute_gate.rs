@@ -2,7 +2,8 @@
 //!
 //! A large message is computed in long stretches, in which its thread serves nobody else. Were every thread busy with one,
 //! all other callers would wait. So large messages compute on all threads but one at the same time; the others of
-//! their kind wait for their turn without holding a thread.
+//! their kind wait for their turn without holding a thread. A body is parsed in one stretch, the longest of all, so a large
+//! one is parsed on a thread that serves no connection.
 
 use std::future::poll_fn;
 use std::num::NonZero;
@@ -13,6 +14,7 @@ use std::thread::available_parallelism;
 
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use tokio::task::{JoinError, spawn_blocking};
 
 /// Bytes from which on a message is large. A smaller one is computed in a few milliseconds.
 const LARGE: usize = 128 * 1024;
@@ -37,6 +39,24 @@ impl ComputeGate {
     /// Returns `true` for a message of so many bytes that it takes turns.
     pub fn is_large(bytes: usize) -> bool {
         bytes >= LARGE
+    }
+
+    /// Computes on a thread of the runtime's blocking pool, in a turn that lasts until the end of the work.
+    ///
+    /// # Errors
+    /// The work panicked, or the runtime ended before it began.
+    pub async fn run_blocking<R: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> R + Send + 'static,
+    ) -> Result<R, JoinError> {
+        // The semaphore is never closed; work without a turn would still be right.
+        let turn = Arc::clone(&self.0).acquire_owned().await.ok();
+        spawn_blocking(move || {
+            let result = work();
+            drop(turn);
+            result
+        })
+        .await
     }
 
     /// Does the work of a large message: every stretch of it, up to the next await, takes a turn. While the work waits
@@ -111,6 +131,19 @@ mod tests {
         };
         tokio::join!(waiting, others);
         assert_eq!((most.into_inner(), gate.0.available_permits()), (1, 1));
+    }
+
+    #[tokio::test]
+    async fn blocking_work_takes_a_turn_on_another_thread_and_gives_it_back() {
+        let gate = ComputeGate::new(1);
+        let turns = Arc::clone(&gate.0);
+        let here = std::thread::current().id();
+        let work = move || (turns.available_permits(), std::thread::current().id());
+        let (free, there) = gate.run_blocking(work).await.unwrap();
+        assert_eq!((free, gate.0.available_permits()), (0, 1));
+        assert_ne!(there, here);
+        gate.run_blocking(|| panic!("the work fails")).await.unwrap_err();
+        assert_eq!(gate.0.available_permits(), 1);
     }
 
     #[tokio::test]

@@ -89,11 +89,10 @@ async fn answer_request(
         }
     }
     let prepared = match received {
-        Ok(received) => {
-            let size = received.0.len();
-            let parse = async { build_message(&request, &context, query, received, &mut resolution) };
-            if ComputeGate::is_large(size) { state.compute_gate.run(parse).await } else { parse.await }
-        }
+        Ok((raw, permit)) => match parse_body(&request, state, &raw).await {
+            Ok(parsed) => build_message(&request, &context, query, (raw, permit), parsed, &mut resolution),
+            Err(error) => Err(error),
+        },
         Err(error) => Err(error),
     };
     let answer = match prepared {
@@ -122,23 +121,39 @@ async fn receive_body(
     Ok((raw, permit))
 }
 
+/// Parses a body; none where there is none. A large one is parsed on a thread that serves no connection.
+///
+/// # Errors
+/// 415 or 400 for a body that is not JSON.
+async fn parse_body(
+    request: &HttpRequest,
+    state: &AppState,
+    raw: &Bytes,
+) -> Result<Option<Value>, ServiceError> {
+    if raw.is_empty() {
+        return Ok(None);
+    }
+    body::require_json(request.headers())?;
+    if !ComputeGate::is_large(raw.len()) {
+        return body::parse_json(raw).map(Some);
+    }
+    let raw = raw.clone();
+    let parsed = state.compute_gate.run_blocking(move || body::parse_json(&raw)).await;
+    parsed.map_err(|error| ServiceError::internal_error(format!("parsing a body: {error}")))?.map(Some)
+}
+
 /// Makes the message of a request whose body has arrived.
 ///
 /// # Errors
-/// 415 or 400 for a body that is not JSON, 503 when the process holds too many bytes.
+/// 503 when the process holds too many bytes.
 fn build_message(
     request: &HttpRequest,
     context: &RequestContext,
     query: Map<String, Value>,
     (raw, mut permit): (Bytes, BytesPermit),
+    parsed: Option<Value>,
     resolution: &mut Resolution,
 ) -> Result<DataRequest, ServiceError> {
-    let parsed = if raw.is_empty() {
-        None
-    } else {
-        body::require_json(request.headers())?;
-        Some(body::parse_json(&raw)?)
-    };
     permit.grow_for_run(raw.len(), parsed.as_ref())?;
     let profile = asks_for_profile(request.headers(), &query);
     Ok(DataRequest {
