@@ -15,7 +15,7 @@ use crate::kit::with_service;
 /// Notes and examples of a function, beside the catalogue.
 fn notes(name: &str) -> String {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/reference/functions/{name}.md"));
-    std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    std::fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display())).unwrap()
 }
 
 fn page(catalogue: &Catalogue) -> String {
