@@ -12,6 +12,7 @@ mod goodput;
 mod lockout;
 mod memory;
 mod recoveries;
+mod rolling;
 mod rollout;
 mod stop;
 mod target;
@@ -29,8 +30,9 @@ use verdict::{AttackOutcome, AttackVerdict, Promise};
 type Attack = (Promise, fn(&AttackTarget) -> io::Result<AttackOutcome>);
 
 /// Every attack, in the order of the report.
-const ATTACKS: [Attack; 14] = [
+const ATTACKS: [Attack; 15] = [
     recoveries::ATTACK,
+    rolling::ATTACK,
     rollout::ATTACK,
     stop::ATTACK,
     goodput::SUBMISSIONS,
