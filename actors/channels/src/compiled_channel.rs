@@ -9,7 +9,7 @@ use svc_engine::Flow;
 use svc_model::config::{BodyMode, ResponseConfig, ResponseMode};
 use svc_model::{Channel, ChannelConfig, Protocol, is_unreadable};
 use svc_secrets::Resolver;
-use svc_traces::Policy;
+use svc_traces::TracePolicy;
 
 use crate::cron::CronConfig;
 use crate::digest::{Digest, DigestBuilder};
@@ -39,7 +39,7 @@ pub struct CompiledChannel {
     /// Name of the channel that is told of runs which failed for good.
     on_failure: Option<Arc<str>>,
     /// What is recorded of a run; `None` where nothing is.
-    pub(crate) tracing: Option<Policy>,
+    pub(crate) tracing: Option<TracePolicy>,
     pub(crate) services: ChannelServices,
     pub(crate) meters: ChannelMeters,
     pub(crate) flow_meters: FlowMeters,

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use svc_engine::{AuditTrailEntry, FailureKind, Message, RunOptions, RunOutcome, TaskError};
 use svc_model::{Code, ServiceError};
-use svc_traces::{Completed, Ended, FAILURE_OF, Hold, Job, JobFailure, SubmitError};
+use svc_traces::{FAILURE_OF, Job, JobFailure, JobHold, JobOutcome, JobResult, SubmitError};
 use uuid::Uuid;
 
 use crate::compiled_channel::CompiledChannel;
@@ -33,7 +33,7 @@ impl CompiledChannel {
             payload,
             metadata,
             bucket,
-            hold: permit.map(Hold::new),
+            hold: permit.map(JobHold::new),
             attempt: None,
         };
         let accepted = match &self.services.traces {
@@ -53,19 +53,19 @@ impl CompiledChannel {
 
     /// Runs an accepted job, no longer than `limit`. Its guards passed when it was accepted; only capacity is asked
     /// for again, by a job that holds none.
-    pub(crate) async fn run_job(&self, mut job: Job, limit: Duration) -> Completed {
+    pub(crate) async fn run_job(&self, mut job: Job, limit: Duration) -> JobResult {
         if job.hold.is_none() {
             match self.guards.permit() {
-                Ok(permit) => job.hold = permit.map(Hold::new),
+                Ok(permit) => job.hold = permit.map(JobHold::new),
                 Err(NoPermit) => {
-                    let ended = Ended::Busy(Box::new(job));
-                    return Completed::bare(ended, Duration::ZERO);
+                    let ended = JobOutcome::Busy(Box::new(job));
+                    return JobResult::bare(ended, Duration::ZERO);
                 }
             }
         }
         let mut recorder = OutcomeRecorder::start(&self.meters);
         if let Err(refused) = self.admit_report(&mut job) {
-            return Completed::bare(Ended::Failed(refused), recorder.started.elapsed());
+            return JobResult::bare(JobOutcome::Failed(refused), recorder.started.elapsed());
         }
         let policy = self.tracing.as_ref();
         let options = RunOptions {
@@ -86,9 +86,9 @@ impl CompiledChannel {
         let errors_only = policy.is_some_and(|policy| policy.errors_only);
         let (ending, ended) = self.conclude(&mut outcome, errors_only);
         recorder.outcome = Some(ending);
-        let kept = !(errors_only && matches!(ended, Ended::Completed { .. }));
+        let kept = !(errors_only && matches!(ended, JobOutcome::Completed { .. }));
         let task_trace = outcome.trace.take().filter(|_| kept);
-        Completed {
+        JobResult {
             ended,
             task_trace: self.task_trace(task_trace),
             workflow: outcome.workflow.take(),
@@ -114,7 +114,7 @@ impl CompiledChannel {
         Ok(())
     }
 
-    fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (MessageOutcome, Ended) {
+    fn conclude(&self, outcome: &mut RunOutcome, errors_only: bool) -> (MessageOutcome, JobOutcome) {
         if !outcome.errors.is_empty() || outcome.failure.is_some() {
             let expired =
                 outcome.failure.as_ref().is_some_and(|failure| failure.kind == FailureKind::Timeout);
@@ -124,23 +124,23 @@ impl CompiledChannel {
                 errors: self.serialize_errors(outcome),
                 is_transient: failure::is_transient(&outcome.errors),
             };
-            return (ending, Ended::Failed(failure));
+            return (ending, JobOutcome::Failed(failure));
         }
         if errors_only {
-            return (MessageOutcome::Ok, Ended::Completed { result: None });
+            return (MessageOutcome::Ok, JobOutcome::Completed { result: None });
         }
         ResponseControl::take(&mut outcome.message.data);
         let result = match stored(outcome) {
             Ok(result) => result,
             Err(error) => {
-                return (MessageOutcome::Error, Ended::Failed(JobFailure::permanent(error.to_string())));
+                return (MessageOutcome::Error, JobOutcome::Failed(JobFailure::permanent(error.to_string())));
             }
         };
         if let Some(limit) = self.services.settings.max_result_bytes.filter(|limit| result.len() > *limit) {
             let message = format!("The result has {} bytes, the limit is {limit}", result.len());
-            return (MessageOutcome::Error, Ended::TooLarge { message });
+            return (MessageOutcome::Error, JobOutcome::TooLarge { message });
         }
-        (MessageOutcome::Ok, Ended::Completed { result: Some(result) })
+        (MessageOutcome::Ok, JobOutcome::Completed { result: Some(result) })
     }
 }
 

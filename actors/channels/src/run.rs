@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use svc_engine::{ExecutionTrace, FailureKind, Message, RunOptions, RunOutcome, TraceOptions};
 use svc_model::{Code, ServiceError, Timestamp};
-use svc_traces::{Policy, Record, Traces};
+use svc_traces::{Record, TracePolicy, Traces};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -17,7 +17,7 @@ use crate::response::{ChannelResponse, ResponseRenderer};
 
 /// A run that is over, and where its trace goes.
 struct FinishedRun<'t> {
-    traced: Option<(&'t Traces, &'t Policy)>,
+    traced: Option<(&'t Traces, &'t TracePolicy)>,
     started_at: Option<Timestamp>,
     took: Duration,
 }
@@ -98,7 +98,7 @@ impl CompiledChannel {
         &self,
         finished: &FinishedRun<'t>,
         outcome: &mut RunOutcome,
-    ) -> Option<(&'t Traces, &'t Policy, Record)> {
+    ) -> Option<(&'t Traces, &'t TracePolicy, Record)> {
         let (traces, policy) = finished.traced?;
         let record = Record {
             trace_id: outcome.message.id,
@@ -141,7 +141,7 @@ impl CompiledChannel {
     }
 
     /// Where the trace of this run goes, if it leaves one.
-    pub(crate) fn sampled_trace(&self) -> Option<(&Traces, &Policy)> {
+    pub(crate) fn sampled_trace(&self) -> Option<(&Traces, &TracePolicy)> {
         let (traces, policy) = (self.services.traces.as_ref()?, self.tracing.as_ref()?);
         traces.draw(policy).then_some((traces, policy))
     }

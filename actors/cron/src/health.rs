@@ -6,7 +6,7 @@ use std::time::Duration;
 use svc_store::Backlog;
 use tokio::time::Instant;
 
-use crate::desk::Desk;
+use crate::shared::CronShared;
 
 /// Silence of the reaper after which schedules count as unwell, at least.
 const SILENCE: Duration = Duration::from_secs(60);
@@ -35,13 +35,13 @@ pub struct CronHealth {
 
 /// The looks at the whole ledger.
 #[derive(Debug)]
-pub(crate) struct Passes {
+pub(crate) struct ReconcilePasses {
     began: Instant,
-    last: Mutex<Option<Pass>>,
+    last: Mutex<Option<ReconcilePass>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pass {
+struct ReconcilePass {
     at: Instant,
     unix_seconds: Option<i64>,
     pending: i64,
@@ -50,26 +50,26 @@ struct Pass {
     behind: bool,
 }
 
-impl Default for Passes {
+impl Default for ReconcilePasses {
     fn default() -> Self {
         Self { began: Instant::now(), last: Mutex::default() }
     }
 }
 
-impl Passes {
+impl ReconcilePasses {
     /// A look succeeded just now.
     pub(crate) fn succeeded(&self, unix_seconds: Option<i64>, backlog: Backlog, behind: bool) {
         let Backlog { pending, oldest_pending_secs } = backlog;
-        let pass = Pass { at: Instant::now(), unix_seconds, pending, oldest_pending_secs, behind };
+        let pass = ReconcilePass { at: Instant::now(), unix_seconds, pending, oldest_pending_secs, behind };
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(pass);
     }
 
-    fn last(&self) -> Option<Pass> {
+    fn last(&self) -> Option<ReconcilePass> {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Desk {
+impl CronShared {
     pub(crate) fn health(&self) -> CronHealth {
         let last = self.passes.last();
         CronHealth {
@@ -78,11 +78,11 @@ impl Desk {
             reconcile_age_secs: last.map(|pass| pass.at.elapsed().as_secs()),
             oldest_pending_age_secs: last.and_then(|pass| pass.oldest_pending_secs),
             lease_renewal_failures: self.metrics.renewal_failures.get(),
-            scheduled_channels: self.seats().len(),
+            scheduled_channels: self.schedules().len(),
         }
     }
 
-    fn trouble(&self, last: Option<Pass>) -> Option<String> {
+    fn trouble(&self, last: Option<ReconcilePass>) -> Option<String> {
         if !self.answers() {
             return Some("the ledger does not answer".to_owned());
         }

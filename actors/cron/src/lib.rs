@@ -16,21 +16,21 @@
 //! The database clock is the only clock that decides. A database that is away is waited out and ends nothing. Nothing
 //! here survives the process but the ledger.
 
-mod answers;
+mod availability;
 mod backoff;
 mod claimer;
 mod clock;
-mod cron;
-mod desk;
+mod handle;
 mod health;
 mod metrics;
 mod reaper;
-mod roster;
+mod reconciler;
 mod schedule;
-mod seat;
+mod schedule_handle;
 mod settings;
+mod shared;
 
-pub use cron::{Cron, Parts};
+pub use handle::{CronHandle, CronServices};
 pub use health::CronHealth;
 pub use metrics::CronMetrics;
-pub use settings::{Settings, Tell};
+pub use settings::{EventCallback, Settings};

@@ -8,12 +8,17 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
-use svc_ledger::Status;
+use svc_ledger::OccurrenceStatus;
 use svc_model::DURATION_BUCKETS;
 
 /// The statuses that are counted; a claim and a start are not.
-const COUNTED: [Status; 5] =
-    [Status::Pending, Status::Completed, Status::Failed, Status::SkippedMisfire, Status::SkippedSingleton];
+const COUNTED: [OccurrenceStatus; 5] = [
+    OccurrenceStatus::Pending,
+    OccurrenceStatus::Completed,
+    OccurrenceStatus::Failed,
+    OccurrenceStatus::SkippedMisfire,
+    OccurrenceStatus::SkippedSingleton,
+];
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct StatusLabels {
@@ -92,14 +97,14 @@ impl CronMetrics {
         );
     }
 
-    pub(crate) fn came_to(&self, status: Status, count: u64) {
+    pub(crate) fn came_to(&self, status: OccurrenceStatus, count: u64) {
         if count > 0 {
             self.occurrences.get_or_create(&StatusLabels { status: status.name() }).inc_by(count);
         }
     }
 
     pub(crate) fn skipped_for_singleton(&self, count: u64) {
-        self.came_to(Status::SkippedSingleton, count);
+        self.came_to(OccurrenceStatus::SkippedSingleton, count);
         self.contention.inc_by(count);
     }
 

@@ -30,16 +30,16 @@ pub struct Settings {
     /// How long running work may go on at shutdown.
     pub shutdown_timeout: Duration,
     /// Counts a failure, by one of the words of `svc_errors_total`.
-    pub errors: Tell,
+    pub errors: EventCallback,
     /// Notes the success of a recurring job: `cron_reconcile`, after each pass of the reaper.
-    pub jobs: Tell,
+    pub jobs: EventCallback,
 }
 
 /// Tells somebody a fixed word.
 #[derive(Clone)]
-pub struct Tell(Arc<dyn Fn(&'static str) + Send + Sync>);
+pub struct EventCallback(Arc<dyn Fn(&'static str) + Send + Sync>);
 
-impl Tell {
+impl EventCallback {
     /// Tells by `tell`.
     pub fn new(tell: impl Fn(&'static str) + Send + Sync + 'static) -> Self {
         Self(Arc::new(tell))
@@ -50,14 +50,14 @@ impl Tell {
     }
 }
 
-impl Default for Tell {
+impl Default for EventCallback {
     /// Tells nobody.
     fn default() -> Self {
         Self::new(|_| {})
     }
 }
 
-impl fmt::Debug for Tell {
+impl fmt::Debug for EventCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tell")
     }

@@ -27,15 +27,15 @@ use actix_supervision::{Address, ChildSpec, GroupSpec, Placement, SpawnError, Tr
 use futures_util::future::BoxFuture;
 use slog::Logger;
 
-use job::Job;
+use job::RecurringJob;
 pub use metrics::JobMetrics;
-use scheduler::{Rhythm, Scheduler};
+use scheduler::{JobInterval, JobScheduling};
 
 /// Why a run of a job failed; goes to the log.
-pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+pub type JobError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a job does when it is due.
-pub type Work = Arc<dyn Fn() -> BoxFuture<'static, Result<(), Failure>> + Send + Sync>;
+pub type JobWork = Arc<dyn Fn() -> BoxFuture<'static, Result<(), JobError>> + Send + Sync>;
 
 /// One recurring job.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub struct JobSpec {
     /// Time between two starts; parts of a second are dropped, and it is one second at least.
     pub every: Duration,
     /// What it does.
-    pub work: Work,
+    pub work: JobWork,
 }
 
 impl fmt::Debug for JobSpec {
@@ -82,11 +82,13 @@ impl Housekeeping {
             spec = spec.needs([job.name]);
             let every = job.every;
             let address = spawn(tree, path, at.clone(), job, metrics.clone(), log.clone()).await?;
-            rhythms.push(Rhythm { address, every });
+            rhythms.push(JobInterval { address, every });
         }
-        let rhythms: Arc<[Rhythm]> = rhythms.into();
-        tree.spawn(&format!("{path}/scheduler"), spec, at, move |_| Scheduler::start(Arc::clone(&rhythms)))
-            .await?;
+        let rhythms: Arc<[JobInterval]> = rhythms.into();
+        tree.spawn(&format!("{path}/scheduler"), spec, at, move |_| {
+            JobScheduling::start(Arc::clone(&rhythms))
+        })
+        .await?;
         Ok(())
     }
 }
@@ -98,8 +100,9 @@ async fn spawn(
     spec: JobSpec,
     metrics: JobMetrics,
     log: Logger,
-) -> Result<Address<Job>, SpawnError> {
+) -> Result<Address<RecurringJob>, SpawnError> {
     let path = format!("{path}/{}", spec.name);
-    let factory = move |_| std::future::ready(Ok(Job::new(spec.clone(), metrics.clone(), log.clone())));
+    let factory =
+        move |_| std::future::ready(Ok(RecurringJob::new(spec.clone(), metrics.clone(), log.clone())));
     tree.spawn(&path, ChildSpec::new().mailbox(1), at, factory).await
 }

@@ -41,7 +41,7 @@ impl JobMetrics {
     }
 
     #[cfg(test)]
-    pub(crate) fn of(&self, job: &'static str) -> (i64, u64) {
+    pub(crate) fn values(&self, job: &'static str) -> (i64, u64) {
         let labels = JobLabels { job };
         (self.successes.get_or_create(&labels).get(), self.failures.get_or_create(&labels).get())
     }

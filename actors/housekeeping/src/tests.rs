@@ -19,12 +19,12 @@ fn log() -> Logger {
 
 fn spec(
     every: u64,
-    work: impl Fn() -> BoxFuture<'static, Result<(), Failure>> + Send + Sync + 'static,
+    work: impl Fn() -> BoxFuture<'static, Result<(), JobError>> + Send + Sync + 'static,
 ) -> JobSpec {
     JobSpec { name: "trace_cleanup", every: Duration::from_secs(every), work: Arc::new(work) }
 }
 
-async fn job(tree: &Tree, spec: JobSpec, metrics: &JobMetrics) -> Address<Job> {
+async fn job(tree: &Tree, spec: JobSpec, metrics: &JobMetrics) -> Address<RecurringJob> {
     tree.add_group("housekeeping", GroupSpec::new()).await.unwrap();
     let job = spawn(tree, "housekeeping", Placement::Here, spec, metrics.clone(), log()).await.unwrap();
     tree.wait_until_running("housekeeping/trace_cleanup").await.unwrap();
@@ -61,9 +61,9 @@ fn a_job_runs_at_start_and_never_twice_at_the_same_time() {
         job.call(Due).await.unwrap();
         job.call(Due).await.unwrap();
         assert_eq!(runs.load(Ordering::SeqCst), 1, "the first one goes on");
-        assert_eq!(metrics.of("trace_cleanup"), (0, 0));
+        assert_eq!(metrics.values("trace_cleanup"), (0, 0));
         gate.add_permits(1);
-        until(|| metrics.of("trace_cleanup").0 > 0).await;
+        until(|| metrics.values("trace_cleanup").0 > 0).await;
         job.call(Due).await.unwrap();
         until(|| runs.load(Ordering::SeqCst) == 2).await;
     });
@@ -86,11 +86,11 @@ fn a_run_that_fails_or_panics_is_counted_and_the_next_one_comes() {
         };
         let metrics = JobMetrics::default();
         let job = job(&tree, spec(3600, work), &metrics).await;
-        until(|| metrics.of("trace_cleanup") == (0, 1)).await;
+        until(|| metrics.values("trace_cleanup") == (0, 1)).await;
         job.call(Due).await.unwrap();
-        until(|| metrics.of("trace_cleanup") == (0, 2)).await;
+        until(|| metrics.values("trace_cleanup") == (0, 2)).await;
         job.call(Due).await.unwrap();
-        until(|| metrics.of("trace_cleanup").0 > 0).await;
+        until(|| metrics.values("trace_cleanup").0 > 0).await;
         assert_eq!(job.vitals().restarts, 0);
     });
 }

@@ -11,16 +11,16 @@ use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use tokio::time::sleep_until;
 
-use crate::shared::Shared;
+use crate::shared::NodeShared;
 
 /// The actor.
 pub(crate) struct LeaseRenewer {
-    shared: Arc<Shared>,
+    shared: Arc<NodeShared>,
     renewals: Option<SpawnHandle>,
 }
 
 impl LeaseRenewer {
-    pub(crate) const fn new(shared: Arc<Shared>) -> Self {
+    pub(crate) const fn new(shared: Arc<NodeShared>) -> Self {
         Self { shared, renewals: None }
     }
 }
@@ -32,7 +32,7 @@ impl Actor for LeaseRenewer {
         let shared = Arc::clone(&self.shared);
         let renewals = async move {
             loop {
-                let next = shared.beat().await;
+                let next = shared.renew_or_replace().await;
                 sleep_until(next).await;
             }
         };

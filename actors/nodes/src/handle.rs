@@ -12,16 +12,16 @@ use tokio::time::{Instant, sleep_until};
 use crate::actor::LeaseRenewer;
 use crate::metrics::NodeMetrics;
 use crate::settings::Settings;
-use crate::shared::Shared;
-use crate::state::Proof;
+use crate::shared::NodeShared;
+use crate::state::LeaseProof;
 
 /// Looks for nodes without a lease in the length of one.
 const LOOKS: u32 = 6;
 
 /// The node that this process is, to be asked from any thread. Cheap to clone.
 #[derive(Clone)]
-pub struct Nodes {
-    shared: Arc<Shared>,
+pub struct NodeHandle {
+    shared: Arc<NodeShared>,
 }
 
 /// Why a process did not become a node.
@@ -35,7 +35,7 @@ pub enum RegisterError {
     Spawn(#[from] SpawnError),
 }
 
-impl Nodes {
+impl NodeHandle {
     /// Puts this process on record and adds the actor `path`, which renews its lease.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Nodes {
         log: Logger,
     ) -> Result<Self, RegisterError> {
         let spec = ChildSpec::new().essential().needs(&settings.needs);
-        let shared = Arc::new(Shared::register(store.nodes(), settings, metrics, log).await?);
+        let shared = Arc::new(NodeShared::register(store.nodes(), settings, metrics, log).await?);
         let of_actor = Arc::clone(&shared);
         tree.spawn(path, spec, at, move |_| std::future::ready(Ok(LeaseRenewer::new(Arc::clone(&of_actor)))))
             .await?;
@@ -118,15 +118,15 @@ impl Nodes {
 }
 
 /// Waits for the end of a proof that has one.
-async fn reach(proof: Proof) {
+async fn reach(proof: LeaseProof) {
     match proof {
-        Proof::Until(end) => sleep_until(end).await,
-        Proof::Ended => {}
-        Proof::Unlimited => std::future::pending().await,
+        LeaseProof::Until(end) => sleep_until(end).await,
+        LeaseProof::Ended => {}
+        LeaseProof::Unlimited => std::future::pending().await,
     }
 }
 
-impl fmt::Debug for Nodes {
+impl fmt::Debug for NodeHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Nodes").field("id", &self.id()).field("is_proven", &self.shared.is_proven()).finish()
     }

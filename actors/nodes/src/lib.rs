@@ -4,7 +4,7 @@
 //! database, three times in its length. The id stands in every row of accepted work, and work of a node without a lease
 //! is taken over by others. Therefore a node must know when it can no longer prove its lease, without asking: it counts
 //! from the moment at which the last successful renewal was *sent* and stops one interval before the lease can end. From
-//! then on [`Nodes::holds`] is false for that id, for good: nothing begins in its name, and what runs is dropped. The node
+//! then on [`NodeHandle::holds`] is false for that id, for good: nothing begins in its name, and what runs is dropped. The node
 //! goes on under a new id as soon as the database answers.
 //!
 //! Where the process is alone with its database, because it holds the lock of a SQLite file, nobody can take anything
@@ -17,6 +17,6 @@ mod settings;
 mod shared;
 mod state;
 
-pub use handle::{Nodes, RegisterError};
+pub use handle::{NodeHandle, RegisterError};
 pub use metrics::NodeMetrics;
 pub use settings::Settings;

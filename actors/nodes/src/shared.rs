@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slog::{Logger, info, warn};
-use svc_ledger::fence;
+use svc_ledger::lease_fence;
 use svc_store::{NewNode, NodeLeases, StoreError};
 use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::metrics::NodeMetrics;
 use crate::settings::Settings;
-use crate::state::{Proof, Standing};
+use crate::state::{LeaseProof, NodeLease};
 
 /// How long a node that lost its lease leaves the work of others alone: who lost theirs in the same outage, and what
 /// itself has still to write, come first.
@@ -20,17 +20,17 @@ const SETTLING: Duration = Duration::from_secs(5);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Shared by the handle and every instance of the actor.
-pub(crate) struct Shared {
+pub(crate) struct NodeShared {
     pub(crate) leases: NodeLeases,
     pub(crate) settings: Settings,
-    pub(crate) standing: watch::Sender<Standing>,
+    pub(crate) standing: watch::Sender<NodeLease>,
     /// Held while the lease is written; whether it was ended for good.
     is_released: Mutex<bool>,
     metrics: NodeMetrics,
     log: Logger,
 }
 
-impl Shared {
+impl NodeShared {
     /// Puts the node on record.
     pub(crate) async fn register(
         leases: NodeLeases,
@@ -40,7 +40,7 @@ impl Shared {
     ) -> Result<Self, StoreError> {
         let (id, sent): (Arc<str>, _) = (settings.id.as_str().into(), Instant::now());
         leases.register(new_node(&settings, &id, None)).await?;
-        let standing = Standing { id, proof: proof(&settings, sent), settled_at: sent };
+        let standing = NodeLease { id, proof: proof(&settings, sent), settled_at: sent };
         let (standing, is_released) = (watch::Sender::new(standing), Mutex::new(false));
         Ok(Self { leases, settings, standing, is_released, metrics, log })
     }
@@ -54,7 +54,7 @@ impl Shared {
     }
 
     /// Renews the lease, or begins another under a new id where it is lost; the instant of the next attempt.
-    pub(crate) async fn beat(&self) -> Instant {
+    pub(crate) async fn renew_or_replace(&self) -> Instant {
         let is_released = self.is_released.lock().await;
         let (sent, standing) = (Instant::now(), self.standing.borrow().clone());
         let heartbeat = self.settings.heartbeat();
@@ -67,10 +67,10 @@ impl Shared {
         let renewal = self.leases.renew(&standing.id, self.settings.lease, self.settings.is_alone);
         match timeout_at(self.end_of(&standing, sent), renewal).await {
             Ok(Ok(true)) => {
-                let fence = fence(self.settings.lease, heartbeat);
+                let fence = lease_fence(self.settings.lease, heartbeat);
                 self.standing.send_modify(|standing| standing.renew(sent, fence, Instant::now()));
             }
-            Ok(Ok(false)) => self.standing.send_modify(|standing| standing.proof = Proof::Ended),
+            Ok(Ok(false)) => self.standing.send_modify(|standing| standing.proof = LeaseProof::Ended),
             Ok(Err(error)) => {
                 self.metrics.renewal_failures.inc();
                 warn!(self.log, "the lease of the node was not renewed"; "error" => %error);
@@ -84,10 +84,10 @@ impl Shared {
     }
 
     /// The instant at which a renewal that was sent at `sent` has to be known.
-    fn end_of(&self, standing: &Standing, sent: Instant) -> Instant {
+    fn end_of(&self, standing: &NodeLease, sent: Instant) -> Instant {
         match standing.proof {
-            Proof::Until(end) => end,
-            Proof::Unlimited | Proof::Ended => sent + self.settings.heartbeat(),
+            LeaseProof::Until(end) => end,
+            LeaseProof::Unlimited | LeaseProof::Ended => sent + self.settings.heartbeat(),
         }
     }
 
@@ -102,7 +102,7 @@ impl Shared {
                 warn!(self.log, "the lease of the node was lost; it goes on under a new id";
                     "former" => &**former, "id" => &*id);
                 let (proof, settled_at) = (proof(&self.settings, sent), Instant::now() + SETTLING);
-                let standing = Standing { id, proof, settled_at };
+                let standing = NodeLease { id, proof, settled_at };
                 let next = standing.next_renewal(sent, heartbeat);
                 self.standing.send_replace(standing);
                 next
@@ -121,7 +121,7 @@ impl Shared {
             return;
         }
         let id = self.id();
-        self.standing.send_modify(|standing| standing.proof = Proof::Ended);
+        self.standing.send_modify(|standing| standing.proof = LeaseProof::Ended);
         match timeout(FAREWELL, self.leases.release(&id)).await {
             Ok(Ok(())) => info!(self.log, "the lease of the node ended"; "id" => &*id),
             Ok(Err(error)) => {
@@ -132,11 +132,11 @@ impl Shared {
     }
 }
 
-fn proof(settings: &Settings, sent: Instant) -> Proof {
+fn proof(settings: &Settings, sent: Instant) -> LeaseProof {
     if settings.is_alone {
-        return Proof::Unlimited;
+        return LeaseProof::Unlimited;
     }
-    Proof::Until(sent + fence(settings.lease, settings.heartbeat()))
+    LeaseProof::Until(sent + lease_fence(settings.lease, settings.heartbeat()))
 }
 
 fn new_node(settings: &Settings, id: &Arc<str>, former: Option<&Arc<str>>) -> NewNode {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 /// Until when a lease is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
+pub(crate) enum LeaseProof {
     /// Until it ends in good order: nobody else can use the database.
     Unlimited,
     /// Until this instant, unless it is renewed before.
@@ -18,20 +18,20 @@ pub(crate) enum Proof {
 
 /// The id of a node, and how far it is proven to be its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Standing {
+pub(crate) struct NodeLease {
     pub(crate) id: Arc<str>,
-    pub(crate) proof: Proof,
+    pub(crate) proof: LeaseProof,
     /// From when on work of others may be taken over.
     pub(crate) settled_at: Instant,
 }
 
-impl Standing {
+impl NodeLease {
     /// Whether the lease is proven at that instant.
     pub(crate) fn is_proven(&self, now: Instant) -> bool {
         match self.proof {
-            Proof::Unlimited => true,
-            Proof::Until(end) => now < end,
-            Proof::Ended => false,
+            LeaseProof::Unlimited => true,
+            LeaseProof::Until(end) => now < end,
+            LeaseProof::Ended => false,
         }
     }
 
@@ -43,17 +43,17 @@ impl Standing {
     /// Takes a renewal into account that was sent at `sent` and is known at `now`. A lease that could not be proven in
     /// between is not proven again: what ran under it was dropped.
     pub(crate) fn renew(&mut self, sent: Instant, fence: Duration, now: Instant) {
-        if let Proof::Until(end) = self.proof {
-            self.proof = if now < end { Proof::Until(end.max(sent + fence)) } else { Proof::Ended };
+        if let LeaseProof::Until(end) = self.proof {
+            self.proof = if now < end { LeaseProof::Until(end.max(sent + fence)) } else { LeaseProof::Ended };
         }
     }
 
     /// The instant of the next renewal after one that was sent at `sent`: not behind the end of the proof.
     pub(crate) fn next_renewal(&self, sent: Instant, heartbeat: Duration) -> Instant {
         match self.proof {
-            Proof::Unlimited => sent + heartbeat,
-            Proof::Until(end) => (sent + heartbeat).min(end),
-            Proof::Ended => sent,
+            LeaseProof::Unlimited => sent + heartbeat,
+            LeaseProof::Until(end) => (sent + heartbeat).min(end),
+            LeaseProof::Ended => sent,
         }
     }
 }
@@ -65,30 +65,30 @@ mod tests {
     const FENCE: Duration = Duration::from_secs(10);
     const HEARTBEAT: Duration = Duration::from_secs(5);
 
-    fn standing(proof: Proof, begun: Instant) -> Standing {
-        Standing { id: "n:1".into(), proof, settled_at: begun }
+    fn standing(proof: LeaseProof, begun: Instant) -> NodeLease {
+        NodeLease { id: "n:1".into(), proof, settled_at: begun }
     }
 
     #[test]
     fn lease_is_proven_from_the_sending_of_its_last_renewal() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
-        let mut standing = standing(Proof::Until(at(10)), begun);
+        let mut standing = standing(LeaseProof::Until(at(10)), begun);
         assert!(standing.holds("n:1", at(9)) && !standing.holds("n:1", at(10)));
         assert!(!standing.holds("n:2", begun), "another id");
         standing.renew(at(5), FENCE, at(9));
-        assert_eq!(standing.proof, Proof::Until(at(15)));
+        assert_eq!(standing.proof, LeaseProof::Until(at(15)));
         standing.renew(at(4), FENCE, at(9));
-        assert_eq!(standing.proof, Proof::Until(at(15)), "an older answer takes nothing back");
+        assert_eq!(standing.proof, LeaseProof::Until(at(15)), "an older answer takes nothing back");
     }
 
     #[test]
     fn lease_that_could_not_be_proven_is_never_proven_again() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
-        let mut standing = standing(Proof::Until(at(10)), begun);
+        let mut standing = standing(LeaseProof::Until(at(10)), begun);
         standing.renew(at(9), FENCE, at(11));
-        assert_eq!(standing.proof, Proof::Ended, "the answer came too late");
+        assert_eq!(standing.proof, LeaseProof::Ended, "the answer came too late");
         standing.renew(at(12), FENCE, at(12));
         assert!(!standing.is_proven(at(12)));
     }
@@ -97,16 +97,16 @@ mod tests {
     fn renewals_follow_each_other_and_the_last_is_at_the_end_of_the_proof() {
         let begun = Instant::now();
         let at = |seconds| begun + Duration::from_secs(seconds);
-        let lease = standing(Proof::Until(at(12)), begun);
+        let lease = standing(LeaseProof::Until(at(12)), begun);
         let next = [0, 5, 10].map(|sent| lease.next_renewal(at(sent), HEARTBEAT));
         assert_eq!(next, [at(5), at(10), at(12)]);
-        assert_eq!(standing(Proof::Unlimited, begun).next_renewal(at(100), HEARTBEAT), at(105));
+        assert_eq!(standing(LeaseProof::Unlimited, begun).next_renewal(at(100), HEARTBEAT), at(105));
     }
 
     #[test]
     fn lease_of_who_is_alone_needs_no_proof() {
         let begun = Instant::now();
-        let mut standing = standing(Proof::Unlimited, begun);
+        let mut standing = standing(LeaseProof::Unlimited, begun);
         standing.renew(begun, FENCE, begun);
         assert!(standing.is_proven(begun + Duration::from_secs(1 << 20)));
     }

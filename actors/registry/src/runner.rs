@@ -7,14 +7,14 @@ use std::time::Duration;
 use actix_supervision::CallErrorKind;
 use futures_util::future::BoxFuture;
 use svc_channels::{RunJob, refusal};
-use svc_traces::{Completed, Ended, Job, JobFailure, Runner};
+use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
 
 use crate::handle::{MAX_DISPATCHES, Registry};
 use crate::resolve;
 use crate::snapshot::{LoadedChannel, Snapshot};
 
 impl Runner for Registry {
-    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed> {
+    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult> {
         let registry = self.clone();
         Box::pin(async move { registry.perform(job, limit).await })
     }
@@ -35,7 +35,7 @@ impl Runner for Registry {
 impl Registry {
     /// Runs a job on the next worker. An actor on its way out hands the job back, and so does one that cannot take
     /// more: nothing ran then.
-    async fn perform(&self, job: Job, limit: Duration) -> Completed {
+    async fn perform(&self, job: Job, limit: Duration) -> JobResult {
         let metrics = &self.shared.services.metrics;
         let turn = self.next_worker.fetch_add(1, Ordering::Relaxed);
         let mut run = RunJob { job, limit };
@@ -96,15 +96,15 @@ impl Registry {
     }
 }
 
-fn failed(message: &str) -> Completed {
-    Completed::bare(Ended::Failed(JobFailure::transient(message)), Duration::ZERO)
+fn failed(message: &str) -> JobResult {
+    JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), Duration::ZERO)
 }
 
-fn unavailable(message: &str) -> Completed {
-    let ended = Ended::Unavailable { message: message.to_owned() };
-    Completed::bare(ended, Duration::ZERO)
+fn unavailable(message: &str) -> JobResult {
+    let ended = JobOutcome::Unavailable { message: message.to_owned() };
+    JobResult::bare(ended, Duration::ZERO)
 }
 
-fn busy(job: Job) -> Completed {
-    Completed::bare(Ended::Busy(Box::new(job)), Duration::ZERO)
+fn busy(job: Job) -> JobResult {
+    JobResult::bare(JobOutcome::Busy(Box::new(job)), Duration::ZERO)
 }

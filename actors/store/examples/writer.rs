@@ -10,7 +10,7 @@ use actix_rt::System;
 use actix_supervision::{Placement, Tree};
 use futures_util::future::join_all;
 use slog::{Discard, Logger, o};
-use svc_store::{NewTrace, Store, StoreConfig, TraceEnd, TraceMode, TraceStatus, Traces};
+use svc_store::{NewTrace, Store, StoreConfig, TraceEnd, TraceMode, TraceRepository, TraceStatus};
 use tokio::runtime::Builder;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ enum Load {
     InsertAndFinish,
 }
 
-async fn caller(traces: Traces, load: Load, until: Instant) -> Vec<Duration> {
+async fn caller(traces: TraceRepository, load: Load, until: Instant) -> Vec<Duration> {
     let (channel, id): (Arc<str>, Arc<str>) = ("orders".into(), "orders-id".into());
     let body = format!(r#"{{"data":{{"text":"{}"}},"metadata":{{}}}}"#, "x".repeat(300));
     let mut took = Vec::new();

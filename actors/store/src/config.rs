@@ -88,14 +88,14 @@ impl fmt::Display for Backend {
 
 /// A database URL, taken apart.
 #[derive(Clone)]
-pub(crate) enum Target {
+pub(crate) enum DatabaseTarget {
     /// Path of the file.
     Sqlite(String),
     /// Settings of the connection.
     Postgres(Box<tokio_postgres::Config>),
 }
 
-impl Target {
+impl DatabaseTarget {
     pub(crate) fn parse(url: &str) -> Result<Self, OpenError> {
         match url.split_once(':') {
             Some(("sqlite", rest)) => Self::parse_sqlite(rest),
@@ -149,7 +149,7 @@ impl Target {
 }
 
 /// Where the database is, without the password.
-impl fmt::Display for Target {
+impl fmt::Display for DatabaseTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "sqlite file '{path}'"),
@@ -180,7 +180,7 @@ mod tests {
             ("postgres://svc@localhost/svc", Backend::Postgres),
             ("postgresql://svc@localhost/svc", Backend::Postgres),
         ] {
-            assert_eq!(Target::parse(url).map(|t| t.backend()).ok(), Some(backend), "{url}");
+            assert_eq!(DatabaseTarget::parse(url).map(|t| t.backend()).ok(), Some(backend), "{url}");
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
             ("postgres://svc:hunter2@localhost/svc?sslmode=require", "sslmode"),
             ("postgres://svc:hunter2@localhost/svc?nonsense=1", "nonsense"),
         ] {
-            let text = Target::parse(url).err().expect(url).to_string();
+            let text = DatabaseTarget::parse(url).err().expect(url).to_string();
             assert!(text.contains(word), "{url}: {text}");
             assert!(!text.contains("hunter2"), "{text}");
         }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_target_is_described_without_its_password() {
-        let target = Target::parse("postgres://svc:hunter2@db.internal:6432/orders").unwrap();
+        let target = DatabaseTarget::parse("postgres://svc:hunter2@db.internal:6432/orders").unwrap();
         assert_eq!(target.to_string(), "postgres database 'orders' at db.internal:6432");
         let config = StoreConfig { url: "postgres://svc:hunter2@db/orders".into(), ..StoreConfig::default() };
         assert!(!format!("{config:?}").contains("hunter2"));

@@ -14,7 +14,7 @@ use crate::config::Backend;
 use crate::error::StoreError;
 
 /// SQLite behind the asynchronous interface.
-pub(crate) type Sqlite = SyncConnectionWrapper<SqliteConnection, Inline>;
+pub(crate) type Sqlite = SyncConnectionWrapper<SqliteConnection, InlineExecutor>;
 
 /// An open connection. A query is written once and run on either with [`on!`].
 pub enum Conn {
@@ -52,10 +52,10 @@ macro_rules! on {
 pub(crate) use on;
 
 /// Runs SQLite's calls on the thread that asks: a whole transaction then costs one hop to a blocking thread
-/// ([`on_io`]) instead of one per statement.
-pub struct Inline;
+/// ([`run_on_io`]) instead of one per statement.
+pub struct InlineExecutor;
 
-impl SpawnBlocking for Inline {
+impl SpawnBlocking for InlineExecutor {
     fn spawn_blocking<'a, R>(
         &mut self,
         task: impl FnOnce() -> R + Send + 'static,
@@ -76,7 +76,7 @@ impl SpawnBlocking for Inline {
 ///
 /// # Errors
 /// When the work panicked or the runtime is shutting down.
-pub(crate) async fn on_io<T: Send + 'static>(
+pub(crate) async fn run_on_io<T: Send + 'static>(
     io: &Handle,
     backend: Backend,
     work: impl Future<Output = T> + Send + 'static,

@@ -89,7 +89,7 @@ pub enum StoreError {
 
 impl StoreError {
     /// What a commit that failed comes to: a database that answered has undone the transaction.
-    pub(crate) fn at_commit(self) -> Self {
+    pub(crate) fn into_commit_failure(self) -> Self {
         match self {
             Self::Unavailable(detail) => Self::Unanswered(detail),
             answered => answered,
@@ -126,7 +126,7 @@ impl StoreError {
     }
 
     /// What the failure of a whole transaction is to one of those who wrote in it: not its own fault.
-    pub(crate) fn of_others(self) -> Self {
+    pub(crate) fn into_collateral(self) -> Self {
         match self {
             Self::Refused(_) | Self::Database(_) => Self::Unavailable(self.to_string()),
             away => away,

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use svc_model::Timestamp;
 
-use crate::config::{StoreConfig, Target};
+use crate::config::{DatabaseTarget, StoreConfig};
 use crate::error::OpenError;
 
 /// What the name of a database file is followed by.
@@ -29,8 +29,8 @@ impl FileLock {
     /// # Errors
     /// [`OpenError::InUse`] while another process holds it, [`OpenError::Unreachable`] where it cannot be had.
     pub fn acquire(config: &StoreConfig, holder: &str) -> Result<Option<Self>, OpenError> {
-        let target = Target::parse(&config.url)?;
-        let Target::Sqlite(path) = &target else { return Ok(None) };
+        let target = DatabaseTarget::parse(&config.url)?;
+        let DatabaseTarget::Sqlite(path) = &target else { return Ok(None) };
         let Some(path) = resolve(Path::new(path)) else { return Ok(None) };
         let unreachable = |error: io::Error| OpenError::Unreachable {
             target: target.to_string(),

@@ -12,7 +12,7 @@ mod checksums;
 mod clock;
 mod config;
 mod conn;
-mod connector;
+mod connection_manager;
 mod error;
 mod file_lock;
 mod metrics;
@@ -31,16 +31,17 @@ pub use config::{Backend, StoreConfig};
 pub use error::{OpenError, StoreError};
 pub use file_lock::FileLock;
 pub use metrics::StoreMetrics;
-pub use reencrypt::{Reencrypted, reencrypt};
+pub use reencrypt::{ReencryptionReport, reencrypt};
 pub use repo::{
-    Adopted, Aligned, Audit, AuditEntry, AuditFilter, Backlog, Before, ChannelFacts, ChannelGates, Claim,
-    ClaimedLetter, Claims, ConnectorNeed, Connectors, DeadLetter, DeadLetterFilter, DeadLetterRow,
-    DeadLetters, Epoch, Exhausted, Filter, ImportAction, Imported, Kept, Ledger, Look, Materialise,
-    Materialised, Merge, Mutation, NewNode, NewTrace, NodeLeases, NodeRow, NodeStanding, OccurrenceFilter,
-    OccurrencePage, OccurrenceRecord, OccurrenceRow, OnConflict, Ownership, PlatformRoute, References,
-    Repository, RollbackSource, RowKey, ScheduleStatus, Started, StoredConnector, TokenState, TokenStates,
-    TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord, TraceRow,
-    TraceStatus, Traces, Unfinished, Versioned, WorkflowGates,
+    AdoptedRun, AlignOutcome, AuditEntry, AuditFilter, AuditLog, Backlog, ChannelFacts, ChannelGates,
+    ClaimBatch, ClaimedLetter, ConfigEpoch, ConnectorNeed, ConnectorRepository, DeadLetter, DeadLetterFilter,
+    DeadLetterRepository, DeadLetterRow, EntityFilter, ExhaustedOccurrence, ExpectedTokens, ImportAction,
+    ImportOutcome, Ledger, MaterialiseOutcome, MaterialiseRequest, Merge, Mutation, NewNode, NewTrace,
+    NodeLeases, NodeRow, NodeStatus, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord,
+    OccurrenceRow, OnConflict, Ownership, PlatformRoute, References, RefreshLease, Repository,
+    RollbackSource, RowKey, SaveOutcome, ScheduleStatus, StartResult, StoredConnector, TokenState,
+    TokenStates, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery, TraceRecord,
+    TraceRepository, TraceRow, TraceStatus, UnfinishedRun, Versioned, WorkflowGates,
 };
 pub use status::DatabaseStatus;
-pub use store::{Opened, Store};
+pub use store::{OpenedStore, Store};

@@ -14,22 +14,22 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use svc_model::DURATION_BUCKETS;
 
-use crate::pool::{PoolState, Readers};
+use crate::pool::{ConnectionPool, PoolState};
 
 /// A method of a repository. Both words are ours, so the label has few values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Operation {
+pub(crate) struct QueryOperation {
     repository: &'static str,
     method: &'static str,
 }
 
-impl Operation {
+impl QueryOperation {
     pub(crate) const fn new(repository: &'static str, method: &'static str) -> Self {
         Self { repository, method }
     }
 }
 
-impl EncodeLabelValue for Operation {
+impl EncodeLabelValue for QueryOperation {
     fn encode(&self, encoder: &mut LabelValueEncoder<'_>) -> fmt::Result {
         write!(encoder, "{}.{}", self.repository, self.method)
     }
@@ -37,7 +37,7 @@ impl EncodeLabelValue for Operation {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
-    operation: Operation,
+    operation: QueryOperation,
 }
 
 /// How long reads and writes take their callers, by repository and method.
@@ -49,7 +49,7 @@ impl Queries {
         Self(Family::new_with_constructor(|| Histogram::new(DURATION_BUCKETS)))
     }
 
-    pub(crate) fn observe(&self, operation: Operation, took: Duration) {
+    pub(crate) fn observe(&self, operation: QueryOperation, took: Duration) {
         self.0.get_or_create(&Labels { operation }).observe(took.as_secs_f64());
     }
 }
@@ -58,7 +58,7 @@ impl Queries {
 #[derive(Clone)]
 pub struct StoreMetrics {
     pub(crate) queries: Queries,
-    pub(crate) readers: Readers,
+    pub(crate) readers: ConnectionPool,
 }
 
 impl StoreMetrics {
@@ -88,7 +88,7 @@ impl fmt::Debug for StoreMetrics {
 
 /// A number of the pool as it is when it is asked for.
 struct PoolGauge {
-    readers: Readers,
+    readers: ConnectionPool,
     read: fn(PoolState) -> u32,
 }
 

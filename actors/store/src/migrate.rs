@@ -15,9 +15,9 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness, embed_migrations};
 use tokio::runtime::Handle;
 
 use crate::checksums::{BlockingPostgres, Checksums};
-use crate::config::{StoreConfig, Target};
+use crate::config::{DatabaseTarget, StoreConfig};
 use crate::conn::Conn;
-use crate::connector::{Connector, Purpose};
+use crate::connection_manager::{ConnectionManager, Purpose};
 use crate::error::{OpenError, StoreError};
 
 const SQLITE: EmbeddedMigrations = embed_migrations!("../../migrations/sqlite");
@@ -39,8 +39,8 @@ enum Task {
 /// # Errors
 /// When the database cannot be opened or is newer than this program.
 pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    let connector = Connector::new(config)?;
-    if let Target::Sqlite(path) = &connector.target
+    let connector = ConnectionManager::new(config)?;
+    if let DatabaseTarget::Sqlite(path) = &connector.target
         && !Path::new(path).exists()
     {
         return all_sqlite(&connector.target.to_string());
@@ -53,7 +53,7 @@ pub async fn pending(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
 /// # Errors
 /// An error of the database URL.
 pub fn describe(config: &StoreConfig, name: &str) -> Result<String, OpenError> {
-    let backend = Connector::new(config)?.target.backend();
+    let backend = ConnectionManager::new(config)?.target.backend();
     let (version, title) = name.split_once('_').unwrap_or((name, ""));
     // A version is a date and a number.
     let number = version.rsplit('-').next().unwrap_or(version).trim_start_matches('0');
@@ -75,7 +75,7 @@ fn all_sqlite(target: &str) -> Result<Vec<String>, OpenError> {
 /// # Errors
 /// When the database cannot be opened, is newer than this program, or refuses a migration.
 pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    perform(&Connector::new(config)?, Task::Run).await
+    perform(&ConnectionManager::new(config)?, Task::Run).await
 }
 
 /// Undoes the latest migration, with the data it held, and names it; empty when there is none.
@@ -83,25 +83,25 @@ pub async fn run(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
 /// # Errors
 /// When the database cannot be opened, is newer than this program, or refuses.
 pub async fn revert(config: &StoreConfig) -> Result<Vec<String>, OpenError> {
-    perform(&Connector::new(config)?, Task::Revert).await
+    perform(&ConnectionManager::new(config)?, Task::Revert).await
 }
 
 /// As [`pending`], with a connector at hand.
-pub(crate) async fn pending_with(connector: &Connector) -> Result<Vec<String>, OpenError> {
+pub(crate) async fn pending_with(connector: &ConnectionManager) -> Result<Vec<String>, OpenError> {
     perform(connector, Task::Pending).await
 }
 
 /// As [`run`], with a connector at hand.
-pub(crate) async fn run_with(connector: &Connector) -> Result<Vec<String>, OpenError> {
+pub(crate) async fn run_with(connector: &ConnectionManager) -> Result<Vec<String>, OpenError> {
     perform(connector, Task::Run).await
 }
 
-async fn perform(connector: &Connector, task: Task) -> Result<Vec<String>, OpenError> {
+async fn perform(connector: &ConnectionManager, task: Task) -> Result<Vec<String>, OpenError> {
     let target = connector.target.to_string();
     let unreachable =
         |error: StoreError| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
     match &connector.target {
-        Target::Sqlite(_) => {
+        DatabaseTarget::Sqlite(_) => {
             let (connector, target) = (connector.clone(), target.clone());
             blocking(move || {
                 let mut conn = connector.open_sqlite(Purpose::Write).map_err(|error| {
@@ -111,7 +111,7 @@ async fn perform(connector: &Connector, task: Task) -> Result<Vec<String>, OpenE
             })
             .await
         }
-        Target::Postgres(_) => {
+        DatabaseTarget::Postgres(_) => {
             let conn = match connector.open(Purpose::Write).await.map_err(unreachable)? {
                 Conn::Postgres(conn) => *conn,
                 Conn::Sqlite(_) => return Err(OpenError::Url("not a postgres database".into())),

@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
 use crate::config::{Backend, StoreConfig};
-use crate::conn::{Conn, on_io};
-use crate::connector::Connector;
+use crate::conn::{Conn, run_on_io};
+use crate::connection_manager::ConnectionManager;
 use crate::error::{OpenError, StoreError};
 
 /// A server that takes longer over a read than this is taken for dead.
@@ -21,12 +21,12 @@ const ATTEMPTS: u32 = 5;
 const CONTENTION_BACKOFF: Backoff = Backoff::new(Duration::from_millis(5), Duration::from_millis(40));
 
 /// What is done in a transaction. It may be done more than once: only the last time counts.
-pub(crate) type Step<I, T> = for<'c> fn(&'c mut Conn, &'c I) -> BoxFuture<'c, Result<T, StoreError>>;
+pub(crate) type TransactionFn<I, T> = for<'c> fn(&'c mut Conn, &'c I) -> BoxFuture<'c, Result<T, StoreError>>;
 
 /// Pooled connections, and where their work runs. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Readers {
-    pool: bb8::Pool<Connector>,
+pub(crate) struct ConnectionPool {
+    pool: bb8::Pool<ConnectionManager>,
     io: Handle,
     backend: Backend,
 }
@@ -40,11 +40,11 @@ pub(crate) struct PoolState {
     pub(crate) idle: u32,
 }
 
-impl Readers {
+impl ConnectionPool {
     /// Opens the connections that are kept. Must run on the io runtime.
     pub(crate) async fn open(
         config: &StoreConfig,
-        connector: Connector,
+        connector: ConnectionManager,
         io: Handle,
     ) -> Result<Self, OpenError> {
         let (backend, target) = (connector.target.backend(), connector.target.to_string());
@@ -75,14 +75,14 @@ impl Readers {
             let mut conn = readers.acquire().await?;
             let read = async move { timeout(READ_LIMIT, work(&mut conn)).await };
             let late = |_| Err(StoreError::Unavailable("the database did not answer in time".into()));
-            on_io(&readers.io, readers.backend, read).await?.unwrap_or_else(late)
+            run_on_io(&readers.io, readers.backend, read).await?.unwrap_or_else(late)
         });
         task.await.unwrap_or_else(|error| Err(StoreError::Database(error.to_string())))
     }
 
     /// Runs `step` in a transaction of its own, on a connection of its own; answers after the commit. For a server
     /// only: a file has one writer. Where others got in the way, which undid it, it is done again.
-    pub(crate) async fn transact<I, T>(&self, input: I, step: Step<I, T>) -> Result<T, StoreError>
+    pub(crate) async fn transact<I, T>(&self, input: I, step: TransactionFn<I, T>) -> Result<T, StoreError>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
@@ -101,7 +101,7 @@ impl Readers {
         task.await.unwrap_or_else(|error| Err(StoreError::Unanswered(error.to_string())))
     }
 
-    async fn attempt<I, T>(&self, input: &I, step: Step<I, T>) -> Result<T, StoreError> {
+    async fn attempt<I, T>(&self, input: &I, step: TransactionFn<I, T>) -> Result<T, StoreError> {
         let mut conn = self.acquire().await?;
         match timeout(READ_LIMIT, transaction(&mut conn, input, step)).await {
             Ok(outcome) => outcome,
@@ -110,7 +110,7 @@ impl Readers {
         }
     }
 
-    async fn acquire(&self) -> Result<bb8::PooledConnection<'static, Connector>, StoreError> {
+    async fn acquire(&self) -> Result<bb8::PooledConnection<'static, ConnectionManager>, StoreError> {
         self.pool.get_owned().await.map_err(|error| match error {
             bb8::RunError::User(error) => error,
             bb8::RunError::TimedOut => {
@@ -120,10 +120,10 @@ impl Readers {
     }
 }
 
-async fn transaction<I, T>(conn: &mut Conn, input: &I, step: Step<I, T>) -> Result<T, StoreError> {
+async fn transaction<I, T>(conn: &mut Conn, input: &I, step: TransactionFn<I, T>) -> Result<T, StoreError> {
     conn.begin().await?;
     match step(conn, input).await {
-        Ok(value) => conn.commit().await.map_err(StoreError::at_commit).map(|()| value),
+        Ok(value) => conn.commit().await.map_err(StoreError::into_commit_failure).map(|()| value),
         Err(error) => {
             // A connection that cannot even do that is broken, and found to be.
             let _undone = conn.rollback().await;

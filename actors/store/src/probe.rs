@@ -10,22 +10,22 @@ use actix_supervision::{Context, Supervised};
 use tokio::runtime::Handle;
 use tokio::time::{sleep, timeout};
 
-use crate::conn::on_io;
-use crate::writer::Link;
+use crate::conn::run_on_io;
+use crate::writer::WriterConnection;
 
 const PERIOD: Duration = Duration::from_secs(1);
 /// Time beyond its limit in which a probe says that it has passed.
 const MARGIN: Duration = Duration::from_millis(100);
 
 /// The actor.
-pub(crate) struct Probe {
-    pub(crate) link: Arc<Link>,
+pub(crate) struct HealthProbe {
+    pub(crate) link: Arc<WriterConnection>,
     pub(crate) io: Handle,
     /// The longest that the database may take to answer.
     pub(crate) limit: Duration,
 }
 
-impl Actor for Probe {
+impl Actor for HealthProbe {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -33,11 +33,11 @@ impl Actor for Probe {
         let rounds = async move {
             loop {
                 let (asked, backend) = (Arc::clone(&link), link.backend());
-                let answer = on_io(&io, backend, async move { asked.probe(limit).await });
+                let answer = run_on_io(&io, backend, async move { asked.probe(limit).await });
                 // A call of the file system that hangs holds its thread, so it is not waited for here. A probe that panics
                 // has learnt nothing; the next one may.
                 if timeout(limit + MARGIN, answer).await.is_err() {
-                    link.is_late();
+                    link.record_timeout();
                 }
                 sleep(PERIOD).await;
             }
@@ -46,4 +46,4 @@ impl Actor for Probe {
     }
 }
 
-impl Supervised for Probe {}
+impl Supervised for HealthProbe {}

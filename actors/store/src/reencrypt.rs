@@ -10,7 +10,7 @@ use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace};
 
 use crate::config::StoreConfig;
 use crate::conn::{Conn, on};
-use crate::connector::{Connector, Purpose};
+use crate::connection_manager::{ConnectionManager, Purpose};
 use crate::error::{OpenError, StoreError};
 use crate::migrate::detail;
 use crate::repo::{AuditEntry, config_place, record, seal, state_place};
@@ -26,7 +26,7 @@ const PASSES: usize = 5;
 
 /// What became of the rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reencrypted {
+pub struct ReencryptionReport {
     /// Connectors whose settings were rewritten.
     pub connectors: usize,
     /// Connectors whose tokens were rewritten.
@@ -39,12 +39,12 @@ pub struct Reencrypted {
 ///
 /// # Errors
 /// The database cannot be used.
-pub async fn reencrypt(config: &StoreConfig) -> Result<Reencrypted, OpenError> {
-    let connector = Connector::new(config)?;
+pub async fn reencrypt(config: &StoreConfig) -> Result<ReencryptionReport, OpenError> {
+    let connector = ConnectionManager::new(config)?;
     let target = connector.target.to_string();
     let unreachable = |error| OpenError::Unreachable { target: target.clone(), detail: detail(error) };
     let mut conn = connector.open(Purpose::Write).await.map_err(unreachable)?;
-    let mut done = Reencrypted::default();
+    let mut done = ReencryptionReport::default();
     for _ in 0..PASSES {
         done.failed.clear();
         if !pass(&mut conn, config, &mut done).await.map_err(unreachable)? {
@@ -55,7 +55,11 @@ pub async fn reencrypt(config: &StoreConfig) -> Result<Reencrypted, OpenError> {
 }
 
 /// Whether others changed a row between the look and the write.
-async fn pass(conn: &mut Conn, config: &StoreConfig, done: &mut Reencrypted) -> Result<bool, StoreError> {
+async fn pass(
+    conn: &mut Conn,
+    config: &StoreConfig,
+    done: &mut ReencryptionReport,
+) -> Result<bool, StoreError> {
     let keys = &config.connector_keys;
     let rows = connectors::table.select((connectors::id, connectors::name, connectors::config_json));
     let rows = on!(conn, c => rows.load::<(String, String, String)>(c).await)?;
@@ -119,7 +123,7 @@ fn resealed(
     kept: &str,
     place: EnvelopePlace<'_>,
     keys: &EnvelopeKeys,
-    done: &mut Reencrypted,
+    done: &mut ReencryptionReport,
 ) -> Result<Option<String>, StoreError> {
     match keys.open(kept, place) {
         Ok(_) if keys.is_current(kept) => Ok(None),

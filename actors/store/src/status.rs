@@ -31,7 +31,7 @@ impl StatusLevel {
     }
 
     /// True when the database was away until now.
-    pub(crate) fn up(&self) -> bool {
+    pub(crate) fn set_up(&self) -> bool {
         let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let was_down = *level != DatabaseStatus::Ok;
         *level = DatabaseStatus::Ok;
@@ -39,7 +39,7 @@ impl StatusLevel {
     }
 
     /// True when the database answered until now. `since` is when it stopped, whatever follows.
-    pub(crate) fn down(&self, detail: &str) -> bool {
+    pub(crate) fn set_down(&self, detail: &str) -> bool {
         let mut level = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, was_up) = match &*level {
             DatabaseStatus::Down { since, .. } => (*since, false),
@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn down_keeps_the_first_instant_and_the_latest_detail() {
         let level = StatusLevel::new();
-        assert!(level.down("first"));
+        assert!(level.set_down("first"));
         let DatabaseStatus::Down { since: first, .. } = level.get() else { panic!("it is down") };
-        assert!(!level.down("second"));
+        assert!(!level.set_down("second"));
         assert_eq!(level.get(), DatabaseStatus::Down { since: first, detail: "second".into() });
-        assert!(level.up());
-        assert!(!level.up());
+        assert!(level.set_up());
+        assert!(!level.set_up());
         assert_eq!(level.get(), DatabaseStatus::Ok);
     }
 }

@@ -15,21 +15,21 @@ use tokio::time::{Instant, sleep};
 
 use crate::config::{Backend, StoreConfig};
 use crate::conn::Conn;
-use crate::connector::Connector;
+use crate::connection_manager::ConnectionManager;
 use crate::error::{OpenError, StoreError};
-use crate::metrics::{Operation, Queries, StoreMetrics};
+use crate::metrics::{Queries, QueryOperation, StoreMetrics};
 use crate::migrate;
-use crate::pool::{Readers, Step};
-use crate::probe::Probe;
+use crate::pool::{ConnectionPool, TransactionFn};
+use crate::probe::HealthProbe;
 use svc_model::{Channel, Workflow};
 use svc_secrets::EnvelopeKeys;
 
 use crate::repo::{
-    Audit, Change, Connectors, DeadLetters, Epoch, Ledger, NodeLeases, Repository, StatusChanges,
-    TokenStates, Traces,
+    AuditLog, ConfigEpoch, ConnectorRepository, DeadLetterRepository, Ledger, NodeLeases, Repository,
+    StatusChanges, TokenStates, TraceRepository, TraceWrite,
 };
 use crate::status::{DatabaseStatus, StatusLevel};
-use crate::writer::{Link, Outcome, Write, WriteRow, Writer, abandoned};
+use crate::writer::{RunUnit, StoreWriter, UnitOutcome, WriteRow, WriterConnection, abandoned};
 
 /// First pause between attempts to reach a server at start; doubles.
 const FIRST_RETRY: Duration = Duration::from_millis(250);
@@ -39,10 +39,10 @@ const SLOWEST_RETRY: Duration = Duration::from_secs(5);
 const WRITES_IN_FLIGHT: usize = 8192;
 
 /// A database that was reached, has the right schema, and waits for its actors.
-pub struct Opened {
+pub struct OpenedStore {
     backend: Backend,
-    readers: Readers,
-    link: Arc<Link>,
+    readers: ConnectionPool,
+    link: Arc<WriterConnection>,
     status: Arc<StatusLevel>,
     io: Handle,
     patience: Duration,
@@ -59,8 +59,8 @@ pub struct Store {
 
 struct Shared {
     backend: Backend,
-    readers: Readers,
-    writer: Address<Writer>,
+    readers: ConnectionPool,
+    writer: Address<StoreWriter>,
     status: Arc<StatusLevel>,
     patience: Duration,
     queries: Queries,
@@ -75,7 +75,7 @@ impl Store {
     ///
     /// # Errors
     /// One clear line for whatever stands in the way.
-    pub async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, OpenError> {
+    pub async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedStore, OpenError> {
         let (config, inner) = (config.clone(), io.clone());
         let opening = io.spawn(async move { open(&config, inner, log).await });
         opening.await.unwrap_or_else(|error| {
@@ -89,12 +89,12 @@ impl Store {
     /// # Errors
     /// When the path is taken or the place is gone.
     pub async fn supervise(
-        opened: Opened,
+        opened: OpenedStore,
         tree: &Tree,
         path: &str,
         at: Placement,
     ) -> Result<Self, SpawnError> {
-        let Opened { backend, readers, link, status, io, patience, health_check, keys, file } = opened;
+        let OpenedStore { backend, readers, link, status, io, patience, health_check, keys, file } = opened;
         tree.add_group(path, GroupSpec::new()).await?;
         let (of_writer, of_probe) = ((Arc::clone(&link), io.clone()), (link, io));
         let writer = tree
@@ -104,13 +104,13 @@ impl Store {
                 at.clone(),
                 move |_| {
                     let (link, io) = of_writer.clone();
-                    std::future::ready(Ok::<_, StartError>(Writer::new(link, io)))
+                    std::future::ready(Ok::<_, StartError>(StoreWriter::new(link, io)))
                 },
             )
             .await?;
         tree.spawn(&format!("{path}/probe"), ChildSpec::new(), at, move |_| {
             let (link, io) = of_probe.clone();
-            std::future::ready(Ok::<_, StartError>(Probe { link, io, limit: health_check }))
+            std::future::ready(Ok::<_, StartError>(HealthProbe { link, io, limit: health_check }))
         })
         .await?;
         let queries = Queries::new();
@@ -151,8 +151,8 @@ impl Store {
     }
 
     /// The stored connectors.
-    pub fn connectors(&self) -> Connectors {
-        Connectors { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
+    pub fn connectors(&self) -> ConnectorRepository {
+        ConnectorRepository { store: self.clone(), keys: Arc::clone(&self.shared.keys) }
     }
 
     /// The tokens of connectors.
@@ -161,18 +161,18 @@ impl Store {
     }
 
     /// The audit log.
-    pub fn audit(&self) -> Audit {
-        Audit(self.clone())
+    pub fn audit(&self) -> AuditLog {
+        AuditLog(self.clone())
     }
 
     /// The traces.
-    pub fn traces(&self) -> Traces {
-        Traces(self.clone())
+    pub fn traces(&self) -> TraceRepository {
+        TraceRepository(self.clone())
     }
 
     /// The failed asynchronous runs that wait for another attempt.
-    pub fn dead_letters(&self) -> DeadLetters {
-        DeadLetters(self.clone())
+    pub fn dead_letters(&self) -> DeadLetterRepository {
+        DeadLetterRepository(self.clone())
     }
 
     /// The leases of the processes that share the database.
@@ -186,8 +186,8 @@ impl Store {
     }
 
     /// The configuration epoch.
-    pub fn epoch(&self) -> Epoch {
-        Epoch(self.clone())
+    pub fn epoch(&self) -> ConfigEpoch {
+        ConfigEpoch(self.clone())
     }
 
     /// The changes of status that this process makes and has made recently.
@@ -198,38 +198,40 @@ impl Store {
     /// Runs `work` with a connection from the pool, on the io runtime.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
-        operation: Operation,
+        operation: QueryOperation,
         work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<T, StoreError>> + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.timed(operation, self.shared.readers.read(work)).await
+        self.measure(operation, self.shared.readers.read(work)).await
     }
 
     /// Runs `work` in the next transaction of the writer, in a savepoint of its own; answers after the commit.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        operation: Operation,
-        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Outcome<T>, StoreError>> + Send + 'static,
+        operation: QueryOperation,
+        work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<UnitOutcome<T>, StoreError>>
+        + Send
+        + 'static,
     ) -> Result<T, StoreError> {
-        self.timed(operation, self.commit(Write { work: Box::new(work) })).await
+        self.measure(operation, self.commit(RunUnit { work: Box::new(work) })).await
     }
 
     /// Runs `step` in a transaction that waits for rows that others have locked and makes nobody else wait: on a server
     /// one of its own, on a file, where nobody locks rows, the writer's next. Answers after the commit.
     pub(crate) async fn transact<I, T>(
         &self,
-        operation: Operation,
+        operation: QueryOperation,
         input: I,
-        step: Step<I, T>,
+        step: TransactionFn<I, T>,
     ) -> Result<T, StoreError>
     where
         I: Send + Sync + 'static,
         T: Send + 'static,
     {
         match self.shared.backend {
-            Backend::Postgres => self.timed(operation, self.shared.readers.transact(input, step)).await,
+            Backend::Postgres => self.measure(operation, self.shared.readers.transact(input, step)).await,
             Backend::Sqlite => {
                 self.write(operation, move |conn| {
-                    Box::pin(async move { step(conn, &input).await.map(Outcome::Keep) })
+                    Box::pin(async move { step(conn, &input).await.map(UnitOutcome::Keep) })
                 })
                 .await
             }
@@ -237,7 +239,7 @@ impl Store {
     }
 
     /// Measures what a caller waits for.
-    async fn timed<T>(&self, operation: Operation, work: impl Future<Output = T>) -> T {
+    async fn measure<T>(&self, operation: QueryOperation, work: impl Future<Output = T>) -> T {
         let begun = Instant::now();
         let outcome = work.await;
         self.shared.queries.observe(operation, begun.elapsed());
@@ -245,33 +247,37 @@ impl Store {
     }
 
     /// Makes a change of one row in the next transaction, together with those of others; answers after the commit.
-    pub(crate) async fn change(&self, operation: Operation, change: Change) -> Result<bool, StoreError> {
-        self.timed(operation, self.commit_row(change)).await
+    pub(crate) async fn change(
+        &self,
+        operation: QueryOperation,
+        change: TraceWrite,
+    ) -> Result<bool, StoreError> {
+        self.measure(operation, self.commit_row(change)).await
     }
 
-    async fn commit_row(&self, change: Change) -> Result<bool, StoreError> {
+    async fn commit_row(&self, change: TraceWrite) -> Result<bool, StoreError> {
         let deadline = Instant::now() + self.shared.patience;
         let (caller, answer) = oneshot::channel();
         let mut message = WriteRow { change, caller };
         while let Err(error) = self.shared.writer.cast(message) {
-            message = between_lives(error, deadline).await?;
+            message = wait_for_writer(error, deadline).await?;
         }
         answer.await.unwrap_or_else(|_| Err(abandoned()))
     }
 
-    async fn commit<T: Send + 'static>(&self, mut message: Write<T>) -> Result<T, StoreError> {
+    async fn commit<T: Send + 'static>(&self, mut message: RunUnit<T>) -> Result<T, StoreError> {
         let deadline = Instant::now() + self.shared.patience;
         loop {
             match self.shared.writer.call(message).await {
                 Ok(answer) => return answer,
-                Err(error) => message = between_lives(error, deadline).await?,
+                Err(error) => message = wait_for_writer(error, deadline).await?,
             }
         }
     }
 }
 
 /// Waits for a writer between two lives and gives the message back: it was never handled, so it may be sent again.
-async fn between_lives<M>(error: CallError<M>, deadline: Instant) -> Result<M, StoreError> {
+async fn wait_for_writer<M>(error: CallError<M>, deadline: Instant) -> Result<M, StoreError> {
     match error {
         CallError { kind: CallErrorKind::Restarting { retry_after }, message: Some(message) }
             if Instant::now() + retry_after < deadline =>
@@ -289,22 +295,26 @@ fn unanswered<M>(error: &CallError<M>) -> StoreError {
     if error.message.is_some() { StoreError::Unavailable(detail) } else { StoreError::Unanswered(detail) }
 }
 
-async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<Opened, OpenError> {
-    let connector = Connector::new(config)?;
+async fn open(config: &StoreConfig, io: Handle, log: Logger) -> Result<OpenedStore, OpenError> {
+    let connector = ConnectionManager::new(config)?;
     check_schema(config, &connector, &log).await?;
     let status = Arc::new(StatusLevel::new());
-    let readers = Readers::open(config, connector.clone(), io.clone()).await?;
+    let readers = ConnectionPool::open(config, connector.clone(), io.clone()).await?;
     let backend = connector.target.backend();
     // As it is now: a later change of the working directory leads elsewhere.
     let file = connector.target.file().map(|file| absolute(file).unwrap_or_else(|_| file.to_owned()));
-    let link = Arc::new(Link::new(connector, config.acquire_timeout, Arc::clone(&status), log));
+    let link = Arc::new(WriterConnection::new(connector, config.acquire_timeout, Arc::clone(&status), log));
     let (patience, keys) = (config.acquire_timeout, Arc::new(config.connector_keys.clone()));
     let health_check = config.health_check_timeout;
-    Ok(Opened { backend, readers, link, status, io, patience, health_check, keys, file })
+    Ok(OpenedStore { backend, readers, link, status, io, patience, health_check, keys, file })
 }
 
 /// Runs or checks migrations; this is also the first contact, so a server that is not up yet is waited for here.
-async fn check_schema(config: &StoreConfig, connector: &Connector, log: &Logger) -> Result<(), OpenError> {
+async fn check_schema(
+    config: &StoreConfig,
+    connector: &ConnectionManager,
+    log: &Logger,
+) -> Result<(), OpenError> {
     let deadline = Instant::now() + config.connect_retry;
     let mut pause = FIRST_RETRY;
     loop {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use slog::{error, info, warn};
 use svc_model::id::new_ordered_id;
-use svc_store::{Before, Kept, Look, TokenState};
+use svc_store::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState};
 use tokio::time::{Instant, sleep};
 
 use crate::error::TokenError;
@@ -46,7 +46,7 @@ struct Unsaved {
     /// Whose turn it was to obtain them.
     holder: String,
     /// What they are to replace.
-    before: Before,
+    before: ExpectedTokens,
     state: TokenState,
     /// When their life is over.
     ends: Instant,
@@ -56,8 +56,8 @@ impl Rotation {
     /// Which refresh token to show: the stored one, unless memory has its successor.
     fn next(&self, stored: Option<&str>, seed: &str) -> String {
         let unsaved = self.unsaved.as_ref().filter(|unsaved| match (&unsaved.before, stored) {
-            (Before::These(before), Some(stored)) => before == stored,
-            (Before::These(_), None) | (_, Some(_)) => false,
+            (ExpectedTokens::These(before), Some(stored)) => before == stored,
+            (ExpectedTokens::These(_), None) | (_, Some(_)) => false,
             (_, None) => true,
         });
         let successor = unsaved.map(|unsaved| unsaved.state.refresh_token.as_str());
@@ -111,10 +111,10 @@ pub(crate) async fn refresh(
     let stored = taken.stored.map(|stored| stored.refresh_token);
     let shown = rotation.next(stored.as_deref(), seed);
     let before = match stored {
-        Some(stored) => Before::These(stored),
+        Some(stored) => ExpectedTokens::These(stored),
         // Stored ones of this block were there once, and have made room for those of another.
-        None if rotation.held.is_some() => Before::Nothing,
-        None => Before::Others,
+        None if rotation.held.is_some() => ExpectedTokens::Nothing,
+        None => ExpectedTokens::Others,
     };
     let granted = match desk.obtain(slot, Some(&shown)).await {
         Ok(granted) => granted,
@@ -155,7 +155,7 @@ async fn find(
             sleep(BETWEEN_LOOKS).await;
         }
         let since = Instant::now();
-        let Look { connector, turn, abandoned, state } = look(desk, slot, &holder).await?;
+        let RefreshLease { connector, turn, abandoned, state } = look(desk, slot, &holder).await?;
         let Some(connector) = connector else {
             // Its tokens are kept by another name: a refresh from here would use the seed again.
             let reason = "it was renamed or deleted, its token is not refreshed under this name";
@@ -202,11 +202,11 @@ fn serves(slot: &TokenSlot, rotation: &Rotation, stored: &TokenState, is_news: b
     let superseded = rotation
         .unsaved
         .as_ref()
-        .is_some_and(|unsaved| unsaved.before == Before::These(stored.refresh_token.clone()));
+        .is_some_and(|unsaved| unsaved.before == ExpectedTokens::These(stored.refresh_token.clone()));
     lives && !superseded && slot.state().admits(&stored.access_token)
 }
 
-async fn look(desk: &TokenContext, slot: &TokenSlot, holder: &str) -> Result<Look, TokenError> {
+async fn look(desk: &TokenContext, slot: &TokenSlot, holder: &str) -> Result<RefreshLease, TokenError> {
     let fingerprint = &slot.terms.oauth.fingerprint;
     desk.states.begin(&slot.connector, fingerprint, holder, LEASE).await.map_err(|why| {
         warn!(desk.log, "the stored tokens of a connector cannot be looked at";
@@ -233,17 +233,17 @@ async fn save(desk: &TokenContext, slot: &TokenSlot, rotation: &mut Rotation) ->
     let state = TokenState { lifetime: ends.saturating_duration_since(Instant::now()), ..state };
     let kept = desk.states.save(&connector, &holder, before, state).await;
     match kept.map_err(|why| why.to_string())? {
-        Kept::Saved => {
+        SaveOutcome::Saved => {
             rotation.unsaved = None;
             Ok(())
         }
-        Kept::Gone => {
+        SaveOutcome::Gone => {
             info!(desk.log, "refreshed tokens are not stored, their connector was deleted meanwhile";
                 "connector" => &*slot.connector);
             rotation.unsaved = None;
             Ok(())
         }
-        Kept::Overtaken => {
+        SaveOutcome::Overtaken => {
             rotation.unsaved = None;
             Err("others were stored meanwhile".to_owned())
         }
@@ -277,7 +277,7 @@ mod tests {
             refresh_token: next.to_owned(),
         };
         let holder = String::new();
-        let before = before.map_or(Before::Others, |before| Before::These(before.to_owned()));
+        let before = before.map_or(ExpectedTokens::Others, |before| ExpectedTokens::These(before.to_owned()));
         let connector = String::new();
         let unsaved = Unsaved { connector, holder, before, state, ends: Instant::now() };
         Rotation { held: Some(next.to_owned()), unsaved: Some(unsaved) }

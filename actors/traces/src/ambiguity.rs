@@ -7,7 +7,7 @@ use uuid::Uuid;
 use crate::backoff::DATABASE_BACKOFF;
 
 /// Whether a row is there; asks until the database says.
-pub(crate) async fn is_stored(store: &svc_store::Traces, id: Uuid, log: &Logger) -> bool {
+pub(crate) async fn wait_until_known(store: &svc_store::TraceRepository, id: Uuid, log: &Logger) -> bool {
     let mut backoff = DATABASE_BACKOFF.delays();
     loop {
         match store.is_stored(id).await {

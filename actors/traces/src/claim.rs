@@ -7,7 +7,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// The claim on the row of a job, and how the job is to be begun.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub(crate) struct JobClaim {
     pub(crate) ownership: Ownership,
     /// Whether its beginning is to be counted first, because a node died over it.
     pub(crate) is_recovery: bool,
@@ -17,14 +17,14 @@ pub(crate) struct Claim {
     pub(crate) turn: Option<OwnedSemaphorePermit>,
 }
 
-impl Claim {
+impl JobClaim {
     /// On a job that this node accepted.
     pub(crate) const fn accepted(owner: Arc<str>) -> Self {
-        Self::on(Ownership { owner, recoveries: 0 })
+        Self::adopted(Ownership { owner, recoveries: 0 })
     }
 
     /// On a job that this node took over.
-    pub(crate) const fn on(ownership: Ownership) -> Self {
+    pub(crate) const fn adopted(ownership: Ownership) -> Self {
         Self { ownership, is_recovery: false, share: None, turn: None }
     }
 }

@@ -9,7 +9,7 @@ use crate::job::Job;
 const NODE_BYTES: usize = 32;
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct InputText<'a> {
     data: &'a Value,
     metadata: &'a Map<String, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -26,7 +26,7 @@ const fn is_first(retry: &u32) -> bool {
 /// What a row keeps.
 #[derive(Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
-pub(crate) struct Input {
+pub(crate) struct StoredInput {
     pub(crate) data: Value,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) bucket: Option<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Input {
 /// The text of a job's row.
 pub(crate) fn write(job: &Job, retry: u32) -> Result<String, serde_json::Error> {
     let Job { payload, metadata, bucket, .. } = job;
-    serde_json::to_string(&Written { data: payload, metadata, bucket: *bucket, retry })
+    serde_json::to_string(&InputText { data: payload, metadata, bucket: *bucket, retry })
 }
 
 /// Estimates the bytes that a job takes while it waits: those of its texts, and 32 for every value and key.
@@ -60,7 +60,7 @@ fn value_bytes(value: &Value) -> usize {
 }
 
 /// Reads it back.
-pub(crate) fn read(text: &str) -> Result<Input, serde_json::Error> {
+pub(crate) fn read(text: &str) -> Result<StoredInput, serde_json::Error> {
     serde_json::from_str(text)
 }
 
@@ -86,13 +86,13 @@ mod tests {
                 attempt: None,
             };
             let input = read(&write(&job, retry).unwrap()).unwrap();
-            assert_eq!(input, Input { data: job.payload, metadata: job.metadata, bucket, retry });
+            assert_eq!(input, StoredInput { data: job.payload, metadata: job.metadata, bucket, retry });
         }
     }
 
     #[test]
     fn what_is_absent_is_empty_and_what_is_no_input_is_an_error() {
-        assert_eq!(read("{}").unwrap(), Input::default());
+        assert_eq!(read("{}").unwrap(), StoredInput::default());
         assert!(read("[").is_err() && read(r#"{"metadata":1}"#).is_err());
     }
 }

@@ -11,16 +11,16 @@ use svc_model::WorkflowVersion;
 use uuid::Uuid;
 
 /// What a job keeps until it ended, such as a permit of its channel. Dropping it gives it back.
-pub struct Hold(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send>);
+pub struct JobHold(#[expect(dead_code, reason = "held for its drop")] Box<dyn Any + Send>);
 
-impl Hold {
+impl JobHold {
     /// Keeps `what` for the life of a job.
     pub fn new(what: impl Any + Send) -> Self {
         Self(Box::new(what))
     }
 }
 
-impl fmt::Debug for Hold {
+impl fmt::Debug for JobHold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Hold")
     }
@@ -42,14 +42,14 @@ pub struct Job {
     /// Which share of the traffic it belongs to, where the caller is somebody in particular.
     pub bucket: Option<u8>,
     /// What it holds of its channel; `None` for one taken up again after a crash or from the dead letters.
-    pub hold: Option<Hold>,
+    pub hold: Option<JobHold>,
     /// Dropped when nothing of the attempt goes on, wherever it runs; set by the queue for each attempt.
-    pub attempt: Option<Hold>,
+    pub attempt: Option<JobHold>,
 }
 
 /// How a run of a job ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum JobOutcome {
     /// Without a failed task: the text of the result, JSON.
     Completed {
         /// The engine message, JSON; `None` where the channel keeps the results of failures alone.
@@ -96,9 +96,9 @@ impl JobFailure {
 
 /// What became of a job.
 #[derive(Debug)]
-pub struct Completed {
+pub struct JobResult {
     /// How it ended.
-    pub ended: Ended,
+    pub ended: JobOutcome,
     /// The execution trace, JSON, where the channel keeps one.
     pub task_trace: Option<String>,
     /// The version of the workflow that it was given to, where one was.
@@ -107,9 +107,9 @@ pub struct Completed {
     pub took: Duration,
 }
 
-impl Completed {
+impl JobResult {
     /// An end without a run, or of one that left nothing.
-    pub const fn bare(ended: Ended, took: Duration) -> Self {
+    pub const fn bare(ended: JobOutcome, took: Duration) -> Self {
         Self { ended, task_trace: None, workflow: None, took }
     }
 }
@@ -118,9 +118,9 @@ impl Completed {
 pub trait Runner: Send + Sync + 'static {
     /// Runs a job through the workflow of its channel, no longer than `limit` and than the channel allows. Guards are
     /// not asked again. A channel that is gone is a failure like any other; one that is quarantined is
-    /// [`Ended::Unavailable`]. Dropping the future drops the
+    /// [`JobOutcome::Unavailable`]. Dropping the future drops the
     /// run where it stands; [`Job::attempt`] is dropped with it.
-    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, Completed>;
+    fn run(&self, job: Job, limit: Duration) -> BoxFuture<'static, JobResult>;
 
     /// Tells whether jobs of the channel of that name can run on this node now. While they cannot, dead letters of it wait
     /// without being tried.

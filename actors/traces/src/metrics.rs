@@ -96,21 +96,21 @@ impl TraceMetrics {
     }
 
     /// Shows how many dead letters there are, and how many of them have no retry left.
-    pub(crate) fn dlq_depth(&self, depth: i64, exhausted: i64) {
+    pub(crate) fn set_dead_letters(&self, depth: i64, exhausted: i64) {
         for (state, count) in [("waiting", depth - exhausted), ("exhausted", exhausted)] {
             self.dlq_depth.get_or_create(&StateLabels { state }).set(count);
         }
     }
 
-    pub(crate) fn rejected(&self, reason: &'static str) {
+    pub(crate) fn record_rejection(&self, reason: &'static str) {
         self.rejected.get_or_create(&ReasonLabels { reason }).inc();
     }
 
-    pub(crate) fn dropped(&self, reason: &'static str) {
+    pub(crate) fn record_drop(&self, reason: &'static str) {
         self.dropped.get_or_create(&ReasonLabels { reason }).inc();
     }
 
-    pub(crate) fn dlq_retry(&self, outcome: &'static str) {
+    pub(crate) fn record_dead_letter_retry(&self, outcome: &'static str) {
         self.dlq_retries.get_or_create(&OutcomeLabels { outcome }).inc();
     }
 }

@@ -6,7 +6,7 @@ use svc_model::config::{TracingConfig, TracingMode};
 
 /// The server's settings, which a channel's `tracing` block goes before.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tracing {
+pub struct TracingDefaults {
     /// When a trace is written.
     pub mode: TracingMode,
     /// Share of the runs that are traced, 0 to 1.
@@ -17,7 +17,7 @@ pub struct Tracing {
 
 /// What holds for one channel.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Policy {
+pub struct TracePolicy {
     /// When a trace is written.
     pub mode: TracingMode,
     /// Share of the runs that are traced, 0 to 1.
@@ -28,10 +28,10 @@ pub struct Policy {
     pub task_details: bool,
 }
 
-impl Tracing {
+impl TracingDefaults {
     /// What holds for a channel with this block.
-    pub fn of(&self, block: &TracingConfig) -> Policy {
-        Policy {
+    pub fn policy_for(&self, block: &TracingConfig) -> TracePolicy {
+        TracePolicy {
             mode: block.mode.unwrap_or(self.mode),
             sample_rate: block.sample_rate.unwrap_or(self.sample_rate),
             errors_only: block.errors_only.unwrap_or(self.errors_only),
@@ -42,9 +42,9 @@ impl Tracing {
 
 /// Chance for the draws: one number per draw, from any thread, without a lock.
 #[derive(Debug)]
-pub(crate) struct Draws(AtomicU64);
+pub(crate) struct Sampler(AtomicU64);
 
-impl Draws {
+impl Sampler {
     pub(crate) const fn new(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
@@ -68,11 +68,12 @@ impl Draws {
 mod tests {
     use super::*;
 
-    const SERVER: Tracing = Tracing { mode: TracingMode::Batch, sample_rate: 0.5, errors_only: true };
+    const SERVER: TracingDefaults =
+        TracingDefaults { mode: TracingMode::Batch, sample_rate: 0.5, errors_only: true };
 
     #[test]
     fn a_channels_block_goes_before_the_servers_settings() {
-        let all = SERVER.of(&TracingConfig::default());
+        let all = SERVER.policy_for(&TracingConfig::default());
         assert_eq!((all.mode, all.sample_rate, all.errors_only), (TracingMode::Batch, 0.5, true));
         let block = TracingConfig {
             mode: Some(TracingMode::Off),
@@ -80,14 +81,14 @@ mod tests {
             errors_only: Some(false),
             task_details: true,
         };
-        let own = SERVER.of(&block);
+        let own = SERVER.policy_for(&block);
         assert_eq!((own.mode, own.sample_rate, own.errors_only), (TracingMode::Off, 0.0, false));
         assert!(own.task_details && !all.task_details);
     }
 
     #[test]
     fn a_draw_hits_as_often_as_its_rate_says() {
-        let draws = Draws::new(1);
+        let draws = Sampler::new(1);
         for rate in [0.0, 0.01, 0.5, 0.99, 1.0] {
             let hits = (0..100_000).filter(|_| draws.hit(rate)).count();
             let share = f64::from(u32::try_from(hits).unwrap()) / 100_000.0;

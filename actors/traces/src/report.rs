@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::input;
 use crate::job::{Job, Runner};
-use crate::queue::{Queued, Waiting};
+use crate::queue::{JobQueue, QueuedJob};
 
 /// The key of the metadata of a report; its value is the trace of the failed run. Callers cannot bring it.
 pub const FAILURE_OF: &str = "_svc_failure_of";
@@ -31,7 +31,7 @@ pub struct FailureReport {
 
 impl FailureReport {
     /// The report of a job, where its channel names somebody and the job is no report itself.
-    pub(crate) fn of(job: &Job, runner: &dyn Runner) -> Option<Self> {
+    pub(crate) fn for_job(job: &Job, runner: &dyn Runner) -> Option<Self> {
         if job.metadata.contains_key(FAILURE_OF) {
             return None;
         }
@@ -79,12 +79,12 @@ pub(crate) fn row(job: &Job, owner: Option<Arc<str>>) -> serde_json::Result<NewT
 pub struct PreparedReport {
     row: NewTrace,
     /// Its place in line; without one the row is taken up like work that another node left.
-    queued: Option<Queued>,
-    waiting: Arc<Waiting>,
+    queued: Option<QueuedJob>,
+    waiting: Arc<JobQueue>,
 }
 
 impl PreparedReport {
-    pub(crate) const fn new(row: NewTrace, queued: Option<Queued>, waiting: Arc<Waiting>) -> Self {
+    pub(crate) const fn new(row: NewTrace, queued: Option<QueuedJob>, waiting: Arc<JobQueue>) -> Self {
         Self { row, queued, waiting }
     }
 

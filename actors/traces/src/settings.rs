@@ -4,13 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::policy::Tracing;
+use crate::policy::TracingDefaults;
 
 /// All of it.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What is traced where a channel does not say.
-    pub tracing: Tracing,
+    pub tracing: TracingDefaults,
     /// How traces of synchronous runs are written behind the answer.
     pub recorder: RecorderSettings,
     /// Accepted work.
@@ -31,7 +31,7 @@ pub struct RecorderSettings {
     /// Traces that may wait, in each of the two modes.
     pub max_pending: usize,
     /// What happens when more would.
-    pub overflow: Overflow,
+    pub overflow: OverflowPolicy,
     /// Concurrent writers of mode `async`.
     pub async_workers: usize,
     /// Traces of a batch, at most.
@@ -44,7 +44,7 @@ pub struct RecorderSettings {
 
 /// What happens to a trace when too many wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Overflow {
+pub enum OverflowPolicy {
     /// It is dropped.
     Drop,
     /// Its request waits, at most so long; then it is dropped.

@@ -20,7 +20,7 @@ pub struct Cursor {
 /// What a scheduler asks of its cursor when it begins. Its version is the one that is active: whoever cannot tell must
 /// not ask.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Align {
+pub struct AlignRequest {
     /// The channel.
     pub channel_id: String,
     /// The version that is being scheduled.
@@ -38,7 +38,7 @@ pub struct Align {
 
 impl Cursor {
     /// The cursor of a schedule that has none: it begins now and fills nothing in.
-    pub fn begin(align: &Align) -> Self {
+    pub fn begin(align: &AlignRequest) -> Self {
         Self {
             channel_id: align.channel_id.clone(),
             channel_version: align.version,
@@ -51,7 +51,7 @@ impl Cursor {
     /// Takes the cursor over for the active version; answers whether anything changed. It goes on where it stands,
     /// unless it was paused or forsaken, the clock was set back, or the instants changed: then it begins anew. So it does when it knows a newer
     /// version, because that belonged to a channel that is gone.
-    pub fn align(&mut self, align: &Align) -> bool {
+    pub fn align(&mut self, align: &AlignRequest) -> bool {
         let begins_anew = self.paused_at.is_some()
             || self.config_hash != align.config_hash
             || self.channel_version > align.version
@@ -98,8 +98,8 @@ mod tests {
         chrono::DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap().naive_utc()
     }
 
-    fn align(version: i64, hash: &str, next: i64) -> Align {
-        Align {
+    fn align(version: i64, hash: &str, next: i64) -> AlignRequest {
+        AlignRequest {
             channel_id: "c".into(),
             version,
             config_hash: hash.into(),
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_cursor_that_nobody_followed_begins_anew_and_one_that_somebody_moved_goes_on() {
         let mut cursor = Cursor::begin(&align(1, "x", 10));
-        let back = |forsaken| Align { forsaken_before: Some(at(forsaken)), ..align(1, "x", 99) };
+        let back = |forsaken| AlignRequest { forsaken_before: Some(at(forsaken)), ..align(1, "x", 99) };
         assert!(!cursor.align(&back(10)));
         assert!(cursor.align(&back(11)));
         assert_eq!(cursor.next_fire_at, at(99));
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn cursor_beyond_the_latest_instant_begins_anew_and_an_earlier_one_goes_on() {
         let mut cursor = Cursor::begin(&align(1, "x", 3_600));
-        let back = |latest| Align { latest: Some(at(latest)), ..align(1, "x", 1) };
+        let back = |latest| AlignRequest { latest: Some(at(latest)), ..align(1, "x", 1) };
         assert!(!cursor.align(&back(3_600)));
         assert!(cursor.align(&back(6)));
         assert_eq!(cursor.next_fire_at, at(1));

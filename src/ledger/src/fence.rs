@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// It is the lease less a margin, which is a heartbeat, but at most half of what the lease leaves beside one: so that a
 /// run ends before anybody may take it over, and one late renewal does not end it.
-pub fn fence(lease: Duration, heartbeat: Duration) -> Duration {
+pub fn lease_fence(lease: Duration, heartbeat: Duration) -> Duration {
     let margin = heartbeat.min(lease.saturating_sub(heartbeat) / 2);
     lease.saturating_sub(margin)
 }
@@ -18,11 +18,11 @@ mod tests {
     #[test]
     fn a_run_ends_before_its_lease_and_after_its_next_heartbeat() {
         let seconds = Duration::from_secs;
-        assert_eq!(fence(seconds(60), seconds(15)), seconds(45));
-        assert_eq!(fence(seconds(5), seconds(4)), Duration::from_millis(4500));
+        assert_eq!(lease_fence(seconds(60), seconds(15)), seconds(45));
+        assert_eq!(lease_fence(seconds(5), seconds(4)), Duration::from_millis(4500));
         for lease in 2..100 {
             for heartbeat in 1..lease {
-                let fence = fence(seconds(lease), seconds(heartbeat));
+                let fence = lease_fence(seconds(lease), seconds(heartbeat));
                 assert!(fence < seconds(lease) && fence > seconds(heartbeat), "{lease} {heartbeat}");
             }
         }

@@ -17,12 +17,14 @@ mod plan;
 mod slot;
 mod status;
 
-pub use cursor::{Align, Cursor};
-pub use fence::fence;
-pub use occurrence::{ClaimKey, Claimed, NotRetryable, Occurrence, Settlement, Start, Started};
-pub use plan::{LONGEST_WALK, Misfire, Missed, Plan, Walk, plan};
-pub use slot::{HeldSlot, Singleton, Slot, is_saturated, take};
-pub use status::{Status, Trigger};
+pub use cursor::{AlignRequest, Cursor};
+pub use fence::lease_fence;
+pub use occurrence::{
+    ClaimKey, ClaimOutcome, NotRetryable, Occurrence, Settlement, StartOutcome, StartRequest,
+};
+pub use plan::{LONGEST_WALK, Misfire, MisfirePlan, MisfirePlanner, Missed, plan};
+pub use slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot, is_saturated};
+pub use status::{OccurrenceStatus, Trigger};
 
 use std::time::Duration;
 

@@ -13,8 +13,8 @@ use chrono::NaiveDateTime;
 use uuid::Uuid;
 
 use crate::lease_end;
-use crate::slot::{HeldSlot, Singleton, Slot, take};
-use crate::status::Status;
+use crate::slot::{ConcurrencySlot, HeldSlot, Singleton, acquire_slot};
+use crate::status::OccurrenceStatus;
 
 /// An occurrence, as far as the rules read and write it. Instants are UTC of the database clock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,7 @@ pub struct Occurrence {
     /// The instant it is due; never changes.
     pub scheduled_for: NaiveDateTime,
     /// Where it stands.
-    pub status: Status,
+    pub status: OccurrenceStatus,
     /// Attempts that ran or were asked for.
     pub attempt: i64,
     /// Whether the next claim finds its attempt counted.
@@ -66,7 +66,7 @@ pub struct ClaimKey {
 
 /// What a claim came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claimed {
+pub enum ClaimOutcome {
     /// It is the caller's.
     Taken {
         /// Whether the claim raised `attempt`.
@@ -82,11 +82,11 @@ pub enum Claimed {
 
 /// How a run is begun.
 #[derive(Clone, Copy, Debug)]
-pub struct Start<'a> {
+pub struct StartRequest<'a> {
     /// Version of the channel that runs it.
     pub version: i64,
     /// The key it runs under and the slots of it, where runs beside each other are forbidden.
-    pub singleton: Option<(&'a Singleton, &'a [Slot])>,
+    pub singleton: Option<(&'a Singleton, &'a [ConcurrencySlot])>,
     /// Trace of the run.
     pub trace_id: Option<Uuid>,
     /// For how long it is held.
@@ -97,9 +97,9 @@ pub struct Start<'a> {
 
 /// What became of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Started {
+pub enum StartOutcome {
     /// It runs, with that slot to be written.
-    Running(Option<Slot>),
+    Running(Option<ConcurrencySlot>),
     /// No slot was free: it is skipped.
     Saturated,
     /// The claim does not count any more; nothing changed.
@@ -121,7 +121,7 @@ pub enum Settlement {
 /// The status allows no other attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an occurrence that is {0} cannot be retried")]
-pub struct NotRetryable(pub Status);
+pub struct NotRetryable(pub OccurrenceStatus);
 
 impl Occurrence {
     /// A new row.
@@ -129,7 +129,7 @@ impl Occurrence {
         Self {
             id,
             scheduled_for,
-            status: Status::Pending,
+            status: OccurrenceStatus::Pending,
             attempt: 0,
             attempt_counted: false,
             recoveries: 0,
@@ -149,7 +149,7 @@ impl Occurrence {
     pub fn skipped(
         id: Uuid,
         scheduled_for: NaiveDateTime,
-        status: Status,
+        status: OccurrenceStatus,
         message: String,
         now: NaiveDateTime,
     ) -> Self {
@@ -166,11 +166,11 @@ impl Occurrence {
         lease: Duration,
         max_recoveries: u32,
         now: NaiveDateTime,
-    ) -> Claimed {
+    ) -> ClaimOutcome {
         let recovered = match self.status {
-            Status::Pending if self.scheduled_for <= now && self.is_free(now) => false,
-            Status::Claimed | Status::Running if self.is_free(now) => true,
-            _ => return Claimed::Unavailable,
+            OccurrenceStatus::Pending if self.scheduled_for <= now && self.is_free(now) => false,
+            OccurrenceStatus::Claimed | OccurrenceStatus::Running if self.is_free(now) => true,
+            _ => return ClaimOutcome::Unavailable,
         };
         if recovered {
             self.recoveries += 1;
@@ -179,18 +179,18 @@ impl Occurrence {
                     "attempts_exhausted: the lease ended without a result {} times (cron.max_recoveries is {max_recoveries})",
                     self.recoveries
                 );
-                self.end(Status::Failed, Some(message), now);
-                return Claimed::Exhausted;
+                self.end(OccurrenceStatus::Failed, Some(message), now);
+                return ClaimOutcome::Exhausted;
             }
         }
         let raised = recovered || !self.attempt_counted;
         self.attempt += i64::from(raised);
         self.attempt_counted = false;
         self.claims += 1;
-        self.status = Status::Claimed;
+        self.status = OccurrenceStatus::Claimed;
         self.claimed_by = Some(holder.to_owned());
         self.claimed_until = Some(lease_end(now, lease));
-        Claimed::Taken { raised, recovered }
+        ClaimOutcome::Taken { raised, recovered }
     }
 
     /// What its holder is to remember of the claim it has just made.
@@ -200,22 +200,24 @@ impl Occurrence {
     }
 
     /// Begins the run of a claim.
-    pub fn start(&mut self, key: &ClaimKey, start: Start<'_>) -> Started {
-        if !self.is_held(key) || self.status != Status::Claimed {
-            return Started::Lost;
+    pub fn start(&mut self, key: &ClaimKey, start: StartRequest<'_>) -> StartOutcome {
+        if !self.is_held(key) || self.status != OccurrenceStatus::Claimed {
+            return StartOutcome::Lost;
         }
-        let Start { version, singleton, trace_id, lease, now } = start;
+        let StartRequest { version, singleton, trace_id, lease, now } = start;
         let slot = match singleton {
-            Some((singleton, rows)) => match take(rows, singleton.slots, self.id, &key.holder, lease, now) {
-                Some(slot) => Some((singleton, slot)),
-                None => {
-                    self.end(Status::SkippedSingleton, Some(singleton.skip_message()), now);
-                    return Started::Saturated;
+            Some((singleton, rows)) => {
+                match acquire_slot(rows, singleton.slots, self.id, &key.holder, lease, now) {
+                    Some(slot) => Some((singleton, slot)),
+                    None => {
+                        self.end(OccurrenceStatus::SkippedSingleton, Some(singleton.skip_message()), now);
+                        return StartOutcome::Saturated;
+                    }
                 }
-            },
+            }
             None => None,
         };
-        self.status = Status::Running;
+        self.status = OccurrenceStatus::Running;
         self.claimed_until = Some(lease_end(now, lease));
         self.executing_version = Some(version);
         self.trace_id = trace_id;
@@ -225,7 +227,7 @@ impl Occurrence {
             slot: slot.slot,
             token: slot.token,
         });
-        Started::Running(slot.map(|(_, slot)| slot))
+        StartOutcome::Running(slot.map(|(_, slot)| slot))
     }
 
     /// Holds a claim, and its slot, for another lease; answers whether both are still the caller's. Where one is not,
@@ -233,7 +235,7 @@ impl Occurrence {
     pub fn renew(
         &mut self,
         key: &ClaimKey,
-        slot: Option<(&HeldSlot, Option<&mut Slot>)>,
+        slot: Option<(&HeldSlot, Option<&mut ConcurrencySlot>)>,
         lease: Duration,
         now: NaiveDateTime,
     ) -> bool {
@@ -252,11 +254,11 @@ impl Occurrence {
     /// Ends the run of a claim; answers whether it was still the caller's. Its slot is to be freed then.
     pub fn settle(&mut self, key: &ClaimKey, settlement: Settlement, now: NaiveDateTime) -> bool {
         let settles = self.is_held(key)
-            && (self.status == Status::Running || matches!(settlement, Settlement::Failed { .. }));
+            && (self.status == OccurrenceStatus::Running || matches!(settlement, Settlement::Failed { .. }));
         if settles {
             match settlement {
-                Settlement::Completed => self.end(Status::Completed, None, now),
-                Settlement::Failed { message } => self.end(Status::Failed, Some(message), now),
+                Settlement::Completed => self.end(OccurrenceStatus::Completed, None, now),
+                Settlement::Failed { message } => self.end(OccurrenceStatus::Failed, Some(message), now),
             }
         }
         settles
@@ -273,13 +275,13 @@ impl Occurrence {
         } else {
             self.attempt_counted = true;
         }
-        if self.status == Status::Running {
+        if self.status == OccurrenceStatus::Running {
             self.executing_version = None;
             self.trace_id = None;
             self.started_at = None;
         }
         self.free();
-        self.status = Status::Pending;
+        self.status = OccurrenceStatus::Pending;
         true
     }
 
@@ -292,7 +294,7 @@ impl Occurrence {
             return Err(NotRetryable(self.status));
         }
         self.free();
-        self.status = Status::Pending;
+        self.status = OccurrenceStatus::Pending;
         self.attempt += 1;
         self.attempt_counted = true;
         self.recoveries = 0;
@@ -303,7 +305,7 @@ impl Occurrence {
 
     /// Whether that claim is the one that counts: its lease may have ended, but nobody has taken over.
     pub fn is_held(&self, key: &ClaimKey) -> bool {
-        matches!(self.status, Status::Claimed | Status::Running)
+        matches!(self.status, OccurrenceStatus::Claimed | OccurrenceStatus::Running)
             && self.id == key.id
             && self.claimed_by.as_deref() == Some(&*key.holder)
             && self.attempt == key.attempt
@@ -322,7 +324,7 @@ impl Occurrence {
     }
 
     /// What is on record of who had it last stays, but for the lease.
-    fn end(&mut self, status: Status, message: Option<String>, now: NaiveDateTime) {
+    fn end(&mut self, status: OccurrenceStatus, message: Option<String>, now: NaiveDateTime) {
         self.status = status;
         self.error_message = message;
         self.completed_at = Some(now);

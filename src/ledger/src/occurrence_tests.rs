@@ -16,12 +16,12 @@ fn due() -> Occurrence {
 /// Claimed at that second, by a holder.
 fn claimed(row: &mut Occurrence, holder: &str, second: i64) -> ClaimKey {
     let claim = row.claim(holder, LEASE, 5, at(second));
-    assert!(matches!(claim, Claimed::Taken { .. }), "{claim:?}");
+    assert!(matches!(claim, ClaimOutcome::Taken { .. }), "{claim:?}");
     row.key().unwrap()
 }
 
-fn plain(second: i64) -> Start<'static> {
-    Start { version: 3, singleton: None, trace_id: None, lease: LEASE, now: at(second) }
+fn plain(second: i64) -> StartRequest<'static> {
+    StartRequest { version: 3, singleton: None, trace_id: None, lease: LEASE, now: at(second) }
 }
 
 fn one() -> Singleton {
@@ -35,20 +35,30 @@ fn failed() -> Settlement {
 #[test]
 fn a_row_is_claimed_when_due_started_renewed_and_settled() {
     let mut row = due();
-    assert_eq!(row.claim("a", LEASE, 5, at(-1)), Claimed::Unavailable, "not yet due");
-    assert_eq!(row.claim("a", LEASE, 5, at(0)), Claimed::Taken { raised: true, recovered: false });
+    assert_eq!(row.claim("a", LEASE, 5, at(-1)), ClaimOutcome::Unavailable, "not yet due");
+    assert_eq!(row.claim("a", LEASE, 5, at(0)), ClaimOutcome::Taken { raised: true, recovered: false });
     assert_eq!((row.attempt, row.claimed_until), (1, Some(at(60))));
     let key = row.key().unwrap();
-    assert_eq!(row.claim("b", LEASE, 5, at(60)), Claimed::Unavailable, "its lease holds to the last instant");
-    assert_eq!(row.start(&key, plain(10)), Started::Running(None));
-    assert_eq!((row.status, row.executing_version, row.started_at), (Status::Running, Some(3), Some(at(10))));
+    assert_eq!(
+        row.claim("b", LEASE, 5, at(60)),
+        ClaimOutcome::Unavailable,
+        "its lease holds to the last instant"
+    );
+    assert_eq!(row.start(&key, plain(10)), StartOutcome::Running(None));
+    assert_eq!(
+        (row.status, row.executing_version, row.started_at),
+        (OccurrenceStatus::Running, Some(3), Some(at(10)))
+    );
     assert_eq!(row.claimed_until, Some(at(70)));
     assert!(row.renew(&key, None, LEASE, at(50)));
     assert_eq!(row.claimed_until, Some(at(110)));
     assert!(row.settle(&key, Settlement::Completed, at(90)));
-    assert_eq!((row.status, row.completed_at, row.claimed_until), (Status::Completed, Some(at(90)), None));
+    assert_eq!(
+        (row.status, row.completed_at, row.claimed_until),
+        (OccurrenceStatus::Completed, Some(at(90)), None)
+    );
     assert_eq!(row.claimed_by.as_deref(), Some("a"), "who ran it stays on record");
-    assert_eq!(row.claim("b", LEASE, 5, at(900)), Claimed::Unavailable);
+    assert_eq!(row.claim("b", LEASE, 5, at(900)), ClaimOutcome::Unavailable);
 }
 
 #[test]
@@ -56,14 +66,14 @@ fn a_claim_whose_lease_ended_is_taken_over_and_the_late_one_changes_nothing() {
     let mut row = due();
     let late = claimed(&mut row, "a", 0);
     row.start(&late, plain(0));
-    assert_eq!(row.claim("b", LEASE, 5, at(61)), Claimed::Taken { raised: true, recovered: true });
-    assert_eq!((row.status, row.attempt, row.recoveries), (Status::Claimed, 2, 1));
+    assert_eq!(row.claim("b", LEASE, 5, at(61)), ClaimOutcome::Taken { raised: true, recovered: true });
+    assert_eq!((row.status, row.attempt, row.recoveries), (OccurrenceStatus::Claimed, 2, 1));
     let before = row.clone();
     assert!(!row.renew(&late, None, LEASE, at(62)));
     assert!(!row.settle(&late, Settlement::Completed, at(62)));
     assert!(!row.settle(&late, failed(), at(62)));
     assert!(!row.give_back(&late, true));
-    assert_eq!(row.start(&late, plain(62)), Started::Lost);
+    assert_eq!(row.start(&late, plain(62)), StartOutcome::Lost);
     assert_eq!(row, before);
 }
 
@@ -74,18 +84,18 @@ fn as_many_recoveries_run_as_are_allowed_and_the_next_end_of_a_lease_fails_the_r
     for recoveries in 0..=2 {
         assert_eq!(
             row.claim("a", LEASE, 2, at(now)),
-            Claimed::Taken { raised: true, recovered: recoveries > 0 }
+            ClaimOutcome::Taken { raised: true, recovered: recoveries > 0 }
         );
         let key = row.key().unwrap();
-        assert_eq!(row.start(&key, plain(now)), Started::Running(None));
+        assert_eq!(row.start(&key, plain(now)), StartOutcome::Running(None));
         now += 61;
     }
-    assert_eq!(row.claim("a", LEASE, 2, at(now)), Claimed::Exhausted);
-    assert_eq!((row.status, row.attempt, row.completed_at), (Status::Failed, 3, Some(at(now))));
+    assert_eq!(row.claim("a", LEASE, 2, at(now)), ClaimOutcome::Exhausted);
+    assert_eq!((row.status, row.attempt, row.completed_at), (OccurrenceStatus::Failed, 3, Some(at(now))));
     assert!(row.error_message.as_ref().unwrap().starts_with("attempts_exhausted: "), "{row:?}");
     row.retry().unwrap();
     assert_eq!((row.attempt, row.recoveries), (4, 0));
-    assert_eq!(row.claim("a", LEASE, 2, at(now)), Claimed::Taken { raised: false, recovered: false });
+    assert_eq!(row.claim("a", LEASE, 2, at(now)), ClaimOutcome::Taken { raised: false, recovered: false });
 }
 
 #[test]
@@ -93,14 +103,14 @@ fn a_claim_given_back_did_not_attempt_and_its_number_opens_nothing_again() {
     let mut row = due();
     let first = claimed(&mut row, "a", 0);
     assert!(row.give_back(&first, true));
-    assert_eq!((row.status, row.attempt, row.claimed_until), (Status::Pending, 0, None));
+    assert_eq!((row.status, row.attempt, row.claimed_until), (OccurrenceStatus::Pending, 0, None));
     let second = claimed(&mut row, "a", 1);
     assert_eq!((first.attempt, second.attempt), (1, 1));
     let before = row.clone();
     assert!(!row.give_back(&first, true), "an answer that was lost is asked for again");
     assert!(!row.settle(&first, failed(), at(2)));
     assert_eq!(row, before);
-    row.start(&second, Start { trace_id: Some(Uuid::from_u128(9)), ..plain(2) });
+    row.start(&second, StartRequest { trace_id: Some(Uuid::from_u128(9)), ..plain(2) });
     assert!(row.give_back(&second, true), "refused by a guard");
     assert_eq!((row.attempt, row.started_at, row.trace_id, row.executing_version), (0, None, None, None));
 }
@@ -113,17 +123,17 @@ fn a_retry_counts_at_once_and_its_claim_does_not_even_when_given_back() {
     row.retry().unwrap();
     assert_eq!(
         (row.status, row.attempt, &row.error_message, row.completed_at),
-        (Status::Pending, 2, &None, None)
+        (OccurrenceStatus::Pending, 2, &None, None)
     );
     for _ in 0..3 {
-        assert_eq!(row.claim("b", LEASE, 5, at(2)), Claimed::Taken { raised: false, recovered: false });
+        assert_eq!(row.claim("b", LEASE, 5, at(2)), ClaimOutcome::Taken { raised: false, recovered: false });
         assert_eq!(row.attempt, 2);
         let key = row.key().unwrap();
         assert!(row.give_back(&key, false));
     }
     assert_eq!(row.attempt, 2);
     claimed(&mut row, "b", 3);
-    assert_eq!(row.claim("c", LEASE, 5, at(64)), Claimed::Taken { raised: true, recovered: true });
+    assert_eq!(row.claim("c", LEASE, 5, at(64)), ClaimOutcome::Taken { raised: true, recovered: true });
     assert_eq!(row.attempt, 3);
 }
 
@@ -138,7 +148,7 @@ fn what_a_lease_has_cost_is_not_given_back() {
 
 #[test]
 fn only_what_failed_or_was_skipped_is_retried() {
-    for status in Status::ALL {
+    for status in OccurrenceStatus::ALL {
         let mut row = Occurrence { status, ..due() };
         assert_eq!(row.retry().is_ok(), status.is_retryable(), "{status}");
     }
@@ -149,27 +159,27 @@ fn a_key_has_as_many_holders_as_slots_and_the_next_is_skipped_with_its_reason() 
     let (mut first, mut second) = (due(), Occurrence::pending(Uuid::from_u128(2), at(0)));
     let (a, b) = (claimed(&mut first, "a", 0), claimed(&mut second, "b", 0));
     let one = one();
-    let start = |slots| Start { singleton: Some((&one, slots)), ..plain(1) };
-    let Started::Running(Some(slot)) = first.start(&a, start(&[])) else { panic!("a slot is free") };
+    let start = |slots| StartRequest { singleton: Some((&one, slots)), ..plain(1) };
+    let StartOutcome::Running(Some(slot)) = first.start(&a, start(&[])) else { panic!("a slot is free") };
     assert_eq!((slot.slot, slot.token, slot.lease_until), (0, 1, at(61)));
     assert_eq!(first.slot, Some(HeldSlot { key: "k".into(), slot: 0, token: 1 }));
-    assert_eq!(second.start(&b, start(&[slot])), Started::Saturated);
-    assert_eq!((second.status, second.claimed_until), (Status::SkippedSingleton, None));
+    assert_eq!(second.start(&b, start(&[slot])), StartOutcome::Saturated);
+    assert_eq!((second.status, second.claimed_until), (OccurrenceStatus::SkippedSingleton, None));
     let why = second.error_message.unwrap();
     assert!(why.contains("\"k\"") && why.contains("forbid"), "{why}");
 }
 
 #[test]
 fn slots_are_taken_from_the_lowest_and_an_own_one_is_taken_again() {
-    let slot = |slot, occurrence, until| Slot {
+    let slot = |slot, occurrence, until| ConcurrencySlot {
         slot,
         occurrence: Uuid::from_u128(occurrence),
         holder: "x".into(),
         token: 7,
         lease_until: at(until),
     };
-    let taken = |rows: &[Slot], slots| {
-        take(rows, slots, Uuid::from_u128(1), "me", LEASE, at(10)).map(|slot| (slot.slot, slot.token))
+    let taken = |rows: &[ConcurrencySlot], slots| {
+        acquire_slot(rows, slots, Uuid::from_u128(1), "me", LEASE, at(10)).map(|slot| (slot.slot, slot.token))
     };
     assert_eq!(taken(&[], 2), Some((0, 1)));
     assert_eq!(taken(&[slot(0, 2, 10)], 2), Some((1, 1)), "a lease holds to its last instant");
@@ -185,12 +195,12 @@ fn a_run_that_lost_its_slot_is_not_renewed() {
     let mut row = due();
     let key = claimed(&mut row, "a", 0);
     let one = one();
-    let start = Start { singleton: Some((&one, &[])), ..plain(0) };
-    let Started::Running(Some(mut slot)) = row.start(&key, start) else { panic!("a slot is free") };
+    let start = StartRequest { singleton: Some((&one, &[])), ..plain(0) };
+    let StartOutcome::Running(Some(mut slot)) = row.start(&key, start) else { panic!("a slot is free") };
     let held = row.slot.clone().unwrap();
     assert!(row.renew(&key, Some((&held, Some(&mut slot))), LEASE, at(30)));
     assert_eq!((slot.lease_until, row.claimed_until), (at(90), Some(at(90))));
-    let mut others = Slot { occurrence: Uuid::from_u128(2), token: 2, ..slot };
+    let mut others = ConcurrencySlot { occurrence: Uuid::from_u128(2), token: 2, ..slot };
     let before = (row.clone(), others.clone());
     assert!(!row.renew(&key, Some((&held, Some(&mut others))), LEASE, at(40)));
     assert!(!row.renew(&key, Some((&held, None)), LEASE, at(40)));

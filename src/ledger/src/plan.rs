@@ -58,7 +58,7 @@ impl Missed {
 
 /// What is to be written, and where the cursor moves.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct MisfirePlan {
     /// The instants that run, oldest first.
     pub fire: Vec<DateTime<Utc>>,
     /// Those that do not.
@@ -68,15 +68,15 @@ pub struct Plan {
 }
 
 /// Plans everything from a cursor, inclusive, to now, inclusive, in one go; `instants` are those of the schedule,
-/// ascending. What can be long ago is better walked in stretches: see [`Walk`].
+/// ascending. What can be long ago is better walked in stretches: see [`MisfirePlanner`].
 pub fn plan(
     from: DateTime<Utc>,
     now: DateTime<Utc>,
     grace: Duration,
     policy: Misfire,
     instants: impl IntoIterator<Item = DateTime<Utc>>,
-) -> Plan {
-    let mut walk = Walk::new(from, now, grace, policy);
+) -> MisfirePlan {
+    let mut walk = MisfirePlanner::new(from, now, grace, policy);
     let mut instants = instants.into_iter();
     while !walk.through(&mut instants, LONGEST_WALK) {}
     walk.plan()
@@ -84,7 +84,7 @@ pub fn plan(
 
 /// A plan in the making. Holds the instants that run and no others, however many have passed.
 #[derive(Clone, Debug)]
-pub struct Walk {
+pub struct MisfirePlanner {
     from: DateTime<Utc>,
     now: DateTime<Utc>,
     late_before: DateTime<Utc>,
@@ -96,7 +96,7 @@ pub struct Walk {
     next: Option<DateTime<Utc>>,
 }
 
-impl Walk {
+impl MisfirePlanner {
     /// Begins at a cursor. Late is what is older than `grace` at `now`.
     pub fn new(from: DateTime<Utc>, now: DateTime<Utc>, grace: Duration, policy: Misfire) -> Self {
         let grace = TimeDelta::from_std(grace).unwrap_or(TimeDelta::MAX);
@@ -121,9 +121,9 @@ impl Walk {
     }
 
     /// The plan of what was walked.
-    pub fn plan(mut self) -> Plan {
+    pub fn plan(mut self) -> MisfirePlan {
         self.settle_latest();
-        Plan { fire: self.fire, missed: self.missed, next: self.next }
+        MisfirePlan { fire: self.fire, missed: self.missed, next: self.next }
     }
 
     fn pass(&mut self, instant: DateTime<Utc>) {

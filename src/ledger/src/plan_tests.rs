@@ -8,16 +8,16 @@ fn at(second: i64) -> DateTime<Utc> {
     DateTime::from_timestamp(1_800_000_000 + second, 0).unwrap()
 }
 
-fn seconds(plan: &Plan) -> Vec<i64> {
+fn seconds(plan: &MisfirePlan) -> Vec<i64> {
     plan.fire.iter().map(|instant| instant.timestamp() - 1_800_000_000).collect()
 }
 
 /// Every ten seconds from 0, planned at 100 with a grace of 15: 0 to 80 are late, 90 and 100 are not.
-fn planned(policy: Misfire) -> Plan {
+fn planned(policy: Misfire) -> MisfirePlan {
     plan(at(0), at(100), Duration::from_secs(15), policy, (0..).map(|n| at(10 * n)))
 }
 
-fn missed(plan: &Plan) -> Option<(u64, i64, i64)> {
+fn missed(plan: &MisfirePlan) -> Option<(u64, i64, i64)> {
     let second = |instant: DateTime<Utc>| instant.timestamp() - 1_800_000_000;
     plan.missed.map(|missed| (missed.count, second(missed.oldest), second(missed.newest)))
 }
@@ -46,7 +46,7 @@ fn an_instant_as_old_as_the_grace_is_in_time() {
 #[test]
 fn a_cursor_ahead_of_now_plans_nothing_and_stays() {
     let plan = plan(at(50), at(0), Duration::ZERO, Misfire::Latest, (50..).map(at));
-    assert_eq!(plan, Plan { fire: vec![], missed: None, next: Some(at(50)) });
+    assert_eq!(plan, MisfirePlan { fire: vec![], missed: None, next: Some(at(50)) });
 }
 
 #[test]
@@ -123,7 +123,7 @@ proptest! {
         policy in policy(),
     ) {
         let (from, now, grace) = (at(from), at(from + span), Duration::from_secs(grace));
-        let mut walk = Walk::new(from, now, grace, policy);
+        let mut walk = MisfirePlanner::new(from, now, grace, policy);
         let mut instants = (0..).map(at);
         while !walk.through(&mut instants, stretch) {}
         prop_assert_eq!(walk.plan(), plan(from, now, grace, policy, (0..).map(at)));

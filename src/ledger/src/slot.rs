@@ -31,7 +31,7 @@ impl Singleton {
 
 /// The row of a slot, whose key is known from the context.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Slot {
+pub struct ConcurrencySlot {
     /// Which one, from 0.
     pub slot: i64,
     /// The run that holds it.
@@ -55,7 +55,7 @@ pub struct HeldSlot {
     pub token: i64,
 }
 
-impl Slot {
+impl ConcurrencySlot {
     /// Whether its lease has not ended.
     pub fn is_live(&self, now: NaiveDateTime) -> bool {
         self.lease_until >= now
@@ -74,23 +74,29 @@ impl Slot {
 
 /// Takes a slot for an occurrence: the one that it holds already, else the lowest that is free; `None` when each is
 /// held by a live lease. `rows` are those of the key.
-pub fn take(
-    rows: &[Slot],
+pub fn acquire_slot(
+    rows: &[ConcurrencySlot],
     slots: u32,
     occurrence: Uuid,
     holder: &str,
     lease: Duration,
     now: NaiveDateTime,
-) -> Option<Slot> {
+) -> Option<ConcurrencySlot> {
     let row = |slot: i64| rows.iter().find(|row| row.slot == slot);
     let own = (0..i64::from(slots)).find(|slot| row(*slot).is_some_and(|row| row.occurrence == occurrence));
     let free = || (0..i64::from(slots)).find(|slot| row(*slot).is_none_or(|row| !row.is_live(now)));
     let slot = own.or_else(free)?;
     let token = row(slot).map_or(1, |row| row.token + 1);
-    Some(Slot { slot, occurrence, holder: holder.to_owned(), token, lease_until: lease_end(now, lease) })
+    Some(ConcurrencySlot {
+        slot,
+        occurrence,
+        holder: holder.to_owned(),
+        token,
+        lease_until: lease_end(now, lease),
+    })
 }
 
 /// Whether each slot of the key is held by a live lease.
-pub fn is_saturated(rows: &[Slot], slots: u32, now: NaiveDateTime) -> bool {
+pub fn is_saturated(rows: &[ConcurrencySlot], slots: u32, now: NaiveDateTime) -> bool {
     (0..i64::from(slots)).all(|slot| rows.iter().any(|row| row.slot == slot && row.is_live(now)))
 }

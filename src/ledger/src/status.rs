@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Where an occurrence stands. Rows may hold other words, written by another version; no rule applies to those.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Status {
+pub enum OccurrenceStatus {
     /// Waits for a worker.
     Pending,
     /// A worker has it and has not begun.
@@ -21,7 +21,7 @@ pub enum Status {
     SkippedSingleton,
 }
 
-impl Status {
+impl OccurrenceStatus {
     /// Every status.
     pub const ALL: [Self; 7] = [
         Self::Pending,
@@ -62,7 +62,7 @@ impl Status {
     }
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for OccurrenceStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
@@ -98,11 +98,11 @@ mod tests {
 
     #[test]
     fn a_name_reads_as_what_it_was_written_for() {
-        for status in Status::ALL {
-            assert_eq!(Status::parse(status.name()), Some(status));
+        for status in OccurrenceStatus::ALL {
+            assert_eq!(OccurrenceStatus::parse(status.name()), Some(status));
             assert!(status.is_terminal() || !status.is_retryable());
         }
-        assert_eq!(Status::parse("paused"), None);
+        assert_eq!(OccurrenceStatus::parse("paused"), None);
         assert_eq!(Trigger::parse("manual"), Some(Trigger::Manual));
     }
 }

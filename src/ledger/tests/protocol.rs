@@ -7,7 +7,7 @@ mod memory;
 
 use memory::{Claim, Memory, now};
 use stateright::{Checker, Model, Property};
-use svc_ledger::{Occurrence, Settlement, Status};
+use svc_ledger::{Occurrence, OccurrenceStatus, Settlement};
 use uuid::Uuid;
 
 const WORKERS: usize = 3;
@@ -323,9 +323,9 @@ impl Model for Protocol {
                 })
             }),
             Property::always("every row can end", |_, state: &State| state.can_end()),
-            Property::sometimes("both complete", |_, state: &State| all(state, Status::Completed)),
+            Property::sometimes("both complete", |_, state: &State| all(state, OccurrenceStatus::Completed)),
             Property::sometimes("one is skipped for the other", |_, state: &State| {
-                state.ledger.rows.iter().any(|row| row.status == Status::SkippedSingleton)
+                state.ledger.rows.iter().any(|row| row.status == OccurrenceStatus::SkippedSingleton)
             }),
             Property::sometimes("one has too many leases end", |_, state: &State| {
                 state.ledger.rows.iter().any(|row| row.recoveries > i64::from(MAX_RECOVERIES))
@@ -338,7 +338,7 @@ impl Model for Protocol {
     }
 }
 
-fn all(state: &State, status: Status) -> bool {
+fn all(state: &State, status: OccurrenceStatus) -> bool {
     state.ledger.rows.iter().all(|row| row.status == status)
 }
 

@@ -4,7 +4,7 @@
 
 use chrono::{DateTime, NaiveDateTime, TimeDelta};
 use stateright::{Checker, Model, Property};
-use svc_ledger::{Align, Cursor};
+use svc_ledger::{AlignRequest, Cursor};
 
 const NODES: usize = 3;
 const INSTANTS: i64 = 3;
@@ -111,8 +111,8 @@ impl Model for Watermark {
     }
 }
 
-fn align(next: i64) -> Align {
-    Align {
+fn align(next: i64) -> AlignRequest {
+    AlignRequest {
         channel_id: "c".into(),
         version: 1,
         config_hash: "h".into(),

@@ -11,7 +11,7 @@ pub enum ScheduleError {
     #[error("{}", listed(faults))]
     Expression {
         /// What is wrong, in the order of the fields.
-        faults: Vec<Fault>,
+        faults: Vec<ExpressionFault>,
     },
     /// The zone has no name of an area and a place.
     #[error("'{name}' is no time zone; {remedy}")]
@@ -34,7 +34,7 @@ pub enum ScheduleError {
 
 /// What is wrong at one place of an expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct ExpressionFault {
     /// The name of the field.
     pub field: &'static str,
     /// The number of the field, from 1.
@@ -47,15 +47,15 @@ pub struct Fault {
     pub remedy: String,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for ExpressionFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { field, number, position, problem, remedy } = self;
         write!(f, "{field} (field {number}, character {position}): {problem}; {remedy}")
     }
 }
 
-fn listed(faults: &[Fault]) -> String {
-    faults.iter().map(Fault::to_string).collect::<Vec<_>>().join(". ")
+fn listed(faults: &[ExpressionFault]) -> String {
+    faults.iter().map(ExpressionFault::to_string).collect::<Vec<_>>().join(". ")
 }
 
 /// A piece of what was written, short enough for a message.

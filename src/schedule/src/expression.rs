@@ -7,8 +7,8 @@ use std::str::FromStr;
 
 use chrono::{DateTime, NaiveDateTime, Utc};
 
-use crate::error::{Fault, excerpt};
-use crate::field::{FIVE, Field, SIX, Values};
+use crate::error::{ExpressionFault, excerpt};
+use crate::field::{FIVE, FieldGrammar, SIX, Values};
 
 /// Short names, in any case, and what they stand for.
 const MACROS: [(&str, &str); 5] = [
@@ -24,7 +24,7 @@ const FORMS: &str = "use six fields (second minute hour day-of-month month day-o
 
 /// A checked expression.
 #[derive(Debug)]
-pub(crate) struct Expression {
+pub(crate) struct CronExpression {
     /// As it was written.
     pub(crate) source: String,
     /// Whether the hour is a wildcard or stepped, so that the schedule follows elapsed time.
@@ -34,9 +34,9 @@ pub(crate) struct Expression {
     second: Option<cron::Schedule>,
 }
 
-impl Expression {
+impl CronExpression {
     /// Checks an expression.
-    pub(crate) fn parse(source: &str) -> Result<Self, Vec<Fault>> {
+    pub(crate) fn parse(source: &str) -> Result<Self, Vec<ExpressionFault>> {
         let fields = divide(source);
         let texts: Vec<&str> = fields.iter().map(|(_, text)| *text).collect();
         match *texts {
@@ -65,11 +65,22 @@ impl Expression {
         }
     }
 
-    fn build(source: &str, hour: &str, first: &str, second: Option<&str>) -> Result<Self, Vec<Fault>> {
+    fn build(
+        source: &str,
+        hour: &str,
+        first: &str,
+        second: Option<&str>,
+    ) -> Result<Self, Vec<ExpressionFault>> {
         let enumerate = |six: &str| {
             cron::Schedule::from_str(six).map_err(|error| {
                 let problem = format!("{} cannot be enumerated: {error}", excerpt(source));
-                vec![Fault { field: "schedule", number: 1, position: 1, problem, remedy: FORMS.to_owned() }]
+                vec![ExpressionFault {
+                    field: "schedule",
+                    number: 1,
+                    position: 1,
+                    problem,
+                    remedy: FORMS.to_owned(),
+                }]
             })
         };
         Ok(Self {
@@ -106,12 +117,16 @@ fn divide(source: &str) -> Vec<(usize, &str)> {
 }
 
 /// Checks every field; the values of the last one.
-fn check(known: &[Field], fields: &[(usize, &str)], source: &str) -> Result<Values, Vec<Fault>> {
+fn check(
+    known: &[FieldGrammar],
+    fields: &[(usize, &str)],
+    source: &str,
+) -> Result<Values, Vec<ExpressionFault>> {
     let (mut faults, mut last) = (Vec::new(), Values::default());
     for (index, (field, (offset, text))) in known.iter().zip(fields).enumerate() {
         match field.read(text) {
             Ok(values) => last = values,
-            Err(flaw) => faults.push(Fault {
+            Err(flaw) => faults.push(ExpressionFault {
                 field: field.name,
                 number: index + 1,
                 position: character(source, offset + flaw.offset),
@@ -137,7 +152,7 @@ fn from_unix(days: Values) -> String {
 }
 
 /// An expression of another number of fields, or a word that is none of the short names.
-fn misshapen(source: &str, fields: &[(usize, &str)]) -> Fault {
+fn misshapen(source: &str, fields: &[(usize, &str)]) -> ExpressionFault {
     let counted = |what: &str| format!("{what}, there are {} fields", fields.len());
     let (field, number, offset, problem) = match fields {
         [(offset, word)] => ("schedule", 1, *offset, format!("{} is no schedule", excerpt(word))),
@@ -154,7 +169,7 @@ fn misshapen(source: &str, fields: &[(usize, &str)]) -> Fault {
     let is_meant = |name: &&str| fields.len() == 1 && name.trim_start_matches('@') == meant(fields[0].1);
     let near = MACROS.iter().map(|(name, _)| *name).find(is_meant);
     let remedy = near.map_or_else(|| FORMS.to_owned(), |name| format!("use {name}"));
-    Fault { field, number, position: character(source, offset), problem, remedy }
+    ExpressionFault { field, number, position: character(source, offset), problem, remedy }
 }
 
 /// The short name that a word may stand for.

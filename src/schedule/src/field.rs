@@ -10,7 +10,7 @@
 use crate::error::excerpt;
 
 /// What may stand in a field.
-pub(crate) struct Field {
+pub(crate) struct FieldGrammar {
     /// Its name.
     pub(crate) name: &'static str,
     min: u32,
@@ -48,24 +48,24 @@ const DAYS: &[&[&str]] = &[
     &["sat", "saturday"],
 ];
 
-const fn plain(name: &'static str, min: u32, max: u32) -> Field {
-    Field { name, min, max, names: &[], hint: "", is_day: false }
+const fn plain(name: &'static str, min: u32, max: u32) -> FieldGrammar {
+    FieldGrammar { name, min, max, names: &[], hint: "", is_day: false }
 }
 
-const SECOND: Field = plain("second", 0, 59);
-const MINUTE: Field = plain("minute", 0, 59);
-const HOUR: Field = plain("hour", 0, 23);
-const DAY_OF_MONTH: Field = Field { is_day: true, ..plain("day of month", 1, 31) };
-const MONTH: Field = Field { names: MONTHS, ..plain("month", 1, 12) };
+const SECOND: FieldGrammar = plain("second", 0, 59);
+const MINUTE: FieldGrammar = plain("minute", 0, 59);
+const HOUR: FieldGrammar = plain("hour", 0, 23);
+const DAY_OF_MONTH: FieldGrammar = FieldGrammar { is_day: true, ..plain("day of month", 1, 31) };
+const MONTH: FieldGrammar = FieldGrammar { names: MONTHS, ..plain("month", 1, 12) };
 
 /// The fields of an expression with seconds; its week is 1 to 7 from Sunday.
-pub(crate) const SIX: [Field; 6] = [
+pub(crate) const SIX: [FieldGrammar; 6] = [
     SECOND,
     MINUTE,
     HOUR,
     DAY_OF_MONTH,
     MONTH,
-    Field {
+    FieldGrammar {
         names: DAYS,
         hint: " (with six fields Sunday is 1 and Saturday 7)",
         is_day: true,
@@ -74,17 +74,17 @@ pub(crate) const SIX: [Field; 6] = [
 ];
 
 /// The fields of an expression in the manner of Unix; its week is 0 to 7, and Sunday is both ends.
-pub(crate) const FIVE: [Field; 5] = [
+pub(crate) const FIVE: [FieldGrammar; 5] = [
     MINUTE,
     HOUR,
     DAY_OF_MONTH,
     MONTH,
-    Field { names: DAYS, hint: " (0 and 7 are Sunday)", is_day: true, ..plain("day of week", 0, 7) },
+    FieldGrammar { names: DAYS, hint: " (0 and 7 are Sunday)", is_day: true, ..plain("day of week", 0, 7) },
 ];
 
 /// A fault inside a field: the byte it begins at, what is wrong, what to write instead.
 #[derive(Debug)]
-pub(crate) struct Flaw {
+pub(crate) struct FieldFault {
     pub(crate) offset: usize,
     pub(crate) problem: String,
     pub(crate) remedy: String,
@@ -109,9 +109,9 @@ impl Values {
     }
 }
 
-impl Field {
+impl FieldGrammar {
     /// The values that `text` names.
-    pub(crate) fn read(&self, text: &str) -> Result<Values, Flaw> {
+    pub(crate) fn read(&self, text: &str) -> Result<Values, FieldFault> {
         let mut values = Values::default();
         if text == "?" && self.is_day {
             values.add(self.min, self.max, 1);
@@ -119,7 +119,11 @@ impl Field {
         }
         let mut offset = 0;
         for item in text.split(',') {
-            self.item(item, &mut values).map_err(|(problem, remedy)| Flaw { offset, problem, remedy })?;
+            self.item(item, &mut values).map_err(|(problem, remedy)| FieldFault {
+                offset,
+                problem,
+                remedy,
+            })?;
             offset += item.len() + 1;
         }
         Ok(values)

@@ -23,10 +23,10 @@ use std::sync::Arc;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-use expression::Expression;
+use expression::CronExpression;
 use zone::Zone;
 
-pub use error::{Fault, ScheduleError};
+pub use error::{ExpressionFault, ScheduleError};
 pub use upcoming::Upcoming;
 
 /// A new schedule has an instant within this time: five years of 365 days.
@@ -37,10 +37,10 @@ const PREVIEW: usize = 5;
 
 /// An expression in a time zone. A clone shares both.
 #[derive(Clone)]
-pub struct Schedule(Arc<Parts>);
+pub struct Schedule(Arc<ScheduleParts>);
 
-pub(crate) struct Parts {
-    pub(crate) expression: Expression,
+pub(crate) struct ScheduleParts {
+    pub(crate) expression: CronExpression,
     pub(crate) zone: Zone,
 }
 
@@ -52,8 +52,8 @@ impl Schedule {
     /// The expression is outside the grammar, or else the zone is unknown or an abbreviation.
     pub fn parse(expression: &str, zone: &str) -> Result<Self, ScheduleError> {
         let expression =
-            Expression::parse(expression).map_err(|faults| ScheduleError::Expression { faults })?;
-        Ok(Self(Arc::new(Parts { expression, zone: Zone::parse(zone)? })))
+            CronExpression::parse(expression).map_err(|faults| ScheduleError::Expression { faults })?;
+        Ok(Self(Arc::new(ScheduleParts { expression, zone: Zone::parse(zone)? })))
     }
 
     /// Reads a schedule that is new at `now`: as [`Schedule::parse`], and it must fire soon enough.
@@ -100,7 +100,7 @@ impl Schedule {
         self.upcoming(after).take(PREVIEW).collect()
     }
 
-    pub(crate) fn parts(&self) -> &Parts {
+    pub(crate) fn parts(&self) -> &ScheduleParts {
         &self.0
     }
 }

@@ -1,7 +1,7 @@
 //! `svc-server reencrypt`: connectors rewritten under the key that encrypts now.
 
 use slog::Logger;
-use svc_store::{Reencrypted, StoreConfig};
+use svc_store::{ReencryptionReport, StoreConfig};
 use tokio::runtime::Handle;
 
 use crate::config::Config;
@@ -16,7 +16,7 @@ pub async fn reencrypt(
     config: &Config,
     environment: &[(String, String)],
     log: &Logger,
-) -> Result<Reencrypted, ServiceStartError> {
+) -> Result<ReencryptionReport, ServiceStartError> {
     if config.storage.connector_encryption_key.is_empty() {
         let why = "storage.connector_encryption_key: is not set, so there is nothing to encrypt with";
         return Err(ServiceStartError::Config(why.to_owned()));

@@ -12,7 +12,7 @@ use svc_connectors::{
     BreakerSettings, CallSettings, Connectors, KafkaCluster, LoadState, Lookup, MemoryCacheSettings,
     QuerySettings, WriteSettings,
 };
-use svc_cron::Tell;
+use svc_cron::EventCallback;
 use svc_engine::catalogue::FunctionSource;
 use svc_engine::{Engine, EngineBuilder, EngineLimits, Function};
 use svc_housekeeping::JobMetrics;
@@ -21,7 +21,9 @@ use svc_outbound::{Outbound, Trust};
 use svc_registry::ChannelFilter;
 use svc_secrets::{AllowedVariables, EnvelopeKeys, Keyring, Resolver, Secret};
 use svc_store::{Store, StoreConfig};
-use svc_traces::{Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, Tracing};
+use svc_traces::{
+    Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, TracingDefaults,
+};
 use svc_vault::SecretProvider;
 use tokio::runtime::Handle;
 
@@ -207,7 +209,7 @@ pub(crate) fn trace_settings(
 ) -> svc_traces::Settings {
     let (storage, queue) = (&config.trace_storage, &config.trace_queue);
     svc_traces::Settings {
-        tracing: Tracing {
+        tracing: TracingDefaults {
             mode: match storage.mode {
                 config::TraceStorageMode::Sync => TracingMode::Sync,
                 config::TraceStorageMode::Async => TracingMode::Async,
@@ -220,9 +222,9 @@ pub(crate) fn trace_settings(
         recorder: RecorderSettings {
             max_pending: storage.max_pending,
             overflow: match storage.async_on_overflow {
-                config::TraceOverflow::Drop => Overflow::Drop,
+                config::TraceOverflow::Drop => OverflowPolicy::Drop,
                 config::TraceOverflow::Block => {
-                    Overflow::Block(Duration::from_millis(storage.overflow_block_timeout_ms))
+                    OverflowPolicy::Block(Duration::from_millis(storage.overflow_block_timeout_ms))
                 }
             },
             async_workers: storage.async_workers,
@@ -271,8 +273,8 @@ pub(crate) fn cron_settings(
         max_recoveries: cron.max_recoveries,
         default_timeout: Duration::from_millis(cron.default_timeout_ms),
         shutdown_timeout: Duration::from_secs(cron.shutdown_timeout_secs),
-        errors: Tell::new(move |reason| errors.count_error(reason)),
-        jobs: Tell::new(move |job| jobs.succeeded(job)),
+        errors: EventCallback::new(move |reason| errors.count_error(reason)),
+        jobs: EventCallback::new(move |job| jobs.succeeded(job)),
     })
 }
 

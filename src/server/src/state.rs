@@ -8,9 +8,9 @@ use actix_supervision::Tree;
 use slog::{Logger, info, warn};
 use svc_channels::ComputeGate;
 use svc_connectors::{BrokerHealth, Connectors};
-use svc_cron::Cron;
+use svc_cron::CronHandle;
 use svc_engine::Engine;
-use svc_nodes::Nodes;
+use svc_nodes::NodeHandle;
 use svc_registry::{Registry, ReloadError, ReloadReport, ReloadScope};
 use svc_secrets::Keyring;
 use svc_store::{FileLock, Store};
@@ -35,7 +35,7 @@ pub struct AppState {
     /// What is stored.
     pub store: Store,
     /// The node that this process is.
-    pub nodes: Nodes,
+    pub nodes: NodeHandle,
     /// What tasks reach outside.
     pub connectors: Connectors,
     /// Health of the Kafka brokers of the settings; `None` where Kafka is off.
@@ -45,7 +45,7 @@ pub struct AppState {
     /// Traces and accepted work.
     pub traces: Traces,
     /// What runs by the clock; `None` on a node that runs no schedules.
-    pub cron: Option<Cron>,
+    pub cron: Option<CronHandle>,
     /// What compiles and runs workflows.
     pub engine: Arc<Engine>,
     /// Where secret references are read.

@@ -36,12 +36,12 @@ use actix_supervision::{
 };
 use slog::Logger;
 use svc_connectors::{BrokerHealth, ConnectorMetrics, Connectors, KafkaCluster};
-use svc_cron::{Cron, CronMetrics};
+use svc_cron::{CronHandle, CronMetrics};
 use svc_housekeeping::{Housekeeping, JobMetrics, JobSpec};
 use svc_keysets::KeySetCache;
-use svc_nodes::{NodeMetrics, Nodes};
+use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_registry::{ChannelPolicy, Registry, RegistryParts};
-use svc_store::{Opened, Store};
+use svc_store::{OpenedStore, Store};
 use svc_tokens::{TokenMetrics, Tokens};
 use svc_traces::{TraceMetrics, Traces};
 
@@ -87,7 +87,7 @@ fn channel_policy(schedules: bool) -> ChannelPolicy {
         exhausted: ExhaustedAction::Quarantine,
     };
     let needs = absolute_paths([STORE, CONNECTORS, TOKENS, KEY_SETS, RECORDER]);
-    let schedules = schedules.then(|| format!("{CRON}/{}", Cron::SCHEDULES));
+    let schedules = schedules.then(|| format!("{CRON}/{}", CronHandle::SCHEDULES));
     ChannelPolicy { group: CHANNELS.to_owned(), budget, mailbox: MAILBOX, drain: DRAIN, schedules, needs }
 }
 
@@ -107,7 +107,7 @@ pub(crate) struct Assembly<'t> {
 pub(crate) struct CoreServices {
     pub(crate) store: Store,
     pub(crate) key_sets: KeySetCache,
-    pub(crate) nodes: Nodes,
+    pub(crate) nodes: NodeHandle,
     pub(crate) traces: Traces,
 }
 
@@ -118,7 +118,7 @@ impl Assembly<'_> {
     /// What did not start.
     pub(crate) async fn start_core_services(
         &self,
-        opened: Opened,
+        opened: OpenedStore,
         key_sets: svc_keysets::Settings,
         (lease, of_lease): (svc_nodes::Settings, NodeMetrics),
         (settings, metrics): (svc_traces::Settings, TraceMetrics),
@@ -126,9 +126,14 @@ impl Assembly<'_> {
         let (tree, io, log) = (self.tree, || self.io.clone(), || self.log.clone());
         let store = Store::supervise(opened, tree, STORE, io()).await?;
         let key_sets = KeySetCache::supervise(tree, KEY_SETS, io(), key_sets, log()).await?;
-        let nodes = Nodes::supervise(tree, NODES, io(), &store, lease, of_lease, log()).await?;
-        let parts =
-            svc_traces::Parts { store: store.clone(), nodes: nodes.clone(), settings, metrics, log: log() };
+        let nodes = NodeHandle::supervise(tree, NODES, io(), &store, lease, of_lease, log()).await?;
+        let parts = svc_traces::TraceServices {
+            store: store.clone(),
+            nodes: nodes.clone(),
+            settings,
+            metrics,
+            log: log(),
+        };
         let traces = Traces::supervise(tree, TRACES, io(), parts).await?;
         Ok(CoreServices { store, key_sets, nodes, traces })
     }
@@ -222,8 +227,8 @@ impl Assembly<'_> {
         registry: &Registry,
         settings: svc_cron::Settings,
         metrics: CronMetrics,
-    ) -> Result<Cron, AssemblyError> {
-        let parts = svc_cron::Parts {
+    ) -> Result<CronHandle, AssemblyError> {
+        let parts = svc_cron::CronServices {
             store: store.clone(),
             registry: registry.clone(),
             settings,
@@ -231,7 +236,7 @@ impl Assembly<'_> {
             log: self.log.clone(),
             needs: absolute_paths([STORE, REGISTRY, CHANNELS]),
         };
-        Ok(Cron::supervise(self.tree, CRON, self.io.clone(), parts).await?)
+        Ok(CronHandle::supervise(self.tree, CRON, self.io.clone(), parts).await?)
     }
 }
 

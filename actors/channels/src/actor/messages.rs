@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use actix::Message;
 use svc_model::ServiceError;
-use svc_traces::{Completed, Job};
+use svc_traces::{Job, JobResult};
 
 use crate::request::DataRequest;
 use crate::response::ChannelResponse;
@@ -17,7 +17,7 @@ pub struct Submit(pub DataRequest);
 
 /// An accepted job to be run now. Read-only, as [`Submit`] is.
 #[derive(Debug, Message)]
-#[rtype(result = "Completed")]
+#[rtype(result = "JobResult")]
 pub struct RunJob {
     /// What to run.
     pub job: Job,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use actix_supervision::Universe;
 use serde_json::{Map, Value, json};
 use svc_channels::{RunJob, Settings};
-use svc_traces::{Completed, Ended, Job, JobFailure};
+use svc_traces::{Job, JobFailure, JobOutcome, JobResult};
 use uuid::Uuid;
 
 use crate::kit::{Kit, Orders, copy, nothing, task};
@@ -25,12 +25,12 @@ fn job(payload: Value) -> Job {
     }
 }
 
-async fn run(orders: &Orders, job: Job) -> Completed {
+async fn run(orders: &Orders, job: Job) -> JobResult {
     orders.0.ask(RunJob { job, limit: LIMIT }).await.unwrap()
 }
 
-fn failure(completed: &Completed) -> &str {
-    let Ended::Failed(JobFailure { message, .. }) = &completed.ended else { panic!("{completed:?}") };
+fn failure(completed: &JobResult) -> &str {
+    let JobOutcome::Failed(JobFailure { message, .. }) = &completed.ended else { panic!("{completed:?}") };
     message
 }
 
@@ -47,7 +47,7 @@ fn the_result_of_a_job_is_its_message_under_the_id_of_its_trace() {
         let job = job(json!({"qty": 3, "control": {"status": 201}}));
         let id = job.trace_id;
         let completed = run(&orders, job).await;
-        let Ended::Completed { result: Some(result) } = completed.ended else { panic!("{completed:?}") };
+        let JobOutcome::Completed { result: Some(result) } = completed.ended else { panic!("{completed:?}") };
         let message: Value = serde_json::from_str(&result).unwrap();
         assert_eq!(message["id"], id.to_string());
         assert_eq!(message["payload"]["qty"], 3);
@@ -69,7 +69,9 @@ fn a_job_has_the_key_it_was_accepted_with_at_every_attempt() {
         let orders = kit.serve(&tree, json!({}), &json!([copy("metadata.run.key", "data.key")])).await;
         let key = async |job| {
             let completed = run(&orders, job).await;
-            let Ended::Completed { result: Some(result) } = completed.ended else { panic!("{completed:?}") };
+            let JobOutcome::Completed { result: Some(result) } = completed.ended else {
+                panic!("{completed:?}")
+            };
             serde_json::from_str::<Value>(&result).unwrap()["context"]["data"]["key"].clone()
         };
         let unnamed = job(json!({}));
@@ -120,9 +122,9 @@ fn a_result_over_the_cap_ends_a_job_without_a_result() {
         let kit = Kit::new(Settings { max_result_bytes: Some(2000), ..Settings::default() });
         let orders = kit.serve(&tree, json!({}), &nothing()).await;
         let small = run(&orders, job(json!({}))).await;
-        assert!(matches!(small.ended, Ended::Completed { .. }), "{small:?}");
+        assert!(matches!(small.ended, JobOutcome::Completed { .. }), "{small:?}");
         let large = run(&orders, job(json!({"text": "x".repeat(2000)}))).await;
-        let Ended::TooLarge { message } = &large.ended else { panic!("{large:?}") };
+        let JobOutcome::TooLarge { message } = &large.ended else { panic!("{large:?}") };
         assert!(message.contains("2000"), "{message}");
         assert!(!kit.counted().contains("result_size_exceeded"), "the worker of the queue counts it");
     });
@@ -139,15 +141,15 @@ fn a_job_that_holds_no_permit_needs_one_and_comes_back_when_there_is_none() {
         kit.hold.entered(1).await;
         let refused = job(json!({"n": 1}));
         let id = refused.trace_id;
-        let Ended::Busy(again) = run(&orders, refused).await.ended else { panic!("it ran") };
+        let JobOutcome::Busy(again) = run(&orders, refused).await.ended else { panic!("it ran") };
         assert_eq!((again.trace_id, &again.payload), (id, &json!({"n": 1})));
-        let held = Job { hold: Some(svc_traces::Hold::new(())), ..job(json!({})) };
+        let held = Job { hold: Some(svc_traces::JobHold::new(())), ..job(json!({})) };
         kit.hold.release();
         kit.hold.release();
-        assert!(matches!(run(&orders, held).await.ended, Ended::Completed { .. }), "it has its permit");
+        assert!(matches!(run(&orders, held).await.ended, JobOutcome::Completed { .. }), "it has its permit");
         assert!(running.await.unwrap().is_ok());
         kit.hold.release();
-        assert!(matches!(run(&orders, *again).await.ended, Ended::Completed { .. }));
+        assert!(matches!(run(&orders, *again).await.ended, JobOutcome::Completed { .. }));
     });
 }
 
@@ -163,7 +165,7 @@ fn guards_are_not_asked_again() {
         let orders = kit.serve(&tree, config, &nothing()).await;
         for _ in 0..3 {
             let completed = run(&orders, job(json!({}))).await;
-            assert!(matches!(completed.ended, Ended::Completed { .. }), "{completed:?}");
+            assert!(matches!(completed.ended, JobOutcome::Completed { .. }), "{completed:?}");
         }
     });
 }

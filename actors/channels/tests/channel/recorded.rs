@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use svc_channels::{DataRequest, Delivery, RunJob, Settings};
 use svc_model::config::TracingMode;
-use svc_nodes::{NodeMetrics, Nodes};
+use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
-    Callback, Completed, DeadLetterSettings, Ended, Job, Overflow, QueueSettings, RecorderSettings, Runner,
-    TraceMetrics, Traces, Tracing,
+    Callback, DeadLetterSettings, Job, JobOutcome, JobResult, OverflowPolicy, QueueSettings,
+    RecorderSettings, Runner, TraceMetrics, Traces, TracingDefaults,
 };
 
 use crate::kit::{Kit, body, copy, http, nothing, task};
@@ -29,10 +29,10 @@ const SECOND: Duration = Duration::from_secs(1);
 
 fn settings(buffer_size: usize) -> svc_traces::Settings {
     svc_traces::Settings {
-        tracing: Tracing { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
+        tracing: TracingDefaults { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
         recorder: RecorderSettings {
             max_pending: 10,
-            overflow: Overflow::Drop,
+            overflow: OverflowPolicy::Drop,
             async_workers: 1,
             batch_size: 10,
             batch_flush_interval: SECOND,
@@ -77,9 +77,10 @@ fn run<T>(channels: Settings, buffer_size: usize, test: impl AsyncFnOnce(&mut Wo
             needs: vec!["store".to_owned()],
         };
         let (at, metrics) = (Placement::Here, NodeMetrics::default());
-        let nodes = Nodes::supervise(&tree, "nodes", at, &store, lease, metrics, log.clone()).await.unwrap();
+        let nodes =
+            NodeHandle::supervise(&tree, "nodes", at, &store, lease, metrics, log.clone()).await.unwrap();
         let (settings, metrics) = (settings(buffer_size), TraceMetrics::default());
-        let parts = svc_traces::Parts { store: store.clone(), nodes, settings, metrics, log };
+        let parts = svc_traces::TraceServices { store: store.clone(), nodes, settings, metrics, log };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         let mut kit = Kit::new(channels);
         kit.services.traces = Some(traces.clone());
@@ -286,10 +287,10 @@ impl Runner for Keeper {
         true
     }
 
-    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
+    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, JobResult> {
         self.0.lock().unwrap().push(job);
-        let ended = Ended::Completed { result: None };
-        Box::pin(std::future::ready(Completed::bare(ended, Duration::ZERO)))
+        let ended = JobOutcome::Completed { result: None };
+        Box::pin(std::future::ready(JobResult::bare(ended, Duration::ZERO)))
     }
 }
 

@@ -8,12 +8,12 @@
 //! At its end it claims nothing more, and gives back what has not begun. What runs gets the time that was configured
 //! for a shutdown; then it is called off and given back, so that another node may start it at once.
 
-mod firing;
+mod attempt;
+mod attempt_pool;
 mod lease;
-mod looks;
-mod run;
-mod runs;
+mod negative_cache;
 mod state;
+mod watch;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,17 +22,17 @@ use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::{info, warn};
-use svc_ledger::Status;
-use svc_store::{Claims, StoreError};
+use svc_ledger::OccurrenceStatus;
+use svc_store::{ClaimBatch, StoreError};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use crate::backoff::retry_delay;
-use crate::desk::Desk;
-use run::Attempt;
-use runs::Phase;
-pub(crate) use runs::Runs;
+use crate::shared::CronShared;
+use attempt::CronAttempt;
+pub(crate) use attempt_pool::AttemptPool;
+use attempt_pool::ShutdownPhase;
 
 /// What runs that are called off get to be given back.
 pub(crate) const GIVING_BACK: Duration = Duration::from_secs(3);
@@ -41,13 +41,13 @@ pub(crate) const MARGIN: Duration = Duration::from_secs(5);
 
 /// The actor.
 pub(crate) struct Claimer {
-    desk: Arc<Desk>,
-    runs: Arc<Runs>,
+    shared: Arc<CronShared>,
+    attempts: Arc<AttemptPool>,
 }
 
 impl Claimer {
-    pub(crate) fn new(desk: Arc<Desk>, runs: Arc<Runs>) -> Self {
-        Self { desk, runs }
+    pub(crate) fn new(shared: Arc<CronShared>, attempts: Arc<AttemptPool>) -> Self {
+        Self { shared, attempts }
     }
 }
 
@@ -55,85 +55,99 @@ impl Actor for Claimer {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        self.runs.open();
-        let (desk, runs) = (Arc::clone(&self.desk), Arc::clone(&self.runs));
-        ctx.spawn(async move { claim(desk, runs).await }.into_actor(self));
+        self.attempts.open();
+        let (shared, attempts) = (Arc::clone(&self.shared), Arc::clone(&self.attempts));
+        ctx.spawn(async move { claim(shared, attempts).await }.into_actor(self));
     }
 }
 
 impl Supervised for Claimer {
     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
-        let (desk, runs) = (Arc::clone(&self.desk), Arc::clone(&self.runs));
-        Box::pin(async move { stop(&desk, &runs, desk.settings.shutdown_timeout, GIVING_BACK).await })
+        let (shared, attempts) = (Arc::clone(&self.shared), Arc::clone(&self.attempts));
+        Box::pin(async move { stop(&shared, &attempts, shared.settings.shutdown_timeout, GIVING_BACK).await })
     }
 }
 
 /// Claims nothing more, and lets what runs go on for `patience`. What is left is called off and gets `giving_back` to be
 /// given back.
-pub(crate) async fn stop(desk: &Desk, runs: &Runs, patience: Duration, giving_back: Duration) {
-    runs.enter(Phase::Closing);
-    if timeout(patience, runs.idle()).await.is_ok() {
+pub(crate) async fn stop(
+    shared: &CronShared,
+    attempts: &AttemptPool,
+    patience: Duration,
+    giving_back: Duration,
+) {
+    attempts.enter(ShutdownPhase::Closing);
+    if timeout(patience, attempts.idle()).await.is_ok() {
         return;
     }
-    info!(desk.log, "runs are called off and given back"; "runs" => runs.count());
-    runs.enter(Phase::Ending);
-    if timeout(giving_back, runs.idle()).await.is_err() {
-        warn!(desk.log, "runs end before they are given back"; "runs" => runs.count());
+    info!(shared.log, "runs are called off and given back"; "runs" => attempts.count());
+    attempts.enter(ShutdownPhase::Ending);
+    if timeout(giving_back, attempts.idle()).await.is_err() {
+        warn!(shared.log, "runs end before they are given back"; "runs" => attempts.count());
     }
 }
 
 /// Claims until told to stop.
-async fn claim(desk: Arc<Desk>, runs: Arc<Runs>) {
+async fn claim(shared: Arc<CronShared>, attempts: Arc<AttemptPool>) {
     let mut failures = 0;
     loop {
-        let Some(workers) = runs.free(desk.settings.claim_batch).await else { return };
+        let Some(workers) = attempts.free(shared.settings.claim_batch).await else { return };
         let wanted = workers.len();
-        match ask(&desk, &runs, wanted).await {
+        match ask(&shared, &attempts, wanted).await {
             Ok(claims) => {
                 failures = 0;
                 let got = claims.claimed.len();
-                begin(&desk, &runs, claims, workers);
+                begin(&shared, &attempts, claims, workers);
                 if got < wanted {
                     tokio::select! {
-                        () = desk.due.notified() => {}
-                        () = sleep(desk.settings.poll) => {}
-                        () = runs.closing() => return,
+                        () = shared.due.notified() => {}
+                        () = sleep(shared.settings.poll) => {}
+                        () = attempts.closing() => return,
                     }
                 }
             }
             Err(error) => {
                 drop(workers);
                 failures += 1;
-                failed(&desk, &error);
+                failed(&shared, &error);
                 tokio::select! {
-                    () = sleep(retry_delay(&desk.settings.holder, failures)) => {}
-                    () = runs.closing() => return,
+                    () = sleep(retry_delay(&shared.settings.holder, failures)) => {}
+                    () = attempts.closing() => return,
                 }
             }
         }
     }
 }
 
-async fn ask(desk: &Desk, runs: &Runs, limit: usize) -> Result<Claims, StoreError> {
-    let settings = &desk.settings;
-    let except = runs.passed_over();
+async fn ask(shared: &CronShared, attempts: &AttemptPool, limit: usize) -> Result<ClaimBatch, StoreError> {
+    let settings = &shared.settings;
+    let except = attempts.passed_over();
     let sent = Instant::now();
-    let claim = desk.ledger.claim(&settings.holder, settings.lease, limit, settings.max_recoveries, except);
-    let claims = desk.ask(claim).await?;
-    desk.clock.learn(sent, claims.now);
+    let claim = shared.ledger.claim(&settings.holder, settings.lease, limit, settings.max_recoveries, except);
+    let claims = shared.ask(claim).await?;
+    shared.clock.learn(sent, claims.now);
     Ok(claims)
 }
 
 /// Lets a worker do each.
-fn begin(desk: &Arc<Desk>, runs: &Arc<Runs>, claims: Claims, workers: Vec<OwnedSemaphorePermit>) {
-    desk.metrics.came_to(Status::Failed, claims.exhausted.len() as u64);
+fn begin(
+    shared: &Arc<CronShared>,
+    attempts: &Arc<AttemptPool>,
+    claims: ClaimBatch,
+    workers: Vec<OwnedSemaphorePermit>,
+) {
+    shared.metrics.came_to(OccurrenceStatus::Failed, claims.exhausted.len() as u64);
     for row in claims.exhausted {
-        warn!(desk.log, "an occurrence was given up"; "channel" => row.channel_name,
+        warn!(shared.log, "an occurrence was given up"; "channel" => row.channel_name,
             "occurrence" => %row.id, "reason" => row.message);
     }
     for (claim, worker) in claims.claimed.into_iter().zip(workers) {
-        let attempt =
-            Attempt { desk: Arc::clone(desk), runs: Arc::clone(runs), claim, trace_id: Uuid::now_v7() };
+        let attempt = CronAttempt {
+            shared: Arc::clone(shared),
+            attempts: Arc::clone(attempts),
+            claim,
+            trace_id: Uuid::now_v7(),
+        };
         #[expect(
             clippy::disallowed_methods,
             reason = "outlives the actor; awaited by `drain` through the permit"
@@ -145,9 +159,9 @@ fn begin(desk: &Arc<Desk>, runs: &Arc<Runs>, claims: Claims, workers: Vec<OwnedS
     }
 }
 
-fn failed(desk: &Desk, error: &StoreError) {
-    desk.settings.errors.tell("cron_claim");
+fn failed(shared: &CronShared, error: &StoreError) {
+    shared.settings.errors.tell("cron_claim");
     if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
-        warn!(desk.log, "nothing can be claimed"; "error" => %error);
+        warn!(shared.log, "nothing can be claimed"; "error" => %error);
     }
 }

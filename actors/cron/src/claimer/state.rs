@@ -4,11 +4,11 @@ use chrono::{NaiveDateTime, SecondsFormat};
 use serde_json::{Map, Value};
 use svc_ledger::{HeldSlot, Trigger};
 use svc_model::rollout;
-use svc_store::Claim;
+use svc_store::OccurrenceClaim;
 
 /// `metadata.trigger`: what a run is told about the instant it is for.
 pub(super) fn trigger(
-    claim: &Claim,
+    claim: &OccurrenceClaim,
     started_at: NaiveDateTime,
     zone: &str,
     slot: Option<&HeldSlot>,
@@ -29,12 +29,12 @@ pub(super) fn trigger(
 }
 
 /// Whether it is the first that the clock made of its instant: a later one tells nothing of how late schedules are.
-pub(super) fn is_first(claim: &Claim) -> bool {
+pub(super) fn is_first(claim: &OccurrenceClaim) -> bool {
     claim.trigger == Trigger::Cron && claim.key.attempt == 1 && claim.raised && !claim.recovered
 }
 
 /// Which share of the traffic an occurrence belongs to: the same at every attempt.
-pub(super) fn bucket(claim: &Claim) -> u8 {
+pub(super) fn bucket(claim: &OccurrenceClaim) -> u8 {
     rollout::bucket(&format!("{}:{}", claim.channel_id, rfc3339(claim.scheduled_for)))
 }
 
@@ -51,8 +51,8 @@ mod tests {
 
     use super::*;
 
-    fn claim(attempt: i64) -> Claim {
-        Claim {
+    fn claim(attempt: i64) -> OccurrenceClaim {
+        OccurrenceClaim {
             key: ClaimKey { id: Uuid::nil(), holder: "n".into(), attempt, claim: attempt },
             channel_id: "nightly".into(),
             channel_name: "nightly".into(),
@@ -84,9 +84,9 @@ mod tests {
     fn an_attempt_that_somebody_asked_for_is_not_the_first_of_its_instant() {
         assert!(is_first(&claim(1)));
         assert!(!is_first(&claim(2)));
-        assert!(!is_first(&Claim { raised: false, ..claim(1) }), "a skipped one that is retried");
-        assert!(!is_first(&Claim { recovered: true, ..claim(1) }));
-        assert!(!is_first(&Claim { trigger: Trigger::Manual, ..claim(1) }));
+        assert!(!is_first(&OccurrenceClaim { raised: false, ..claim(1) }), "a skipped one that is retried");
+        assert!(!is_first(&OccurrenceClaim { recovered: true, ..claim(1) }));
+        assert!(!is_first(&OccurrenceClaim { trigger: Trigger::Manual, ..claim(1) }));
     }
 
     #[test]

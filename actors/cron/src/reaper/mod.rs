@@ -17,8 +17,8 @@ use slog::{info, warn};
 use svc_store::StoreError;
 use tokio::time::{Instant, sleep};
 
-use crate::desk::Desk;
-use state::Absences;
+use crate::shared::CronShared;
+use state::AbsenceSweep;
 
 /// How long a cursor must have been due before its channel counts as served by nobody.
 const OVERDUE: Duration = Duration::from_secs(60);
@@ -29,12 +29,12 @@ const EVERY: Duration = Duration::from_secs(30);
 
 /// The actor.
 pub(crate) struct Reaper {
-    desk: Arc<Desk>,
+    shared: Arc<CronShared>,
 }
 
 impl Reaper {
-    pub(crate) fn new(desk: Arc<Desk>) -> Self {
-        Self { desk }
+    pub(crate) fn new(shared: Arc<CronShared>) -> Self {
+        Self { shared }
     }
 }
 
@@ -42,49 +42,50 @@ impl Actor for Reaper {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let desk = Arc::clone(&self.desk);
-        ctx.spawn(async move { look_after(&desk).await }.into_actor(self));
+        let shared = Arc::clone(&self.shared);
+        ctx.spawn(async move { look_after(&shared).await }.into_actor(self));
     }
 }
 
 impl Supervised for Reaper {}
 
-async fn look_after(desk: &Desk) {
-    let mut absences = Absences::new(OVERDUE, EVERY);
+async fn look_after(shared: &CronShared) {
+    let mut absences = AbsenceSweep::new(OVERDUE, EVERY);
     loop {
         let begun = Instant::now();
-        match look(desk, &mut absences).await {
+        match look(shared, &mut absences).await {
             Ok(()) => {
-                desk.metrics.reconciled(begun.elapsed());
-                desk.settings.jobs.tell("cron_reconcile");
+                shared.metrics.reconciled(begun.elapsed());
+                shared.settings.jobs.tell("cron_reconcile");
             }
             Err(error) => {
                 absences.failed();
-                desk.settings.errors.tell("cron_reconcile");
+                shared.settings.errors.tell("cron_reconcile");
                 if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
-                    warn!(desk.log, "the ledger cannot be looked at"; "error" => %error);
+                    warn!(shared.log, "the ledger cannot be looked at"; "error" => %error);
                 }
             }
         }
-        sleep(desk.settings.poll).await;
+        sleep(shared.settings.poll).await;
     }
 }
 
-async fn look(desk: &Desk, absences: &mut Absences) -> Result<(), StoreError> {
-    desk.learn_time().await?;
-    let backlog = desk.ask(desk.ledger.backlog()).await?;
-    desk.metrics.pending.set(backlog.pending);
+async fn look(shared: &CronShared, absences: &mut AbsenceSweep) -> Result<(), StoreError> {
+    shared.learn_time().await?;
+    let backlog = shared.ask(shared.ledger.backlog()).await?;
+    shared.metrics.pending.set(backlog.pending);
     if absences.is_due(Instant::now()) {
-        let snapshot = Arc::clone(&desk.registry.snapshot());
+        let snapshot = Arc::clone(&shared.registry.snapshot());
         let resting = snapshot.cron_channels().filter(|entry| entry.quarantine().is_some());
         let resting = resting.map(|entry| entry.id().to_owned()).collect();
-        let paused = desk.ask(desk.ledger.pause_stale(resting, OVERDUE)).await?;
+        let paused = shared.ask(shared.ledger.pause_stale(resting, OVERDUE)).await?;
         if !paused.is_empty() {
-            info!(desk.log, "schedules that serve nowhere were paused"; "schedules" => paused.join(", "));
+            info!(shared.log, "schedules that serve nowhere were paused"; "schedules" => paused.join(", "));
         }
     }
-    let now = desk.clock.now();
-    let behind = now.is_some_and(|now| desk.seats().values().any(|seat| seat.is_behind(now - BEHIND)));
-    desk.passes.succeeded(now.map(|now| now.timestamp()), backlog, behind);
+    let now = shared.clock.now();
+    let behind =
+        now.is_some_and(|now| shared.schedules().values().any(|handle| handle.is_behind(now - BEHIND)));
+    shared.passes.succeeded(now.map(|now| now.timestamp()), backlog, behind);
     Ok(())
 }

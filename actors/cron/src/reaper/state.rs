@@ -9,14 +9,14 @@ use tokio::time::Instant;
 /// A cursor is overdue as well while the database, or every node, was away, and whoever serves it needs time to catch
 /// up. So a look is due only when this node has seen the ledger answer for as long as a cursor must be overdue.
 #[derive(Debug)]
-pub(crate) struct Absences {
+pub(crate) struct AbsenceSweep {
     overdue: Duration,
     every: Duration,
     well_since: Option<Instant>,
     last: Option<Instant>,
 }
 
-impl Absences {
+impl AbsenceSweep {
     pub(crate) const fn new(overdue: Duration, every: Duration) -> Self {
         Self { overdue, every, well_since: None, last: None }
     }
@@ -46,7 +46,7 @@ mod tests {
     fn nobody_is_absent_before_the_ledger_has_answered_for_long_enough() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
-        let mut absences = Absences::new(Duration::from_secs(60), Duration::from_secs(30));
+        let mut absences = AbsenceSweep::new(Duration::from_secs(60), Duration::from_secs(30));
         let due: Vec<u64> = (0..130).filter(|second| absences.is_due(at(*second))).collect();
         assert_eq!(due, [60, 90, 120]);
         absences.failed();

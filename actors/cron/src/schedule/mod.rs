@@ -1,6 +1,6 @@
 //! One schedule: its channel's instants, put on record as they come.
 //!
-//! Owns the way from its cursor to the next instant. Takes no messages: its orders are a level that the roster sets. It
+//! Owns the way from its cursor to the next instant. Takes no messages: its orders are a level that the reconciler sets. It
 //! sleeps until it is due, plans what has passed, writes it, and says so to the claimer. A database that does not
 //! answer is waited out, for ever and cheaply. A channel that another node changed, so that its version here is no
 //! longer active, is loaded anew. A restart begins with the cursor in the ledger; nothing in memory
@@ -15,15 +15,15 @@ use actix::{Actor, AsyncContext, WrapFuture};
 use actix_supervision::{Context, Supervised};
 use chrono::{DateTime, TimeDelta, Utc};
 use slog::warn;
-use svc_ledger::{Align, Cursor, Plan, Status, Walk};
+use svc_ledger::{AlignRequest, Cursor, MisfirePlan, MisfirePlanner, OccurrenceStatus};
 use svc_registry::ReloadScope;
-use svc_store::{Aligned, Materialise, Materialised, StoreError};
+use svc_store::{AlignOutcome, MaterialiseOutcome, MaterialiseRequest, StoreError};
 use tokio::time::sleep;
 
 use crate::backoff::retry_delay;
-use crate::desk::Desk;
-use crate::seat::{Order, Seat, Timetable};
-use state::{Step, step};
+use crate::schedule_handle::{ScheduleCommand, ScheduleHandle, ScheduleSpec};
+use crate::shared::CronShared;
+use state::{ScheduleStep, next_step};
 
 /// Instants looked at before other work of the thread gets its turn.
 const WALK: usize = 256;
@@ -37,43 +37,43 @@ const LONGEST_WAIT: u32 = 30;
 const NEVER: TimeDelta = TimeDelta::days(366);
 
 /// The actor.
-pub(crate) struct Scheduler {
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) seat: Arc<Seat>,
+pub(crate) struct ScheduleActor {
+    pub(crate) shared: Arc<CronShared>,
+    pub(crate) handle: Arc<ScheduleHandle>,
 }
 
-impl Actor for Scheduler {
+impl Actor for ScheduleActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let (desk, seat) = (Arc::clone(&self.desk), Arc::clone(&self.seat));
-        ctx.spawn(async move { follow_orders(&desk, &seat).await }.into_actor(self));
+        let (shared, handle) = (Arc::clone(&self.shared), Arc::clone(&self.handle));
+        ctx.spawn(async move { follow_orders(&shared, &handle).await }.into_actor(self));
     }
 }
 
-impl Supervised for Scheduler {}
+impl Supervised for ScheduleActor {}
 
 /// Does what it was told last, until it is told something else.
-async fn follow_orders(desk: &Desk, seat: &Seat) {
-    let mut orders = seat.orders.subscribe();
-    let mut cursor = seat.take_known();
+async fn follow_orders(shared: &CronShared, handle: &ScheduleHandle) {
+    let mut orders = handle.orders.subscribe();
+    let mut cursor = handle.take_preloaded();
     loop {
         let order = orders.borrow_and_update().clone();
         let told = match order {
-            Order::Follow(timetable) => {
-                if seat.has_rested() {
+            ScheduleCommand::Follow(spec) => {
+                if handle.has_rested() {
                     // Whoever else serves the channel moved the cursor meanwhile.
                     cursor = None;
                 }
-                let course = Course { desk, seat, timetable: &timetable };
+                let course = ScheduleRunner { shared, handle, spec: &spec };
                 tokio::select! {
                     never = course.follow(&mut cursor) => match never {},
                     told = orders.changed() => told,
                 }
             }
-            Order::Rest => {
-                seat.set_rested(true);
-                seat.show(None);
+            ScheduleCommand::Rest => {
+                handle.set_rested(true);
+                handle.set_next_due(None);
                 orders.changed().await
             }
         };
@@ -97,14 +97,14 @@ impl From<StoreError> for Obstacle {
     }
 }
 
-/// Following one timetable.
-struct Course<'s> {
-    desk: &'s Desk,
-    seat: &'s Seat,
-    timetable: &'s Timetable,
+/// Following one spec.
+struct ScheduleRunner<'s> {
+    shared: &'s CronShared,
+    handle: &'s ScheduleHandle,
+    spec: &'s ScheduleSpec,
 }
 
-impl Course<'_> {
+impl ScheduleRunner<'_> {
     async fn follow(&self, cursor: &mut Option<Cursor>) -> std::convert::Infallible {
         let mut failures = 0;
         loop {
@@ -113,14 +113,14 @@ impl Course<'_> {
                 Err(Obstacle::Ledger(error)) => {
                     failures += 1;
                     self.failed(&error, failures);
-                    sleep(retry_delay(&self.seat.id, failures)).await;
+                    sleep(retry_delay(&self.handle.id, failures)).await;
                 }
                 Err(Obstacle::NotActive) => {
                     failures += 1;
                     *cursor = None;
                     // What comes of it is an order; a failure is the registry's to tell.
-                    let _ = self.desk.registry.reload(ReloadScope::channel(&*self.seat.id)).await;
-                    sleep(retry_delay(&self.seat.id, failures) * failures.min(LONGEST_WAIT)).await;
+                    let _ = self.shared.registry.reload(ReloadScope::channel(&*self.handle.id)).await;
+                    sleep(retry_delay(&self.handle.id, failures) * failures.min(LONGEST_WAIT)).await;
                 }
             }
         }
@@ -128,25 +128,25 @@ impl Course<'_> {
 
     /// The next step.
     async fn proceed(&self, cursor: &mut Option<Cursor>) -> Result<(), Obstacle> {
-        let jump = self.desk.clock.jump();
-        let Some(now) = self.desk.clock.now() else { return Ok(self.desk.learn_time().await?) };
-        let next = step(self.timetable, cursor.as_ref(), now);
+        let jump = self.shared.clock.jump();
+        let Some(now) = self.shared.clock.now() else { return Ok(self.shared.learn_time().await?) };
+        let next = next_step(self.spec, cursor.as_ref(), now);
         if let Some(cursor) = cursor {
-            self.seat.show(Some(cursor.next_fire_at.and_utc()));
+            self.handle.set_next_due(Some(cursor.next_fire_at.and_utc()));
         }
         match (next, cursor.as_ref()) {
-            (Step::Wait(due), _) => tokio::select! {
+            (ScheduleStep::Wait(due), _) => tokio::select! {
                 () = sleep(until(due, now)) => {}
                 () = jump => {}
             },
-            (Step::Write, Some(known)) => {
+            (ScheduleStep::Write, Some(known)) => {
                 let known = known.clone();
                 *cursor = self.write(known, now).await?;
             }
-            (Step::TurnBack, _) => *cursor = self.turn_back(cursor.take()).await?,
-            (Step::Align | Step::Write, _) => {
-                let rested = self.seat.has_rested().then(|| state::followed(self.desk.ledger.backend()));
-                *cursor = self.align(state::align(self.timetable, rested, now)).await?;
+            (ScheduleStep::TurnBack, _) => *cursor = self.turn_back(cursor.take()).await?,
+            (ScheduleStep::Align | ScheduleStep::Write, _) => {
+                let rested = self.handle.has_rested().then(|| state::followed(self.shared.ledger.backend()));
+                *cursor = self.align(state::align(self.spec, rested, now)).await?;
             }
         }
         Ok(())
@@ -154,27 +154,27 @@ impl Course<'_> {
 
     /// Turns the cursor back, if the database clock shows that it was set back; what this node knows of it may be old.
     async fn turn_back(&self, cursor: Option<Cursor>) -> Result<Option<Cursor>, Obstacle> {
-        self.desk.learn_time().await?;
-        let Some(now) = self.desk.clock.now() else { return Ok(cursor) };
-        if step(self.timetable, cursor.as_ref(), now) != Step::TurnBack {
+        self.shared.learn_time().await?;
+        let Some(now) = self.shared.clock.now() else { return Ok(cursor) };
+        if next_step(self.spec, cursor.as_ref(), now) != ScheduleStep::TurnBack {
             return Ok(cursor);
         }
-        warn!(self.desk.log, "the clock of the database was set back: a schedule goes on from now";
+        warn!(self.shared.log, "the clock of the database was set back: a schedule goes on from now";
             "channel" => self.name());
-        self.align(state::turn_back(self.timetable, now)).await
+        self.align(state::turn_back(self.spec, now)).await
     }
 
-    async fn align(&self, align: Option<Align>) -> Result<Option<Cursor>, Obstacle> {
+    async fn align(&self, align: Option<AlignRequest>) -> Result<Option<Cursor>, Obstacle> {
         let Some(align) = align else {
-            warn!(self.desk.log, "a schedule has no further instant"; "channel" => self.name());
+            warn!(self.shared.log, "a schedule has no further instant"; "channel" => self.name());
             return std::future::pending().await;
         };
-        match self.desk.in_turn(self.desk.ledger.align(align)).await? {
-            Aligned::At(cursor) => {
-                self.seat.set_rested(false);
+        match self.shared.in_turn(self.shared.ledger.align(align)).await? {
+            AlignOutcome::At(cursor) => {
+                self.handle.set_rested(false);
                 Ok(Some(cursor))
             }
-            Aligned::NotActive => Err(Obstacle::NotActive),
+            AlignOutcome::NotActive => Err(Obstacle::NotActive),
         }
     }
 
@@ -183,34 +183,34 @@ impl Course<'_> {
         let plan = state::bounded(self.plan(cursor.next_fire_at.and_utc(), now).await, AT_ONCE);
         let next = plan.next.unwrap_or(now + NEVER).naive_utc();
         let missed = plan.missed.map_or(0, |missed| missed.count);
-        let written = self.desk.in_turn(self.desk.ledger.materialise(Materialise {
-            channel: self.timetable.channel.clone(),
+        let written = self.shared.in_turn(self.shared.ledger.materialise(MaterialiseRequest {
+            channel: self.spec.channel.clone(),
             from: cursor.next_fire_at,
             next,
             fire: plan.fire.iter().map(DateTime::naive_utc).collect(),
             missed: plan.missed,
-            singleton: self.timetable.singleton.clone(),
+            singleton: self.spec.singleton.clone(),
         }));
         match written.await? {
-            Materialised::Written { inserted, skipped } => {
+            MaterialiseOutcome::Written { inserted, skipped } => {
                 if inserted > 0 {
-                    self.desk.due.notify_one();
+                    self.shared.due.notify_one();
                 }
-                let metrics = &self.desk.metrics;
-                metrics.came_to(Status::Pending, inserted as u64);
-                metrics.came_to(Status::SkippedMisfire, missed);
+                let metrics = &self.shared.metrics;
+                metrics.came_to(OccurrenceStatus::Pending, inserted as u64);
+                metrics.came_to(OccurrenceStatus::SkippedMisfire, missed);
                 metrics.skipped_for_singleton(skipped as u64);
                 Ok(Some(Cursor { next_fire_at: next, ..cursor }))
             }
-            Materialised::Moved(elsewhere) => Ok(Some(elsewhere)),
-            Materialised::Gone => Ok(None),
+            MaterialiseOutcome::Moved(elsewhere) => Ok(Some(elsewhere)),
+            MaterialiseOutcome::Gone => Ok(None),
         }
     }
 
     /// Walks the instants up to now, in stretches: a day of seconds holds up nobody else.
-    async fn plan(&self, from: DateTime<Utc>, now: DateTime<Utc>) -> Plan {
-        let Timetable { schedule, misfire, .. } = self.timetable;
-        let mut walk = Walk::new(from, now, self.desk.settings.misfire_grace, *misfire);
+    async fn plan(&self, from: DateTime<Utc>, now: DateTime<Utc>) -> MisfirePlan {
+        let ScheduleSpec { schedule, misfire, .. } = self.spec;
+        let mut walk = MisfirePlanner::new(from, now, self.shared.settings.misfire_grace, *misfire);
         let mut instants = schedule.upcoming(from - TimeDelta::seconds(1));
         while !walk.through(&mut instants, WALK) {
             tokio::task::yield_now().await;
@@ -219,17 +219,17 @@ impl Course<'_> {
     }
 
     fn failed(&self, error: &StoreError, failures: u32) {
-        self.desk.settings.errors.tell("cron_reconcile_channel");
+        self.shared.settings.errors.tell("cron_reconcile_channel");
         let known = matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_));
         // A database that is away is logged once for all schedules; and one error of this schedule is enough.
         if !known && failures.is_power_of_two() {
-            warn!(self.desk.log, "a schedule cannot be put on record";
+            warn!(self.shared.log, "a schedule cannot be put on record";
                 "channel" => self.name(), "failures" => failures, "error" => %error);
         }
     }
 
     fn name(&self) -> &str {
-        &self.timetable.channel.channel_name
+        &self.spec.channel.channel_name
     }
 }
 

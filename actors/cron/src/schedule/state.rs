@@ -1,10 +1,10 @@
 //! What a schedule does next: pure, no clock, no I/O.
 
 use chrono::{DateTime, TimeDelta, Utc};
-use svc_ledger::{Align, Cursor, Plan};
+use svc_ledger::{AlignRequest, Cursor, MisfirePlan};
 use svc_store::Backend;
 
-use crate::seat::Timetable;
+use crate::schedule_handle::ScheduleSpec;
 
 /// The longest that a cursor may be behind that another node follows, with room for a slow answer.
 const FOLLOWED: TimeDelta = TimeDelta::seconds(5);
@@ -23,7 +23,7 @@ pub(crate) const fn followed(backend: Backend) -> TimeDelta {
 
 /// The next step of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ScheduleStep {
     /// Agree with the ledger on where the schedule stands.
     Align,
     /// Wait until this instant of the database clock.
@@ -35,42 +35,45 @@ pub(crate) enum Step {
 }
 
 /// What follows from the cursor as it was last seen.
-pub(crate) fn step(timetable: &Timetable, cursor: Option<&Cursor>, now: DateTime<Utc>) -> Step {
-    let Some(cursor) = cursor else { return Step::Align };
-    let is_own =
-        cursor.config_hash == timetable.hash && cursor.channel_version == timetable.channel.channel_version;
+pub(crate) fn next_step(spec: &ScheduleSpec, cursor: Option<&Cursor>, now: DateTime<Utc>) -> ScheduleStep {
+    let Some(cursor) = cursor else { return ScheduleStep::Align };
+    let is_own = cursor.config_hash == spec.hash && cursor.channel_version == spec.channel.channel_version;
     if cursor.paused_at.is_some() || !is_own {
-        return Step::Align;
+        return ScheduleStep::Align;
     }
     let due = cursor.next_fire_at.and_utc();
     if due <= now {
-        Step::Write
-    } else if latest(timetable, now).is_some_and(|latest| latest < due) {
-        Step::TurnBack
+        ScheduleStep::Write
+    } else if latest(spec, now).is_some_and(|latest| latest < due) {
+        ScheduleStep::TurnBack
     } else {
-        Step::Wait(due)
+        ScheduleStep::Wait(due)
     }
 }
 
 /// The latest instant at which a cursor can stand that was moved by the clock as it is now.
-fn latest(timetable: &Timetable, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
-    timetable.schedule.next_after(now + AHEAD)
+fn latest(spec: &ScheduleSpec, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
+    spec.schedule.next_after(now + AHEAD)
 }
 
 /// What is asked of the ledger where the clock was set back: to begin anew after now, unless somebody did it before.
-pub(crate) fn turn_back(timetable: &Timetable, now: DateTime<Utc>) -> Option<Align> {
-    let latest = latest(timetable, now)?.naive_utc();
-    Some(Align { latest: Some(latest), ..align(timetable, None, now)? })
+pub(crate) fn turn_back(spec: &ScheduleSpec, now: DateTime<Utc>) -> Option<AlignRequest> {
+    let latest = latest(spec, now)?.naive_utc();
+    Some(AlignRequest { latest: Some(latest), ..align(spec, None, now)? })
 }
 
 /// What is asked of the ledger: the first instant after now, where the schedule begins; `None` where there is none.
 /// One that has rested goes on only where another node has moved its cursor meanwhile: `rested` is how far behind that may be.
-pub(crate) fn align(timetable: &Timetable, rested: Option<TimeDelta>, now: DateTime<Utc>) -> Option<Align> {
-    Some(Align {
-        channel_id: timetable.channel.channel_id.clone(),
-        version: timetable.channel.channel_version,
-        config_hash: timetable.hash.clone(),
-        next_fire_at: timetable.schedule.next_after(now)?.naive_utc(),
+pub(crate) fn align(
+    spec: &ScheduleSpec,
+    rested: Option<TimeDelta>,
+    now: DateTime<Utc>,
+) -> Option<AlignRequest> {
+    Some(AlignRequest {
+        channel_id: spec.channel.channel_id.clone(),
+        version: spec.channel.channel_version,
+        config_hash: spec.hash.clone(),
+        next_fire_at: spec.schedule.next_after(now)?.naive_utc(),
         forsaken_before: rested.map(|followed| (now - followed).naive_utc()),
         latest: None,
     })
@@ -78,7 +81,7 @@ pub(crate) fn align(timetable: &Timetable, rested: Option<TimeDelta>, now: DateT
 
 /// A plan of what may be written at once: of the instants behind those that were missed only so many. The cursor then
 /// stands on the first one that is left.
-pub(crate) fn bounded(mut plan: Plan, most: usize) -> Plan {
+pub(crate) fn bounded(mut plan: MisfirePlan, most: usize) -> MisfirePlan {
     // What a policy made up for stands or falls with what it dropped: both belong to one write.
     let missed =
         plan.missed.map_or(0, |missed| plan.fire.partition_point(|instant| *instant < missed.newest));
@@ -101,8 +104,8 @@ mod tests {
         DateTime::from_timestamp(1_800_000_000, 0).unwrap()
     }
 
-    fn timetable(version: i64, hash: &str) -> Timetable {
-        Timetable {
+    fn spec(version: i64, hash: &str) -> ScheduleSpec {
+        ScheduleSpec {
             channel: ChannelFacts {
                 channel_id: "c".into(),
                 channel_name: "c".into(),
@@ -128,25 +131,25 @@ mod tests {
 
     #[test]
     fn it_waits_until_the_cursor_is_due_and_writes_then() {
-        let timetable = timetable(2, "a");
-        let next = |due_in| step(&timetable, Some(&cursor(2, "a", due_in)), now());
-        assert_eq!(next(3), Step::Wait(now() + TimeDelta::seconds(3)));
-        assert_eq!(next(0), Step::Write, "the instant itself is due");
-        assert_eq!(next(-86_400), Step::Write);
+        let spec = spec(2, "a");
+        let next = |due_in| next_step(&spec, Some(&cursor(2, "a", due_in)), now());
+        assert_eq!(next(3), ScheduleStep::Wait(now() + TimeDelta::seconds(3)));
+        assert_eq!(next(0), ScheduleStep::Write, "the instant itself is due");
+        assert_eq!(next(-86_400), ScheduleStep::Write);
     }
 
     #[test]
     fn cursor_that_passes_over_instants_still_to_come_is_turned_back() {
-        let every_second = timetable(2, "a");
-        assert_eq!(step(&every_second, Some(&cursor(2, "a", 3_600)), now()), Step::TurnBack);
+        let every_second = spec(2, "a");
+        assert_eq!(next_step(&every_second, Some(&cursor(2, "a", 3_600)), now()), ScheduleStep::TurnBack);
         assert_eq!(
-            step(&every_second, Some(&cursor(2, "a", 5)), now()),
-            Step::Wait(now() + TimeDelta::seconds(5))
+            next_step(&every_second, Some(&cursor(2, "a", 5)), now()),
+            ScheduleStep::Wait(now() + TimeDelta::seconds(5))
         );
-        let hourly = Timetable { schedule: Schedule::parse("0 0 * * * *", "").unwrap(), ..timetable(2, "a") };
+        let hourly = ScheduleSpec { schedule: Schedule::parse("0 0 * * * *", "").unwrap(), ..spec(2, "a") };
         let next = hourly.schedule.next_after(now()).unwrap();
         let due = Cursor { next_fire_at: next.naive_utc(), ..cursor(2, "a", 0) };
-        assert_eq!(step(&hourly, Some(&due), now()), Step::Wait(next), "however far away it is");
+        assert_eq!(next_step(&hourly, Some(&due), now()), ScheduleStep::Wait(next), "however far away it is");
         let turned = turn_back(&every_second, now()).unwrap();
         assert_eq!(turned.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
         assert_eq!(turned.latest, Some((now() + TimeDelta::seconds(6)).naive_utc()));
@@ -154,18 +157,18 @@ mod tests {
 
     #[test]
     fn it_agrees_with_the_ledger_first_where_it_does_not_know_paused_or_changed() {
-        let timetable = timetable(2, "a");
+        let spec = spec(2, "a");
         let paused = Cursor { paused_at: Some(now().naive_utc()), ..cursor(2, "a", -1) };
         let others = [cursor(2, "b", -1), cursor(1, "a", -1), cursor(3, "a", -1)];
         for seen in [None, Some(paused)].into_iter().chain(others.map(Some)) {
-            assert_eq!(step(&timetable, seen.as_ref(), now()), Step::Align, "{seen:?}");
+            assert_eq!(next_step(&spec, seen.as_ref(), now()), ScheduleStep::Align, "{seen:?}");
         }
     }
 
     #[test]
     fn a_write_holds_so_many_instants_and_never_parts_what_was_missed_from_what_was_made_up_for() {
         let at = |second: i64| now() + TimeDelta::seconds(second);
-        let plan = |seconds: &[i64], missed: Option<i64>| Plan {
+        let plan = |seconds: &[i64], missed: Option<i64>| MisfirePlan {
             fire: seconds.iter().copied().map(at).collect(),
             missed: missed.map(|newest| Missed {
                 count: 1,
@@ -175,7 +178,7 @@ mod tests {
             }),
             next: Some(at(100)),
         };
-        let bound = |plan: Plan| {
+        let bound = |plan: MisfirePlan| {
             let plan = bounded(plan, 2);
             (plan.fire.len(), plan.next.unwrap())
         };
@@ -192,11 +195,11 @@ mod tests {
 
     #[test]
     fn a_schedule_begins_after_now() {
-        let begins = align(&timetable(2, "a"), None, now()).unwrap();
+        let begins = align(&spec(2, "a"), None, now()).unwrap();
         assert_eq!(begins.next_fire_at, (now() + TimeDelta::seconds(1)).naive_utc());
         assert_eq!(begins.forsaken_before, None, "a restart goes on where the cursor stands");
         for (backend, behind) in [(Backend::Sqlite, TimeDelta::zero()), (Backend::Postgres, FOLLOWED)] {
-            let rested = align(&timetable(2, "a"), Some(followed(backend)), now()).unwrap();
+            let rested = align(&spec(2, "a"), Some(followed(backend)), now()).unwrap();
             assert_eq!(rested.forsaken_before, Some((now() - behind).naive_utc()), "{backend}");
         }
     }

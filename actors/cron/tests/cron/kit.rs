@@ -18,18 +18,19 @@ use serde_json::{Value, json};
 use slog::{Discard, Logger, o};
 use svc_auth::{KeySet, KeySets};
 use svc_channels::{ChannelMetrics, ChannelServices, ComputeGate, RateGroups};
-use svc_cron::{Cron, CronMetrics, Parts, Settings, Tell};
+use svc_cron::{CronHandle, CronMetrics, CronServices, EventCallback, Settings};
 use svc_engine::Engine;
 use svc_model::config::TracingMode;
 use svc_model::{ChannelContent, ChannelType, LifecycleStatus, Page, Protocol, WorkflowContent};
-use svc_nodes::{NodeMetrics, Nodes};
+use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_registry::{ChannelFilter, ChannelPolicy, Registry, RegistryMetrics, ReloadScope};
 use svc_secrets::{EnvironmentResolver, Keyring};
 use svc_store::{
     AuditEntry, ChannelGates, Mutation, OccurrenceFilter, OccurrenceRecord, Store, StoreConfig, WorkflowGates,
 };
 use svc_traces::{
-    Callback, DeadLetterSettings, Overflow, QueueSettings, RecorderSettings, TraceMetrics, Traces, Tracing,
+    Callback, DeadLetterSettings, OverflowPolicy, QueueSettings, RecorderSettings, TraceMetrics, Traces,
+    TracingDefaults,
 };
 use tokio::time::{interval, timeout};
 
@@ -81,7 +82,7 @@ pub(crate) struct Node {
     pub(crate) tree: Tree,
     pub(crate) store: Store,
     pub(crate) registry: Registry,
-    pub(crate) cron: Option<Cron>,
+    pub(crate) cron: Option<CronHandle>,
     pub(crate) words: Arc<Mutex<Vec<&'static str>>>,
     metrics: prometheus_client::registry::Registry,
 }
@@ -119,8 +120,8 @@ fn settings(number: usize) -> Settings {
         max_recoveries: 5,
         default_timeout: seconds(3600),
         shutdown_timeout: seconds(20),
-        errors: Tell::default(),
-        jobs: Tell::default(),
+        errors: EventCallback::default(),
+        jobs: EventCallback::default(),
     }
 }
 
@@ -140,7 +141,7 @@ impl World {
             settings: settings(NODES.fetch_add(1, Ordering::SeqCst)),
             cron_enabled: true,
         };
-        plan.settings.errors = Tell::new(move |word| told.lock().unwrap().push(word));
+        plan.settings.errors = EventCallback::new(move |word| told.lock().unwrap().push(word));
         change(&mut plan);
         let tree = Tree::builder("test").seed(1).faults(plan.faults).build();
         let opened = Store::open(&self.config, self.io.clone(), log()).await.unwrap();
@@ -154,11 +155,18 @@ impl World {
             is_alone: false,
             needs: vec!["store".to_owned()],
         };
-        let nodes =
-            Nodes::supervise(&tree, "nodes", Placement::Here, &store, lease, NodeMetrics::default(), log())
-                .await
-                .unwrap();
-        let parts = svc_traces::Parts {
+        let nodes = NodeHandle::supervise(
+            &tree,
+            "nodes",
+            Placement::Here,
+            &store,
+            lease,
+            NodeMetrics::default(),
+            log(),
+        )
+        .await
+        .unwrap();
+        let parts = svc_traces::TraceServices {
             store: store.clone(),
             nodes,
             settings: recording,
@@ -212,7 +220,7 @@ impl World {
         let scheduled = CronMetrics::default();
         let mut metrics = prometheus_client::registry::Registry::default();
         scheduled.register(&mut metrics);
-        let parts = Parts {
+        let parts = CronServices {
             store: store.clone(),
             registry: registry.clone(),
             settings: plan.settings,
@@ -221,7 +229,7 @@ impl World {
             needs: ["store", "registry", "channels"].map(str::to_owned).to_vec(),
         };
         let cron = match plan.cron_enabled {
-            true => Some(Cron::supervise(&tree, "cron", Placement::Here, parts).await.unwrap()),
+            true => Some(CronHandle::supervise(&tree, "cron", Placement::Here, parts).await.unwrap()),
             false => None,
         };
         Node { tree, store, registry, cron, words, metrics }
@@ -261,10 +269,10 @@ impl Drop for Lock {
 
 fn recording(mode: TracingMode) -> svc_traces::Settings {
     svc_traces::Settings {
-        tracing: Tracing { mode, sample_rate: 1.0, errors_only: false },
+        tracing: TracingDefaults { mode, sample_rate: 1.0, errors_only: false },
         recorder: RecorderSettings {
             max_pending: 100,
-            overflow: Overflow::Drop,
+            overflow: OverflowPolicy::Drop,
             async_workers: 1,
             batch_size: 10,
             batch_flush_interval: millis(20),

@@ -4,7 +4,7 @@
 //! the work still goes on starts nothing. What the work does is its own to make safe against an end half way: it is
 //! dropped when the actor ends. A panic of the work is a failure of that run and no more.
 
-mod msg;
+mod messages;
 mod state;
 
 use std::any::Any;
@@ -16,22 +16,22 @@ use futures_util::FutureExt;
 use slog::{Logger, debug, warn};
 
 use crate::metrics::JobMetrics;
-use crate::{Failure, JobSpec};
+use crate::{JobError, JobSpec};
 
-pub(crate) use msg::Due;
-use state::Runs;
+pub(crate) use messages::Due;
+use state::RunState;
 
 /// The actor.
-pub(crate) struct Job {
+pub(crate) struct RecurringJob {
     spec: JobSpec,
-    runs: Runs,
+    runs: RunState,
     metrics: JobMetrics,
     log: Logger,
 }
 
-impl Job {
+impl RecurringJob {
     pub(crate) fn new(spec: JobSpec, metrics: JobMetrics, log: Logger) -> Self {
-        Self { spec, runs: Runs::default(), metrics, log }
+        Self { spec, runs: RunState::default(), metrics, log }
     }
 
     fn run(&mut self, ctx: &mut Context<Self>) {
@@ -44,7 +44,7 @@ impl Job {
         ctx.spawn(run.into_actor(self).map(|outcome, job, _| job.over(outcome)));
     }
 
-    fn over(&mut self, outcome: Result<Result<(), Failure>, Box<dyn Any + Send>>) {
+    fn over(&mut self, outcome: Result<Result<(), JobError>, Box<dyn Any + Send>>) {
         self.runs.over();
         let reason = match outcome {
             Ok(Ok(())) => return self.metrics.succeeded(self.spec.name),
@@ -56,7 +56,7 @@ impl Job {
     }
 }
 
-impl Actor for Job {
+impl Actor for RecurringJob {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -64,9 +64,9 @@ impl Actor for Job {
     }
 }
 
-impl Supervised for Job {}
+impl Supervised for RecurringJob {}
 
-impl Handler<Due> for Job {
+impl Handler<Due> for RecurringJob {
     type Result = ();
 
     fn handle(&mut self, _: Due, ctx: &mut Self::Context) {

@@ -2,11 +2,11 @@
 
 /// The runs of one job.
 #[derive(Debug, Default)]
-pub(crate) struct Runs {
+pub(crate) struct RunState {
     running: bool,
 }
 
-impl Runs {
+impl RunState {
     /// Whether a run is to begin now that one is due.
     pub(crate) const fn due(&mut self) -> bool {
         !std::mem::replace(&mut self.running, true)
@@ -24,7 +24,7 @@ mod tests {
 
     #[test]
     fn a_run_begins_only_when_none_is_under_way() {
-        let mut runs = Runs::default();
+        let mut runs = RunState::default();
         assert!(runs.due());
         assert!(!runs.due());
         runs.over();

@@ -14,7 +14,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tokio_cron_scheduler::{Job as Entry, JobScheduler, JobSchedulerError};
 
-use crate::job::{Due, Job};
+use crate::job::{Due, RecurringJob};
 
 /// Time between two beats.
 const BEAT: Duration = Duration::from_secs(1);
@@ -23,21 +23,21 @@ const SILENCE: Duration = Duration::from_secs(15);
 
 /// A job and its interval.
 #[derive(Debug)]
-pub(crate) struct Rhythm {
-    pub(crate) address: Address<Job>,
+pub(crate) struct JobInterval {
+    pub(crate) address: Address<RecurringJob>,
     pub(crate) every: Duration,
 }
 
 /// The actor.
-pub(crate) struct Scheduler {
+pub(crate) struct JobScheduling {
     beat: Arc<Notify>,
     /// Ends the library's task.
     ended: Arc<AtomicBool>,
 }
 
-impl Scheduler {
+impl JobScheduling {
     /// The factory: a new schedule.
-    pub(crate) async fn start(rhythms: Arc<[Rhythm]>) -> Result<Self, StartError> {
+    pub(crate) async fn start(rhythms: Arc<[JobInterval]>) -> Result<Self, StartError> {
         let broken = |error: JobSchedulerError| StartError::Transient(format!("no schedule: {error}"));
         let schedule = JobScheduler::new().await.map_err(broken)?;
         let beat = Arc::new(Notify::new());
@@ -63,7 +63,7 @@ fn every(
     Entry::new_repeated(interval, move |_, _| tell())
 }
 
-impl Actor for Scheduler {
+impl Actor for JobScheduling {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -73,9 +73,9 @@ impl Actor for Scheduler {
     }
 }
 
-impl Supervised for Scheduler {}
+impl Supervised for JobScheduling {}
 
-impl Drop for Scheduler {
+impl Drop for JobScheduling {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
     }

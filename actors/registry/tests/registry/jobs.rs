@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 use serde_json::{Map, Value, json};
 use svc_model::ChannelContent;
 use svc_registry::ReloadScope;
-use svc_traces::{Completed, Ended, Job, JobFailure, Runner};
+use svc_traces::{Job, JobFailure, JobOutcome, JobResult, Runner};
 
 use crate::kit::{Running, channel, run};
 use crate::supervision::exhaust;
@@ -27,19 +27,19 @@ fn job(id: Option<&str>, name: &str) -> Job {
     }
 }
 
-async fn perform(running: &Running, job: Job) -> Completed {
+async fn perform(running: &Running, job: Job) -> JobResult {
     running.registry.run(job, Duration::from_secs(10)).await
 }
 
 /// What the workflow of the job put under `from`.
-fn mark(completed: &Completed) -> Value {
-    let Ended::Completed { result: Some(result) } = &completed.ended else { panic!("{completed:?}") };
+fn mark(completed: &JobResult) -> Value {
+    let JobOutcome::Completed { result: Some(result) } = &completed.ended else { panic!("{completed:?}") };
     let message: Value = serde_json::from_str(result).unwrap();
     message["context"]["data"]["from"].clone()
 }
 
-fn failure(completed: &Completed) -> &str {
-    let Ended::Failed(JobFailure { message, .. }) = &completed.ended else { panic!("{completed:?}") };
+fn failure(completed: &JobResult) -> &str {
+    let JobOutcome::Failed(JobFailure { message, .. }) = &completed.ended else { panic!("{completed:?}") };
     message
 }
 
@@ -75,7 +75,7 @@ fn a_job_of_a_quarantined_channel_fails_with_the_reason() {
         world.channel(broken).await;
         running.registry.reload(ReloadScope::channel("orders")).await.unwrap();
         let completed = perform(&running, job(Some("orders"), "orders")).await;
-        let Ended::Unavailable { message } = &completed.ended else { panic!("{completed:?}") };
+        let JobOutcome::Unavailable { message } = &completed.ended else { panic!("{completed:?}") };
         assert_eq!(message, "Channel is unavailable");
         assert!(running.reason("orders").unwrap().starts_with("auth:"));
         assert!(!running.registry.is_available("orders") && running.registry.is_available("gone"));
@@ -117,7 +117,7 @@ fn a_job_of_a_channel_that_failed_too_often_fails_without_the_detail() {
         let running = world.start().await;
         exhaust(&running, "orders").await;
         let completed = perform(&running, job(Some("orders"), "orders")).await;
-        let Ended::Unavailable { message: told } = &completed.ended else { panic!("{completed:?}") };
+        let JobOutcome::Unavailable { message: told } = &completed.ended else { panic!("{completed:?}") };
         assert_eq!(told, "Channel is unavailable");
     });
 }
@@ -131,7 +131,7 @@ fn a_job_waits_while_no_worker_is_there() {
         running.registry.remove_worker(running.worker).await.unwrap();
         let given = job(Some("orders"), "orders");
         let id = given.trace_id;
-        let Ended::Busy(again) = perform(&running, given).await.ended else { panic!("it ran") };
+        let JobOutcome::Busy(again) = perform(&running, given).await.ended else { panic!("it ran") };
         assert_eq!(again.trace_id, id);
         running.registry.add_worker(actix_supervision::Placement::Here).await.unwrap();
         assert_eq!(mark(&perform(&running, *again).await), "w");

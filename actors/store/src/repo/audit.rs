@@ -8,16 +8,16 @@ use svc_model::{AuditRow, Page, Timestamp};
 use crate::clock;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::metrics::Operation;
+use crate::metrics::QueryOperation;
 use crate::repo::is_impossible;
-use crate::repo::mutation::{AuditEntry, Mutation, Written, mutate};
+use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
 use crate::schema::audit_logs;
 use crate::store::Store;
-use crate::writer::Outcome;
+use crate::writer::UnitOutcome;
 
 /// The audit log.
 #[derive(Clone)]
-pub struct Audit(pub(crate) Store);
+pub struct AuditLog(pub(crate) Store);
 
 /// Which records. All that are given must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,7 +62,7 @@ impl From<Row> for AuditRow {
     }
 }
 
-impl Audit {
+impl AuditLog {
     /// The records that pass the filter, newest first: a page of them, and how many there are in all.
     ///
     /// # Errors
@@ -72,7 +72,7 @@ impl Audit {
             return Ok((Vec::new(), 0));
         }
         self.0
-            .read(Operation::new("audit", "list"), move |conn| {
+            .read(QueryOperation::new("audit", "list"), move |conn| {
                 Box::pin(async move { list(conn, &filter, page).await })
             })
             .await
@@ -84,8 +84,8 @@ impl Audit {
     /// An error of the database.
     pub async fn record(&self, entry: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation::new(entry);
-        mutate(&self.0, Operation::new("audit", "record"), mutation, |_| {
-            Box::pin(async { Ok(Written::new((), "")) })
+        mutate(&self.0, QueryOperation::new("audit", "record"), mutation, |_| {
+            Box::pin(async { Ok(MutationResult::new((), "")) })
         })
         .await
     }
@@ -98,8 +98,8 @@ impl Audit {
     pub async fn delete_expired(&self, days: u64, chunk: i64) -> Result<u64, StoreError> {
         let mut deleted = 0;
         loop {
-            let step = self.0.write(Operation::new("audit", "delete_expired"), move |conn| {
-                Box::pin(async move { delete_expired(conn, days, chunk).await.map(Outcome::Keep) })
+            let step = self.0.write(QueryOperation::new("audit", "delete_expired"), move |conn| {
+                Box::pin(async move { delete_expired(conn, days, chunk).await.map(UnitOutcome::Keep) })
             });
             let step = step.await?;
             deleted += step;

@@ -14,9 +14,9 @@ use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::gates::{self, ChannelGates, Objection};
 use crate::repo::references::{References, channels_naming, workflows_naming};
-use crate::repo::versioned::{Plan, Versioned};
+use crate::repo::versioned::{StatusChangePlan, Versioned};
 use crate::repo::workflow_rows::status;
-use crate::repo::{Filter, IDS_PER_QUERY, cron, json, sorted, tagged};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, cron, json, sorted, tagged};
 use crate::schema::{channels, cron_occurrences, cron_schedule_state, current_channels};
 
 /// A row, in the order of the columns.
@@ -186,7 +186,7 @@ impl Versioned for Channel {
 
     async fn list(
         conn: &mut Conn,
-        filter: &Filter,
+        filter: &EntityFilter,
         page: Option<Page>,
     ) -> Result<(Vec<Channel>, i64), StoreError> {
         use current_channels::dsl;
@@ -385,7 +385,7 @@ impl Versioned for Channel {
         target: LifecycleStatus,
         _: Rollout,
         gates: &ChannelGates,
-    ) -> Result<Plan, StoreError> {
+    ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {
             LifecycleStatus::Active => lifecycle::activate_channel(id, &states),
@@ -394,7 +394,9 @@ impl Versioned for Channel {
         };
         let transition = match change {
             Ok(transition) => transition,
-            Err(error) => return Ok(Plan { transition: None, objections: vec![Objection::from(error)] }),
+            Err(error) => {
+                return Ok(StatusChangePlan { transition: None, objections: vec![Objection::from(error)] });
+            }
         };
         let mut objections = Vec::new();
         if target == LifecycleStatus::Active
@@ -402,6 +404,6 @@ impl Versioned for Channel {
         {
             objections = gates::channel(conn, id, &draft.content, gates).await?;
         }
-        Ok(Plan { transition: Some(transition), objections })
+        Ok(StatusChangePlan { transition: Some(transition), objections })
     }
 }

@@ -15,17 +15,17 @@ use svc_secrets::{EnvelopeError, EnvelopeKeys, EnvelopePlace, NONCE};
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::metrics::Operation;
-use crate::repo::mutation::{Mutation, Written, mutate};
+use crate::metrics::QueryOperation;
+use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, channels_naming, refuse_deletion, workflows_naming};
-use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict};
-use crate::repo::{Filter, json, key, sorted, tagged, token_states};
+use crate::repo::versioned::{ImportAction, ImportOutcome, Merge, OnConflict};
+use crate::repo::{EntityFilter, json, key, sorted, tagged, token_states};
 use crate::schema::connectors;
 use crate::store::Store;
 
 /// The stored connectors.
 #[derive(Clone)]
-pub struct Connectors {
+pub struct ConnectorRepository {
     pub(crate) store: Store,
     pub(crate) keys: Arc<EnvelopeKeys>,
 }
@@ -71,11 +71,11 @@ struct Row {
 }
 
 /// What is made of a row, with the keys at hand.
-trait Opened: Send + 'static {
+trait FromEncryptedRow: Send + 'static {
     fn open(row: Row, keys: &EnvelopeKeys) -> Self;
 }
 
-impl Opened for Connector {
+impl FromEncryptedRow for Connector {
     fn open(row: Row, keys: &EnvelopeKeys) -> Self {
         let config = keys.open(&row.config_json, config_place(&row.id));
         Self {
@@ -93,7 +93,7 @@ impl Opened for Connector {
     }
 }
 
-impl Opened for StoredConnector {
+impl FromEncryptedRow for StoredConnector {
     fn open(row: Row, keys: &EnvelopeKeys) -> Self {
         let config_text = keys.open(&row.config_json, config_place(&row.id));
         Self {
@@ -144,18 +144,18 @@ pub(crate) fn seal(text: &str, place: EnvelopePlace<'_>, keys: &EnvelopeKeys) ->
     keys.seal(text, place, nonce).map_err(|error| StoreError::Database(error.to_string()))
 }
 
-impl Connectors {
+impl ConnectorRepository {
     /// The connectors that pass the filter: a page of them, and how many there are in all.
     ///
     /// # Errors
     /// An error of the database.
-    pub async fn list(&self, filter: Filter, page: Page) -> Result<(Vec<Connector>, i64), StoreError> {
+    pub async fn list(&self, filter: EntityFilter, page: Page) -> Result<(Vec<Connector>, i64), StoreError> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
         }
         let keys = Arc::clone(&self.keys);
         self.store
-            .read(Operation::new("connectors", "list"), move |conn| {
+            .read(QueryOperation::new("connectors", "list"), move |conn| {
                 Box::pin(async move { list(conn, &filter, page, &keys).await })
             })
             .await
@@ -168,7 +168,7 @@ impl Connectors {
     pub async fn get(&self, id: &str) -> Result<Option<Connector>, StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         self.store
-            .read(Operation::new("connectors", "get"), move |conn| {
+            .read(QueryOperation::new("connectors", "get"), move |conn| {
                 Box::pin(async move { find(conn, &id, &keys).await })
             })
             .await
@@ -190,10 +190,14 @@ impl Connectors {
         self.rows("stored", id.map(key)).await
     }
 
-    async fn rows<T: Opened>(&self, method: &'static str, id: Option<String>) -> Result<Vec<T>, StoreError> {
+    async fn rows<T: FromEncryptedRow>(
+        &self,
+        method: &'static str,
+        id: Option<String>,
+    ) -> Result<Vec<T>, StoreError> {
         let keys = Arc::clone(&self.keys);
         self.store
-            .read(Operation::new("connectors", method), |conn| {
+            .read(QueryOperation::new("connectors", method), |conn| {
                 Box::pin(async move {
                     let rows = match id {
                         Some(id) => on!(conn, c => connectors::table.find(&id).load::<Row>(c).await)?,
@@ -219,11 +223,11 @@ impl Connectors {
         mutation: Mutation,
     ) -> Result<Connector, StoreError> {
         let (id, keys) = (id.unwrap_or_else(new_entity_id), Arc::clone(&self.keys));
-        mutate(&self.store, Operation::new("connectors", "create"), mutation, move |conn| {
+        mutate(&self.store, QueryOperation::new("connectors", "create"), mutation, move |conn| {
             Box::pin(async move {
                 name_is_free(conn, &id, &content.name).await?;
                 insert(conn, &id, &content, &keys).await?;
-                written(conn, &id, &keys).await
+                read_written(conn, &id, &keys).await
             })
         })
         .await
@@ -239,9 +243,9 @@ impl Connectors {
         content: ConnectorContent,
         on_conflict: OnConflict,
         mutation: Mutation,
-    ) -> Result<Imported, StoreError> {
+    ) -> Result<ImportOutcome, StoreError> {
         let keys = Arc::clone(&self.keys);
-        mutate(&self.store, Operation::new("connectors", "import_item"), mutation, move |conn| {
+        mutate(&self.store, QueryOperation::new("connectors", "import_item"), mutation, move |conn| {
             Box::pin(async move {
                 let named = connectors::table.filter(connectors::name.eq(&content.name));
                 let known = on!(conn, c => named.first::<Row>(c).await.optional())?;
@@ -264,7 +268,7 @@ impl Connectors {
                     },
                 };
                 let written = action.writes().then(|| id.clone());
-                Ok(Written { value: Imported { id, action }, id: written })
+                Ok(MutationResult { value: ImportOutcome { id, action }, id: written })
             })
         })
         .await
@@ -284,9 +288,9 @@ impl Connectors {
     ) -> Result<Connector, StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         let precondition = mutation.precondition.clone();
-        mutate(&self.store, Operation::new("connectors", "update"), mutation, move |conn| {
+        mutate(&self.store, QueryOperation::new("connectors", "update"), mutation, move |conn| {
             Box::pin(async move {
-                let current = expected(conn, &id, &keys, &precondition).await?.content;
+                let current = find_checked(conn, &id, &keys, &precondition).await?.content;
                 let content =
                     merge(&current).map_err(|errors: Vec<FieldError>| ServiceError::invalid(errors))?;
                 if content.name != current.name {
@@ -297,7 +301,7 @@ impl Connectors {
                 if content.name != current.name {
                     token_states::rename(conn, &current.name, &content.name).await?;
                 }
-                written(conn, &id, &keys).await
+                read_written(conn, &id, &keys).await
             })
         })
         .await
@@ -332,15 +336,15 @@ impl Connectors {
     ) -> Result<(), StoreError> {
         let (id, keys) = (key(id), Arc::clone(&self.keys));
         let precondition = mutation.precondition.clone();
-        mutate(&self.store, Operation::new("connectors", "delete"), mutation, move |conn| {
+        mutate(&self.store, QueryOperation::new("connectors", "delete"), mutation, move |conn| {
             Box::pin(async move {
-                let name = expected(conn, &id, &keys, &precondition).await?.content.name;
+                let name = find_checked(conn, &id, &keys, &precondition).await?.content.name;
                 if let Some(references) = references {
                     refuse_deletion(EntityKind::Connector, &id, &users(conn, &name, &*references).await?)?;
                 }
                 on!(conn, c => diesel::delete(connectors::table.find(&id)).execute(c).await)?;
                 token_states::forget(conn, &name).await?;
-                Ok(Written::new((), &id))
+                Ok(MutationResult::new((), &id))
             })
         })
         .await
@@ -348,7 +352,7 @@ impl Connectors {
 }
 
 /// The connector of that id in the state that the change is based on.
-async fn expected(
+async fn find_checked(
     conn: &mut Conn,
     id: &str,
     keys: &EnvelopeKeys,
@@ -391,9 +395,13 @@ async fn replace(
     Ok(())
 }
 
-async fn written(conn: &mut Conn, id: &str, keys: &EnvelopeKeys) -> Result<Written<Connector>, StoreError> {
+async fn read_written(
+    conn: &mut Conn,
+    id: &str,
+    keys: &EnvelopeKeys,
+) -> Result<MutationResult<Connector>, StoreError> {
     let row = find(conn, id, keys).await?;
-    row.map(|row| Written::new(row, id))
+    row.map(|row| MutationResult::new(row, id))
         .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }
 
@@ -446,7 +454,7 @@ macro_rules! filtered {
 
 async fn list(
     conn: &mut Conn,
-    filter: &Filter,
+    filter: &EntityFilter,
     page: Page,
     keys: &EnvelopeKeys,
 ) -> Result<(Vec<Connector>, i64), StoreError> {

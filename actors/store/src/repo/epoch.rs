@@ -5,23 +5,23 @@ use diesel_async::RunQueryDsl;
 
 use crate::conn::on;
 use crate::error::StoreError;
-use crate::metrics::Operation;
-use crate::repo::mutation::{AuditEntry, Mutation, Written, mutate};
+use crate::metrics::QueryOperation;
+use crate::repo::mutation::{AuditEntry, Mutation, MutationResult, mutate};
 use crate::schema::config_epoch;
 use crate::store::Store;
 
 /// The configuration epoch.
 #[derive(Clone)]
-pub struct Epoch(pub(crate) Store);
+pub struct ConfigEpoch(pub(crate) Store);
 
-impl Epoch {
+impl ConfigEpoch {
     /// The number now.
     ///
     /// # Errors
     /// An error of the database.
     pub async fn current(&self) -> Result<i64, StoreError> {
         self.0
-            .read(Operation::new("epoch", "current"), |conn| {
+            .read(QueryOperation::new("epoch", "current"), |conn| {
                 Box::pin(async move {
                     let epoch = config_epoch::table.select(config_epoch::epoch);
                     Ok(on!(conn, c => epoch.first::<i64>(c).await)?)
@@ -36,8 +36,8 @@ impl Epoch {
     /// An error of the database.
     pub async fn bump(&self, audit: AuditEntry) -> Result<(), StoreError> {
         let mutation = Mutation { epoch: true, ..Mutation::new(audit) };
-        mutate(&self.0, Operation::new("epoch", "bump"), mutation, |_| {
-            Box::pin(async { Ok(Written::new((), "")) })
+        mutate(&self.0, QueryOperation::new("epoch", "bump"), mutation, |_| {
+            Box::pin(async { Ok(MutationResult::new((), "")) })
         })
         .await
     }

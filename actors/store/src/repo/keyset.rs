@@ -44,7 +44,7 @@ pub(super) fn decode(cursor: &str) -> Result<RowKey, ServiceError> {
 /// The rows behind a key, in one direction. A comparison of pairs, which an index on both columns answers; the query
 /// builder has none.
 #[derive(Clone, Debug)]
-pub(super) struct Beyond {
+pub(super) struct KeysetCondition {
     operator: &'static str,
     created_at: NaiveDateTime,
     /// As SQLite has it: text, with three digits from its own clock.
@@ -52,7 +52,7 @@ pub(super) struct Beyond {
     id: String,
 }
 
-impl Beyond {
+impl KeysetCondition {
     pub(super) fn newest_first(key: RowKey) -> Self {
         Self::new(key, "(created_at, id) < (")
     }
@@ -69,21 +69,21 @@ impl Beyond {
     }
 }
 
-impl Expression for Beyond {
+impl Expression for KeysetCondition {
     type SqlType = Bool;
 }
-impl<QS> AppearsOnTable<QS> for Beyond {}
-impl<QS> SelectableExpression<QS> for Beyond {}
-impl<GB> ValidGrouping<GB> for Beyond {
+impl<QS> AppearsOnTable<QS> for KeysetCondition {}
+impl<QS> SelectableExpression<QS> for KeysetCondition {}
+impl<GB> ValidGrouping<GB> for KeysetCondition {
     type IsAggregate = is_aggregate::Never;
 }
 /// Two directions, two texts: not to be taken for each other.
-impl QueryId for Beyond {
+impl QueryId for KeysetCondition {
     type QueryId = ();
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl QueryFragment<Sqlite> for Beyond {
+impl QueryFragment<Sqlite> for KeysetCondition {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Sqlite>) -> QueryResult<()> {
         out.push_sql(self.operator);
         out.push_bind_param::<Text, _>(&self.text)?;
@@ -94,7 +94,7 @@ impl QueryFragment<Sqlite> for Beyond {
     }
 }
 
-impl QueryFragment<Pg> for Beyond {
+impl QueryFragment<Pg> for KeysetCondition {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(self.operator);
         out.push_bind_param::<Timestamp, _>(&self.created_at)?;

@@ -7,10 +7,10 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::gates::Objection;
 use crate::repo::key;
-use crate::repo::mutation::{Mutation, Written, mutate};
-use crate::repo::repository::{Repository, expected, operation, written};
+use crate::repo::mutation::{Mutation, MutationResult, mutate};
+use crate::repo::repository::{Repository, find_checked, operation, read_written};
 use crate::repo::status_changes::{classify, overtaken};
-use crate::repo::versioned::{Plan, Versioned};
+use crate::repo::versioned::{StatusChangePlan, Versioned};
 
 /// The version that a rollback brings back, and what it was chosen by.
 #[derive(Debug)]
@@ -149,7 +149,7 @@ impl<V: Versioned> Repository<V> {
         let change = changes.begin(V::KIND, &id);
         let entity = mutate(&self.store, operation::<V>("rollback"), mutation, move |conn| {
             Box::pin(async move {
-                expected::<V>(conn, &id, &precondition).await?;
+                find_checked::<V>(conn, &id, &precondition).await?;
                 let RollbackSource { entity: chosen, to_version, latest } = source;
                 let current = find_source::<V>(conn, &id, to_version).await?;
                 if (current.latest, current.entity.state().version) != (latest, chosen.state().version) {
@@ -185,7 +185,7 @@ impl Repository<Workflow> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.store, operation::<Workflow>("set_rollout"), mutation, move |conn| {
             Box::pin(async move {
-                expected::<Workflow>(conn, &id, &precondition).await?;
+                find_checked::<Workflow>(conn, &id, &precondition).await?;
                 let states = Workflow::states(conn, &id).await?;
                 let transition = lifecycle::rollout(&id, &states, percentage)?;
                 apply::<Workflow>(conn, &id, transition).await
@@ -231,7 +231,7 @@ async fn apply<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     transition: Transition,
-) -> Result<Written<V>, StoreError> {
+) -> Result<MutationResult<V>, StoreError> {
     let serves = transition.changes.iter().any(|state| state.status == LifecycleStatus::Active);
     for state in transition.changes {
         V::set_state(conn, id, state).await?;
@@ -239,10 +239,10 @@ async fn apply<V: Versioned>(
     if !serves {
         V::withdrawn(conn, id).await?;
     }
-    written::<V>(conn, id, Some(transition.answer)).await
+    read_written::<V>(conn, id, Some(transition.answer)).await
 }
 
-impl Plan {
+impl StatusChangePlan {
     fn permitted(self) -> Result<Transition, StoreError> {
         match (self.objections.into_iter().next(), self.transition) {
             (Some(objection), _) => Err(objection.error.into()),

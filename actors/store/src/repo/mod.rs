@@ -24,36 +24,37 @@ mod traces;
 mod versioned;
 mod workflow_rows;
 
-pub use audit::{Audit, AuditFilter};
-pub use connectors::{Connectors, StoredConnector};
+pub use audit::{AuditFilter, AuditLog};
+pub use connectors::{ConnectorRepository, StoredConnector};
 pub(crate) use connectors::{config_place, seal};
 pub use cron::{
-    Aligned, Backlog, ChannelFacts, Claim, Claims, Exhausted, Ledger, Materialise, Materialised,
-    OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
+    AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, Ledger, MaterialiseOutcome,
+    MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
+    ScheduleStatus, StartResult,
 };
-pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow, DeadLetters};
-pub use epoch::Epoch;
+pub use dead_letters::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRepository, DeadLetterRow};
+pub use epoch::ConfigEpoch;
 pub use gates::{ChannelGates, ConnectorNeed, PlatformRoute, WorkflowGates};
 pub use keyset::RowKey;
 pub use lifecycle::RollbackSource;
 pub(crate) use mutation::record;
 pub use mutation::{AuditEntry, Mutation};
-pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStanding};
+pub use nodes::{NewNode, NodeLeases, NodeRow, NodeStatus};
 pub use references::References;
 pub use repository::Repository;
 pub(crate) use status_changes::StatusChanges;
 pub(crate) use token_states::state_place;
-pub use token_states::{Before, Kept, Look, TokenState, TokenStates};
-pub(crate) use traces::Change;
+pub use token_states::{ExpectedTokens, RefreshLease, SaveOutcome, TokenState, TokenStates};
+pub(crate) use traces::TraceWrite;
 pub use traces::{
-    Adopted, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRow, TraceStatus, Traces, Unfinished,
+    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRepository, TraceRow, TraceStatus, UnfinishedRun,
 };
-pub use versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
+pub use versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
 
 /// Which rows of a list, and in which order. What does not apply to the kind is ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct EntityFilter {
     /// Status of the latest version.
     pub status: Option<String>,
     /// A label the row must carry, exactly.
@@ -68,7 +69,7 @@ pub struct Filter {
     pub sort_order: Option<String>,
 }
 
-impl Filter {
+impl EntityFilter {
     /// Whether no row can pass.
     fn is_impossible(&self) -> bool {
         is_impossible([&self.status, &self.tag, &self.channel_type, &self.protocol])

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::metrics::Operation;
+use crate::metrics::QueryOperation;
 use crate::schema::{audit_logs, config_epoch};
 use crate::store::Store;
-use crate::writer::Outcome;
+use crate::writer::UnitOutcome;
 
 /// Who did what to what; written in the transaction of the change itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,13 +54,13 @@ impl Mutation {
 }
 
 /// What a mutation answers, and what it wrote.
-pub(super) struct Written<T> {
+pub(super) struct MutationResult<T> {
     pub(super) value: T,
     /// The id written, for the audit row; `None` when nothing was.
     pub(super) id: Option<String>,
 }
 
-impl<T> Written<T> {
+impl<T> MutationResult<T> {
     pub(super) fn new(value: T, id: &str) -> Self {
         Self { value, id: Some(id.to_owned()) }
     }
@@ -69,17 +69,19 @@ impl<T> Written<T> {
 /// Runs `work` as one mutation.
 pub(super) async fn mutate<T: Send + 'static>(
     store: &Store,
-    operation: Operation,
+    operation: QueryOperation,
     mutation: Mutation,
-    work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Written<T>, StoreError>> + Send + 'static,
+    work: impl for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<MutationResult<T>, StoreError>>
+    + Send
+    + 'static,
 ) -> Result<T, StoreError> {
     store
         .write(operation, move |conn| {
             Box::pin(async move {
                 lock(conn).await?;
-                let Written { value, id } = work(conn).await?;
+                let MutationResult { value, id } = work(conn).await?;
                 if mutation.dry_run {
-                    return Ok(Outcome::Discard(value));
+                    return Ok(UnitOutcome::Discard(value));
                 }
                 if let Some(id) = id {
                     record(conn, mutation.audit, &id).await?;
@@ -87,7 +89,7 @@ pub(super) async fn mutate<T: Send + 'static>(
                         bump(conn).await?;
                     }
                 }
-                Ok(Outcome::Keep(value))
+                Ok(UnitOutcome::Keep(value))
             })
         })
         .await

@@ -14,19 +14,19 @@ use svc_model::Timestamp;
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::metrics::Operation;
-use crate::repo::traces::{Instant, mark_emptied};
+use crate::metrics::QueryOperation;
+use crate::repo::traces::{LenientTimestamp, mark_emptied};
 use crate::schema::nodes;
 use crate::store::Store;
-use crate::writer::Outcome;
+use crate::writer::UnitOutcome;
 
 /// How long a node that is gone stays on record.
 const KEPT_HOURS: u64 = 24;
 /// Nodes listed at most.
 const LISTED: i64 = 1000;
 
-const fn operation(method: &'static str) -> Operation {
-    Operation::new("nodes", method)
+const fn operation(method: &'static str) -> QueryOperation {
+    QueryOperation::new("nodes", method)
 }
 
 /// The nodes on record.
@@ -51,7 +51,7 @@ pub struct NewNode {
 /// How a node stands by the clock of the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum NodeStanding {
+pub enum NodeStatus {
     /// It has a lease.
     Live,
     /// Its lease ran out.
@@ -66,7 +66,7 @@ pub struct NodeRow {
     /// Its id.
     pub id: String,
     /// How it stands.
-    pub status: NodeStanding,
+    pub status: NodeStatus,
     /// Version of its program.
     pub version: String,
     /// Its process id, where it runs.
@@ -89,7 +89,7 @@ impl NodeLeases {
     pub async fn register(&self, node: NewNode) -> Result<(), StoreError> {
         self.0
             .write(operation("register"), move |conn| {
-                Box::pin(async move { register(conn, &node).await.map(Outcome::Keep) })
+                Box::pin(async move { register(conn, &node).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -103,7 +103,7 @@ impl NodeLeases {
         let id = Arc::clone(id);
         self.0
             .write(operation("renew"), move |conn| {
-                Box::pin(async move { renew(conn, &id, lease, is_alone).await.map(Outcome::Keep) })
+                Box::pin(async move { renew(conn, &id, lease, is_alone).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -116,7 +116,7 @@ impl NodeLeases {
         let id = Arc::clone(id);
         self.0
             .write(operation("release"), move |conn| {
-                Box::pin(async move { release(conn, &id).await.map(Outcome::Keep) })
+                Box::pin(async move { release(conn, &id).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -136,7 +136,7 @@ impl NodeLeases {
     pub async fn mark_emptied(&self) -> Result<(), StoreError> {
         self.0
             .write(operation("mark_emptied"), |conn| {
-                Box::pin(async move { mark_emptied(conn).await.map(Outcome::Keep) })
+                Box::pin(async move { mark_emptied(conn).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -214,7 +214,8 @@ async fn has_orphans(conn: &mut Conn) -> Result<bool, StoreError> {
     Ok(on!(conn, c => diesel::select(diesel::dsl::exists(dead)).get_result(c).await)?)
 }
 
-type Columns = (String, String, i64, Instant, Instant, Instant, Option<Instant>);
+type Columns =
+    (String, String, i64, LenientTimestamp, LenientTimestamp, LenientTimestamp, Option<LenientTimestamp>);
 
 async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
     let now = Timestamp::from_naive(clock::now(conn).await?);
@@ -235,12 +236,12 @@ async fn list(conn: &mut Conn) -> Result<Vec<NodeRow>, StoreError> {
             .await
     })?;
     let row = |(id, version, pid, started_at, renewed_at, lease_until, stopped_at): Columns| {
-        let stopped_at = stopped_at.and_then(Instant::shown);
+        let stopped_at = stopped_at.and_then(LenientTimestamp::shown);
         let lease_until = lease_until.shown()?;
         let status = match stopped_at {
-            Some(_) => NodeStanding::Stopped,
-            None if lease_until < now => NodeStanding::Expired,
-            None => NodeStanding::Live,
+            Some(_) => NodeStatus::Stopped,
+            None if lease_until < now => NodeStatus::Expired,
+            None => NodeStatus::Live,
         };
         let (started_at, renewed_at) = (started_at.shown()?, renewed_at.shown()?);
         Some(NodeRow { id, status, version, pid, started_at, renewed_at, lease_until, stopped_at })

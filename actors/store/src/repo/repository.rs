@@ -8,11 +8,11 @@ use svc_model::{Channel, EntityKind, LifecycleStatus, Page, Precondition, Servic
 
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::metrics::Operation;
-use crate::repo::mutation::{Mutation, Written, mutate};
+use crate::metrics::QueryOperation;
+use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::references::{References, refuse_deletion};
-use crate::repo::versioned::{ImportAction, Imported, Merge, OnConflict, Versioned};
-use crate::repo::{Filter, channel_rows, key};
+use crate::repo::versioned::{ImportAction, ImportOutcome, Merge, OnConflict, Versioned};
+use crate::repo::{EntityFilter, channel_rows, key};
 use crate::store::Store;
 
 /// The stored entities of a kind.
@@ -43,7 +43,7 @@ impl<V: Versioned> Repository<V> {
     ///
     /// # Errors
     /// An error of the database.
-    pub async fn list(&self, filter: Filter, page: Page) -> Result<(Vec<V>, i64), StoreError> {
+    pub async fn list(&self, filter: EntityFilter, page: Page) -> Result<(Vec<V>, i64), StoreError> {
         if filter.is_impossible() {
             return Ok((Vec::new(), 0));
         }
@@ -58,7 +58,7 @@ impl<V: Versioned> Repository<V> {
     ///
     /// # Errors
     /// An error of the database.
-    pub async fn export(&self, filter: Filter) -> Result<Vec<V>, StoreError> {
+    pub async fn export(&self, filter: EntityFilter) -> Result<Vec<V>, StoreError> {
         if filter.is_impossible() {
             return Ok(Vec::new());
         }
@@ -123,11 +123,11 @@ impl<V: Versioned> Repository<V> {
         mutate(&self.store, operation::<V>("create"), mutation, move |conn| {
             Box::pin(async move {
                 if !V::states(conn, &id).await?.is_empty() {
-                    return Err(taken(V::KIND, &id));
+                    return Err(id_taken(V::KIND, &id));
                 }
                 V::check_content(conn, &id, &content).await?;
                 V::insert(conn, &id, 1, &content).await?;
-                written::<V>(conn, &id, None).await
+                read_written::<V>(conn, &id, None).await
             })
         })
         .await
@@ -147,7 +147,7 @@ impl<V: Versioned> Repository<V> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.store, operation::<V>("update"), mutation, move |conn| {
             Box::pin(async move {
-                let draft = expected::<V>(conn, &id, &precondition).await?;
+                let draft = find_checked::<V>(conn, &id, &precondition).await?;
                 if draft.state().status != LifecycleStatus::Draft {
                     return Err(lifecycle::no_draft(V::KIND, &id).into());
                 }
@@ -155,7 +155,7 @@ impl<V: Versioned> Repository<V> {
                 V::check_content(conn, &id, &content).await?;
                 let version = draft.state().version;
                 V::replace(conn, &id, version, &content).await?;
-                written::<V>(conn, &id, Some(version)).await
+                read_written::<V>(conn, &id, Some(version)).await
             })
         })
         .await
@@ -191,13 +191,13 @@ impl<V: Versioned> Repository<V> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.store, operation::<V>("delete"), mutation, move |conn| {
             Box::pin(async move {
-                expected::<V>(conn, &id, &precondition).await?;
+                find_checked::<V>(conn, &id, &precondition).await?;
                 if let Some(references) = references {
                     refuse_deletion(V::KIND, &id, &V::users(conn, &id, &*references).await?)?;
                 }
                 match V::delete(conn, &id).await? {
                     0 => Err(absent(V::KIND, &id)),
-                    _ => Ok(Written::new((), &id)),
+                    _ => Ok(MutationResult::new((), &id)),
                 }
             })
         })
@@ -225,7 +225,7 @@ impl<V: Versioned> Repository<V> {
         let (id, precondition) = (key(id), mutation.precondition.clone());
         mutate(&self.store, operation::<V>("new_version"), mutation, move |conn| {
             Box::pin(async move {
-                let latest = expected::<V>(conn, &id, &precondition).await?;
+                let latest = find_checked::<V>(conn, &id, &precondition).await?;
                 let (kind, state) = (V::KIND, latest.state());
                 if state.status == LifecycleStatus::Draft {
                     let message = format!("{kind} '{id}' has a draft, version {}", state.version);
@@ -239,7 +239,7 @@ impl<V: Versioned> Repository<V> {
                 };
                 V::check_content(conn, &id, source.content()).await?;
                 V::insert(conn, &id, state.version + 1, source.content()).await?;
-                written::<V>(conn, &id, None).await
+                read_written::<V>(conn, &id, None).await
             })
         })
         .await
@@ -255,13 +255,13 @@ impl<V: Versioned> Repository<V> {
         content: V::Content,
         on_conflict: OnConflict,
         mutation: Mutation,
-    ) -> Result<Imported, StoreError> {
+    ) -> Result<ImportOutcome, StoreError> {
         let id = key.unwrap_or_else(new_entity_id);
         mutate(&self.store, operation::<V>("import_item"), mutation, move |conn| {
             Box::pin(async move {
                 let action = import_one::<V>(conn, &id, &content, on_conflict).await?;
                 let id_written = action.writes().then(|| id.clone());
-                Ok(Written { value: Imported { id, action }, id: id_written })
+                Ok(MutationResult { value: ImportOutcome { id, action }, id: id_written })
             })
         })
         .await
@@ -283,8 +283,8 @@ impl Repository<Channel> {
     }
 }
 
-pub(super) fn operation<V: Versioned>(method: &'static str) -> Operation {
-    Operation::new(V::REPOSITORY, method)
+pub(super) fn operation<V: Versioned>(method: &'static str) -> QueryOperation {
+    QueryOperation::new(V::REPOSITORY, method)
 }
 
 async fn import_one<V: Versioned>(
@@ -300,7 +300,7 @@ async fn import_one<V: Versioned>(
         return Ok(ImportAction::Created);
     };
     match on_conflict {
-        OnConflict::Fail => return Err(taken(V::KIND, id)),
+        OnConflict::Fail => return Err(id_taken(V::KIND, id)),
         OnConflict::Skip => return Ok(ImportAction::Skipped),
         OnConflict::NewVersion => {}
     }
@@ -320,7 +320,7 @@ async fn import_one<V: Versioned>(
 }
 
 /// The latest version in the state that a change is based on.
-pub(super) async fn expected<V: Versioned>(
+pub(super) async fn find_checked<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     precondition: &Precondition,
@@ -333,13 +333,13 @@ pub(super) async fn expected<V: Versioned>(
 }
 
 /// The row as the database now has it.
-pub(super) async fn written<V: Versioned>(
+pub(super) async fn read_written<V: Versioned>(
     conn: &mut Conn,
     id: &str,
     version: Option<i64>,
-) -> Result<Written<V>, StoreError> {
+) -> Result<MutationResult<V>, StoreError> {
     let row = V::find(conn, id, version).await?;
-    row.map(|row| Written::new(row, id))
+    row.map(|row| MutationResult::new(row, id))
         .ok_or_else(|| StoreError::Database("a row just written is gone".into()))
 }
 
@@ -347,6 +347,6 @@ pub(super) fn absent(kind: EntityKind, id: &str) -> StoreError {
     lifecycle::absent(kind, id).into()
 }
 
-fn taken(kind: EntityKind, id: &str) -> StoreError {
+fn id_taken(kind: EntityKind, id: &str) -> StoreError {
     ServiceError::conflict(format!("{kind} '{id}' exists already")).into()
 }

@@ -19,8 +19,8 @@ use super::connectors::seal;
 use crate::clock::{self, FromNow, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::metrics::Operation;
-use crate::pool::Step;
+use crate::metrics::QueryOperation;
+use crate::pool::TransactionFn;
 use crate::schema::{connector_oauth_state as states, connectors, job_leases};
 use crate::store::Store;
 
@@ -62,7 +62,7 @@ impl fmt::Debug for TokenState {
 
 /// What a look at the tokens of a connector came to.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct RefreshLease {
     /// Id of the connector; `None` where none has this name (any more), and there is nothing to take turns at.
     pub connector: Option<String>,
     /// Whether it is the caller's turn to refresh them.
@@ -75,7 +75,7 @@ pub struct Look {
 
 /// What tokens are to take the place of.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Before {
+pub enum ExpectedTokens {
     /// Of the tokens of this fingerprint with this refresh token.
     These(String),
     /// Of none, or of those of another fingerprint: the connector has been changed.
@@ -85,7 +85,7 @@ pub enum Before {
 }
 
 /// By its kind: a token is a secret.
-impl fmt::Debug for Before {
+impl fmt::Debug for ExpectedTokens {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::These(_) => "These",
@@ -97,7 +97,7 @@ impl fmt::Debug for Before {
 
 /// What became of tokens that were to be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum SaveOutcome {
     /// They are on disk.
     Saved,
     /// Others were kept meanwhile, and stay.
@@ -116,11 +116,11 @@ macro_rules! held {
     };
 }
 
-const fn operation(method: &'static str) -> Operation {
-    Operation::new("token_states", method)
+const fn operation(method: &'static str) -> QueryOperation {
+    QueryOperation::new("token_states", method)
 }
 
-struct Begin {
+struct BeginRequest {
     /// Name of the connector.
     connector: String,
     holder: String,
@@ -129,11 +129,11 @@ struct Begin {
     keys: Arc<EnvelopeKeys>,
 }
 
-struct Save {
+struct SaveRequest {
     /// Id of the connector.
     connector: String,
     holder: String,
-    before: Before,
+    before: ExpectedTokens,
     state: TokenState,
     keys: Arc<EnvelopeKeys>,
 }
@@ -150,11 +150,11 @@ impl TokenStates {
         fingerprint: &str,
         holder: &str,
         lease: Duration,
-    ) -> Result<Look, StoreError> {
+    ) -> Result<RefreshLease, StoreError> {
         let (connector, holder) = (connector.to_owned(), holder.to_owned());
         let fingerprint = fingerprint.to_owned();
-        let begin = Begin { connector, holder, fingerprint, lease, keys: Arc::clone(&self.keys) };
-        let step: Step<_, _> = |conn, begin| Box::pin(take(conn, begin));
+        let begin = BeginRequest { connector, holder, fingerprint, lease, keys: Arc::clone(&self.keys) };
+        let step: TransactionFn<_, _> = |conn, begin| Box::pin(acquire_turn(conn, begin));
         self.store.transact(operation("begin"), begin, step).await
     }
 
@@ -167,12 +167,12 @@ impl TokenStates {
         &self,
         connector: &str,
         holder: &str,
-        before: Before,
+        before: ExpectedTokens,
         state: TokenState,
-    ) -> Result<Kept, StoreError> {
+    ) -> Result<SaveOutcome, StoreError> {
         let (connector, holder) = (connector.to_owned(), holder.to_owned());
-        let save = Save { connector, holder, before, state, keys: Arc::clone(&self.keys) };
-        let step: Step<_, _> = |conn, save| Box::pin(keep(conn, save));
+        let save = SaveRequest { connector, holder, before, state, keys: Arc::clone(&self.keys) };
+        let step: TransactionFn<_, _> = |conn, save| Box::pin(keep(conn, save));
         self.store.transact(operation("save"), save, step).await
     }
 
@@ -181,16 +181,16 @@ impl TokenStates {
     /// # Errors
     /// When the database does not answer; the turn ends with the lease then.
     pub async fn release(&self, holder: &str) -> Result<(), StoreError> {
-        let step: Step<_, _> = |conn, holder: &String| Box::pin(release(conn, holder));
+        let step: TransactionFn<_, _> = |conn, holder: &String| Box::pin(release(conn, holder));
         self.store.transact(operation("release"), holder.to_owned(), step).await
     }
 }
 
-async fn take(conn: &mut Conn, begin: &Begin) -> Result<Look, StoreError> {
+async fn acquire_turn(conn: &mut Conn, begin: &BeginRequest) -> Result<RefreshLease, StoreError> {
     let named = connectors::table.filter(connectors::name.eq(&begin.connector)).select(connectors::id);
     let connector: Option<String> = held!(conn, named)?;
     let Some(id) = &connector else {
-        return Ok(Look { connector, turn: false, abandoned: false, state: Ok(None) });
+        return Ok(RefreshLease { connector, turn: false, abandoned: false, state: Ok(None) });
     };
     let job = job(&begin.connector);
     let ended = job_leases::table.find(&job).filter(job_leases::expires_at.le(Now));
@@ -204,47 +204,48 @@ async fn take(conn: &mut Conn, begin: &Begin) -> Result<Look, StoreError> {
     let turn = on!(conn, c => take.execute(c).await)? > 0;
     let now = clock::now(conn).await?;
     let kept = find(conn, &begin.connector).await?.filter(|kept| kept.0 == begin.fingerprint);
-    let state = kept.map(|(fingerprint, text)| opened(id, fingerprint, &text, now, &begin.keys)).transpose();
-    Ok(Look { connector, turn, abandoned: turn && abandoned, state: state.map(Option::flatten) })
+    let state = kept.map(|(fingerprint, text)| decrypt(id, fingerprint, &text, now, &begin.keys)).transpose();
+    Ok(RefreshLease { connector, turn, abandoned: turn && abandoned, state: state.map(Option::flatten) })
 }
 
-async fn keep(conn: &mut Conn, save: &Save) -> Result<Kept, StoreError> {
+async fn keep(conn: &mut Conn, save: &SaveRequest) -> Result<SaveOutcome, StoreError> {
     let named = connectors::table.find(&save.connector).select(connectors::name);
     let name: Option<String> = held!(conn, named)?;
     let kept = match name {
-        None => Kept::Gone,
-        Some(name) => put(conn, &name, save).await?,
+        None => SaveOutcome::Gone,
+        Some(name) => save_tokens(conn, &name, save).await?,
     };
     release(conn, &save.holder).await?;
     Ok(kept)
 }
 
 /// What a row holds, from the point of view of a fingerprint.
-enum Present {
+enum StoredTokens {
     None,
     Foreign,
     Own(TokenState),
 }
 
-async fn put(conn: &mut Conn, name: &str, save: &Save) -> Result<Kept, StoreError> {
-    let Save { before, state, keys, .. } = save;
+async fn save_tokens(conn: &mut Conn, name: &str, save: &SaveRequest) -> Result<SaveOutcome, StoreError> {
+    let SaveRequest { before, state, keys, .. } = save;
     let now = clock::now(conn).await?;
     let present = match find(conn, name).await? {
-        None => Present::None,
-        Some((fingerprint, _)) if fingerprint != state.fingerprint => Present::Foreign,
-        Some((fingerprint, text)) => opened(&save.connector, fingerprint, &text, now, keys)
+        None => StoredTokens::None,
+        Some((fingerprint, _)) if fingerprint != state.fingerprint => StoredTokens::Foreign,
+        Some((fingerprint, text)) => decrypt(&save.connector, fingerprint, &text, now, keys)
             .ok()
             .flatten()
-            .map_or(Present::None, Present::Own),
+            .map_or(StoredTokens::None, StoredTokens::Own),
     };
     let fits = match (&present, before) {
-        (Present::Own(own), _) if own.same_tokens(state) => return Ok(Kept::Saved),
-        (Present::Own(own), Before::These(refresh_token)) => own.refresh_token == *refresh_token,
-        (Present::None, Before::Others | Before::Nothing) | (Present::Foreign, Before::Others) => true,
+        (StoredTokens::Own(own), _) if own.same_tokens(state) => return Ok(SaveOutcome::Saved),
+        (StoredTokens::Own(own), ExpectedTokens::These(refresh_token)) => own.refresh_token == *refresh_token,
+        (StoredTokens::None, ExpectedTokens::Others | ExpectedTokens::Nothing)
+        | (StoredTokens::Foreign, ExpectedTokens::Others) => true,
         _ => false,
     };
     if !fits {
-        return Ok(Kept::Overtaken);
+        return Ok(SaveOutcome::Overtaken);
     }
     let ends_at = now
         .and_utc()
@@ -260,7 +261,7 @@ async fn put(conn: &mut Conn, name: &str, save: &Save) -> Result<Kept, StoreErro
         .do_update()
         .set(row);
     on!(conn, c => upsert.execute(c).await)?;
-    Ok(Kept::Saved)
+    Ok(SaveOutcome::Saved)
 }
 
 /// By whatever name the connector goes.
@@ -286,7 +287,7 @@ pub(crate) const fn state_place(connector: &str) -> EnvelopePlace<'_> {
 }
 
 /// The tokens in the text of a connector's row; `None` where it holds something else.
-fn opened(
+fn decrypt(
     connector: &str,
     fingerprint: String,
     kept: &str,

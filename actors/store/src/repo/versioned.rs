@@ -8,7 +8,7 @@ use svc_model::{EntityKind, EntityTag, FieldError, LifecycleStatus, Page};
 
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::repo::Filter;
+use crate::repo::EntityFilter;
 use crate::repo::gates::Objection;
 use crate::repo::references::References;
 
@@ -62,7 +62,7 @@ impl ImportAction {
 
 /// What became of an imported item, and under which id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportOutcome {
     /// The id, generated where the item had none.
     pub id: String,
     /// What was done.
@@ -74,7 +74,7 @@ pub type Merge<C> = Box<dyn FnOnce(&C) -> Result<C, Vec<FieldError>> + Send>;
 
 /// What a change of status comes to.
 #[derive(Debug)]
-pub struct Plan {
+pub struct StatusChangePlan {
     /// What would be written; `None` when there is nothing to change.
     pub(super) transition: Option<Transition>,
     /// Why it must not be, in the order of the gates.
@@ -104,7 +104,7 @@ pub trait Versioned: Sized + Send + 'static {
     /// The latest version of each id that passes the filter, and how many there are without a page.
     fn list(
         conn: &mut Conn,
-        filter: &Filter,
+        filter: &EntityFilter,
         page: Option<Page>,
     ) -> impl Future<Output = Result<(Vec<Self>, i64), StoreError>> + Send;
     /// Active versions, of everything or of some ids, newest first within an id.
@@ -188,5 +188,5 @@ pub trait Versioned: Sized + Send + 'static {
         target: LifecycleStatus,
         rollout: Rollout,
         gates: &Self::Gates,
-    ) -> impl Future<Output = Result<Plan, StoreError>> + Send;
+    ) -> impl Future<Output = Result<StatusChangePlan, StoreError>> + Send;
 }

@@ -13,8 +13,8 @@ use crate::error::StoreError;
 use crate::repo::channel_rows;
 use crate::repo::gates::{self, Objection, WorkflowGates};
 use crate::repo::references::{References, distinct};
-use crate::repo::versioned::{Plan, Versioned};
-use crate::repo::{Filter, IDS_PER_QUERY, json, sorted, tagged};
+use crate::repo::versioned::{StatusChangePlan, Versioned};
+use crate::repo::{EntityFilter, IDS_PER_QUERY, json, sorted, tagged};
 use crate::schema::{current_workflows, workflows};
 
 /// A row, in the order of the columns.
@@ -130,7 +130,7 @@ impl Versioned for Workflow {
 
     async fn list(
         conn: &mut Conn,
-        filter: &Filter,
+        filter: &EntityFilter,
         page: Option<Page>,
     ) -> Result<(Vec<Workflow>, i64), StoreError> {
         use current_workflows::dsl;
@@ -301,7 +301,7 @@ impl Versioned for Workflow {
         target: LifecycleStatus,
         rollout: Rollout,
         gates: &WorkflowGates,
-    ) -> Result<Plan, StoreError> {
+    ) -> Result<StatusChangePlan, StoreError> {
         let states = Self::states(conn, id).await?;
         let change = match target {
             LifecycleStatus::Active => lifecycle::activate_workflow(id, &states, rollout),
@@ -320,6 +320,6 @@ impl Versioned for Workflow {
                 None
             }
         };
-        Ok(Plan { transition, objections })
+        Ok(StatusChangePlan { transition, objections })
     }
 }

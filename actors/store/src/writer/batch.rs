@@ -6,14 +6,14 @@ use futures_util::FutureExt;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::writer::rows::Rows;
-use crate::writer::unit::Unit;
+use crate::writer::rows::RowBatch;
+use crate::writer::unit::WriteUnit;
 
 /// Rows, which need no savepoint while none fails, and units, each in one of its own.
 #[derive(Default)]
 pub(crate) struct Batch {
-    pub(super) units: Vec<Box<dyn Unit>>,
-    pub(super) rows: Rows,
+    pub(super) units: Vec<Box<dyn WriteUnit>>,
+    pub(super) rows: RowBatch,
     /// What is written beside, to see whether anything can be.
     pub(super) trial: Option<Trial>,
 }
@@ -48,12 +48,12 @@ impl Batch {
                 conn.rollback().await?;
             }
         }
-        conn.commit().await.map_err(StoreError::at_commit)
+        conn.commit().await.map_err(StoreError::into_commit_failure)
     }
 
     /// Returns why the database could not write a part of it that failed alone, where that is the database's own state,
     /// such as a full disk.
-    pub(super) fn unwritten(&self) -> Option<String> {
+    pub(super) fn unwritable_failure(&self) -> Option<String> {
         let units = self.units.iter().filter_map(|unit| unit.failure());
         units.chain(self.rows.failures()).find(|error| error.is_unwritable()).map(ToString::to_string)
     }

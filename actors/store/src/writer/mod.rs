@@ -1,14 +1,14 @@
 //! The group-commit writer: the one way in which rows are written.
 //!
-//! Owns the queue of units and rows; the connection is lent to it by [`Link`], which outlives it. Messages in:
-//! [`Write`] for a unit, whatever it does; [`WriteRow`] for one of the many rows on the way of requests. Out: nothing
+//! Owns the queue of units and rows; the connection is lent to it by [`WriterConnection`], which outlives it. Messages in:
+//! [`RunUnit`] for a unit, whatever it does; [`WriteRow`] for one of the many rows on the way of requests. Out: nothing
 //! but answers. While one transaction runs on the io runtime the next units and rows queue, and together make up the
 //! next one, which follows without coming back here. A unit or row that fails is undone alone. What was taken into the
 //! queue is written even when the actor is restarted meanwhile. It never waits inside a turn.
 
 mod batch;
-mod link;
-mod msg;
+mod connection;
+mod messages;
 mod rows;
 mod state;
 mod unit;
@@ -22,17 +22,17 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, timeout};
 
-use crate::conn::on_io;
+use crate::conn::run_on_io;
 use crate::error::StoreError;
-use crate::repo::Change;
+use crate::repo::TraceWrite;
 
 use batch::Batch;
-pub(crate) use link::Link;
-pub(crate) use msg::{Write, WriteRow};
-use rows::{Changed, Rows};
-use state::{Queue, Wake};
-pub(crate) use unit::Outcome;
-use unit::{Pending, Unit};
+pub(crate) use connection::WriterConnection;
+pub(crate) use messages::{RunUnit, WriteRow};
+use rows::{RowBatch, RowResult};
+use state::{Wake, WriteQueue};
+pub(crate) use unit::UnitOutcome;
+use unit::{PendingUnit, WriteUnit};
 
 /// A transaction that takes as long is worth a [`MOMENT`] of waiting for company.
 const SLOW: Duration = Duration::from_millis(3);
@@ -40,25 +40,25 @@ const SLOW: Duration = Duration::from_millis(3);
 const MOMENT: Duration = Duration::from_millis(1);
 
 /// The actor.
-pub(crate) struct Writer {
-    queue: Arc<Shared>,
-    link: Arc<Link>,
+pub(crate) struct StoreWriter {
+    queue: Arc<WriterShared>,
+    link: Arc<WriterConnection>,
     io: Handle,
 }
 
 /// The queue, seen by the actor that fills it and by the task that empties it.
-struct Shared {
-    queue: Mutex<Queue<Box<dyn Unit>, Row>>,
+struct WriterShared {
+    queue: Mutex<WriteQueue<Box<dyn WriteUnit>, Row>>,
     /// As many wait as the next batch waits for.
     gathered: Notify,
 }
 
 /// A row that waits, and who waits for it.
-type Row = (Change, oneshot::Sender<Changed>);
+type Row = (TraceWrite, oneshot::Sender<RowResult>);
 
-impl Writer {
-    pub(crate) fn new(link: Arc<Link>, io: Handle) -> Self {
-        let queue = Arc::new(Shared { queue: Mutex::new(Queue::new()), gathered: Notify::new() });
+impl StoreWriter {
+    pub(crate) fn new(link: Arc<WriterConnection>, io: Handle) -> Self {
+        let queue = Arc::new(WriterShared { queue: Mutex::new(WriteQueue::new()), gathered: Notify::new() });
         Self { queue, link, io }
     }
 
@@ -70,12 +70,13 @@ impl Writer {
             Wake::Start => {
                 let (link, queue) = (Arc::clone(&self.link), Arc::clone(&self.queue));
                 let (io, backend) = (self.io.clone(), link.backend());
-                let writing =
-                    async move { on_io(&io, backend, async move { write_out(&link, &queue).await }).await };
+                let writing = async move {
+                    run_on_io(&io, backend, async move { write_out(&link, &queue).await }).await
+                };
                 ctx.spawn(writing.into_actor(self).map(|ended, writer, ctx| {
                     if ended.is_err() {
                         // It died with its batch, whose callers learn it from the dropped channels.
-                        writer.queue.lock().died();
+                        writer.queue.lock().task_died();
                         writer.write(ctx);
                     }
                 }));
@@ -84,14 +85,14 @@ impl Writer {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Queue<Box<dyn Unit>, Row>> {
+impl WriterShared {
+    fn lock(&self) -> MutexGuard<'_, WriteQueue<Box<dyn WriteUnit>, Row>> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Writes batch after batch until nothing waits.
-async fn write_out(link: &Link, shared: &Shared) {
+async fn write_out(link: &WriterConnection, shared: &WriterShared) {
     loop {
         let Some(waiting) = shared.lock().start() else { return };
         let begun = Instant::now();
@@ -104,34 +105,34 @@ async fn write_out(link: &Link, shared: &Shared) {
         if let Err(away) = ended {
             // The link has waited as long as a caller may: nobody behind should wait for that again.
             let left = shared.lock().take();
-            batch_of(left).settle(&Err(away.of_others()));
+            batch_of(left).settle(&Err(away.into_collateral()));
         }
     }
 }
 
-fn batch_of((units, rows): (Vec<Box<dyn Unit>>, Vec<Row>)) -> Batch {
-    Batch { units, rows: Rows::new(rows.into_iter()), trial: None }
+fn batch_of((units, rows): (Vec<Box<dyn WriteUnit>>, Vec<Row>)) -> Batch {
+    Batch { units, rows: RowBatch::new(rows.into_iter()), trial: None }
 }
 
-impl Actor for Writer {
+impl Actor for StoreWriter {
     type Context = Context<Self>;
 }
 
 /// What was taken in is written by a task of its own, so there is nothing left to drain.
-impl Supervised for Writer {}
+impl Supervised for StoreWriter {}
 
-impl<T: Send + 'static> Handler<Write<T>> for Writer {
+impl<T: Send + 'static> Handler<RunUnit<T>> for StoreWriter {
     type Result = ResponseActFuture<Self, Result<T, StoreError>>;
 
-    fn handle(&mut self, message: Write<T>, ctx: &mut Context<Self>) -> Self::Result {
-        let (unit, answer) = Pending::boxed(message.work);
+    fn handle(&mut self, message: RunUnit<T>, ctx: &mut Context<Self>) -> Self::Result {
+        let (unit, answer) = PendingUnit::boxed(message.work);
         self.queue.lock().push_unit(unit);
         self.write(ctx);
         Box::pin(answer.into_actor(self).map(|answer, _, _| answer.unwrap_or_else(|_| Err(abandoned()))))
     }
 }
 
-impl Handler<WriteRow> for Writer {
+impl Handler<WriteRow> for StoreWriter {
     type Result = ();
 
     fn handle(&mut self, WriteRow { change, caller }: WriteRow, ctx: &mut Context<Self>) {
@@ -139,7 +140,7 @@ impl Handler<WriteRow> for Writer {
         let refused = self.queue.lock().push_row((change, caller), bytes);
         if let Err((_, caller)) = refused {
             // A caller that went away has nobody to tell.
-            let _gone = caller.send(Err(crowded()));
+            let _gone = caller.send(Err(queue_full()));
             return;
         }
         self.write(ctx);
@@ -151,6 +152,6 @@ pub(crate) fn abandoned() -> StoreError {
     StoreError::Unanswered("the transaction ended without an answer".into())
 }
 
-fn crowded() -> StoreError {
+fn queue_full() -> StoreError {
     StoreError::Unavailable("too many rows or bytes wait to be written; nothing was written".into())
 }

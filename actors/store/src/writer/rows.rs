@@ -6,22 +6,22 @@ use tokio::sync::oneshot;
 
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::repo::Change;
+use crate::repo::TraceWrite;
 
 /// What a change is answered: whether there was a row to change.
-pub(crate) type Changed = Result<bool, StoreError>;
+pub(crate) type RowResult = Result<bool, StoreError>;
 
 /// The changes of a batch and the callers who wait for them.
 #[derive(Default)]
-pub(super) struct Rows {
-    changes: Arc<Vec<Change>>,
-    callers: Vec<oneshot::Sender<Changed>>,
+pub(super) struct RowBatch {
+    changes: Arc<Vec<TraceWrite>>,
+    callers: Vec<oneshot::Sender<RowResult>>,
     /// As many as changes, once these were made.
-    outcomes: Vec<Changed>,
+    outcomes: Vec<RowResult>,
 }
 
-impl Rows {
-    pub(super) fn new(rows: impl ExactSizeIterator<Item = (Change, oneshot::Sender<Changed>)>) -> Self {
+impl RowBatch {
+    pub(super) fn new(rows: impl ExactSizeIterator<Item = (TraceWrite, oneshot::Sender<RowResult>)>) -> Self {
         let (changes, callers): (Vec<_>, Vec<_>) = rows.unzip();
         Self { changes: Arc::new(changes), callers, outcomes: Vec::new() }
     }
@@ -35,7 +35,7 @@ impl Rows {
         if self.changes.is_empty() {
             return Ok(());
         }
-        if let Ok(outcomes) = Change::apply_all(&self.changes, conn).await {
+        if let Ok(outcomes) = TraceWrite::apply_all(&self.changes, conn).await {
             self.outcomes = outcomes.into_iter().map(Ok).collect();
             return Ok(());
         }

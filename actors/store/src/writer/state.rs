@@ -18,7 +18,7 @@ const MOST_WAITING_BYTES: usize = 8 * MOST_BYTES;
 ///
 /// Callers that come back as soon as they are answered would so fall into two groups, each waiting for the commit of
 /// the other. Where commits are slow, those just answered are therefore given a moment before the next batch starts.
-pub(crate) struct Queue<U, R> {
+pub(crate) struct WriteQueue<U, R> {
     units: VecDeque<U>,
     /// With the bytes of each.
     rows: VecDeque<(R, usize)>,
@@ -50,7 +50,7 @@ pub(crate) enum Wake {
     Start,
 }
 
-impl<U, R> Queue<U, R> {
+impl<U, R> WriteQueue<U, R> {
     pub(crate) const fn new() -> Self {
         Self { units: VecDeque::new(), rows: VecDeque::new(), bytes: 0, stage: Stage::Idle }
     }
@@ -113,7 +113,7 @@ impl<U, R> Queue<U, R> {
     }
 
     /// Whoever wrote is gone.
-    pub(crate) const fn died(&mut self) {
+    pub(crate) const fn task_died(&mut self) {
         self.stage = Stage::Idle;
     }
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_arrives_while_a_batch_runs_leaves_in_order_with_the_next() {
-        let mut queue = Queue::new();
+        let mut queue = WriteQueue::new();
         assert_eq!(queue.wake(), Wake::Nothing);
         queue.push_unit(1);
         assert_eq!(queue.wake(), Wake::Start);
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_bounded_and_so_is_what_waits() {
-        let mut queue = Queue::new();
+        let mut queue = WriteQueue::new();
         (0..MOST_UNITS + 1).for_each(|unit| queue.push_unit(unit));
         (0..MOST_WAITING).for_each(|row| queue.push_row(row, 1).unwrap());
         assert_eq!(queue.push_row(7, 1), Err(7));
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_batch_is_bounded_by_bytes_and_a_row_beyond_them_is_alone() {
-        let mut queue: Queue<(), u8> = Queue::new();
+        let mut queue: WriteQueue<(), u8> = WriteQueue::new();
         for (row, bytes) in [(1, MOST_BYTES / 2), (2, MOST_BYTES / 2), (3, 1), (4, MOST_BYTES + 1), (5, 0)] {
             queue.push_row(row, bytes).unwrap();
         }
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_by_bytes_and_a_larger_row_waits_alone() {
-        let mut queue: Queue<(), u8> = Queue::new();
+        let mut queue: WriteQueue<(), u8> = WriteQueue::new();
         queue.push_row(1, MOST_WAITING_BYTES - 1).unwrap();
         assert_eq!(queue.push_row(2, 2), Err(2));
         queue.push_row(3, 1).unwrap();
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn callers_of_a_slow_commit_come_back_into_one_batch() {
-        let mut queue: Queue<(), u8> = Queue::new();
+        let mut queue: WriteQueue<(), u8> = WriteQueue::new();
         queue.push_row(1, 1).unwrap();
         queue.push_row(2, 1).unwrap();
         assert_eq!(queue.wake(), Wake::Start);
@@ -236,11 +236,11 @@ mod tests {
 
     #[test]
     fn what_waited_when_the_writing_task_died_is_written_by_the_next() {
-        let mut queue: Queue<u8, ()> = Queue::new();
+        let mut queue: WriteQueue<u8, ()> = WriteQueue::new();
         queue.push_unit(1);
         assert_eq!(queue.wake(), Wake::Start);
         queue.push_unit(2);
-        queue.died();
+        queue.task_died();
         assert_eq!(queue.wake(), Wake::Start);
         assert_eq!(queue.start(), Some((vec![1, 2], vec![])));
     }

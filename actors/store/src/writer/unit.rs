@@ -7,7 +7,7 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 
 /// What a unit leaves behind.
-pub(crate) enum Outcome<T> {
+pub(crate) enum UnitOutcome<T> {
     /// Keep what was written and answer this after the commit.
     Keep(T),
     /// Undo what was written and answer this: a dry run.
@@ -15,11 +15,11 @@ pub(crate) enum Outcome<T> {
 }
 
 /// The work of a unit, inside a transaction.
-pub(crate) type Work<T> =
-    Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<Outcome<T>, StoreError>> + Send>;
+pub(crate) type UnitWork<T> =
+    Box<dyn for<'c> FnOnce(&'c mut Conn) -> BoxFuture<'c, Result<UnitOutcome<T>, StoreError>> + Send>;
 
 /// A unit whatever it answers. Run once, then settled once.
-pub(crate) trait Unit: Send {
+pub(crate) trait WriteUnit: Send {
     /// Does the work; true when it shall be kept.
     fn run<'c>(&'c mut self, conn: &'c mut Conn) -> BoxFuture<'c, bool>;
     /// Returns why it failed, once it did.
@@ -31,34 +31,34 @@ pub(crate) trait Unit: Send {
 }
 
 enum Stage<T> {
-    Waiting(Work<T>),
+    Waiting(UnitWork<T>),
     Running,
     Kept(T),
     Final(Result<T, StoreError>),
 }
 
 /// A unit and the caller who waits for it.
-pub(crate) struct Pending<T> {
+pub(crate) struct PendingUnit<T> {
     stage: Stage<T>,
     caller: oneshot::Sender<Result<T, StoreError>>,
 }
 
-impl<T: Send + 'static> Pending<T> {
-    pub(crate) fn boxed(work: Work<T>) -> (Box<dyn Unit>, oneshot::Receiver<Result<T, StoreError>>) {
+impl<T: Send + 'static> PendingUnit<T> {
+    pub(crate) fn boxed(work: UnitWork<T>) -> (Box<dyn WriteUnit>, oneshot::Receiver<Result<T, StoreError>>) {
         let (caller, answer) = oneshot::channel();
         (Box::new(Self { stage: Stage::Waiting(work), caller }), answer)
     }
 }
 
-impl<T: Send + 'static> Unit for Pending<T> {
+impl<T: Send + 'static> WriteUnit for PendingUnit<T> {
     fn run<'c>(&'c mut self, conn: &'c mut Conn) -> BoxFuture<'c, bool> {
         Box::pin(async move {
             let Stage::Waiting(work) = std::mem::replace(&mut self.stage, Stage::Running) else {
                 return false;
             };
             self.stage = match work(conn).await {
-                Ok(Outcome::Keep(value)) => Stage::Kept(value),
-                Ok(Outcome::Discard(value)) => Stage::Final(Ok(value)),
+                Ok(UnitOutcome::Keep(value)) => Stage::Kept(value),
+                Ok(UnitOutcome::Discard(value)) => Stage::Final(Ok(value)),
                 Err(error) => Stage::Final(Err(error)),
             };
             matches!(self.stage, Stage::Kept(_))

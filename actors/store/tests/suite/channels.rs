@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 use svc_model::{LifecycleStatus, Page, Precondition, Protocol};
-use svc_store::{ChannelGates, Filter, Mutation, Store};
+use svc_store::{ChannelGates, EntityFilter, Mutation, Store};
 
 use super::database::Database;
 use super::{Names, any, channel, gates, refusal, workflow};
@@ -167,12 +167,12 @@ pub(crate) async fn lists_know_type_and_protocol(db: Database) {
     let mut content = channel("b", None);
     content.protocol = Protocol::Kafka;
     channels.create(Some("b".into()), content, any()).await.unwrap();
-    let kafka = Filter { protocol: Some("KAFKA".into()), ..Filter::default() };
+    let kafka = EntityFilter { protocol: Some("KAFKA".into()), ..EntityFilter::default() };
     let (rows, total) = channels.list(kafka, Page::default()).await.unwrap();
     assert_eq!((rows[0].channel_id.as_str(), total), ("b", 1));
-    let sync = Filter { channel_type: Some("sync".into()), ..Filter::default() };
+    let sync = EntityFilter { channel_type: Some("sync".into()), ..EntityFilter::default() };
     assert_eq!(channels.list(sync, Page::default()).await.unwrap().1, 2);
-    let none = Filter { channel_type: Some("async".into()), ..Filter::default() };
+    let none = EntityFilter { channel_type: Some("async".into()), ..EntityFilter::default() };
     assert_eq!(channels.list(none, Page::default()).await.unwrap().1, 0);
 }
 
@@ -199,7 +199,7 @@ pub(crate) async fn a_foreign_row_spoils_no_other(db: Database) {
         let refused = svc_model::ChannelConfig::parse(&row.content.config).unwrap_err();
         assert!(format!("{refused:?}").contains(named), "{refused:?}");
     }
-    assert_eq!(channels.list(Filter::default(), Page::default()).await.unwrap().1, 4);
+    assert_eq!(channels.list(EntityFilter::default(), Page::default()).await.unwrap().1, 4);
     assert!(channels.latest("ftp").await.unwrap().is_some());
 }
 

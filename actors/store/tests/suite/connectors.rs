@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use svc_model::{ConnectorContent, LifecycleStatus, Page};
 use svc_secrets::{EnvelopeError, EnvelopeKeys};
 use svc_store::{
-    AuditFilter, Filter, ImportAction, Mutation, OnConflict, References, WorkflowGates, reencrypt,
+    AuditFilter, EntityFilter, ImportAction, Mutation, OnConflict, References, WorkflowGates, reencrypt,
 };
 
 use super::database::Database;
@@ -79,7 +79,7 @@ pub(crate) async fn a_name_is_unique_and_kept_while_a_workflow_uses_it(db: Datab
     assert!(refused.message().ends_with(": workflow 'w'"), "{}", refused.message());
     connectors.update("1", rename("one"), everybody, any()).await.unwrap();
     connectors.update("1", rename("x"), nobody(), any()).await.unwrap();
-    let (rows, total) = connectors.list(Filter::default(), Page::default()).await.unwrap();
+    let (rows, total) = connectors.list(EntityFilter::default(), Page::default()).await.unwrap();
     let names: Vec<_> = rows.iter().map(|row| row.content.name.as_str()).collect();
     assert_eq!((names, total), (vec!["two", "x"], 2));
 }

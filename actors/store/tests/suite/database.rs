@@ -9,7 +9,7 @@ use actix_supervision::{Placement, Tree};
 use diesel::connection::SimpleConnection;
 use diesel::{Connection, SqliteConnection};
 use slog::{Discard, Logger, o};
-use svc_store::{OpenError, Opened, Store, StoreConfig};
+use svc_store::{OpenError, OpenedStore, Store, StoreConfig};
 use svc_testkit::postgres::Postgres;
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Handle};
@@ -34,7 +34,7 @@ impl Database {
         Store::supervise(opened, tree, "store", Placement::Here).await.expect("the actors start")
     }
 
-    pub(crate) async fn open(&self) -> Result<Opened, OpenError> {
+    pub(crate) async fn open(&self) -> Result<OpenedStore, OpenError> {
         Store::open(&self.config, self.io.clone(), Logger::root(Discard, o!())).await
     }
 

@@ -1,7 +1,7 @@
 //! The record and the epoch of a mutation.
 
 use svc_model::{LifecycleStatus, Page, Precondition, Timestamp};
-use svc_store::{AuditFilter, Filter, Mutation};
+use svc_store::{AuditFilter, EntityFilter, Mutation};
 
 use super::database::Database;
 use super::traces::ago;
@@ -108,10 +108,10 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: Database) {
     );
     let nul = || Some(NUL.to_owned());
     for filter in [
-        Filter { tag: nul(), ..Filter::default() },
-        Filter { status: nul(), ..Filter::default() },
-        Filter { protocol: nul(), ..Filter::default() },
-        Filter { channel_type: nul(), ..Filter::default() },
+        EntityFilter { tag: nul(), ..EntityFilter::default() },
+        EntityFilter { status: nul(), ..EntityFilter::default() },
+        EntityFilter { protocol: nul(), ..EntityFilter::default() },
+        EntityFilter { channel_type: nul(), ..EntityFilter::default() },
     ] {
         assert_eq!(workflows.list(filter.clone(), Page::default()).await.unwrap(), (vec![], 0));
         assert_eq!(channels.list(filter.clone(), Page::default()).await.unwrap(), (vec![], 0));
@@ -126,7 +126,7 @@ pub(crate) async fn what_no_text_can_hold_is_found_nowhere(db: Database) {
     ] {
         assert_eq!(store.audit().list(filter, Page::default()).await.unwrap(), (vec![], 0));
     }
-    let sorted = Filter { sort_by: nul(), sort_order: nul(), ..Filter::default() };
+    let sorted = EntityFilter { sort_by: nul(), sort_order: nul(), ..EntityFilter::default() };
     assert_eq!(workflows.list(sorted, Page::default()).await.unwrap().1, 1, "these are only compared");
 }
 

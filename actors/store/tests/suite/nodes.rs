@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use svc_store::{
-    NewNode, NewTrace, NodeLeases, NodeStanding, Ownership, Store, TraceEnd, TraceFailure, TraceStatus,
+    NewNode, NewTrace, NodeLeases, NodeStatus, Ownership, Store, TraceEnd, TraceFailure, TraceStatus,
 };
 use uuid::Uuid;
 
@@ -208,6 +208,6 @@ pub(crate) async fn nodes_are_listed_as_they_stand(db: Database) {
     let mut listed: Vec<_> =
         leases.list().await.unwrap().into_iter().map(|node| (node.id, node.status)).collect();
     listed.sort_by(|one, other| one.0.cmp(&other.0));
-    let expected = [("a", NodeStanding::Expired), ("b", NodeStanding::Stopped), ("c", NodeStanding::Live)];
+    let expected = [("a", NodeStatus::Expired), ("b", NodeStatus::Stopped), ("c", NodeStatus::Live)];
     assert_eq!(listed, expected.map(|(id, status)| (id.to_owned(), status)));
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use svc_model::ConnectorContent;
 use svc_secrets::EnvelopeKeys;
-use svc_store::{Before, Kept, Store, TokenState, reencrypt};
+use svc_store::{ExpectedTokens, SaveOutcome, Store, TokenState, reencrypt};
 
 use super::any;
 use super::database::Database;
@@ -40,8 +40,8 @@ async fn rename(store: &Store, id: &str, name: &'static str) {
     store.connectors().update(id, merge, Arc::new(()), any()).await.unwrap();
 }
 
-fn these(refresh_token: &str) -> Before {
-    Before::These(refresh_token.to_owned())
+fn these(refresh_token: &str) -> ExpectedTokens {
+    ExpectedTokens::These(refresh_token.to_owned())
 }
 
 /// The tokens of a connector that are kept for a fingerprint.
@@ -64,7 +64,7 @@ pub(crate) async fn one_at_a_time_has_the_turn_and_finds_what_the_last_one_kept(
     assert!(!none.turn && none.connector.is_none(), "there is nothing to refresh");
     assert!(!states.begin("api", "f", "b", LEASE).await.unwrap().turn);
     assert!(states.begin("other", "f", "b", LEASE).await.unwrap().turn, "of another connector");
-    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Saved);
     let next = states.begin("api", "f", "b", LEASE).await.unwrap();
     let found = next.state.unwrap().unwrap();
     assert!(
@@ -99,18 +99,25 @@ pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
     let store = db.store().await;
     let states = store.token_states();
     connect(&store, "c", "api").await;
-    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
-    assert_eq!(states.save("c", "a", Before::Others, tokens(2)).await.unwrap(), Kept::Overtaken);
-    assert_eq!(states.save("c", "a", these("refresh-0"), tokens(2)).await.unwrap(), Kept::Overtaken);
-    assert_eq!(states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved);
-    assert_eq!(states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved, "again");
+    assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Saved);
+    assert_eq!(
+        states.save("c", "a", ExpectedTokens::Others, tokens(2)).await.unwrap(),
+        SaveOutcome::Overtaken
+    );
+    assert_eq!(states.save("c", "a", these("refresh-0"), tokens(2)).await.unwrap(), SaveOutcome::Overtaken);
+    assert_eq!(states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(), SaveOutcome::Saved);
+    assert_eq!(
+        states.save("c", "a", these("refresh-1"), tokens(2)).await.unwrap(),
+        SaveOutcome::Saved,
+        "again"
+    );
     assert_eq!(kept(&store, "api", "f").await.unwrap().access_token, "access-2");
     // Another fingerprint finds nothing, and takes the place.
     assert!(kept(&store, "api", "other").await.is_none());
     let other = TokenState { fingerprint: "other".into(), ..tokens(3) };
-    assert_eq!(states.save("c", "a", Before::Others, other).await.unwrap(), Kept::Saved);
-    for before in [these("refresh-2"), Before::Nothing] {
-        assert_eq!(states.save("c", "a", before, tokens(4)).await.unwrap(), Kept::Overtaken);
+    assert_eq!(states.save("c", "a", ExpectedTokens::Others, other).await.unwrap(), SaveOutcome::Saved);
+    for before in [these("refresh-2"), ExpectedTokens::Nothing] {
+        assert_eq!(states.save("c", "a", before, tokens(4)).await.unwrap(), SaveOutcome::Overtaken);
     }
     assert_eq!(kept(&store, "api", "other").await.unwrap().access_token, "access-3");
 }
@@ -118,9 +125,9 @@ pub(crate) async fn who_was_overtaken_keeps_nothing(db: Database) {
 pub(crate) async fn tokens_follow_the_name_of_their_connector_and_go_with_it(db: Database) {
     let store = db.store().await;
     let states = store.token_states();
-    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Gone);
+    assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Gone);
     connect(&store, "c", "api").await;
-    states.save("c", "a", Before::Others, tokens(1)).await.unwrap();
+    states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap();
     rename(&store, "c", "new").await;
     assert!(kept(&store, "api", "f").await.is_none());
     assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
@@ -139,14 +146,14 @@ pub(crate) async fn a_turn_and_what_comes_of_it_follow_the_name_of_the_connector
     assert!(states.begin("api", "f", "a", LEASE).await.unwrap().turn);
     rename(&store, "c", "new").await;
     assert!(!states.begin("new", "f", "b", LEASE).await.unwrap().turn, "a refresh goes on");
-    assert_eq!(states.save("c", "a", Before::Others, tokens(1)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap(), SaveOutcome::Saved);
     assert_eq!(kept(&store, "new", "f").await.unwrap().refresh_token, "refresh-1");
     // Another takes the former name: what is due to the one is not the other's.
     assert!(states.begin("new", "f", "c", LEASE).await.unwrap().turn);
     rename(&store, "c", "newer").await;
     connect(&store, "d", "new").await;
     assert!(states.begin("new", "f", "d", LEASE).await.unwrap().turn);
-    assert_eq!(states.save("c", "c", these("refresh-1"), tokens(2)).await.unwrap(), Kept::Saved);
+    assert_eq!(states.save("c", "c", these("refresh-1"), tokens(2)).await.unwrap(), SaveOutcome::Saved);
     states.release("d").await.unwrap();
     assert!(kept(&store, "new", "f").await.is_none());
     assert_eq!(kept(&store, "newer", "f").await.unwrap().refresh_token, "refresh-2");
@@ -165,7 +172,7 @@ pub(crate) async fn tokens_are_encrypted_and_move_to_another_key(mut db: Databas
     db.config.connector_keys = keys(&one, &[]);
     let store = db.store().await;
     connect(&store, "c", "api").await;
-    store.token_states().save("c", "a", Before::Others, tokens(1)).await.unwrap();
+    store.token_states().save("c", "a", ExpectedTokens::Others, tokens(1)).await.unwrap();
     db.config.connector_keys = keys(&two, &[]);
     let blind = db.store().await.token_states();
     assert!(blind.begin("api", "f", "a", LEASE).await.unwrap().state.is_err());
@@ -188,7 +195,7 @@ pub(crate) async fn tokens_are_bound_to_their_connector_whatever_its_name(mut db
     let store = db.store().await;
     for id in ["c", "o"] {
         connect(&store, id, id).await;
-        store.token_states().save(id, "a", Before::Others, tokens(1)).await.unwrap();
+        store.token_states().save(id, "a", ExpectedTokens::Others, tokens(1)).await.unwrap();
     }
     rename(&store, "c", "renamed").await;
     assert_eq!(kept(&store, "renamed", "f").await.unwrap().refresh_token, "refresh-1");

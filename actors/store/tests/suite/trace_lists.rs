@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use svc_model::{Page, WorkflowVersion};
-use svc_store::{NewTrace, TraceEnd, TraceMode, TracePage, TraceQuery, TraceStatus, Traces};
+use svc_store::{NewTrace, TraceEnd, TraceMode, TracePage, TraceQuery, TraceRepository, TraceStatus};
 use uuid::Uuid;
 
 use super::database::Database;
@@ -20,7 +20,7 @@ fn ids(page: &TracePage) -> Vec<String> {
 }
 
 /// Every page from the first to the last, by cursor.
-async fn by_cursor(traces: &Traces, first: TraceQuery) -> Vec<String> {
+async fn by_cursor(traces: &TraceRepository, first: TraceQuery) -> Vec<String> {
     let (mut query, mut found) = (first, Vec::new());
     loop {
         let page = traces.list(query.clone()).await.unwrap();

@@ -6,8 +6,8 @@ use actix_supervision::{FaultKind, PlannedFault, Tree};
 use chrono::{NaiveDate, NaiveDateTime};
 use futures_util::future::{join, join_all};
 use svc_store::{
-    NewTrace, RowKey, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceMode, TraceQuery, TraceStatus,
-    Traces,
+    NewTrace, RowKey, StoreError, TraceAccess, TraceEnd, TraceFailure, TraceMode, TraceQuery,
+    TraceRepository, TraceStatus,
 };
 use uuid::Uuid;
 
@@ -51,12 +51,12 @@ pub(crate) fn failure(id: Uuid) -> TraceFailure {
     }
 }
 
-pub(crate) async fn status(traces: &Traces, id: Uuid) -> Option<String> {
+pub(crate) async fn status(traces: &TraceRepository, id: Uuid) -> Option<String> {
     traces.get(&id.to_string()).await.unwrap().map(|trace| trace.row.status)
 }
 
 /// How many traces are stored.
-pub(crate) async fn stored(traces: &Traces) -> i64 {
+pub(crate) async fn stored(traces: &TraceRepository) -> i64 {
     let all = TraceQuery { include_total: true, ..TraceQuery::default() };
     traces.list(all).await.unwrap().total.unwrap()
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 use svc_model::lifecycle::Rollout;
 use svc_model::{FieldCode, LifecycleStatus, Page, Precondition, ServiceError, Timestamp};
-use svc_store::{ConnectorNeed, Filter, ImportAction, Mutation, OnConflict, WorkflowGates};
+use svc_store::{ConnectorNeed, EntityFilter, ImportAction, Mutation, OnConflict, WorkflowGates};
 
 use super::database::Database;
 use super::{any, refusal, workflow};
@@ -269,7 +269,8 @@ pub(crate) async fn an_activation_names_every_connector_that_is_missing(db: Data
     );
     let right = gates(vec![need("api", "http")]);
     workflows.set_status("w", LifecycleStatus::Active, None, right, any()).await.unwrap();
-    let (connectors, total) = store.connectors().list(Filter::default(), Page::default()).await.unwrap();
+    let (connectors, total) =
+        store.connectors().list(EntityFilter::default(), Page::default()).await.unwrap();
     assert_eq!((connectors[0].content.name.as_str(), connectors.len(), total), ("api", 4, 4));
     assert_eq!(store.connectors().get("2").await.unwrap().unwrap().content.connector_type, "db");
 }
@@ -283,26 +284,38 @@ pub(crate) async fn lists_filter_sort_and_page(db: Database) {
         workflows.create(Some(id.into()), content, any()).await.unwrap();
     }
     workflows.set_status("2", LifecycleStatus::Active, None, open(), any()).await.unwrap();
-    let ids = async |filter: Filter, page| {
+    let ids = async |filter: EntityFilter, page| {
         let (rows, total) = workflows.list(filter, page).await.unwrap();
         (rows.into_iter().map(|w| w.workflow_id).collect::<Vec<_>>(), total)
     };
     let all = Page::default();
-    let filter = Filter::default;
+    let filter = EntityFilter::default;
     assert_eq!(ids(filter(), all).await, (vec!["3".into(), "2".into(), "1".into()], 3));
     assert_eq!(ids(filter(), Page { limit: 1, offset: 1 }).await, (vec!["2".into()], 3));
-    let by_name =
-        |order: &str| Filter { sort_by: Some("name".into()), sort_order: Some(order.into()), ..filter() };
+    let by_name = |order: &str| EntityFilter {
+        sort_by: Some("name".into()),
+        sort_order: Some(order.into()),
+        ..filter()
+    };
     assert_eq!(ids(by_name("asc"), all).await.0, ["2", "1", "3"]);
     assert_eq!(ids(by_name("desc"), all).await.0, ["3", "1", "2"]);
     assert_eq!(ids(by_name("sideways"), all).await.0, ["3", "1", "2"]);
-    assert_eq!(ids(Filter { sort_by: Some("nonsense".into()), ..filter() }, all).await.0, ["3", "2", "1"]);
-    assert_eq!(ids(Filter { status: Some("active".into()), ..filter() }, all).await, (vec!["2".into()], 1));
-    assert_eq!(ids(Filter { status: Some("nonsense".into()), ..filter() }, all).await.1, 0);
-    assert_eq!(ids(Filter { tag: Some("x".into()), ..filter() }, all).await, (vec!["1".into()], 1));
-    assert_eq!(ids(Filter { tag: Some("x\",\"y".into()), ..filter() }, all).await, (vec!["3".into()], 1));
+    assert_eq!(
+        ids(EntityFilter { sort_by: Some("nonsense".into()), ..filter() }, all).await.0,
+        ["3", "2", "1"]
+    );
+    assert_eq!(
+        ids(EntityFilter { status: Some("active".into()), ..filter() }, all).await,
+        (vec!["2".into()], 1)
+    );
+    assert_eq!(ids(EntityFilter { status: Some("nonsense".into()), ..filter() }, all).await.1, 0);
+    assert_eq!(ids(EntityFilter { tag: Some("x".into()), ..filter() }, all).await, (vec!["1".into()], 1));
+    assert_eq!(
+        ids(EntityFilter { tag: Some("x\",\"y".into()), ..filter() }, all).await,
+        (vec!["3".into()], 1)
+    );
     workflows.new_version("2", any()).await.unwrap();
-    let drafts = workflows.export(Filter { status: Some("draft".into()), ..filter() }).await.unwrap();
+    let drafts = workflows.export(EntityFilter { status: Some("draft".into()), ..filter() }).await.unwrap();
     assert_eq!(drafts.len(), 3, "a list shows the latest version of each id");
     assert_eq!(drafts[1].version, 2);
 }

@@ -17,17 +17,17 @@ use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 use slog::{Logger, warn};
 use svc_model::id::new_ordered_id;
-use svc_nodes::Nodes;
+use svc_nodes::NodeHandle;
 use svc_store::{ClaimedLetter, NewTrace, StoreError, TraceMode, TraceStatus};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{sleep, timeout};
 
-use crate::ambiguity::is_stored;
-use crate::claim::Claim;
+use crate::ambiguity::wait_until_known;
+use crate::claim::JobClaim;
 use crate::input;
 use crate::job::Runner;
 use crate::metrics::TraceMetrics;
-use crate::queue::{Queued, Shed, Waiting};
+use crate::queue::{JobQueue, QueueRejection, QueuedJob};
 use crate::settings::{Callback, DeadLetterSettings};
 use crate::worker::retry_delay;
 
@@ -41,12 +41,12 @@ const SOON: Duration = Duration::from_millis(10);
 const COUNTING: Duration = Duration::from_millis(250);
 
 /// What every instance shares.
-pub(crate) struct Retries {
-    pub(crate) waiting: Arc<Waiting>,
-    pub(crate) letters: svc_store::DeadLetters,
-    pub(crate) traces: svc_store::Traces,
+pub(crate) struct RetryShared {
+    pub(crate) waiting: Arc<JobQueue>,
+    pub(crate) letters: svc_store::DeadLetterRepository,
+    pub(crate) traces: svc_store::TraceRepository,
     pub(crate) runner: Arc<dyn Runner>,
-    pub(crate) nodes: Nodes,
+    pub(crate) nodes: NodeHandle,
     pub(crate) settings: DeadLetterSettings,
     /// Names this process among those that may hold a letter.
     pub(crate) holder: String,
@@ -64,18 +64,18 @@ pub(crate) struct Retries {
 }
 
 /// The actor.
-pub(crate) struct DeadLetters {
-    retries: Arc<Retries>,
+pub(crate) struct DeadLetterRetrier {
+    retries: Arc<RetryShared>,
     looks: Option<SpawnHandle>,
 }
 
-impl DeadLetters {
-    pub(crate) const fn new(retries: Arc<Retries>) -> Self {
+impl DeadLetterRetrier {
+    pub(crate) const fn new(retries: Arc<RetryShared>) -> Self {
         Self { retries, looks: None }
     }
 }
 
-impl Actor for DeadLetters {
+impl Actor for DeadLetterRetrier {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
@@ -97,7 +97,7 @@ impl Actor for DeadLetters {
     }
 }
 
-impl Supervised for DeadLetters {
+impl Supervised for DeadLetterRetrier {
     fn drain(&mut self, ctx: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         if let Some(looks) = self.looks.take() {
             ctx.cancel_future(looks);
@@ -113,12 +113,12 @@ impl Supervised for DeadLetters {
 
 /// What became of a letter that was held.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
+enum RetryOutcome {
     Queued,
     PutBack,
 }
 
-impl Retries {
+impl RetryShared {
     /// Retries what is due, as far as there is room.
     async fn look(self: &Arc<Self>) -> Result<(), StoreError> {
         let batch = i64::from(self.settings.batch_size);
@@ -128,7 +128,7 @@ impl Retries {
             room = i64::try_from(due.len()).is_ok_and(|claimed| claimed == batch);
             for letter in due {
                 if self.runner.is_available(&letter.channel) {
-                    room &= self.retry(&letter).await? == Fate::Queued;
+                    room &= self.retry(&letter).await? == RetryOutcome::Queued;
                 } else {
                     // No attempt, so none is counted; other letters have their turn.
                     self.letters.put_back(&letter.id, &self.holder, UNAVAILABLE).await?;
@@ -158,7 +158,7 @@ impl Retries {
             match counts.await {
                 Ok((depth, exhausted)) => {
                     // Read one after the other: a letter may have been purged in between.
-                    self.metrics.dlq_depth(depth.max(exhausted), exhausted);
+                    self.metrics.set_dead_letters(depth.max(exhausted), exhausted);
                 }
                 Err::<_, StoreError>(error) => {
                     warn!(self.log, "cannot count dead letters"; "error" => %error)
@@ -171,10 +171,11 @@ impl Retries {
     }
 
     /// Room first, then the row: what is taken out of the letters is in line.
-    async fn retry(self: &Arc<Self>, letter: &ClaimedLetter) -> Result<Fate, StoreError> {
+    async fn retry(self: &Arc<Self>, letter: &ClaimedLetter) -> Result<RetryOutcome, StoreError> {
         let (job, retry) = state::job(letter, new_ordered_id());
         let input = input::write(&job, retry).map_err(|error| StoreError::Database(error.to_string()))?;
-        let slot = self.waiting.slots.place().and_then(|mut slot| slot.weigh(input.len()).map(|()| slot));
+        let slot =
+            self.waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(input.len()).map(|()| slot));
         let slot = match slot {
             Ok(slot) => slot,
             Err(shed) => return self.put_back(letter, shed).await,
@@ -185,8 +186,11 @@ impl Retries {
             owner: Some(Arc::clone(&owner)),
             ..NewTrace::new(job.trace_id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
-        let (retries, letter, queued) =
-            (Arc::clone(self), letter.id.clone(), Queued::new(job, slot, retry, Claim::accepted(owner)));
+        let (retries, letter, queued) = (
+            Arc::clone(self),
+            letter.id.clone(),
+            QueuedJob::new(job, slot, retry, JobClaim::accepted(owner)),
+        );
         let moving = Arc::clone(&self.moving).lock_owned().await;
         #[expect(clippy::disallowed_methods, reason = "awaited by the look, and by `drain` through `moving`")]
         let moved = tokio::spawn(async move {
@@ -194,33 +198,37 @@ impl Retries {
             retries.enqueue(&letter, row, queued).await
         });
         moved.await.map_err(|error| StoreError::Unanswered(error.to_string()))??;
-        Ok(Fate::Queued)
+        Ok(RetryOutcome::Queued)
     }
 
     /// Ends a letter and puts its job in line, where it was held still.
-    async fn enqueue(&self, letter: &str, row: NewTrace, queued: Queued) -> Result<(), StoreError> {
+    async fn enqueue(&self, letter: &str, row: NewTrace, queued: QueuedJob) -> Result<(), StoreError> {
         let id = row.id;
         let taken = match self.letters.take_into_trace(letter, row, &self.holder).await {
             Err(StoreError::Unanswered(detail)) => {
                 warn!(self.log, "a dead letter may have been taken"; "trace_id" => %id, "detail" => detail);
-                is_stored(&self.traces, id, &self.log).await
+                wait_until_known(&self.traces, id, &self.log).await
             }
             told => told?,
         };
         if taken {
-            self.metrics.dlq_retry("retried");
+            self.metrics.record_dead_letter_retry("retried");
             self.changed.notify_one();
             self.waiting.push(queued);
         }
         Ok(())
     }
 
-    async fn put_back(&self, letter: &ClaimedLetter, shed: Shed) -> Result<Fate, StoreError> {
-        if shed != Shed::Closed {
-            self.metrics.dlq_retry("failed");
+    async fn put_back(
+        &self,
+        letter: &ClaimedLetter,
+        shed: QueueRejection,
+    ) -> Result<RetryOutcome, StoreError> {
+        if shed != QueueRejection::Closed {
+            self.metrics.record_dead_letter_retry("failed");
         }
         let delay = retry_delay(state::retries(letter));
         self.letters.put_back(&letter.id, &self.holder, delay).await?;
-        Ok(Fate::PutBack)
+        Ok(RetryOutcome::PutBack)
     }
 }

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use futures_util::future::join;
 use slog::{Logger, error, info, warn};
-use svc_nodes::Nodes;
-use svc_store::{Adopted, NewTrace, Ownership, RowKey, StoreError, TraceFailure, Unfinished};
+use svc_nodes::NodeHandle;
+use svc_store::{AdoptedRun, NewTrace, Ownership, RowKey, StoreError, TraceFailure, UnfinishedRun};
 use tokio::sync::{Mutex, OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
 use crate::backoff::DATABASE_BACKOFF;
-use crate::claim::Claim;
+use crate::claim::JobClaim;
 use crate::input;
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
 use crate::queue::recovery::Recovery;
-use crate::queue::{Queued, Waiting};
+use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
 
 /// Rows read and taken over at once; each may be as large as a payload.
@@ -35,7 +35,7 @@ const WHOLE_LOOK: Duration = Duration::from_secs(60);
 
 /// How often runs are begun again.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct RetryLimits {
     /// Retries of a dead letter; as many make it exhausted.
     pub(crate) max_retries: u32,
     /// Beginnings of a run whose node died.
@@ -45,10 +45,10 @@ pub(crate) struct Bounds {
 /// The task that takes runs over; outlives each instance of the actor, because a run that it has taken is nobody
 /// else's.
 pub(crate) struct Adoption {
-    waiting: Arc<Waiting>,
-    store: svc_store::Traces,
-    nodes: Nodes,
-    bounds: Bounds,
+    waiting: Arc<JobQueue>,
+    store: svc_store::TraceRepository,
+    nodes: NodeHandle,
+    bounds: RetryLimits,
     share: Arc<Semaphore>,
     suspects: mpsc::UnboundedSender<Suspect>,
     line: Mutex<mpsc::UnboundedReceiver<Suspect>>,
@@ -62,16 +62,16 @@ pub(crate) struct Adoption {
 
 /// A job that is held back, until when.
 struct Suspect {
-    queued: Queued,
+    queued: QueuedJob,
     until: Instant,
 }
 
 impl Adoption {
     pub(crate) fn new(
-        waiting: Arc<Waiting>,
-        store: svc_store::Traces,
-        nodes: Nodes,
-        bounds: Bounds,
+        waiting: Arc<JobQueue>,
+        store: svc_store::TraceRepository,
+        nodes: NodeHandle,
+        bounds: RetryLimits,
         runner: Arc<dyn Runner>,
         metrics: TraceMetrics,
         log: Logger,
@@ -166,7 +166,7 @@ impl Adoption {
     }
 
     /// Tries until the database says which of the runs belong to this node now: one whose answer is lost may be its own.
-    async fn adopt(&self, node: &Arc<str>, page: &[Unfinished]) -> Result<Vec<Adopted>, StoreError> {
+    async fn adopt(&self, node: &Arc<str>, page: &[UnfinishedRun]) -> Result<Vec<AdoptedRun>, StoreError> {
         let found: Vec<_> = page.iter().map(|row| (row.id, row.owner.clone())).collect();
         let mut backoff = DATABASE_BACKOFF.delays();
         loop {
@@ -184,12 +184,12 @@ impl Adoption {
     /// Brings a run that belongs to this node on its way.
     async fn resume(
         &self,
-        row: Unfinished,
-        taken: Adopted,
+        row: UnfinishedRun,
+        taken: AdoptedRun,
         ownership: Ownership,
         share: Option<&mut OwnedSemaphorePermit>,
     ) {
-        let Adopted { recoveries, is_handed_back, .. } = taken;
+        let AdoptedRun { recoveries, is_handed_back, .. } = taken;
         let recovery = Recovery::decide(recoveries, is_handed_back, self.bounds.max_recoveries);
         let text = row.input_json.unwrap_or_default();
         let input = match input::read(&text) {
@@ -214,13 +214,13 @@ impl Adoption {
         if recovery == Recovery::Exhausted {
             error!(self.log, "a run has ended its node too often"; "trace_id" => %row.id);
             let error = exhausted(recoveries);
-            let report = FailureReport::of(&job, &*self.runner).map(|report| report.into_job(&error));
+            let report = FailureReport::for_job(&job, &*self.runner).map(|report| report.into_job(&error));
             return self.end_exhausted(job.trace_id, ownership, error, report).await;
         }
-        let slot = self.waiting.slots.earlier(text.len()).await;
-        let mut claim = Claim::on(ownership);
+        let slot = self.waiting.slots.reserve_for_earlier(text.len()).await;
+        let mut claim = JobClaim::adopted(ownership);
         claim.is_recovery = recovery != Recovery::Resume;
-        let mut queued = Queued::new(job, slot, input.retry, claim);
+        let mut queued = QueuedJob::new(job, slot, input.retry, claim);
         if let Recovery::Suspect(pause) = recovery {
             let suspect = Suspect { queued, until: Instant::now() + pause };
             // The receiver is a part of this very value.
@@ -248,13 +248,13 @@ impl Adoption {
         let owner = Some(Arc::clone(&ownership.owner));
         let row = report.as_ref().and_then(|report| report::row(report, owner).ok());
         let (claim, bytes) =
-            (Claim::accepted(Arc::clone(&ownership.owner)), row.as_ref().map(NewTrace::bytes));
+            (JobClaim::accepted(Arc::clone(&ownership.owner)), row.as_ref().map(NewTrace::bytes));
         if !self.give_up(id, ownership, error, row).await {
             return;
         }
         if let (Some(report), Some(bytes)) = (report, bytes) {
-            let slot = self.waiting.slots.earlier(bytes).await;
-            self.waiting.push_first(Queued::new(report, slot, 0, claim));
+            let slot = self.waiting.slots.reserve_for_earlier(bytes).await;
+            self.waiting.push_first(QueuedJob::new(report, slot, 0, claim));
         }
     }
 

@@ -5,10 +5,10 @@
 //! never holds more jobs than the line has room for.
 
 mod adoption;
+mod capacity;
+mod delay_queue;
+mod job_queue;
 mod recovery;
-mod slots;
-mod state;
-mod waiting;
 
 use std::sync::Arc;
 
@@ -16,20 +16,20 @@ use actix::Actor;
 use actix_supervision::{Context, Supervised};
 use futures_util::future::LocalBoxFuture;
 
-pub(crate) use adoption::{Adoption, Bounds};
-pub(crate) use slots::{Shed, Slot, Slots};
-pub(crate) use waiting::{Queued, Waiting};
+pub(crate) use adoption::{Adoption, RetryLimits};
+pub(crate) use capacity::{QueueCapacity, QueueRejection, QueueSlot};
+pub(crate) use job_queue::{JobQueue, QueuedJob};
 
 /// What every instance shares.
-pub(crate) struct Entrance {
-    pub(crate) waiting: Arc<Waiting>,
+pub(crate) struct IntakeShared {
+    pub(crate) waiting: Arc<JobQueue>,
     pub(crate) adoption: Arc<Adoption>,
 }
 
 /// The actor.
-pub(crate) struct Queue(pub(crate) Arc<Entrance>);
+pub(crate) struct JobIntake(pub(crate) Arc<IntakeShared>);
 
-impl Actor for Queue {
+impl Actor for JobIntake {
     type Context = Context<Self>;
 
     fn started(&mut self, _: &mut Self::Context) {
@@ -38,14 +38,14 @@ impl Actor for Queue {
     }
 }
 
-impl Supervised for Queue {
+impl Supervised for JobIntake {
     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         self.0.waiting.slots.set_open(false);
         Box::pin(std::future::ready(()))
     }
 }
 
-impl Drop for Queue {
+impl Drop for JobIntake {
     fn drop(&mut self) {
         self.0.waiting.slots.set_open(false);
     }

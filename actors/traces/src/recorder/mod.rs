@@ -1,11 +1,11 @@
 //! The writer of traces behind the answer: the modes `async` and `batch`.
 //!
-//! Owns the loops that write, not the lanes they write from: rows that wait survive a restart; what was being written
+//! Owns the loops that write, not the queues they write from: rows that wait survive a restart; what was being written
 //! when an instance crashed may be lost, which these modes permit. No messages. When it is ordered to end it writes
 //! what waits, within the time allowed. It never holds a request up longer than the overflow setting says, and has no
 //! part in mode `sync`, where the request itself writes.
 
-mod lane;
+mod batch_queue;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,74 +20,75 @@ use tokio::time::timeout;
 use crate::metrics::TraceMetrics;
 use crate::settings::RecorderSettings;
 
-pub(crate) use lane::{Lane, Rows};
-use lane::{Pace, Room};
+use batch_queue::{BatchCapacity, BatchSettings};
+pub(crate) use batch_queue::{BatchQueue, TraceWriter};
 
-/// Bytes that may wait in each lane: 64 MiB.
+/// Bytes that may wait in each queue: 64 MiB.
 const MOST_BYTES: u32 = 64 << 20;
 
-/// The lanes.
+/// The queues.
 #[derive(Debug)]
-pub(crate) struct Lanes {
-    pub(crate) one_by_one: Lane,
-    pub(crate) batched: Lane,
+pub(crate) struct BatchQueues {
+    pub(crate) one_by_one: BatchQueue,
+    pub(crate) batched: BatchQueue,
 }
 
-impl Lanes {
+impl BatchQueues {
     pub(crate) fn new(settings: &RecorderSettings, metrics: &TraceMetrics) -> Self {
-        let lane = |pace| {
-            let room = Room { rows: settings.max_pending, bytes: MOST_BYTES };
-            Lane::new(room, settings.overflow, pace, metrics.persistence_depth.clone())
+        let queue = |pace| {
+            let room = BatchCapacity { rows: settings.max_pending, bytes: MOST_BYTES };
+            BatchQueue::new(room, settings.overflow, pace, metrics.persistence_depth.clone())
         };
-        let one_by_one = Pace { batch: 1, flush: Duration::ZERO, writers: settings.async_workers.max(1) };
-        let batched = Pace {
+        let one_by_one =
+            BatchSettings { batch: 1, flush: Duration::ZERO, writers: settings.async_workers.max(1) };
+        let batched = BatchSettings {
             batch: settings.batch_size.max(1),
             flush: settings.batch_flush_interval,
             writers: settings.batch_workers.max(1),
         };
-        Self { one_by_one: lane(one_by_one), batched: lane(batched) }
+        Self { one_by_one: queue(one_by_one), batched: queue(batched) }
     }
 
-    async fn write(&self, rows: &Rows, stop: &watch::Sender<bool>) {
+    async fn write(&self, rows: &TraceWriter, stop: &watch::Sender<bool>) {
         let writers = [&self.one_by_one, &self.batched]
             .into_iter()
-            .flat_map(|lane| std::iter::repeat_n(lane, lane.pace.writers));
-        join_all(writers.map(|lane| lane.write(rows, stop.subscribe()))).await;
+            .flat_map(|queue| std::iter::repeat_n(queue, queue.pace.writers));
+        join_all(writers.map(|queue| queue.write(rows, stop.subscribe()))).await;
     }
 }
 
 /// The actor.
-pub(crate) struct Recorder {
-    lanes: Arc<Lanes>,
-    rows: Rows,
+pub(crate) struct TraceRecorder {
+    queues: Arc<BatchQueues>,
+    rows: TraceWriter,
     patience: Duration,
     stop: Arc<watch::Sender<bool>>,
     ended: watch::Sender<bool>,
 }
 
-impl Recorder {
+impl TraceRecorder {
     /// `patience`: what it gets to write what waits when it is to end.
-    pub(crate) fn new(lanes: Arc<Lanes>, rows: Rows, patience: Duration) -> Self {
+    pub(crate) fn new(queues: Arc<BatchQueues>, rows: TraceWriter, patience: Duration) -> Self {
         let (stop, ended) = (Arc::new(watch::Sender::new(false)), watch::Sender::new(false));
-        Self { lanes, rows, patience, stop, ended }
+        Self { queues, rows, patience, stop, ended }
     }
 }
 
-impl Actor for Recorder {
+impl Actor for TraceRecorder {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let (lanes, rows) = (Arc::clone(&self.lanes), self.rows.clone());
+        let (queues, rows) = (Arc::clone(&self.queues), self.rows.clone());
         let (stop, ended) = (Arc::clone(&self.stop), self.ended.clone());
         let writing = async move {
-            lanes.write(&rows, &stop).await;
+            queues.write(&rows, &stop).await;
             ended.send_replace(true);
         };
         ctx.spawn(writing.into_actor(self));
     }
 }
 
-impl Supervised for Recorder {
+impl Supervised for TraceRecorder {
     fn drain(&mut self, _: &mut Context<Self>) -> LocalBoxFuture<'static, ()> {
         self.stop.send_replace(true);
         let (mut ended, patience, log) = (self.ended.subscribe(), self.patience, self.rows.log.clone());

@@ -6,14 +6,14 @@ use actix_supervision::Backoff;
 use svc_store::{Ownership, TraceEnd, TraceFailure, TraceStatus};
 use uuid::Uuid;
 
-use crate::job::{Completed, Ended, Job, JobFailure};
+use crate::job::{Job, JobFailure, JobOutcome, JobResult};
 
 /// Delays before a dead letter is retried: from one second to a little more than 18 hours.
 const RETRY_BACKOFF: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(1 << 16));
 
 /// Which run of a job it was, and how often a failure is retried.
 #[derive(Clone, Debug)]
-pub(crate) struct Attempt {
+pub(crate) struct JobAttempt {
     pub(crate) id: Uuid,
     /// The claim under which it ran.
     pub(crate) ownership: Ownership,
@@ -24,20 +24,20 @@ pub(crate) struct Attempt {
 
 /// What is to be written about a run.
 #[derive(Debug)]
-pub(crate) enum Verdict {
+pub(crate) enum AttemptOutcome {
     /// It is over.
     Over(TraceEnd),
     /// It failed, and may be tried again.
     Failed(TraceFailure),
 }
 
-impl Attempt {
+impl JobAttempt {
     /// What a run comes to; the job itself where it did not happen.
-    pub(crate) fn verdict(&self, completed: Completed) -> Result<Verdict, Box<Job>> {
-        let Completed { ended, task_trace, workflow, took } = completed;
+    pub(crate) fn verdict(&self, completed: JobResult) -> Result<AttemptOutcome, Box<Job>> {
+        let JobResult { ended, task_trace, workflow, took } = completed;
         let duration_ms = Some(took.as_secs_f64() * 1000.0);
         let over = |status, result_json, error_message| {
-            Verdict::Over(TraceEnd {
+            AttemptOutcome::Over(TraceEnd {
                 id: self.id,
                 status,
                 result_json,
@@ -49,23 +49,23 @@ impl Attempt {
             })
         };
         Ok(match ended {
-            Ended::Completed { result } => over(TraceStatus::Completed, result, None),
-            Ended::TooLarge { message } => over(TraceStatus::Failed, None, Some(message)),
-            Ended::Failed(failure) => {
+            JobOutcome::Completed { result } => over(TraceStatus::Completed, result, None),
+            JobOutcome::TooLarge { message } => over(TraceStatus::Failed, None, Some(message)),
+            JobOutcome::Failed(failure) => {
                 let failure = TraceFailure {
                     duration_ms,
                     task_trace_json: task_trace,
                     workflow,
                     ..self.failure(failure)
                 };
-                Verdict::Failed(failure)
+                AttemptOutcome::Failed(failure)
             }
-            Ended::Unavailable { message } => {
+            JobOutcome::Unavailable { message } => {
                 // Nothing was tried: a retry that did not happen is not one of those it has.
                 let earlier = Self { retry: self.retry.saturating_sub(1), ..self.clone() };
-                Verdict::Failed(earlier.failure(JobFailure::transient(message)))
+                AttemptOutcome::Failed(earlier.failure(JobFailure::transient(message)))
             }
-            Ended::Busy(job) => return Err(job),
+            JobOutcome::Busy(job) => return Err(job),
         })
     }
 
@@ -97,22 +97,23 @@ pub(crate) fn retry_delay(retries: u32) -> Duration {
 mod tests {
     use super::*;
 
-    fn attempt(retry: u32, max_retries: u32) -> Attempt {
+    fn attempt(retry: u32, max_retries: u32) -> JobAttempt {
         let ownership = Ownership { owner: "n:1".into(), recoveries: 2 };
-        Attempt { id: Uuid::nil(), ownership, retry, max_retries }
+        JobAttempt { id: Uuid::nil(), ownership, retry, max_retries }
     }
 
-    fn verdict(retry: u32, ended: Ended) -> Verdict {
+    fn verdict(retry: u32, ended: JobOutcome) -> AttemptOutcome {
         let attempt = attempt(retry, 5);
         let took = Duration::from_millis(20);
-        let completed = Completed { task_trace: Some("[]".into()), ..Completed::bare(ended, took) };
+        let completed = JobResult { task_trace: Some("[]".into()), ..JobResult::bare(ended, took) };
         attempt.verdict(completed).expect("it was run")
     }
 
     #[test]
     fn a_result_is_stored_and_one_that_was_dropped_is_not() {
         for result in [Some("{}".to_owned()), None] {
-            let Verdict::Over(end) = verdict(0, Ended::Completed { result: result.clone() }) else {
+            let AttemptOutcome::Over(end) = verdict(0, JobOutcome::Completed { result: result.clone() })
+            else {
                 panic!()
             };
             assert_eq!((end.status, end.result_json), (TraceStatus::Completed, result));
@@ -123,20 +124,23 @@ mod tests {
 
     #[test]
     fn a_failure_becomes_a_dead_letter_and_an_oversized_result_does_not() {
-        let Verdict::Failed(failure) = verdict(3, Ended::Failed(JobFailure::transient("no"))) else {
+        let AttemptOutcome::Failed(failure) = verdict(3, JobOutcome::Failed(JobFailure::transient("no")))
+        else {
             panic!()
         };
         assert_eq!((failure.retry_count, failure.max_retries), (3, 5));
         assert_eq!((failure.delay, &*failure.error_message), (Duration::from_secs(8), "no"));
-        let Verdict::Over(end) = verdict(0, Ended::TooLarge { message: "big".into() }) else { panic!() };
+        let AttemptOutcome::Over(end) = verdict(0, JobOutcome::TooLarge { message: "big".into() }) else {
+            panic!()
+        };
         assert_eq!((end.status, end.error_message.as_deref()), (TraceStatus::Failed, Some("big")));
     }
 
     #[test]
     fn a_retry_that_could_not_be_made_does_not_count() {
         for (retry, count) in [(0, 0), (1, 0), (5, 4)] {
-            let ended = Ended::Unavailable { message: "quarantined".into() };
-            let Verdict::Failed(failure) = verdict(retry, ended) else { panic!() };
+            let ended = JobOutcome::Unavailable { message: "quarantined".into() };
+            let AttemptOutcome::Failed(failure) = verdict(retry, ended) else { panic!() };
             assert_eq!((failure.retry_count, failure.max_retries), (count, 5));
         }
     }
@@ -144,8 +148,8 @@ mod tests {
     #[test]
     fn permanent_failure_uses_all_retries_up() {
         for retry in [0, 3, 5, 7] {
-            let ended = Ended::Failed(JobFailure::permanent("no"));
-            let Verdict::Failed(failure) = verdict(retry, ended) else { panic!() };
+            let ended = JobOutcome::Failed(JobFailure::permanent("no"));
+            let AttemptOutcome::Failed(failure) = verdict(retry, ended) else { panic!() };
             assert!(failure.retry_count >= failure.max_retries, "{retry}");
             assert_eq!(failure.error_message, "no (not retried)");
         }

@@ -15,9 +15,9 @@ pub(crate) enum StopStage {
 
 /// The stage of the stop, shared by all workers. It only advances.
 #[derive(Debug)]
-pub(crate) struct StopOrder(watch::Sender<StopStage>);
+pub(crate) struct StopSignal(watch::Sender<StopStage>);
 
-impl StopOrder {
+impl StopSignal {
     pub(crate) fn new() -> Self {
         Self(watch::Sender::new(StopStage::Open))
     }
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn a_stage_is_reached_by_every_later_one_and_never_left() {
-        let order = StopOrder::new();
+        let order = StopSignal::new();
         assert!(order.reached(StopStage::Closing).now_or_never().is_none());
         order.advance(StopStage::Ending);
         order.advance(StopStage::Closing);

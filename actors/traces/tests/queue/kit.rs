@@ -16,11 +16,11 @@ use serde_json::{Map, Value, json};
 use slog::{Discard, Logger, o};
 use svc_model::config::TracingMode;
 use svc_model::{Page, id::new_ordered_id};
-use svc_nodes::{NodeMetrics, Nodes};
+use svc_nodes::{NodeHandle, NodeMetrics};
 use svc_store::{DeadLetterFilter, DeadLetterRow, Store, StoreConfig, TraceQuery, TraceRecord};
 use svc_traces::{
-    Callback, Completed, DeadLetterSettings, Ended, Hold, Job, JobFailure, Overflow, Parts, QueueSettings,
-    RecorderSettings, Runner, Settings, TraceMetrics, Traces, Tracing,
+    Callback, DeadLetterSettings, Job, JobFailure, JobHold, JobOutcome, JobResult, OverflowPolicy,
+    QueueSettings, RecorderSettings, Runner, Settings, TraceMetrics, TraceServices, Traces, TracingDefaults,
 };
 use tokio::sync::Semaphore;
 use tokio::time::{interval, timeout};
@@ -94,11 +94,18 @@ impl World {
             is_alone: true,
             needs: vec!["store".to_owned()],
         };
-        let nodes =
-            Nodes::supervise(&tree, "nodes", Placement::Here, &store, lease, NodeMetrics::default(), log())
-                .await
-                .unwrap();
-        let parts = Parts { store: store.clone(), nodes, settings, metrics, log: log() };
+        let nodes = NodeHandle::supervise(
+            &tree,
+            "nodes",
+            Placement::Here,
+            &store,
+            lease,
+            NodeMetrics::default(),
+            log(),
+        )
+        .await
+        .unwrap();
+        let parts = TraceServices { store: store.clone(), nodes, settings, metrics, log: log() };
         let traces = Traces::supervise(&tree, "traces", Placement::Here, parts).await.unwrap();
         tree.wait_until_running("traces").await.unwrap();
         Process { tree, store, traces, runner: Arc::default(), words, registry }
@@ -148,10 +155,10 @@ impl Drop for Lock {
 
 fn settings() -> Settings {
     Settings {
-        tracing: Tracing { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
+        tracing: TracingDefaults { mode: TracingMode::Sync, sample_rate: 1.0, errors_only: false },
         recorder: RecorderSettings {
             max_pending: 100,
-            overflow: Overflow::Drop,
+            overflow: OverflowPolicy::Drop,
             async_workers: 2,
             batch_size: 10,
             batch_flush_interval: Duration::from_millis(20),
@@ -235,7 +242,7 @@ pub(crate) fn job(payload: Value) -> Job {
         payload,
         metadata: Map::from_iter([("ip".to_owned(), json!("192.0.2.1"))]),
         bucket: Some(7),
-        hold: Some(Hold::new(())),
+        hold: Some(JobHold::new(())),
         attempt: None,
     }
 }
@@ -294,7 +301,7 @@ impl Runner for Script {
         (job.payload["tell"] == true || &*job.channel == "alerts").then(|| "alerts".into())
     }
 
-    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, Completed> {
+    fn run(&self, job: Job, _: Duration) -> BoxFuture<'static, JobResult> {
         let copy = Job {
             channel_id: job.channel_id.clone(),
             channel: job.channel.clone(),
@@ -320,32 +327,32 @@ impl Runner for Script {
         };
         assert!(order != "panic at once", "planned");
         Box::pin(async move {
-            let well = || Ended::Completed { result: Some(json!({ "ran": job.payload }).to_string()) };
-            let failed = || Ended::Failed(JobFailure::transient("it failed"));
+            let well = || JobOutcome::Completed { result: Some(json!({ "ran": job.payload }).to_string()) };
+            let failed = || JobOutcome::Failed(JobFailure::transient("it failed"));
             let ended = match order.as_str() {
                 "wait" => {
                     gate.acquire().await.unwrap().forget();
                     well()
                 }
                 "fail" => failed(),
-                "fail for good" => Ended::Failed(JobFailure::permanent("it is wrong")),
-                "be unavailable" => Ended::Unavailable { message: "it is quarantined".to_owned() },
+                "fail for good" => JobOutcome::Failed(JobFailure::permanent("it is wrong")),
+                "be unavailable" => JobOutcome::Unavailable { message: "it is quarantined".to_owned() },
                 "linger" => return lingers(job, gate).await,
                 "fail once" if earlier == 0 => failed(),
-                "be busy" if earlier < 3 => Ended::Busy(Box::new(job)),
-                "stay busy" => Ended::Busy(Box::new(job)),
+                "be busy" if earlier < 3 => JobOutcome::Busy(Box::new(job)),
+                "stay busy" => JobOutcome::Busy(Box::new(job)),
                 "panic" => panic!("planned"),
                 "hang" => std::future::pending().await,
-                "grow" => Ended::TooLarge { message: "too large".to_owned() },
+                "grow" => JobOutcome::TooLarge { message: "too large".to_owned() },
                 _ => well(),
             };
-            Completed::bare(ended, Duration::from_millis(3))
+            JobResult::bare(ended, Duration::from_millis(3))
         })
     }
 }
 
 /// A run that goes on after its caller has left, until the gate is opened.
-async fn lingers(job: Job, gate: Arc<Semaphore>) -> Completed {
+async fn lingers(job: Job, gate: Arc<Semaphore>) -> JobResult {
     #[expect(clippy::disallowed_methods, reason = "a run that its caller cannot drop")]
     tokio::spawn(async move {
         gate.acquire().await.unwrap().forget();

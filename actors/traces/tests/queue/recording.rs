@@ -6,13 +6,13 @@ use serde_json::json;
 use svc_model::config::TracingMode;
 use svc_model::{Timestamp, id::new_ordered_id};
 use svc_store::DatabaseStatus;
-use svc_traces::{Overflow, Policy, Record, Settings};
+use svc_traces::{OverflowPolicy, Record, Settings, TracePolicy};
 use tokio::time::Instant;
 
 use crate::kit::{HOUR, Process, run, until};
 
-fn policy(mode: TracingMode) -> Policy {
-    Policy { mode, sample_rate: 1.0, errors_only: false, task_details: false }
+fn policy(mode: TracingMode) -> TracePolicy {
+    TracePolicy { mode, sample_rate: 1.0, errors_only: false, task_details: false }
 }
 
 fn record(clean: bool) -> Record {
@@ -73,8 +73,8 @@ fn what_is_not_wanted_is_counted_by_reason() {
         let dropped = |reason: &str| process.metric(&format!(r#"trace_dropped_total{{reason="{reason}"}}"#));
         assert!(process.traces.draw(&policy(TracingMode::Batch)));
         assert!(!process.traces.draw(&policy(TracingMode::Off)));
-        assert!(!process.traces.draw(&Policy { sample_rate: 0.0, ..policy(TracingMode::Sync) }));
-        let errors_only = Policy { errors_only: true, ..policy(TracingMode::Sync) };
+        assert!(!process.traces.draw(&TracePolicy { sample_rate: 0.0, ..policy(TracingMode::Sync) }));
+        let errors_only = TracePolicy { errors_only: true, ..policy(TracingMode::Sync) };
         process.traces.record(&errors_only, record(true)).await.unwrap();
         assert_eq!(["off", "sampled_out", "errors_only"].map(dropped), [1.0; 3]);
         assert_eq!(process.count("").await, 0);
@@ -126,7 +126,7 @@ fn a_request_waits_for_room_no_longer_than_it_may() {
         let process = world
             .boot(|settings| {
                 narrow(settings);
-                settings.recorder.overflow = Overflow::Block(Duration::from_millis(200));
+                settings.recorder.overflow = OverflowPolicy::Block(Duration::from_millis(200));
             })
             .await;
         let lock = world.lock();

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDateTime};
 use svc_ledger::{
-    ClaimKey, Claimed, HeldSlot, NotRetryable, Occurrence, Settlement, Singleton, Slot, Start, Started,
+    ClaimKey, ClaimOutcome, ConcurrencySlot, HeldSlot, NotRetryable, Occurrence, Settlement, Singleton,
+    StartOutcome, StartRequest,
 };
 use uuid::Uuid;
 
@@ -24,7 +25,7 @@ fn long_ago() -> NaiveDateTime {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Memory {
     pub(crate) rows: Vec<Occurrence>,
-    pub(crate) slots: Vec<Slot>,
+    pub(crate) slots: Vec<ConcurrencySlot>,
 }
 
 /// What the holder of a claim remembers.
@@ -51,15 +52,15 @@ impl Memory {
         for index in order {
             let row = &mut self.rows[index];
             match row.claim(holder, LEASE, max_recoveries, now()) {
-                Claimed::Taken { raised, .. } => {
+                ClaimOutcome::Taken { raised, .. } => {
                     return Some(Claim { key: row.key().unwrap(), raised, slot: None });
                 }
-                Claimed::Exhausted => {
+                ClaimOutcome::Exhausted => {
                     let (id, held) = (row.id, row.slot.clone());
                     self.free(held.as_ref(), id);
                     return None;
                 }
-                Claimed::Unavailable => {}
+                ClaimOutcome::Unavailable => {}
             }
         }
         None
@@ -71,8 +72,9 @@ impl Memory {
         let rows = self.slots.clone();
         let singleton = (slots > 0).then_some((&singleton, rows.as_slice()));
         let row = self.row_mut(key.id);
-        match row.start(key, Start { version: 1, singleton, trace_id: None, lease: LEASE, now: now() }) {
-            Started::Running(taken) => {
+        match row.start(key, StartRequest { version: 1, singleton, trace_id: None, lease: LEASE, now: now() })
+        {
+            StartOutcome::Running(taken) => {
                 let held = row.slot.clone();
                 if let Some(taken) = taken {
                     self.slots.retain(|slot| slot.slot != taken.slot);
@@ -81,8 +83,8 @@ impl Memory {
                 }
                 Ok(held)
             }
-            Started::Saturated => Err(true),
-            Started::Lost => Err(false),
+            StartOutcome::Saturated => Err(true),
+            StartOutcome::Lost => Err(false),
         }
     }
 

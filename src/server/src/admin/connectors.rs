@@ -14,7 +14,7 @@ use svc_model::{
     Page, PageOf, ServiceError, parse_connector_update, parse_new_connector, validate_connector,
 };
 use svc_outbound::{check_host, check_peer_url};
-use svc_store::{Filter, Merge, Mutation};
+use svc_store::{EntityFilter, Merge, Mutation};
 
 use super::entities::with_warnings;
 use super::import::{ImportItemOptions, import_batch, refuse_duplicate_key};
@@ -58,12 +58,12 @@ fn connector_mutation(change: &MutationRequest, action: &str, id: &str) -> Mutat
     Mutation { epoch: true, ..change.mutation(action, EntityKind::Connector.name(), id) }
 }
 
-fn filter(query: &QueryParameters) -> Filter {
-    Filter {
+fn filter(query: &QueryParameters) -> EntityFilter {
+    EntityFilter {
         tag: query.text("tag"),
         sort_by: query.text("sort_by"),
         sort_order: query.text("sort_order"),
-        ..Filter::default()
+        ..EntityFilter::default()
     }
 }
 

@@ -4,7 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::web::{Data, Path};
 use serde_json::{Value, json};
 use svc_model::{Issue, PageOf, ServiceError, lifecycle};
-use svc_store::{Filter, Mutation};
+use svc_store::{EntityFilter, Mutation};
 
 use super::admin_entity::AdminEntity;
 use super::mutation_request::{MutationRequest, dry_run_response, parse_version};
@@ -16,8 +16,8 @@ use crate::state::AppState;
 
 type Answer = Result<HttpResponse, Error>;
 
-fn filter(query: &QueryParameters) -> Filter {
-    Filter {
+fn filter(query: &QueryParameters) -> EntityFilter {
+    EntityFilter {
         status: query.text("status"),
         tag: query.text("tag"),
         channel_type: query.text("channel_type"),

@@ -9,7 +9,7 @@ use actix_web::HttpResponse;
 use actix_web::web::Data;
 use serde_json::{Value, json};
 use svc_model::{Code, EntityKind, FieldError, ServiceError, check_import_item};
-use svc_store::{ImportAction, Imported, Mutation, OnConflict};
+use svc_store::{ImportAction, ImportOutcome, Mutation, OnConflict};
 
 use super::admin_entity::AdminEntity;
 use super::mutation_request::MutationRequest;
@@ -78,7 +78,7 @@ pub(super) async fn import_batch(
     change: &MutationRequest,
     body: &Value,
     kind: EntityKind,
-    mut one: impl AsyncFnMut(&Value, ImportItemOptions) -> Result<Imported, ServiceError>,
+    mut one: impl AsyncFnMut(&Value, ImportItemOptions) -> Result<ImportOutcome, ServiceError>,
 ) -> Result<ImportReport, ServiceError> {
     let dry_run = change.is_dry_run();
     let known =
@@ -159,7 +159,7 @@ impl ImportReport {
         !self.dry_run && self.imported > 0
     }
 
-    fn record_success(&mut self, index: usize, imported: &Imported) {
+    fn record_success(&mut self, index: usize, imported: &ImportOutcome) {
         match imported.action {
             ImportAction::Unchanged => self.unchanged += 1,
             ImportAction::Skipped => self.skipped += 1,

@@ -10,13 +10,13 @@ use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::repo::mutation::{AuditEntry, record};
 
-pub(super) struct Retry {
+pub(super) struct RetryRequest {
     pub(super) id: String,
     pub(super) audit: AuditEntry,
 }
 
-pub(super) async fn retry(conn: &mut Conn, retry: &Retry) -> Result<OccurrenceRecord, StoreError> {
-    let Retry { id, audit } = retry;
+pub(super) async fn retry(conn: &mut Conn, retry: &RetryRequest) -> Result<OccurrenceRecord, StoreError> {
+    let RetryRequest { id, audit } = retry;
     let row = match Uuid::try_parse(id) {
         Ok(id) => rows::lock(conn, id).await?,
         Err(_) => None,
@@ -38,13 +38,13 @@ pub(super) async fn retry(conn: &mut Conn, retry: &Retry) -> Result<OccurrenceRe
     list::get(conn, id).await?.ok_or_else(|| absent(id))
 }
 
-pub(super) struct Order {
+pub(super) struct TriggerRequest {
     pub(super) channel: ChannelFacts,
     pub(super) audit: AuditEntry,
 }
 
-pub(super) async fn trigger(conn: &mut Conn, order: &Order) -> Result<OccurrenceRecord, StoreError> {
-    let Order { channel, audit } = order;
+pub(super) async fn trigger(conn: &mut Conn, order: &TriggerRequest) -> Result<OccurrenceRecord, StoreError> {
+    let TriggerRequest { channel, audit } = order;
     let Some(id) = materialise::trigger(conn, channel).await? else {
         let message = format!(
             "channel '{}' has an occurrence at every instant from now that this one may take",

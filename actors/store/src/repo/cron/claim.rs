@@ -5,18 +5,18 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::{Claimed, Occurrence, Status, Trigger};
+use svc_ledger::{ClaimOutcome, Occurrence, OccurrenceStatus, Trigger};
 use uuid::Uuid;
 
-use super::model::{Claim, Claims, Exhausted};
-use super::rows::{Candidate, Facts, columns};
+use super::model::{ClaimBatch, ExhaustedOccurrence, OccurrenceClaim};
+use super::rows::{LoadedOccurrence, OccurrenceFacts, columns};
 use super::{rows, run, slots};
 use crate::clock::{self, Now};
 use crate::conn::Conn;
 use crate::error::StoreError;
 use crate::schema::cron_occurrences;
 
-pub(super) struct Take {
+pub(super) struct ClaimRequest {
     pub(super) holder: String,
     pub(super) lease: Duration,
     pub(super) limit: i64,
@@ -27,34 +27,41 @@ pub(super) struct Take {
 
 /// What is claimed, and the rows whose leases ended too often. Those hold slots, which are locked before rows are: each
 /// is left to a transaction of its own, [`exhaust`].
-pub(super) struct Taken {
-    pub(super) claims: Claims,
+pub(super) struct ClaimResult {
+    pub(super) claims: ClaimBatch,
     pub(super) exhausted: Vec<Uuid>,
 }
 
-pub(super) async fn claim(conn: &mut Conn, take: &Take) -> Result<Taken, StoreError> {
+pub(super) async fn claim(conn: &mut Conn, take: &ClaimRequest) -> Result<ClaimResult, StoreError> {
     let mut due = candidates(conn, Kind::Abandoned, take).await?;
     due.extend(candidates(conn, Kind::Pending, take).await?);
     let now = clock::now(conn).await?;
-    let mut due: Vec<_> = due.into_iter().filter_map(Candidate::split).collect();
+    let mut due: Vec<_> = due.into_iter().filter_map(LoadedOccurrence::split).collect();
     due.sort_by_key(|(row, _)| (row.scheduled_for, row.id));
-    let mut taken =
-        Taken { claims: Claims { claimed: Vec::new(), exhausted: Vec::new(), now }, exhausted: Vec::new() };
+    let mut taken = ClaimResult {
+        claims: ClaimBatch { claimed: Vec::new(), exhausted: Vec::new(), now },
+        exhausted: Vec::new(),
+    };
     for (mut row, facts) in due.into_iter().take(usize::try_from(take.limit).unwrap_or(0)) {
         match row.claim(&take.holder, take.lease, take.max_recoveries, now) {
-            Claimed::Taken { raised, recovered } => {
+            ClaimOutcome::Taken { raised, recovered } => {
                 rows::save(conn, &row, now).await?;
                 taken.claims.claimed.extend(claimed(&row, facts, raised, recovered));
             }
-            Claimed::Exhausted => taken.exhausted.push(row.id),
-            Claimed::Unavailable => {}
+            ClaimOutcome::Exhausted => taken.exhausted.push(row.id),
+            ClaimOutcome::Unavailable => {}
         }
     }
     Ok(taken)
 }
 
-fn claimed(row: &Occurrence, facts: Facts, raised: bool, recovered: bool) -> Option<Claim> {
-    Some(Claim {
+fn claimed(
+    row: &Occurrence,
+    facts: OccurrenceFacts,
+    raised: bool,
+    recovered: bool,
+) -> Option<OccurrenceClaim> {
+    Some(OccurrenceClaim {
         key: row.key()?,
         channel_id: facts.channel_id,
         channel_name: facts.channel_name,
@@ -78,13 +85,17 @@ enum Kind {
 
 /// The oldest of a kind, locked. Rows that another worker has locked are passed over: SQLite has one writer, and this
 /// is it.
-async fn candidates(conn: &mut Conn, kind: Kind, take: &Take) -> Result<Vec<Candidate>, StoreError> {
+async fn candidates(
+    conn: &mut Conn,
+    kind: Kind,
+    take: &ClaimRequest,
+) -> Result<Vec<LoadedOccurrence>, StoreError> {
     let order = (cron_occurrences::scheduled_for.asc(), cron_occurrences::id.asc());
-    let rows = cron_occurrences::table.select(columns::<Candidate>()).order(order).limit(take.limit);
+    let rows = cron_occurrences::table.select(columns::<LoadedOccurrence>()).order(order).limit(take.limit);
     Ok(match kind {
         Kind::Pending => {
             let due = rows
-                .filter(cron_occurrences::status.eq(Status::Pending.name()))
+                .filter(cron_occurrences::status.eq(OccurrenceStatus::Pending.name()))
                 .filter(cron_occurrences::scheduled_for.le(Now))
                 .filter(cron_occurrences::channel_id.ne_all(&take.except));
             match conn {
@@ -93,7 +104,7 @@ async fn candidates(conn: &mut Conn, kind: Kind, take: &Take) -> Result<Vec<Cand
             }
         }
         Kind::Abandoned => {
-            let held = [Status::Claimed.name(), Status::Running.name()];
+            let held = [OccurrenceStatus::Claimed.name(), OccurrenceStatus::Running.name()];
             let ended = rows
                 .filter(cron_occurrences::claimed_until.lt(Now.nullable()))
                 .filter(cron_occurrences::status.eq_any(held));
@@ -105,13 +116,16 @@ async fn candidates(conn: &mut Conn, kind: Kind, take: &Take) -> Result<Vec<Cand
     })
 }
 
-pub(super) struct Exhaust {
+pub(super) struct ExhaustRequest {
     pub(super) id: Uuid,
     pub(super) max_recoveries: u32,
 }
 
 /// Fails a row whose leases ended too often, and frees its slot; `None` when somebody was faster.
-pub(super) async fn exhaust(conn: &mut Conn, exhaust: &Exhaust) -> Result<Option<Exhausted>, StoreError> {
+pub(super) async fn exhaust(
+    conn: &mut Conn,
+    exhaust: &ExhaustRequest,
+) -> Result<Option<ExhaustedOccurrence>, StoreError> {
     let held = rows::read(conn, exhaust.id).await?.and_then(|(row, _)| row.slot);
     if let Some(held) = &held {
         slots::lock_one(conn, held).await?;
@@ -130,7 +144,7 @@ pub(super) async fn exhaust(conn: &mut Conn, exhaust: &Exhaust) -> Result<Option
     if let Some(trace) = row.trace_id {
         run::end_lost(conn, trace).await?;
     }
-    Ok(Some(Exhausted {
+    Ok(Some(ExhaustedOccurrence {
         id: row.id,
         channel_id: facts.channel_id,
         channel_name: facts.channel_name,
@@ -140,5 +154,5 @@ pub(super) async fn exhaust(conn: &mut Conn, exhaust: &Exhaust) -> Result<Option
 
 /// Nobody would be the holder: the row is either exhausted, or left as it is.
 fn is_exhausted(row: &mut Occurrence, max_recoveries: u32, now: NaiveDateTime) -> bool {
-    row.claim("", Duration::ZERO, max_recoveries, now) == Claimed::Exhausted
+    row.claim("", Duration::ZERO, max_recoveries, now) == ClaimOutcome::Exhausted
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::{Align, Cursor};
+use svc_ledger::{AlignRequest, Cursor};
 
-use super::model::Aligned;
+use super::model::AlignOutcome;
 use super::rows::columns;
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
@@ -38,7 +38,7 @@ impl From<Row> for Cursor {
     }
 }
 
-pub(super) async fn all(conn: &mut Conn) -> Result<Vec<Cursor>, StoreError> {
+pub(super) async fn load_cursors(conn: &mut Conn) -> Result<Vec<Cursor>, StoreError> {
     let rows = state::table.select(columns::<Row>()).order(state::channel_id.asc());
     let rows: Vec<Row> = on!(conn, c => rows.load(c).await)?;
     Ok(rows.into_iter().map(Cursor::from).collect())
@@ -80,9 +80,9 @@ async fn is_active(conn: &mut Conn, channel_id: &str, version: i64) -> Result<bo
     Ok(row.is_some())
 }
 
-pub(super) async fn align(conn: &mut Conn, align: &Align) -> Result<Aligned, StoreError> {
+pub(super) async fn align(conn: &mut Conn, align: &AlignRequest) -> Result<AlignOutcome, StoreError> {
     if !is_active(conn, &align.channel_id, align.version).await? {
-        return Ok(Aligned::NotActive);
+        return Ok(AlignOutcome::NotActive);
     }
     let begun = Cursor::begin(align);
     let insert = diesel::insert_into(state::table)
@@ -95,23 +95,26 @@ pub(super) async fn align(conn: &mut Conn, align: &Align) -> Result<Aligned, Sto
         .on_conflict(state::channel_id)
         .do_nothing();
     if on!(conn, c => insert.execute(c).await)? > 0 {
-        return Ok(Aligned::At(begun));
+        return Ok(AlignOutcome::At(begun));
     }
     // Only a foreign hand deletes the cursor of an active channel.
-    let Some(mut cursor) = lock(conn, &align.channel_id).await? else { return Ok(Aligned::NotActive) };
+    let Some(mut cursor) = lock(conn, &align.channel_id).await? else { return Ok(AlignOutcome::NotActive) };
     if cursor.align(align) {
         save(conn, &cursor).await?;
     }
-    Ok(Aligned::At(cursor))
+    Ok(AlignOutcome::At(cursor))
 }
 
-pub(super) struct PauseStale {
+pub(super) struct PauseStaleRequest {
     pub(super) resting: HashSet<String>,
     pub(super) overdue: Duration,
 }
 
 /// A cursor that somebody has locked is being moved, and so is not stale.
-pub(super) async fn pause_stale(conn: &mut Conn, stale: &PauseStale) -> Result<Vec<String>, StoreError> {
+pub(super) async fn pause_stale(
+    conn: &mut Conn,
+    stale: &PauseStaleRequest,
+) -> Result<Vec<String>, StoreError> {
     let overdue = state::table
         .select((state::channel_id, state::updated_at))
         .filter(state::paused_at.is_null())

@@ -2,7 +2,7 @@
 
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::Status;
+use svc_ledger::OccurrenceStatus;
 
 use crate::clock;
 use crate::conn::{Conn, on};
@@ -10,17 +10,20 @@ use crate::error::StoreError;
 use crate::schema::{cron_occurrences, cron_singletons};
 
 #[derive(Clone, Copy)]
-pub(super) struct Expire {
+pub(super) struct ExpireRequest {
     pub(super) hours: u64,
     pub(super) chunk: i64,
 }
 
 /// Deletes at most `chunk` rows that have ended, the oldest first; answers how many. Slots whose lease ended as long
 /// ago go with them: nobody has wanted their key since.
-pub(super) async fn delete_expired(conn: &mut Conn, expire: &Expire) -> Result<u64, StoreError> {
+pub(super) async fn delete_expired(conn: &mut Conn, expire: &ExpireRequest) -> Result<u64, StoreError> {
     let before = clock::hours_ago(conn, expire.hours).await?;
-    let ended: Vec<&str> =
-        Status::ALL.into_iter().filter(|status| status.is_terminal()).map(Status::name).collect();
+    let ended: Vec<&str> = OccurrenceStatus::ALL
+        .into_iter()
+        .filter(|status| status.is_terminal())
+        .map(OccurrenceStatus::name)
+        .collect();
     let old = cron_occurrences::table
         .select(cron_occurrences::id)
         .filter(cron_occurrences::created_at.lt(before))

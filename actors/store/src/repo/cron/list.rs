@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::Status;
+use svc_ledger::OccurrenceStatus;
 use svc_model::{Page, Timestamp};
 
 use super::model::{
@@ -15,7 +15,7 @@ use super::rows::columns;
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::keyset::{self, Beyond};
+use crate::repo::keyset::{self, KeysetCondition};
 use crate::repo::{IDS_PER_QUERY, RowKey};
 use crate::schema::{cron_occurrences, cron_schedule_state, cron_singletons};
 
@@ -117,7 +117,7 @@ pub(super) async fn list(
     let (mut rows, total): (Vec<Summary>, i64) = on!(conn, c: Db => {
         let mut rows = filtered!(Db, filter).select(columns::<Summary>());
         if let Some(key) = after {
-            rows = rows.filter(Beyond::newest_first(key));
+            rows = rows.filter(KeysetCondition::newest_first(key));
         }
         let rows = rows
             .order((cron_occurrences::created_at.desc(), cron_occurrences::id.desc()))
@@ -175,7 +175,7 @@ pub(super) async fn status(conn: &mut Conn, ids: &[String]) -> Result<Vec<Schedu
         let last: Vec<Last> = on!(conn, c => last.load(c).await)?;
         let mut last: HashMap<String, Last> = last.into_iter().map(|row| (row.0.clone(), row)).collect();
         let pending = cron_occurrences::table
-            .filter(cron_occurrences::status.eq(Status::Pending.name()))
+            .filter(cron_occurrences::status.eq(OccurrenceStatus::Pending.name()))
             .filter(cron_occurrences::channel_id.eq_any(ids))
             .group_by(cron_occurrences::channel_id)
             .select((cron_occurrences::channel_id, diesel::dsl::count_star()));
@@ -212,7 +212,8 @@ pub(super) async fn slots_held(conn: &mut Conn, keys: &[String]) -> Result<HashM
 }
 
 pub(super) async fn backlog(conn: &mut Conn) -> Result<Backlog, StoreError> {
-    let pending = cron_occurrences::table.filter(cron_occurrences::status.eq(Status::Pending.name()));
+    let pending =
+        cron_occurrences::table.filter(cron_occurrences::status.eq(OccurrenceStatus::Pending.name()));
     let oldest = pending.select(diesel::dsl::min(cron_occurrences::scheduled_for));
     let pending: i64 = on!(conn, c => pending.count().get_result(c).await)?;
     let oldest: Option<NaiveDateTime> = on!(conn, c => oldest.get_result(c).await)?;

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use chrono::{NaiveDateTime, TimeDelta, Timelike};
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::{Occurrence, Singleton, Status, Trigger, is_saturated};
+use svc_ledger::{Occurrence, OccurrenceStatus, Singleton, Trigger, is_saturated};
 use svc_model::id::new_ordered_id;
 use uuid::Uuid;
 
-use super::model::{ChannelFacts, Materialise, Materialised};
+use super::model::{ChannelFacts, MaterialiseOutcome, MaterialiseRequest};
 use super::{cursors, slots};
 use crate::clock;
 use crate::config::Backend;
@@ -54,50 +54,62 @@ impl<'a> NewRow<'a> {
 }
 
 /// The cursor moves first, so that of several nodes that are as far one writes; the rows follow in the transaction.
-pub(super) async fn materialise(conn: &mut Conn, order: &Materialise) -> Result<Materialised, StoreError> {
+pub(super) async fn materialise(
+    conn: &mut Conn,
+    order: &MaterialiseRequest,
+) -> Result<MaterialiseOutcome, StoreError> {
     let channel = &order.channel;
     let Some(mut cursor) = cursors::lock(conn, &channel.channel_id).await? else {
-        return Ok(Materialised::Gone);
+        return Ok(MaterialiseOutcome::Gone);
     };
     if !cursor.advance(channel.channel_version, order.from, order.next) {
-        return Ok(Materialised::Moved(cursor));
+        return Ok(MaterialiseOutcome::Moved(cursor));
     }
     cursors::save(conn, &cursor).await?;
     let now = clock::now(conn).await?;
     if let Some(missed) = &order.missed {
         let newest = missed.newest.naive_utc();
-        let row =
-            Occurrence::skipped(new_ordered_id(), newest, Status::SkippedMisfire, missed.message(), now);
+        let row = Occurrence::skipped(
+            new_ordered_id(),
+            newest,
+            OccurrenceStatus::SkippedMisfire,
+            missed.message(),
+            now,
+        );
         insert(conn, vec![NewRow::new(channel, Trigger::Cron, row)]).await?;
     }
-    let held = saturated(conn, order, now).await?;
+    let held = find_saturated_key(conn, order, now).await?;
     let rows = order.fire.iter().map(|due| {
         let id = new_ordered_id();
         let row = match held {
-            Some(singleton) => {
-                Occurrence::skipped(id, *due, Status::SkippedSingleton, singleton.skip_message(), now)
-            }
+            Some(singleton) => Occurrence::skipped(
+                id,
+                *due,
+                OccurrenceStatus::SkippedSingleton,
+                singleton.skip_message(),
+                now,
+            ),
             None => Occurrence::pending(id, *due),
         };
         NewRow::new(channel, Trigger::Cron, row)
     });
     let written = insert(conn, rows.collect()).await?;
     let (inserted, skipped) = if held.is_some() { (0, written) } else { (written, 0) };
-    Ok(Materialised::Written { inserted, skipped })
+    Ok(MaterialiseOutcome::Written { inserted, skipped })
 }
 
 /// The key that no run could begin under now. A run that begins or ends at this very moment makes no difference: what
 /// waits is asked again when it begins.
-async fn saturated<'o>(
+async fn find_saturated_key<'o>(
     conn: &mut Conn,
-    order: &'o Materialise,
+    order: &'o MaterialiseRequest,
     now: NaiveDateTime,
 ) -> Result<Option<&'o Singleton>, StoreError> {
     let Some(singleton) = &order.singleton else { return Ok(None) };
     if order.fire.is_empty() {
         return Ok(None);
     }
-    let slots = slots::of(conn, &singleton.key).await?;
+    let slots = slots::load_slots(conn, &singleton.key).await?;
     Ok(is_saturated(&slots, singleton.slots, now).then_some(singleton))
 }
 

@@ -25,15 +25,15 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use chrono::NaiveDateTime;
-use svc_ledger::{Align, ClaimKey, Cursor, HeldSlot, Settlement, Singleton};
+use svc_ledger::{AlignRequest, ClaimKey, Cursor, HeldSlot, Settlement, Singleton};
 use svc_model::Page;
 use uuid::Uuid;
 
 use crate::clock;
 use crate::config::Backend;
 use crate::error::StoreError;
-use crate::metrics::Operation;
-use crate::pool::Step;
+use crate::metrics::QueryOperation;
+use crate::pool::TransactionFn;
 use crate::repo::mutation::AuditEntry;
 use crate::repo::traces::{NewTrace, TraceEnd};
 use crate::repo::{is_impossible, key, keyset};
@@ -41,12 +41,13 @@ use crate::store::Store;
 
 pub(super) use cursors::pause;
 pub use model::{
-    Aligned, Backlog, ChannelFacts, Claim, Claims, Exhausted, Materialise, Materialised, OccurrenceFilter,
-    OccurrencePage, OccurrenceRecord, OccurrenceRow, ScheduleStatus, Started,
+    AlignOutcome, Backlog, ChannelFacts, ClaimBatch, ExhaustedOccurrence, MaterialiseOutcome,
+    MaterialiseRequest, OccurrenceClaim, OccurrenceFilter, OccurrencePage, OccurrenceRecord, OccurrenceRow,
+    ScheduleStatus, StartResult,
 };
 
-const fn operation(method: &'static str) -> Operation {
-    Operation::new("ledger", method)
+const fn operation(method: &'static str) -> QueryOperation {
+    QueryOperation::new("ledger", method)
 }
 
 /// The cron ledger. Each call but a read answers after its commit; each fails with [`StoreError::Unavailable`] while
@@ -73,7 +74,7 @@ impl Ledger {
     /// # Errors
     /// An error of the database.
     pub async fn cursors(&self) -> Result<Vec<Cursor>, StoreError> {
-        self.0.read(operation("cursors"), |conn| Box::pin(cursors::all(conn))).await
+        self.0.read(operation("cursors"), |conn| Box::pin(cursors::load_cursors(conn))).await
     }
 
     /// Makes the cursor of a schedule, or takes it over as [`Cursor::align`] says; answers how it stands. Nothing is
@@ -81,7 +82,7 @@ impl Ledger {
     ///
     /// # Errors
     /// An error of the database.
-    pub async fn align(&self, align: Align) -> Result<Aligned, StoreError> {
+    pub async fn align(&self, align: AlignRequest) -> Result<AlignOutcome, StoreError> {
         self.0.transact(operation("align"), align, |conn, align| Box::pin(cursors::align(conn, align))).await
     }
 
@@ -90,8 +91,8 @@ impl Ledger {
     ///
     /// # Errors
     /// An error of the database.
-    pub async fn materialise(&self, order: Materialise) -> Result<Materialised, StoreError> {
-        let step: Step<_, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
+    pub async fn materialise(&self, order: MaterialiseRequest) -> Result<MaterialiseOutcome, StoreError> {
+        let step: TransactionFn<_, _> = |conn, order| Box::pin(materialise::materialise(conn, order));
         self.0.transact(operation("materialise"), order, step).await
     }
 
@@ -106,8 +107,8 @@ impl Ledger {
         resting: HashSet<String>,
         overdue: Duration,
     ) -> Result<Vec<String>, StoreError> {
-        let stale = cursors::PauseStale { resting, overdue };
-        let step: Step<_, _> = |conn, stale| Box::pin(cursors::pause_stale(conn, stale));
+        let stale = cursors::PauseStaleRequest { resting, overdue };
+        let step: TransactionFn<_, _> = |conn, stale| Box::pin(cursors::pause_stale(conn, stale));
         self.0.transact(operation("pause_stale"), stale, step).await
     }
 
@@ -124,14 +125,15 @@ impl Ledger {
         limit: usize,
         max_recoveries: u32,
         except: Vec<String>,
-    ) -> Result<Claims, StoreError> {
+    ) -> Result<ClaimBatch, StoreError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let take = claim::Take { holder: holder.to_owned(), lease, limit, max_recoveries, except };
-        let step: Step<_, _> = |conn, take| Box::pin(claim::claim(conn, take));
-        let claim::Taken { mut claims, exhausted } = self.0.transact(operation("claim"), take, step).await?;
+        let take = claim::ClaimRequest { holder: holder.to_owned(), lease, limit, max_recoveries, except };
+        let step: TransactionFn<_, _> = |conn, take| Box::pin(claim::claim(conn, take));
+        let claim::ClaimResult { mut claims, exhausted } =
+            self.0.transact(operation("claim"), take, step).await?;
         for id in exhausted {
-            let exhaust = claim::Exhaust { id, max_recoveries };
-            let step: Step<_, _> = |conn, exhaust| Box::pin(claim::exhaust(conn, exhaust));
+            let exhaust = claim::ExhaustRequest { id, max_recoveries };
+            let step: TransactionFn<_, _> = |conn, exhaust| Box::pin(claim::exhaust(conn, exhaust));
             // What could not be failed now is found again by the next claim; what is claimed must be heard of.
             if let Ok(exhausted) = self.0.transact(operation("exhaust"), exhaust, step).await {
                 claims.exhausted.extend(exhausted);
@@ -152,9 +154,9 @@ impl Ledger {
         singleton: Option<&Singleton>,
         lease: Duration,
         trace: Option<NewTrace>,
-    ) -> Result<Started, StoreError> {
+    ) -> Result<StartResult, StoreError> {
         let (key, singleton) = (key.clone(), singleton.cloned());
-        let run = run::StartRun { key, executing_version, singleton, lease, trace };
+        let run = run::StartRunRequest { key, executing_version, singleton, lease, trace };
         self.0.transact(operation("start"), run, |conn, run| Box::pin(run::start(conn, run))).await
     }
 
@@ -169,8 +171,8 @@ impl Ledger {
         slot: Option<&HeldSlot>,
         lease: Duration,
     ) -> Result<bool, StoreError> {
-        let renewal = run::Renewal { key: key.clone(), slot: slot.cloned(), lease };
-        let step: Step<_, _> = |conn, renewal| Box::pin(run::renew(conn, renewal));
+        let renewal = run::RenewRequest { key: key.clone(), slot: slot.cloned(), lease };
+        let step: TransactionFn<_, _> = |conn, renewal| Box::pin(run::renew(conn, renewal));
         self.0.transact(operation("renew"), renewal, step).await
     }
 
@@ -201,7 +203,7 @@ impl Ledger {
         trace: Option<TraceEnd>,
         report: Option<NewTrace>,
     ) -> Result<bool, StoreError> {
-        let settle = run::Settle { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
+        let settle = run::SettleRequest { key: key.clone(), slot: slot.cloned(), settlement, trace, report };
         self.0.transact(operation("settle"), settle, |conn, settle| Box::pin(run::settle(conn, settle))).await
     }
 
@@ -211,8 +213,12 @@ impl Ledger {
     ///
     /// # Errors
     /// An error of the database.
-    pub async fn give_back(&self, claim: &Claim, slot: Option<&HeldSlot>) -> Result<bool, StoreError> {
-        let back = run::GiveBack { claim: claim.clone(), slot: slot.cloned() };
+    pub async fn give_back(
+        &self,
+        claim: &OccurrenceClaim,
+        slot: Option<&HeldSlot>,
+    ) -> Result<bool, StoreError> {
+        let back = run::GiveBackRequest { claim: claim.clone(), slot: slot.cloned() };
         self.0.transact(operation("give_back"), back, |conn, back| Box::pin(run::give_back(conn, back))).await
     }
 
@@ -221,7 +227,7 @@ impl Ledger {
     /// # Errors
     /// An error of the database.
     pub async fn end_lost(&self, trace: Uuid) -> Result<(), StoreError> {
-        let step: Step<_, _> = |conn, trace| Box::pin(run::end_lost(conn, *trace));
+        let step: TransactionFn<_, _> = |conn, trace| Box::pin(run::end_lost(conn, *trace));
         self.0.transact(operation("end_lost"), trace, step).await
     }
 
@@ -261,7 +267,7 @@ impl Ledger {
     /// # Errors
     /// 404 when there is none; 409 unless it failed or was skipped.
     pub async fn retry(&self, id: &str, audit: AuditEntry) -> Result<OccurrenceRecord, StoreError> {
-        let retry = admin::Retry { id: key(id), audit };
+        let retry = admin::RetryRequest { id: key(id), audit };
         self.0.transact(operation("retry"), retry, |conn, retry| Box::pin(admin::retry(conn, retry))).await
     }
 
@@ -275,7 +281,7 @@ impl Ledger {
         channel: ChannelFacts,
         audit: AuditEntry,
     ) -> Result<OccurrenceRecord, StoreError> {
-        let order = admin::Order { channel, audit };
+        let order = admin::TriggerRequest { channel, audit };
         self.0
             .transact(operation("trigger"), order, |conn, order| Box::pin(admin::trigger(conn, order)))
             .await
@@ -317,10 +323,10 @@ impl Ledger {
     /// # Errors
     /// When the database does not answer; earlier steps are kept.
     pub async fn delete_expired(&self, hours: u64, chunk: i64) -> Result<u64, StoreError> {
-        let expire = expiry::Expire { hours, chunk };
+        let expire = expiry::ExpireRequest { hours, chunk };
         let mut deleted = 0;
         loop {
-            let step: Step<_, _> = |conn, expire| Box::pin(expiry::delete_expired(conn, expire));
+            let step: TransactionFn<_, _> = |conn, expire| Box::pin(expiry::delete_expired(conn, expire));
             let step = self.0.transact(operation("delete_expired"), expire, step).await?;
             deleted += step;
             if step < chunk.unsigned_abs() {

@@ -21,7 +21,7 @@ pub struct ChannelFacts {
 
 /// Instants to be put on record, and how far the cursor moves with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Materialise {
+pub struct MaterialiseRequest {
     /// The channel.
     pub channel: ChannelFacts,
     /// Where the cursor stands, as far as the caller knows, in UTC.
@@ -38,7 +38,7 @@ pub struct Materialise {
 
 /// Where a schedule stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Aligned {
+pub enum AlignOutcome {
     /// There.
     At(svc_ledger::Cursor),
     /// Nowhere: that version of the channel is not active. It was archived, deleted or followed by another one.
@@ -47,7 +47,7 @@ pub enum Aligned {
 
 /// What became of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Materialised {
+pub enum MaterialiseOutcome {
     /// It is on record.
     Written {
         /// Rows that wait for a worker.
@@ -63,7 +63,7 @@ pub enum Materialised {
 
 /// A row in the hands of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claim {
+pub struct OccurrenceClaim {
     /// The fence of every later write.
     pub key: ClaimKey,
     /// The channel.
@@ -86,18 +86,18 @@ pub struct Claim {
 
 /// What a worker got.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Claims {
+pub struct ClaimBatch {
     /// Rows that are its own now, oldest first.
-    pub claimed: Vec<Claim>,
+    pub claimed: Vec<OccurrenceClaim>,
     /// Rows that had too many leases end and have failed.
-    pub exhausted: Vec<Exhausted>,
+    pub exhausted: Vec<ExhaustedOccurrence>,
     /// The database clock, in UTC.
     pub now: NaiveDateTime,
 }
 
 /// A row that had too many leases end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exhausted {
+pub struct ExhaustedOccurrence {
     /// Its id.
     pub id: Uuid,
     /// The channel.
@@ -110,7 +110,7 @@ pub struct Exhausted {
 
 /// What became of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Started {
+pub enum StartResult {
     /// It runs.
     Running {
         /// The slot it holds.
@@ -161,7 +161,7 @@ pub struct OccurrenceRow {
     pub trigger: String,
     /// When it is due.
     pub scheduled_for: Timestamp,
-    /// Where it stands: the name of a [`Status`](svc_ledger::Status), or what else the row says.
+    /// Where it stands: the name of a [`OccurrenceStatus`](svc_ledger::OccurrenceStatus), or what else the row says.
     pub status: String,
     /// Attempts that ran or were asked for.
     pub attempt: i64,

@@ -3,7 +3,7 @@
 use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel_async::RunQueryDsl;
-use svc_ledger::{ClaimKey, HeldSlot, Occurrence, Status};
+use svc_ledger::{ClaimKey, HeldSlot, Occurrence, OccurrenceStatus};
 use uuid::Uuid;
 
 use crate::conn::{Conn, on};
@@ -13,7 +13,7 @@ use crate::schema::cron_occurrences;
 /// What the rules read and write of a row.
 #[derive(Queryable, Selectable, AsChangeset)]
 #[diesel(table_name = cron_occurrences, treat_none_as_null = true)]
-pub(super) struct State {
+pub(super) struct OccurrenceState {
     status: String,
     attempt: i64,
     attempt_counted: bool,
@@ -31,7 +31,7 @@ pub(super) struct State {
     completed_at: Option<NaiveDateTime>,
 }
 
-impl State {
+impl OccurrenceState {
     /// The row; `None` for a status that no rule applies to.
     fn read(self, id: Uuid, scheduled_for: NaiveDateTime) -> Option<Occurrence> {
         let slot = match (self.singleton_key, self.singleton_slot, self.fencing_token) {
@@ -41,7 +41,7 @@ impl State {
         Some(Occurrence {
             id,
             scheduled_for,
-            status: Status::parse(&self.status)?,
+            status: OccurrenceStatus::parse(&self.status)?,
             attempt: self.attempt,
             attempt_counted: self.attempt_counted,
             recoveries: self.recoveries,
@@ -58,7 +58,7 @@ impl State {
     }
 }
 
-impl From<&Occurrence> for State {
+impl From<&Occurrence> for OccurrenceState {
     fn from(row: &Occurrence) -> Self {
         Self {
             status: row.status.name().to_owned(),
@@ -86,18 +86,24 @@ pub(super) fn columns<T: Selectable<diesel::sqlite::Sqlite>>() -> T::SelectExpre
 }
 
 /// Reads a row as it is; `None` where there is none or no rule applies.
-pub(super) async fn read(conn: &mut Conn, id: Uuid) -> Result<Option<(Occurrence, Facts)>, StoreError> {
-    let row = cron_occurrences::table.find(id.to_string()).select(columns::<Candidate>());
-    let found: Option<Candidate> = on!(conn, c => row.first(c).await.optional())?;
-    Ok(found.and_then(Candidate::split))
+pub(super) async fn read(
+    conn: &mut Conn,
+    id: Uuid,
+) -> Result<Option<(Occurrence, OccurrenceFacts)>, StoreError> {
+    let row = cron_occurrences::table.find(id.to_string()).select(columns::<LoadedOccurrence>());
+    let found: Option<LoadedOccurrence> = on!(conn, c => row.first(c).await.optional())?;
+    Ok(found.and_then(LoadedOccurrence::split))
 }
 
 /// As [`read`], and locks the row, which waits for whoever has it locked.
-pub(super) async fn lock(conn: &mut Conn, id: Uuid) -> Result<Option<(Occurrence, Facts)>, StoreError> {
+pub(super) async fn lock(
+    conn: &mut Conn,
+    id: Uuid,
+) -> Result<Option<(Occurrence, OccurrenceFacts)>, StoreError> {
     let Conn::Postgres(c) = conn else { return read(conn, id).await };
-    let row = cron_occurrences::table.find(id.to_string()).select(columns::<Candidate>()).for_update();
-    let found: Option<Candidate> = row.first(&mut **c).await.optional()?;
-    Ok(found.and_then(Candidate::split))
+    let row = cron_occurrences::table.find(id.to_string()).select(columns::<LoadedOccurrence>()).for_update();
+    let found: Option<LoadedOccurrence> = row.first(&mut **c).await.optional()?;
+    Ok(found.and_then(LoadedOccurrence::split))
 }
 
 /// As [`lock`], where the row is still in the hands of that claim.
@@ -107,7 +113,7 @@ pub(super) async fn lock_held(conn: &mut Conn, key: &ClaimKey) -> Result<Option<
 
 /// Writes a row that is locked.
 pub(super) async fn save(conn: &mut Conn, row: &Occurrence, now: NaiveDateTime) -> Result<(), StoreError> {
-    let changed = (State::from(row), cron_occurrences::updated_at.eq(now));
+    let changed = (OccurrenceState::from(row), cron_occurrences::updated_at.eq(now));
     let update = diesel::update(cron_occurrences::table.find(row.id.to_string())).set(changed);
     on!(conn, c => update.execute(c).await)?;
     Ok(())
@@ -116,19 +122,19 @@ pub(super) async fn save(conn: &mut Conn, row: &Occurrence, now: NaiveDateTime) 
 /// A row with what it carries beside the state.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = cron_occurrences)]
-pub(super) struct Candidate {
+pub(super) struct LoadedOccurrence {
     id: String,
     scheduled_for: NaiveDateTime,
     #[diesel(embed)]
-    facts: Facts,
+    facts: OccurrenceFacts,
     #[diesel(embed)]
-    state: State,
+    state: OccurrenceState,
 }
 
 /// What a row carries that no rule looks at.
 #[derive(Queryable, Selectable)]
 #[diesel(table_name = cron_occurrences)]
-pub(super) struct Facts {
+pub(super) struct OccurrenceFacts {
     pub(super) channel_id: String,
     pub(super) channel_name: String,
     pub(super) channel_version: i64,
@@ -137,9 +143,9 @@ pub(super) struct Facts {
     pub(super) trigger: String,
 }
 
-impl Candidate {
+impl LoadedOccurrence {
     /// The row and what it carries; `None` where no rule applies to it.
-    pub(super) fn split(self) -> Option<(Occurrence, Facts)> {
+    pub(super) fn split(self) -> Option<(Occurrence, OccurrenceFacts)> {
         let id = Uuid::try_parse(&self.id).ok()?;
         Some((self.state.read(id, self.scheduled_for)?, self.facts))
     }

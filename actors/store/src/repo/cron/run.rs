@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use svc_ledger::{ClaimKey, HeldSlot, Settlement, Singleton, Start};
+use svc_ledger::{ClaimKey, HeldSlot, Settlement, Singleton, StartRequest};
 
-use super::model::{Claim, Started};
+use super::model::{OccurrenceClaim, StartResult};
 use super::{rows, slots};
 use crate::clock;
 use crate::conn::Conn;
 use crate::error::StoreError;
-use crate::repo::traces::{Change, NewTrace, TraceEnd, TraceStatus, forget_unfinished};
+use crate::repo::traces::{NewTrace, TraceEnd, TraceStatus, TraceWrite, forget_unfinished};
 
 /// What a trace says whose run nobody ended.
 const LOST: &str = "the run was lost: its lease ended before it did";
 
-pub(super) struct StartRun {
+pub(super) struct StartRunRequest {
     pub(super) key: ClaimKey,
     pub(super) executing_version: i64,
     pub(super) singleton: Option<Singleton>,
@@ -22,17 +22,17 @@ pub(super) struct StartRun {
     pub(super) trace: Option<NewTrace>,
 }
 
-pub(super) async fn start(conn: &mut Conn, run: &StartRun) -> Result<Started, StoreError> {
+pub(super) async fn start(conn: &mut Conn, run: &StartRunRequest) -> Result<StartResult, StoreError> {
     let held = match &run.singleton {
         Some(singleton) => slots::lock(conn, &singleton.key).await?,
         None => Vec::new(),
     };
-    let Some(mut row) = rows::lock_held(conn, &run.key).await? else { return Ok(Started::Lost) };
+    let Some(mut row) = rows::lock_held(conn, &run.key).await? else { return Ok(StartResult::Lost) };
     let now = clock::now(conn).await?;
     let before = row.trace_id;
     let started = row.start(
         &run.key,
-        Start {
+        StartRequest {
             version: run.executing_version,
             singleton: run.singleton.as_ref().map(|singleton| (singleton, held.as_slice())),
             trace_id: run.trace.as_ref().map(|trace| trace.id),
@@ -41,12 +41,12 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRun) -> Result<Started, St
         },
     );
     let taken = match started {
-        svc_ledger::Started::Lost => return Ok(Started::Lost),
-        svc_ledger::Started::Saturated => {
+        svc_ledger::StartOutcome::Lost => return Ok(StartResult::Lost),
+        svc_ledger::StartOutcome::Saturated => {
             rows::save(conn, &row, now).await?;
-            return Ok(Started::Saturated);
+            return Ok(StartResult::Saturated);
         }
-        svc_ledger::Started::Running(taken) => taken,
+        svc_ledger::StartOutcome::Running(taken) => taken,
     };
     if let (Some(singleton), Some(slot)) = (&run.singleton, &taken) {
         slots::save(conn, &singleton.key, slot, now).await?;
@@ -56,9 +56,9 @@ pub(super) async fn start(conn: &mut Conn, run: &StartRun) -> Result<Started, St
         end_lost(conn, lost).await?;
     }
     if let Some(trace) = &run.trace {
-        Change::Insert(trace.clone()).apply(conn).await?;
+        TraceWrite::Insert(trace.clone()).apply(conn).await?;
     }
-    Ok(Started::Running { slot: row.slot, started_at: now })
+    Ok(StartResult::Running { slot: row.slot, started_at: now })
 }
 
 /// Ends the trace of a run that nobody ended; one that has ended keeps its end.
@@ -73,17 +73,17 @@ pub(super) async fn end_lost(conn: &mut Conn, id: uuid::Uuid) -> Result<(), Stor
         workflow: None,
         ownership: None,
     };
-    Change::Finish(end).apply(conn).await?;
+    TraceWrite::Finish(end).apply(conn).await?;
     Ok(())
 }
 
-pub(super) struct Renewal {
+pub(super) struct RenewRequest {
     pub(super) key: ClaimKey,
     pub(super) slot: Option<HeldSlot>,
     pub(super) lease: Duration,
 }
 
-pub(super) async fn renew(conn: &mut Conn, renewal: &Renewal) -> Result<bool, StoreError> {
+pub(super) async fn renew(conn: &mut Conn, renewal: &RenewRequest) -> Result<bool, StoreError> {
     let mut slot = match &renewal.slot {
         Some(held) => slots::lock_one(conn, held).await?,
         None => None,
@@ -101,7 +101,7 @@ pub(super) async fn renew(conn: &mut Conn, renewal: &Renewal) -> Result<bool, St
     Ok(true)
 }
 
-pub(super) struct Settle {
+pub(super) struct SettleRequest {
     pub(super) key: ClaimKey,
     pub(super) slot: Option<HeldSlot>,
     pub(super) settlement: Settlement,
@@ -109,7 +109,7 @@ pub(super) struct Settle {
     pub(super) report: Option<NewTrace>,
 }
 
-pub(super) async fn settle(conn: &mut Conn, settle: &Settle) -> Result<bool, StoreError> {
+pub(super) async fn settle(conn: &mut Conn, settle: &SettleRequest) -> Result<bool, StoreError> {
     if let Some(held) = &settle.slot {
         slots::lock_one(conn, held).await?;
     }
@@ -123,20 +123,20 @@ pub(super) async fn settle(conn: &mut Conn, settle: &Settle) -> Result<bool, Sto
         slots::free(conn, held, row.id).await?;
     }
     if let Some(end) = &settle.trace {
-        Change::Finish(end.clone()).apply(conn).await?;
+        TraceWrite::Finish(end.clone()).apply(conn).await?;
     }
     if let Some(report) = &settle.report {
-        Change::Insert(report.clone()).apply(conn).await?;
+        TraceWrite::Insert(report.clone()).apply(conn).await?;
     }
     Ok(true)
 }
 
-pub(super) struct GiveBack {
-    pub(super) claim: Claim,
+pub(super) struct GiveBackRequest {
+    pub(super) claim: OccurrenceClaim,
     pub(super) slot: Option<HeldSlot>,
 }
 
-pub(super) async fn give_back(conn: &mut Conn, back: &GiveBack) -> Result<bool, StoreError> {
+pub(super) async fn give_back(conn: &mut Conn, back: &GiveBackRequest) -> Result<bool, StoreError> {
     if let Some(held) = &back.slot {
         slots::lock_one(conn, held).await?;
     }

@@ -4,7 +4,7 @@ use chrono::NaiveDateTime;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::RunQueryDsl;
-use svc_ledger::{HeldSlot, Slot};
+use svc_ledger::{ConcurrencySlot, HeldSlot};
 use uuid::Uuid;
 
 use crate::conn::{Conn, on};
@@ -30,13 +30,13 @@ const COLUMNS: Selection = (
 );
 
 /// A foreign id reads as nobody's.
-fn slot((slot, occurrence, holder, token, lease_until): Columns) -> Slot {
+fn slot((slot, occurrence, holder, token, lease_until): Columns) -> ConcurrencySlot {
     let occurrence = Uuid::try_parse(&occurrence).unwrap_or_default();
-    Slot { slot, occurrence, holder, token, lease_until }
+    ConcurrencySlot { slot, occurrence, holder, token, lease_until }
 }
 
 /// The slots of a key, as they are.
-pub(super) async fn of(conn: &mut Conn, key: &str) -> Result<Vec<Slot>, StoreError> {
+pub(super) async fn load_slots(conn: &mut Conn, key: &str) -> Result<Vec<ConcurrencySlot>, StoreError> {
     let rows = cron_singletons::table.filter(cron_singletons::singleton_key.eq(key)).select(COLUMNS);
     let rows: Vec<Columns> = on!(conn, c => rows.load(c).await)?;
     Ok(rows.into_iter().map(slot).collect())
@@ -44,8 +44,8 @@ pub(super) async fn of(conn: &mut Conn, key: &str) -> Result<Vec<Slot>, StoreErr
 
 /// Locks a key and its slots. A slot that nobody holds has no row to be locked, so the key has a lock of its own, which
 /// ends with the transaction.
-pub(super) async fn lock(conn: &mut Conn, key: &str) -> Result<Vec<Slot>, StoreError> {
-    let Conn::Postgres(c) = conn else { return of(conn, key).await };
+pub(super) async fn lock(conn: &mut Conn, key: &str) -> Result<Vec<ConcurrencySlot>, StoreError> {
+    let Conn::Postgres(c) = conn else { return load_slots(conn, key).await };
     /// Any fixed number will do: it tells these locks from others.
     const SPACE: i64 = 0x6c65_6467;
     diesel::sql_query("SELECT pg_advisory_xact_lock(hashtextextended($1, $2))")
@@ -63,7 +63,10 @@ pub(super) async fn lock(conn: &mut Conn, key: &str) -> Result<Vec<Slot>, StoreE
 }
 
 /// Locks one slot.
-pub(super) async fn lock_one(conn: &mut Conn, held: &HeldSlot) -> Result<Option<Slot>, StoreError> {
+pub(super) async fn lock_one(
+    conn: &mut Conn,
+    held: &HeldSlot,
+) -> Result<Option<ConcurrencySlot>, StoreError> {
     let row = cron_singletons::table.find((&held.key, held.slot)).select(COLUMNS);
     let row: Option<Columns> = match conn {
         Conn::Sqlite(c) => row.first(c).await.optional()?,
@@ -76,7 +79,7 @@ pub(super) async fn lock_one(conn: &mut Conn, held: &HeldSlot) -> Result<Option<
 pub(super) async fn save(
     conn: &mut Conn,
     key: &str,
-    slot: &Slot,
+    slot: &ConcurrencySlot,
     now: NaiveDateTime,
 ) -> Result<(), StoreError> {
     let held = (

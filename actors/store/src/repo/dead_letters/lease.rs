@@ -9,7 +9,7 @@ use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::dead_letters::ClaimedLetter;
-use crate::repo::traces::{Change, Instant, NewTrace};
+use crate::repo::traces::{LenientTimestamp, NewTrace, TraceWrite};
 use crate::schema::trace_dlq;
 
 type Due = (String, String, String, String, String, i64, i64);
@@ -63,7 +63,7 @@ pub(super) async fn next_due(conn: &mut Conn) -> Result<Option<Duration>, StoreE
         .filter(trace_dlq::retry_count.lt(trace_dlq::max_retries))
         .filter(trace_dlq::claimed_until.is_null().or(trace_dlq::claimed_until.lt(now)))
         .order((trace_dlq::next_retry_at.asc(), trace_dlq::id.asc()));
-    let next: Option<Instant> = on!(conn, c => next.first(c).await.optional())?;
+    let next: Option<LenientTimestamp> = on!(conn, c => next.first(c).await.optional())?;
     let at = next.and_then(|instant| instant.0);
     Ok(at.map(|at| (at - now).to_std().unwrap_or_default()))
 }
@@ -77,7 +77,7 @@ pub(super) async fn take_into_trace(
     let held = trace_dlq::table.filter(trace_dlq::id.eq(id)).filter(trace_dlq::claimed_by.eq(holder));
     let taken = on!(conn, c => diesel::delete(held).execute(c).await)? > 0;
     if taken {
-        Change::Insert(trace).apply(conn).await?;
+        TraceWrite::Insert(trace).apply(conn).await?;
     }
     Ok(taken)
 }

@@ -11,24 +11,24 @@ use std::time::Duration;
 use svc_model::{Page, ServiceError};
 
 use crate::error::StoreError;
-use crate::metrics::Operation;
-use crate::repo::mutation::{Mutation, Written, mutate};
+use crate::metrics::QueryOperation;
+use crate::repo::mutation::{Mutation, MutationResult, mutate};
 use crate::repo::traces::NewTrace;
 use crate::repo::{is_impossible, key};
 use crate::store::Store;
-use crate::writer::Outcome;
+use crate::writer::UnitOutcome;
 
 pub use rows::{ClaimedLetter, DeadLetter, DeadLetterFilter, DeadLetterRow};
 
-const fn operation(method: &'static str) -> Operation {
-    Operation::new("dead_letters", method)
+const fn operation(method: &'static str) -> QueryOperation {
+    QueryOperation::new("dead_letters", method)
 }
 
 /// The dead letters.
 #[derive(Clone)]
-pub struct DeadLetters(pub(crate) Store);
+pub struct DeadLetterRepository(pub(crate) Store);
 
-impl DeadLetters {
+impl DeadLetterRepository {
     /// The letters that pass the filter, newest first: a page of them, and how many there are in all.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl DeadLetters {
                 let letter = rows::get(conn, &id)
                     .await?
                     .ok_or_else(|| ServiceError::not_found(format!("dead letter '{id}' does not exist")))?;
-                Ok(Written::new(letter, &id))
+                Ok(MutationResult::new(letter, &id))
             })
         })
         .await
@@ -99,7 +99,7 @@ impl DeadLetters {
         mutate(&self.0, operation("purge"), mutation, move |conn| {
             Box::pin(async move {
                 let purged = rows::purge(conn, older_than_hours).await?;
-                Ok(Written { value: purged, id: (purged > 0).then(String::new) })
+                Ok(MutationResult { value: purged, id: (purged > 0).then(String::new) })
             })
         })
         .await
@@ -114,7 +114,7 @@ impl DeadLetters {
         let mut deleted = 0;
         loop {
             let step = self.0.write(operation("delete_expired"), move |conn| {
-                Box::pin(async move { rows::delete_expired(conn, hours, chunk).await.map(Outcome::Keep) })
+                Box::pin(async move { rows::delete_expired(conn, hours, chunk).await.map(UnitOutcome::Keep) })
             });
             let step = step.await?;
             deleted += step;
@@ -139,7 +139,7 @@ impl DeadLetters {
         self.0
             .write(operation("claim_due"), move |conn| {
                 Box::pin(
-                    async move { lease::claim_due(conn, batch, lease, &holder).await.map(Outcome::Keep) },
+                    async move { lease::claim_due(conn, batch, lease, &holder).await.map(UnitOutcome::Keep) },
                 )
             })
             .await
@@ -162,9 +162,9 @@ impl DeadLetters {
         let (id, holder) = (key(id), holder.to_owned());
         self.0
             .write(operation("take_into_trace"), move |conn| {
-                Box::pin(
-                    async move { lease::take_into_trace(conn, &id, trace, &holder).await.map(Outcome::Keep) },
-                )
+                Box::pin(async move {
+                    lease::take_into_trace(conn, &id, trace, &holder).await.map(UnitOutcome::Keep)
+                })
             })
             .await
     }
@@ -177,7 +177,9 @@ impl DeadLetters {
         let (id, holder) = (key(id), holder.to_owned());
         self.0
             .write(operation("put_back"), move |conn| {
-                Box::pin(async move { lease::put_back(conn, &id, &holder, delay).await.map(Outcome::Keep) })
+                Box::pin(
+                    async move { lease::put_back(conn, &id, &holder, delay).await.map(UnitOutcome::Keep) },
+                )
             })
             .await
     }

@@ -8,7 +8,7 @@ use svc_model::{Page, Timestamp};
 use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::Instant;
+use crate::repo::traces::LenientTimestamp;
 use crate::schema::trace_dlq;
 
 /// Which letters. All that are given must hold.
@@ -106,9 +106,9 @@ struct Columns {
     error_message: String,
     retry_count: i64,
     max_retries: i64,
-    next_retry_at: Instant,
-    created_at: Instant,
-    updated_at: Instant,
+    next_retry_at: LenientTimestamp,
+    created_at: LenientTimestamp,
+    updated_at: LenientTimestamp,
 }
 
 impl Columns {

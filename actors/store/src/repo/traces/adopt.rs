@@ -15,15 +15,15 @@ use crate::clock::{self, Now};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
 use crate::repo::RowKey;
-use crate::repo::keyset::Beyond;
-use crate::repo::traces::read::Instant;
-use crate::repo::traces::{Adopted, TraceMode, TraceStatus, Unfinished};
+use crate::repo::keyset::KeysetCondition;
+use crate::repo::traces::read::LenientTimestamp;
+use crate::repo::traces::{AdoptedRun, TraceMode, TraceStatus, UnfinishedRun};
 use crate::schema::{nodes, traces};
 
 /// The statuses of a run that has not ended.
 const OPEN: [&str; 2] = [TraceStatus::Pending.name(), TraceStatus::Running.name()];
 
-type Columns = (String, Option<String>, String, Option<String>, Instant, Option<String>);
+type Columns = (String, Option<String>, String, Option<String>, LenientTimestamp, Option<String>);
 
 /// A row whose id or time is unreadable was not written here, and is left alone. One without a readable time has no
 /// place of its own in the order: the page ends behind the last row that has.
@@ -32,7 +32,7 @@ pub(super) async fn unfinished(
     node: &str,
     after: Option<RowKey>,
     limit: i64,
-) -> Result<(Vec<Unfinished>, Option<RowKey>), StoreError> {
+) -> Result<(Vec<UnfinishedRun>, Option<RowKey>), StoreError> {
     let now = clock::now(conn).await?;
     let rows: Vec<Columns> = on!(conn, c: Db => {
         let alive = nodes::table
@@ -53,7 +53,7 @@ pub(super) async fn unfinished(
             .filter(diesel::dsl::not(diesel::dsl::exists(alive)))
             .into_boxed::<Db>();
         if let Some(key) = after {
-            query = query.filter(Beyond::oldest_first(key));
+            query = query.filter(KeysetCondition::oldest_first(key));
         }
         query.order((traces::created_at.asc(), traces::id.asc())).limit(limit).load(c).await
     })?;
@@ -63,7 +63,14 @@ pub(super) async fn unfinished(
         .find_map(|(id, _, _, _, created_at, _)| Some(RowKey { created_at: created_at.0?, id: id.clone() }));
     let unfinished = |(id, channel_id, channel, input_json, created_at, owner): Columns| {
         let key = RowKey { created_at: created_at.0?, id };
-        Some(Unfinished { id: Uuid::try_parse(&key.id).ok()?, key, channel_id, channel, input_json, owner })
+        Some(UnfinishedRun {
+            id: Uuid::try_parse(&key.id).ok()?,
+            key,
+            channel_id,
+            channel,
+            input_json,
+            owner,
+        })
     };
     Ok((rows.into_iter().filter_map(unfinished).collect(), last))
 }
@@ -74,7 +81,7 @@ pub(super) async fn adopt(
     conn: &mut Conn,
     node: &Arc<str>,
     found: &[(Uuid, Option<String>)],
-) -> Result<Vec<Adopted>, StoreError> {
+) -> Result<Vec<AdoptedRun>, StoreError> {
     let mut by_owner: BTreeMap<Option<&str>, Vec<String>> = BTreeMap::new();
     for (id, owner) in found {
         by_owner.entry(owner.as_deref()).or_default().push(id.to_string());
@@ -96,7 +103,7 @@ pub(super) async fn adopt(
                 .await
         })?;
         adopted.extend(taken.into_iter().filter_map(|(id, recoveries)| {
-            Some(Adopted { id: Uuid::try_parse(&id).ok()?, recoveries, is_handed_back })
+            Some(AdoptedRun { id: Uuid::try_parse(&id).ok()?, recoveries, is_handed_back })
         }));
     }
     Ok(adopted)
@@ -117,7 +124,7 @@ impl Gone {
         let registered: Vec<String> = on!(conn, c => named.clone().select(nodes::id).load(c).await)?;
         let dead = named.select((nodes::id, nodes::stopped_at.nullable())).filter(nodes::lease_until.lt(now));
         // A renewal that is under way holds the row: its node is not dead.
-        let dead: Vec<(String, Option<Instant>)> = match conn {
+        let dead: Vec<(String, Option<LenientTimestamp>)> = match conn {
             Conn::Sqlite(c) => dead.load(c).await?,
             Conn::Postgres(c) => dead.for_share().skip_locked().load(&mut **c).await?,
         };

@@ -10,17 +10,20 @@ use diesel::sql_types::{Array, BigInt, Bool, Double, Nullable, Text, Timestamp};
 use diesel_async::{AsyncPgConnection, RunQueryDsl};
 
 use crate::error::StoreError;
-use crate::repo::traces::{Change, NewTrace, Ownership, TraceEnd};
+use crate::repo::traces::{NewTrace, Ownership, TraceEnd, TraceWrite};
 
-/// As [`Change::apply_all`](super::Change::apply_all).
-pub(super) async fn apply(changes: &[Change], c: &mut AsyncPgConnection) -> Result<Vec<bool>, StoreError> {
+/// As [`TraceWrite::apply_all`](super::TraceWrite::apply_all).
+pub(super) async fn apply(
+    changes: &[TraceWrite],
+    c: &mut AsyncPgConnection,
+) -> Result<Vec<bool>, StoreError> {
     let (mut inserts, mut starts, mut ends) = (Inserts::default(), Starts::default(), Ends::default());
     for change in changes {
         match change {
-            Change::Insert(trace) => inserts.push(trace),
-            Change::Start(id, claim) => starts.push(*id, claim.as_ref(), false),
-            Change::Recover(id, claim) => starts.push(*id, Some(claim), true),
-            Change::Finish(end) => ends.push(end),
+            TraceWrite::Insert(trace) => inserts.push(trace),
+            TraceWrite::Start(id, claim) => starts.push(*id, claim.as_ref(), false),
+            TraceWrite::Recover(id, claim) => starts.push(*id, Some(claim), true),
+            TraceWrite::Finish(end) => ends.push(end),
         }
     }
     if !inserts.ids.is_empty() {
@@ -36,9 +39,9 @@ pub(super) async fn apply(changes: &[Change], c: &mut AsyncPgConnection) -> Resu
     }
     // A row is changed once: where two ask for the same, the first is told so.
     let outcomes = changes.iter().map(|change| match change {
-        Change::Insert(_) => true,
-        Change::Start(id, _) | Change::Recover(id, _) => started.remove(&id.to_string()),
-        Change::Finish(end) => ended.remove(&end.id.to_string()),
+        TraceWrite::Insert(_) => true,
+        TraceWrite::Start(id, _) | TraceWrite::Recover(id, _) => started.remove(&id.to_string()),
+        TraceWrite::Finish(end) => ended.remove(&end.id.to_string()),
     });
     Ok(outcomes.collect())
 }

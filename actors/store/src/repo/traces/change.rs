@@ -9,13 +9,13 @@ use uuid::Uuid;
 
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::statement::{Finish, Recover, Start};
+use crate::repo::traces::statement::{FinishStatement, RecoverStatement, StartStatement};
 use crate::repo::traces::{NewTrace, Ownership, TraceEnd, bulk};
 use crate::schema::traces;
 
 /// A change of one row.
 #[derive(Clone, Debug)]
-pub(crate) enum Change {
+pub(crate) enum TraceWrite {
     Insert(NewTrace),
     /// Pending becomes running.
     Start(Uuid, Option<Ownership>),
@@ -24,7 +24,7 @@ pub(crate) enum Change {
     Finish(TraceEnd),
 }
 
-impl Change {
+impl TraceWrite {
     /// Roughly what it carries.
     pub(crate) fn bytes(&self) -> usize {
         match self {
@@ -38,9 +38,9 @@ impl Change {
     pub(crate) async fn apply(&self, conn: &mut Conn) -> Result<bool, StoreError> {
         let changed = match self {
             Self::Insert(trace) => on!(conn, c => insert!(trace).execute(c).await)?,
-            Self::Start(id, claim) => on!(conn, c => Start::new(*id, claim).execute(c).await)?,
-            Self::Recover(id, claim) => on!(conn, c => Recover::new(*id, claim).execute(c).await)?,
-            Self::Finish(end) => on!(conn, c => Finish::new(end).execute(c).await)?,
+            Self::Start(id, claim) => on!(conn, c => StartStatement::new(*id, claim).execute(c).await)?,
+            Self::Recover(id, claim) => on!(conn, c => RecoverStatement::new(*id, claim).execute(c).await)?,
+            Self::Finish(end) => on!(conn, c => FinishStatement::new(end).execute(c).await)?,
         };
         Ok(changed > 0)
     }
@@ -65,9 +65,9 @@ impl Change {
     fn apply_to(&self, c: &mut SqliteConnection) -> QueryResult<bool> {
         let changed = match self {
             Self::Insert(trace) => diesel::RunQueryDsl::execute(insert!(trace), c),
-            Self::Start(id, claim) => diesel::RunQueryDsl::execute(Start::new(*id, claim), c),
-            Self::Recover(id, claim) => diesel::RunQueryDsl::execute(Recover::new(*id, claim), c),
-            Self::Finish(end) => diesel::RunQueryDsl::execute(Finish::new(end), c),
+            Self::Start(id, claim) => diesel::RunQueryDsl::execute(StartStatement::new(*id, claim), c),
+            Self::Recover(id, claim) => diesel::RunQueryDsl::execute(RecoverStatement::new(*id, claim), c),
+            Self::Finish(end) => diesel::RunQueryDsl::execute(FinishStatement::new(end), c),
         };
         changed.map(|rows| rows > 0)
     }

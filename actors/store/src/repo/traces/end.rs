@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::clock::{self, FromNow};
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::traces::change::Change;
+use crate::repo::traces::change::TraceWrite;
 use crate::repo::traces::{TraceEnd, TraceFailure, TraceStatus};
 use crate::schema::{trace_dlq, traces};
 
@@ -38,7 +38,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
         workflow,
         ownership,
     };
-    if !Change::Finish(end).apply(conn).await? {
+    if !TraceWrite::Finish(end).apply(conn).await? {
         return Ok(false);
     }
     let id = id.to_string();
@@ -59,7 +59,7 @@ pub(super) async fn fail(conn: &mut Conn, failure: TraceFailure) -> Result<bool,
     );
     on!(conn, c => diesel::insert_into(trace_dlq::table).values(letter).execute(c).await)?;
     if let Some(report) = report {
-        Change::Insert(*report).apply(conn).await?;
+        TraceWrite::Insert(*report).apply(conn).await?;
     }
     Ok(true)
 }

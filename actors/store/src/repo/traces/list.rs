@@ -9,7 +9,7 @@ use svc_model::ServiceError;
 use crate::config::Backend;
 use crate::conn::{Conn, on};
 use crate::error::StoreError;
-use crate::repo::keyset::{self, Beyond};
+use crate::repo::keyset::{self, KeysetCondition};
 use crate::repo::traces::read::{COLUMNS, Columns};
 use crate::repo::traces::{TracePage, TraceQuery, TraceStatus};
 use crate::repo::{RowKey, is_impossible, sorted};
@@ -86,7 +86,7 @@ impl Listing {
         Ok(on!(conn, c: Db => {
             let mut query = filtered!(Db, self.query, status).select(COLUMNS);
             if let Some(key) = self.after.clone() {
-                query = query.filter(Beyond::newest_first(key));
+                query = query.filter(KeysetCondition::newest_first(key));
             }
             query = match self.query.sort_by.as_deref() {
                 Some("updated_at") => sorted!(query, traces::updated_at, descending),

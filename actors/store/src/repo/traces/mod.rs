@@ -1,6 +1,6 @@
 //! Traces: one row per traced run.
 //!
-//! Written on the way of requests, so in sets: see [`Traces::insert`]. An end is written once: what has ended is never
+//! Written on the way of requests, so in sets: see [`TraceRepository::insert`]. An end is written once: what has ended is never
 //! changed again.
 
 mod adopt;
@@ -17,29 +17,29 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::error::StoreError;
-use crate::metrics::Operation;
+use crate::metrics::QueryOperation;
 use crate::repo::{RowKey, key};
 use crate::store::Store;
-use crate::writer::Outcome;
+use crate::writer::UnitOutcome;
 
 pub(super) use adopt::mark_emptied;
-pub(crate) use change::Change;
+pub(crate) use change::TraceWrite;
 pub(super) use end::forget_unfinished;
 pub use model::{
-    Adopted, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
-    TraceRecord, TraceRow, TraceStatus, Unfinished,
+    AdoptedRun, NewTrace, Ownership, TraceAccess, TraceEnd, TraceFailure, TraceMode, TracePage, TraceQuery,
+    TraceRecord, TraceRow, TraceStatus, UnfinishedRun,
 };
-pub(super) use read::Instant;
+pub(super) use read::LenientTimestamp;
 
-const fn operation(method: &'static str) -> Operation {
-    Operation::new("traces", method)
+const fn operation(method: &'static str) -> QueryOperation {
+    QueryOperation::new("traces", method)
 }
 
 /// The traces.
 #[derive(Clone)]
-pub struct Traces(pub(crate) Store);
+pub struct TraceRepository(pub(crate) Store);
 
-impl Traces {
+impl TraceRepository {
     /// Writes a trace; answers when it is on disk. Rows of many callers are written as one set, and a row that the
     /// database refuses fails alone.
     ///
@@ -47,7 +47,7 @@ impl Traces {
     /// When the database does not answer, or has a trace of that id.
     pub async fn insert(&self, mut trace: NewTrace) -> Result<(), StoreError> {
         trace.error_message = trace.error_message.map(storable);
-        self.0.change(operation("insert"), Change::Insert(trace)).await.map(drop)
+        self.0.change(operation("insert"), TraceWrite::Insert(trace)).await.map(drop)
     }
 
     /// Writes traces; answers when all that can be written are on disk.
@@ -64,7 +64,7 @@ impl Traces {
     /// # Errors
     /// When the database does not answer.
     pub async fn start(&self, id: Uuid, ownership: Option<Ownership>) -> Result<bool, StoreError> {
-        self.0.change(operation("start"), Change::Start(id, ownership)).await
+        self.0.change(operation("start"), TraceWrite::Start(id, ownership)).await
     }
 
     /// Counts that a run is begun once more: `ownership` carries the raised number. Answers whether the run has not
@@ -73,7 +73,7 @@ impl Traces {
     /// # Errors
     /// When the database does not answer.
     pub async fn recover(&self, id: Uuid, ownership: Ownership) -> Result<bool, StoreError> {
-        self.0.change(operation("recover"), Change::Recover(id, ownership)).await
+        self.0.change(operation("recover"), TraceWrite::Recover(id, ownership)).await
     }
 
     /// Writes how a run ended; answers whether it had not ended before and still carries the claim of the end.
@@ -82,7 +82,7 @@ impl Traces {
     /// When the database does not answer.
     pub async fn finish(&self, mut end: TraceEnd) -> Result<bool, StoreError> {
         end.error_message = end.error_message.map(storable);
-        self.0.change(operation("finish"), Change::Finish(end)).await
+        self.0.change(operation("finish"), TraceWrite::Finish(end)).await
     }
 
     /// Writes that a run failed, and the dead letter of it, in one transaction; answers whether it had not ended
@@ -94,7 +94,7 @@ impl Traces {
         failure.error_message = storable(failure.error_message);
         self.0
             .write(operation("fail_to_dead_letters"), move |conn| {
-                Box::pin(async move { end::fail(conn, failure).await.map(Outcome::Keep) })
+                Box::pin(async move { end::fail(conn, failure).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -110,7 +110,7 @@ impl Traces {
         node: &Arc<str>,
         after: Option<RowKey>,
         limit: i64,
-    ) -> Result<(Vec<Unfinished>, Option<RowKey>), StoreError> {
+    ) -> Result<(Vec<UnfinishedRun>, Option<RowKey>), StoreError> {
         let node = Arc::clone(node);
         self.0
             .read(operation("unfinished_async"), move |conn| {
@@ -129,11 +129,11 @@ impl Traces {
         &self,
         node: &Arc<str>,
         found: Vec<(Uuid, Option<String>)>,
-    ) -> Result<Vec<Adopted>, StoreError> {
+    ) -> Result<Vec<AdoptedRun>, StoreError> {
         let node = Arc::clone(node);
         self.0
             .write(operation("adopt"), move |conn| {
-                Box::pin(async move { adopt::adopt(conn, &node, &found).await.map(Outcome::Keep) })
+                Box::pin(async move { adopt::adopt(conn, &node, &found).await.map(UnitOutcome::Keep) })
             })
             .await
     }
@@ -176,7 +176,7 @@ impl Traces {
     pub async fn is_stored(&self, id: Uuid) -> Result<bool, StoreError> {
         self.0
             .write(operation("is_stored"), move |conn| {
-                Box::pin(async move { read::exists(conn, id).await.map(Outcome::Discard) })
+                Box::pin(async move { read::exists(conn, id).await.map(UnitOutcome::Discard) })
             })
             .await
     }
@@ -190,7 +190,7 @@ impl Traces {
         let mut deleted = 0;
         loop {
             let step = self.0.write(operation("delete_expired"), move |conn| {
-                Box::pin(async move { end::delete_expired(conn, hours, chunk).await.map(Outcome::Keep) })
+                Box::pin(async move { end::delete_expired(conn, hours, chunk).await.map(UnitOutcome::Keep) })
             });
             let step = step.await?;
             deleted += step;

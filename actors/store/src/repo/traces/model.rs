@@ -212,7 +212,7 @@ impl TraceFailure {
 
 /// An asynchronous run that has not ended and whose node has no lease, or that names no node.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unfinished {
+pub struct UnfinishedRun {
     /// Where it stands in the order, to go on after it.
     pub key: RowKey,
     /// The trace.
@@ -229,7 +229,7 @@ pub struct Unfinished {
 
 /// A run that a node took over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Adopted {
+pub struct AdoptedRun {
     /// The trace.
     pub id: Uuid,
     /// How often the run was begun again so far.

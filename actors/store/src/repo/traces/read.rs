@@ -17,21 +17,21 @@ use crate::schema::traces;
 
 /// A time that may not be one: SQLite keeps any text. It must not fail the rows around it.
 #[derive(Clone, Copy, Debug, FromSqlRow)]
-pub(in crate::repo) struct Instant(pub(in crate::repo) Option<NaiveDateTime>);
+pub(in crate::repo) struct LenientTimestamp(pub(in crate::repo) Option<NaiveDateTime>);
 
-impl Instant {
+impl LenientTimestamp {
     pub(in crate::repo) fn shown(self) -> Option<Timestamp> {
         self.0.map(Timestamp::from_naive)
     }
 }
 
-impl FromSql<sql_types::Timestamp, Sqlite> for Instant {
+impl FromSql<sql_types::Timestamp, Sqlite> for LenientTimestamp {
     fn from_sql(value: <Sqlite as diesel::backend::Backend>::RawValue<'_>) -> deserialize::Result<Self> {
         Ok(Self(FromSql::<sql_types::Timestamp, Sqlite>::from_sql(value).ok()))
     }
 }
 
-impl FromSql<sql_types::Timestamp, Pg> for Instant {
+impl FromSql<sql_types::Timestamp, Pg> for LenientTimestamp {
     fn from_sql(value: PgValue<'_>) -> deserialize::Result<Self> {
         Ok(Self(FromSql::<sql_types::Timestamp, Pg>::from_sql(value).ok()))
     }
@@ -82,10 +82,10 @@ pub(super) struct Columns {
     status: String,
     error_message: Option<String>,
     duration_ms: Option<f64>,
-    started_at: Option<Instant>,
-    completed_at: Option<Instant>,
-    pub(super) created_at: Instant,
-    updated_at: Instant,
+    started_at: Option<LenientTimestamp>,
+    completed_at: Option<LenientTimestamp>,
+    pub(super) created_at: LenientTimestamp,
+    updated_at: LenientTimestamp,
 }
 
 impl Columns {
@@ -101,8 +101,8 @@ impl Columns {
             status: self.status,
             error_message: self.error_message,
             duration_ms: self.duration_ms,
-            started_at: self.started_at.and_then(Instant::shown),
-            completed_at: self.completed_at.and_then(Instant::shown),
+            started_at: self.started_at.and_then(LenientTimestamp::shown),
+            completed_at: self.completed_at.and_then(LenientTimestamp::shown),
             created_at: self.created_at.shown()?,
             updated_at: self.updated_at.shown()?,
         })

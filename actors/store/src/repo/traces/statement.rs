@@ -11,58 +11,58 @@ use crate::clock::{FromNow, Now};
 use crate::repo::traces::{Ownership, TraceEnd};
 
 /// Pending becomes running.
-pub(super) struct Start<'a> {
+pub(super) struct StartStatement<'a> {
     id: String,
-    claim: Claim<'a>,
+    claim: OwnershipCondition<'a>,
 }
 
-impl<'a> Start<'a> {
+impl<'a> StartStatement<'a> {
     pub(super) fn new(id: Uuid, claim: &'a Option<Ownership>) -> Self {
-        Self { id: id.to_string(), claim: Claim::of(claim.as_ref()) }
+        Self { id: id.to_string(), claim: OwnershipCondition::of(claim.as_ref()) }
     }
 }
 
 /// Pending or running becomes running once more, with the raised number of recoveries. Made twice it is made once.
-pub(super) struct Recover<'a> {
+pub(super) struct RecoverStatement<'a> {
     id: String,
     owner: &'a str,
     recoveries: i64,
 }
 
-impl<'a> Recover<'a> {
+impl<'a> RecoverStatement<'a> {
     pub(super) fn new(id: Uuid, claim: &'a Ownership) -> Self {
         Self { id: id.to_string(), owner: &claim.owner, recoveries: claim.recoveries }
     }
 }
 
 /// The claim that a row must still carry, as a condition: absent values compare a column with itself.
-struct Claim<'a> {
+struct OwnershipCondition<'a> {
     owner: Option<&'a str>,
     recoveries: Option<i64>,
 }
 
-impl<'a> Claim<'a> {
+impl<'a> OwnershipCondition<'a> {
     fn of(claim: Option<&'a Ownership>) -> Self {
         Self { owner: claim.map(|claim| &*claim.owner), recoveries: claim.map(|claim| claim.recoveries) }
     }
 }
 
 /// Pending or running becomes what the end says.
-pub(super) struct Finish<'a> {
+pub(super) struct FinishStatement<'a> {
     id: String,
     end: &'a TraceEnd,
     status: &'static str,
     workflow: Option<&'a str>,
     workflow_version: Option<i64>,
-    claim: Claim<'a>,
+    claim: OwnershipCondition<'a>,
     /// What a row that was never marked as running began at.
     began: FromNow,
 }
 
-impl<'a> Finish<'a> {
+impl<'a> FinishStatement<'a> {
     pub(super) fn new(end: &'a TraceEnd) -> Self {
         let began = FromNow::seconds(-end.duration_ms.unwrap_or_default() / 1000.0);
-        let claim = Claim::of(end.ownership.as_ref());
+        let claim = OwnershipCondition::of(end.ownership.as_ref());
         let workflow = end.workflow.as_ref();
         Self {
             id: end.id.to_string(),
@@ -78,7 +78,7 @@ impl<'a> Finish<'a> {
 
 macro_rules! statements {
     ($($db:ty),*) => {$(
-        impl QueryFragment<$db> for Claim<'_> {
+        impl QueryFragment<$db> for OwnershipCondition<'_> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
                 out.push_sql(" AND coalesce(owner, '') = coalesce(");
                 out.push_bind_param::<Nullable<Text>, _>(&self.owner)?;
@@ -89,7 +89,7 @@ macro_rules! statements {
             }
         }
 
-        impl QueryFragment<$db> for Recover<'_> {
+        impl QueryFragment<$db> for RecoverStatement<'_> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
                 out.push_sql("UPDATE traces SET status = 'running', recoveries = ");
                 out.push_bind_param::<BigInt, _>(&self.recoveries)?;
@@ -106,7 +106,7 @@ macro_rules! statements {
             }
         }
 
-        impl QueryFragment<$db> for Start<'_> {
+        impl QueryFragment<$db> for StartStatement<'_> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
                 out.push_sql("UPDATE traces SET status = 'running', started_at = ");
                 QueryFragment::<$db>::walk_ast(&Now, out.reborrow())?;
@@ -118,7 +118,7 @@ macro_rules! statements {
             }
         }
 
-        impl QueryFragment<$db> for Finish<'_> {
+        impl QueryFragment<$db> for FinishStatement<'_> {
             fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, $db>) -> QueryResult<()> {
                 out.push_sql("UPDATE traces SET status = ");
                 out.push_bind_param::<Text, _>(self.status)?;
@@ -149,21 +149,21 @@ macro_rules! statements {
 }
 statements!(Sqlite, Pg);
 
-impl QueryId for Start<'_> {
-    type QueryId = Start<'static>;
+impl QueryId for StartStatement<'_> {
+    type QueryId = StartStatement<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl QueryId for Recover<'_> {
-    type QueryId = Recover<'static>;
+impl QueryId for RecoverStatement<'_> {
+    type QueryId = RecoverStatement<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl QueryId for Finish<'_> {
-    type QueryId = Finish<'static>;
+impl QueryId for FinishStatement<'_> {
+    type QueryId = FinishStatement<'static>;
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
-impl<C> diesel::RunQueryDsl<C> for Start<'_> {}
-impl<C> diesel::RunQueryDsl<C> for Recover<'_> {}
-impl<C> diesel::RunQueryDsl<C> for Finish<'_> {}
+impl<C> diesel::RunQueryDsl<C> for StartStatement<'_> {}
+impl<C> diesel::RunQueryDsl<C> for RecoverStatement<'_> {}
+impl<C> diesel::RunQueryDsl<C> for FinishStatement<'_> {}

@@ -6,7 +6,7 @@ use chrono::SubsecRound;
 use futures_util::future::join_all;
 use svc_ledger::Settlement;
 use svc_model::{Page, Timestamp};
-use svc_store::{AuditFilter, OccurrenceFilter, OccurrencePage, Started};
+use svc_store::{AuditFilter, OccurrenceFilter, OccurrencePage, StartResult};
 
 use super::super::refusal;
 use super::{Database, audit, claimed, facts, one, read, seconds, start, statuses, written};
@@ -170,7 +170,7 @@ pub(crate) async fn what_is_known_of_schedules_and_of_what_waits(db: Database) {
     assert_eq!(backlog.pending, 3);
     assert!((998..=1060).contains(&backlog.oldest_pending_secs.unwrap()), "{backlog:?}");
     let singleton = svc_ledger::Singleton { key: "k".into(), slots: 2 };
-    assert!(matches!(start(&ledger, &claim, Some(&singleton)).await, Started::Running { .. }));
+    assert!(matches!(start(&ledger, &claim, Some(&singleton)).await, StartResult::Running { .. }));
     let held = ledger.slots_held(vec!["k".into(), "free".into()]).await.unwrap();
     assert_eq!((held.get("k"), held.get("free")), (Some(&1), None));
 

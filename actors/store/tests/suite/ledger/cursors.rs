@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use chrono::{NaiveDateTime, TimeZone, Utc};
 use futures_util::future::join_all;
-use svc_ledger::{Align, Misfire, Missed};
+use svc_ledger::{AlignRequest, Misfire, Missed};
 use svc_model::{LifecycleStatus, Page};
-use svc_store::{Aligned, Materialised, OccurrenceFilter, OccurrencePage};
+use svc_store::{AlignOutcome, MaterialiseOutcome, OccurrenceFilter, OccurrencePage};
 
 use super::super::{any, channel, gates, workflow};
 use super::{Database, ago, align, aligned, claimed, one, order, seconds, start, statuses, written};
@@ -18,15 +18,15 @@ pub(crate) async fn a_cursor_is_made_taken_over_and_begun_anew(db: Database) {
     let made = aligned(&db, &ledger, align("c", next)).await;
     assert_eq!((made.next_fire_at, made.paused_at, made.channel_version), (next, None, 1));
     let later = next + seconds(99);
-    let edited = Align { version: 2, ..align("c", later) };
+    let edited = AlignRequest { version: 2, ..align("c", later) };
     let kept = aligned(&db, &ledger, edited.clone()).await;
     assert_eq!((kept.next_fire_at, kept.channel_version), (next, 2), "it goes on where it stands");
-    let other = Align { version: 3, config_hash: "other".into(), ..edited };
+    let other = AlignRequest { version: 3, config_hash: "other".into(), ..edited };
     let anew = aligned(&db, &ledger, other).await;
     assert_eq!((anew.next_fire_at, anew.config_hash.as_str()), (later, "other"));
     db.execute("UPDATE channels SET status = 'archived' WHERE version < 3").await.unwrap();
     let stale = ledger.align(align("c", next)).await.unwrap();
-    assert_eq!(stale, Aligned::NotActive, "a node that has not heard changes nothing");
+    assert_eq!(stale, AlignOutcome::NotActive, "a node that has not heard changes nothing");
     assert_eq!(ledger.cursors().await.unwrap(), [anew]);
 }
 
@@ -41,11 +41,11 @@ pub(crate) async fn of_many_nodes_that_are_as_far_one_writes(db: Database) {
         let (won, lost): (Vec<_>, Vec<_>) = answers
             .into_iter()
             .map(Result::unwrap)
-            .partition(|answer| *answer == Materialised::Written { inserted: 3, skipped: 0 });
+            .partition(|answer| *answer == MaterialiseOutcome::Written { inserted: 3, skipped: 0 });
         assert_eq!((won.len(), lost.len()), (1, 7));
         next += seconds(3);
         for answer in lost {
-            assert!(matches!(answer, Materialised::Moved(cursor) if cursor.next_fire_at == next));
+            assert!(matches!(answer, MaterialiseOutcome::Moved(cursor) if cursor.next_fire_at == next));
         }
         assert_eq!(statuses(&nodes[1]).await.len(), 3 * round);
     }
@@ -60,10 +60,14 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: D
     let mut plan = order("c", from, 60);
     plan.fire = vec![from + seconds(41), from + seconds(59)];
     plan.missed = Some(missed);
-    assert_eq!(ledger.materialise(plan.clone()).await.unwrap(), Materialised::Gone, "there is no cursor");
+    assert_eq!(
+        ledger.materialise(plan.clone()).await.unwrap(),
+        MaterialiseOutcome::Gone,
+        "there is no cursor"
+    );
     aligned(&db, &ledger, align("c", from)).await;
     let written = ledger.materialise(plan.clone()).await.unwrap();
-    assert_eq!(written, Materialised::Written { inserted: 2, skipped: 0 });
+    assert_eq!(written, MaterialiseOutcome::Written { inserted: 2, skipped: 0 });
     assert_eq!(statuses(&ledger).await, ["skipped_misfire", "pending", "pending"]);
     let skipped = OccurrenceFilter { status: Some("skipped_misfire".into()), ..Default::default() };
     let OccurrencePage { rows, total, .. } = ledger.list(skipped, Page::default(), None).await.unwrap();
@@ -77,7 +81,7 @@ pub(crate) async fn what_was_missed_is_one_row_and_what_is_on_record_stays(db: D
     let back = from.format("UPDATE cron_schedule_state SET next_fire_at = '%Y-%m-%d %H:%M:%S'").to_string();
     db.execute(&back).await.unwrap();
     let again = ledger.materialise(plan).await.unwrap();
-    assert_eq!(again, Materialised::Written { inserted: 0, skipped: 0 });
+    assert_eq!(again, MaterialiseOutcome::Written { inserted: 0, skipped: 0 });
     assert_eq!(statuses(&ledger).await.len(), 3);
 }
 
@@ -90,7 +94,7 @@ pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: Database) {
     let mut plan = order("c", from, 2);
     plan.singleton = Some(singleton.clone());
     let skipped = ledger.materialise(plan).await.unwrap();
-    assert_eq!(skipped, Materialised::Written { inserted: 0, skipped: 2 });
+    assert_eq!(skipped, MaterialiseOutcome::Written { inserted: 0, skipped: 2 });
     assert_eq!(statuses(&ledger).await, ["running", "skipped_singleton", "skipped_singleton"]);
     let rows = ledger.list(Default::default(), Page { limit: 1, offset: 0 }, None).await.unwrap().rows;
     let why = ledger.get(&rows[0].id).await.unwrap().unwrap().error_message.unwrap();
@@ -99,7 +103,11 @@ pub(crate) async fn what_could_not_begin_is_skipped_at_once(db: Database) {
     let mut plan = order("c", from + seconds(2), 1);
     plan.singleton = Some(singleton);
     let waits = ledger.materialise(plan).await.unwrap();
-    assert_eq!(waits, Materialised::Written { inserted: 1, skipped: 0 }, "nobody holds the key any more");
+    assert_eq!(
+        waits,
+        MaterialiseOutcome::Written { inserted: 1, skipped: 0 },
+        "nobody holds the key any more"
+    );
 }
 
 pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_leaves_nothing(db: Database) {
@@ -121,15 +129,22 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     channels.set_status("c", LifecycleStatus::Archived, None, gates(), any()).await.unwrap();
     assert!(is_paused().await);
     let moved = ledger.materialise(order("c", from, 1)).await.unwrap();
-    assert!(matches!(moved, Materialised::Moved(cursor) if cursor.paused_at.is_some()), "nothing is written");
+    assert!(
+        matches!(moved, MaterialiseOutcome::Moved(cursor) if cursor.paused_at.is_some()),
+        "nothing is written"
+    );
     assert_eq!(statuses(&ledger).await.len(), 2, "what is on record stays");
     let later = from + seconds(500);
-    let late = Align { version: 2, ..align("c", later) };
-    assert_eq!(ledger.align(late.clone()).await.unwrap(), Aligned::NotActive, "a node that has not heard");
+    let late = AlignRequest { version: 2, ..align("c", later) };
+    assert_eq!(
+        ledger.align(late.clone()).await.unwrap(),
+        AlignOutcome::NotActive,
+        "a node that has not heard"
+    );
     assert!(is_paused().await);
     channels.new_version("c", any()).await.unwrap();
     channels.set_status("c", LifecycleStatus::Active, None, gates(), any()).await.unwrap();
-    let third = Align { version: 3, ..late };
+    let third = AlignRequest { version: 3, ..late };
     let anew = aligned(&db, &ledger, third.clone()).await;
     assert_eq!((anew.next_fire_at, anew.paused_at), (later, None));
 
@@ -137,18 +152,18 @@ pub(crate) async fn a_channel_that_is_archived_stands_still_and_a_deleted_one_le
     start(&ledger, &claim, Some(&one("k"))).await;
     channels.delete("c", any()).await.unwrap();
     assert!(ledger.cursors().await.unwrap().is_empty() && statuses(&ledger).await.is_empty());
-    assert_eq!(ledger.materialise(order("c", later, 1)).await.unwrap(), Materialised::Gone);
+    assert_eq!(ledger.materialise(order("c", later, 1)).await.unwrap(), MaterialiseOutcome::Gone);
     assert!(!ledger.renew(&claim.key, None, super::LEASE).await.unwrap(), "a run of it is lost");
     let held = ledger.slots_held(vec!["k".into()]).await.unwrap();
     assert_eq!(held.get("k"), Some(&1), "and nobody follows it before it has noticed");
-    assert_eq!(ledger.align(third).await.unwrap(), Aligned::NotActive);
+    assert_eq!(ledger.align(third).await.unwrap(), AlignOutcome::NotActive);
     assert!(ledger.cursors().await.unwrap().is_empty(), "nothing comes back of a channel that is gone");
 }
 
 pub(crate) async fn a_cursor_left_by_a_channel_that_is_gone_begins_anew(db: Database) {
     let ledger = db.store().await.ledger();
     let next = ago(&ledger, 10).await;
-    aligned(&db, &ledger, Align { version: 3, ..align("c", next) }).await;
+    aligned(&db, &ledger, AlignRequest { version: 3, ..align("c", next) }).await;
     db.execute("DELETE FROM channels").await.unwrap();
     let later = next + seconds(99);
     let anew = aligned(&db, &ledger, align("c", later)).await;

@@ -9,11 +9,11 @@ pub(crate) mod runs;
 use std::time::Duration;
 
 use chrono::{NaiveDateTime, SubsecRound, TimeDelta};
-use svc_ledger::{Align, Cursor, Singleton};
+use svc_ledger::{AlignRequest, Cursor, Singleton};
 use svc_model::Page;
 use svc_store::{
-    Aligned, AuditEntry, ChannelFacts, Claim, Ledger, Materialise, Materialised, OccurrenceFilter,
-    OccurrenceRecord, Started,
+    AlignOutcome, AuditEntry, ChannelFacts, Ledger, MaterialiseOutcome, MaterialiseRequest, OccurrenceClaim,
+    OccurrenceFilter, OccurrenceRecord, StartResult,
 };
 
 use super::database::Database;
@@ -30,8 +30,8 @@ pub(crate) fn facts(channel: &str) -> ChannelFacts {
     }
 }
 
-pub(crate) fn align(channel: &str, next: NaiveDateTime) -> Align {
-    Align {
+pub(crate) fn align(channel: &str, next: NaiveDateTime) -> AlignRequest {
+    AlignRequest {
         channel_id: channel.into(),
         version: 1,
         config_hash: "hash".into(),
@@ -42,9 +42,9 @@ pub(crate) fn align(channel: &str, next: NaiveDateTime) -> Align {
 }
 
 /// Takes a cursor over whose channel is active.
-pub(crate) async fn aligned(db: &Database, ledger: &Ledger, align: Align) -> Cursor {
+pub(crate) async fn aligned(db: &Database, ledger: &Ledger, align: AlignRequest) -> Cursor {
     let patience = if db.is_sqlite() { "PRAGMA busy_timeout = 5000;" } else { "" };
-    let Align { channel_id, version, .. } = &align;
+    let AlignRequest { channel_id, version, .. } = &align;
     db.execute(&format!(
         "{patience} INSERT INTO channels (channel_id, version, name, channel_type, protocol, status)
          VALUES ('{channel_id}', {version}, '{channel_id}', 'async', 'cron', 'active') ON CONFLICT DO NOTHING"
@@ -52,8 +52,8 @@ pub(crate) async fn aligned(db: &Database, ledger: &Ledger, align: Align) -> Cur
     .await
     .unwrap();
     match ledger.align(align).await.unwrap() {
-        Aligned::At(cursor) => cursor,
-        Aligned::NotActive => panic!("the channel is active"),
+        AlignOutcome::At(cursor) => cursor,
+        AlignOutcome::NotActive => panic!("the channel is active"),
     }
 }
 
@@ -75,8 +75,8 @@ pub(crate) async fn ago(ledger: &Ledger, before: i64) -> NaiveDateTime {
 }
 
 /// An order for so many instants, a second apart.
-pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> Materialise {
-    Materialise {
+pub(crate) fn order(channel: &str, from: NaiveDateTime, count: i64) -> MaterialiseRequest {
+    MaterialiseRequest {
         channel: facts(channel),
         from,
         next: from + seconds(count),
@@ -91,22 +91,29 @@ pub(crate) async fn written(db: &Database, ledger: &Ledger, channel: &str, count
     let from = ago(ledger, 1000).await;
     aligned(db, ledger, align(channel, from)).await;
     let written = ledger.materialise(order(channel, from, count)).await.unwrap();
-    assert_eq!(written, Materialised::Written { inserted: usize::try_from(count).unwrap(), skipped: 0 });
+    assert_eq!(
+        written,
+        MaterialiseOutcome::Written { inserted: usize::try_from(count).unwrap(), skipped: 0 }
+    );
     from
 }
 
 /// Takes the one row that is due longest.
-pub(crate) async fn claimed(ledger: &Ledger, holder: &str) -> Claim {
+pub(crate) async fn claimed(ledger: &Ledger, holder: &str) -> OccurrenceClaim {
     let mut claims = ledger.claim(holder, LEASE, 1, MOST, Vec::new()).await.unwrap();
     assert_eq!((claims.claimed.len(), claims.exhausted.len()), (1, 0));
     claims.claimed.remove(0)
 }
 
-pub(crate) async fn start(ledger: &Ledger, claim: &Claim, singleton: Option<&Singleton>) -> Started {
+pub(crate) async fn start(
+    ledger: &Ledger,
+    claim: &OccurrenceClaim,
+    singleton: Option<&Singleton>,
+) -> StartResult {
     ledger.start(&claim.key, 1, singleton, LEASE, None).await.unwrap()
 }
 
-pub(crate) async fn read(ledger: &Ledger, claim: &Claim) -> OccurrenceRecord {
+pub(crate) async fn read(ledger: &Ledger, claim: &OccurrenceClaim) -> OccurrenceRecord {
     ledger.get(&claim.key.id.to_string()).await.unwrap().expect("the row is there")
 }
 

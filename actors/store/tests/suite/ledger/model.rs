@@ -5,7 +5,7 @@ use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use svc_ledger::{Settlement, Singleton};
 use svc_model::Page;
-use svc_store::{Claim, Ledger, OccurrenceFilter, Started};
+use svc_store::{Ledger, OccurrenceClaim, OccurrenceFilter, StartResult};
 use uuid::Uuid;
 
 #[expect(dead_code, reason = "the model checker asks for more")]
@@ -81,7 +81,7 @@ async fn stored(ledger: &Ledger, memory: &Memory) -> Vec<Row> {
 
 /// A claim as both remember it.
 struct Held {
-    stored: Claim,
+    stored: OccurrenceClaim,
     memory: memory::Claim,
 }
 
@@ -107,11 +107,11 @@ async fn act(db: &Database, ledger: &Ledger, memory: &mut Memory, claims: &mut V
             let stored = ledger.start(&held.stored.key, 1, singleton.as_ref(), LEASE, None).await.unwrap();
             let remembered = memory.start(&held.memory.key, slots);
             match (stored, remembered) {
-                (Started::Running { slot, .. }, Ok(remembered)) => {
+                (StartResult::Running { slot, .. }, Ok(remembered)) => {
                     assert_eq!(slot, remembered);
                     held.memory.slot = slot;
                 }
-                (Started::Saturated, Err(true)) | (Started::Lost, Err(false)) => {}
+                (StartResult::Saturated, Err(true)) | (StartResult::Lost, Err(false)) => {}
                 (stored, remembered) => panic!("{stored:?} is not {remembered:?}"),
             }
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use futures_util::future::join_all;
 use svc_ledger::{Settlement, Singleton};
-use svc_store::{Ledger, Started};
+use svc_store::{Ledger, StartResult};
 
 use super::{
     Database, LEASE, MOST, ago, align, aligned, audit, claimed, expire, facts, order, start, statuses,
@@ -59,15 +59,15 @@ pub(crate) async fn a_key_never_has_more_holders_than_slots(db: Database) {
         let mut slots: Vec<_> = started
             .iter()
             .filter_map(|started| match started {
-                Started::Running { slot, .. } => Some(slot.as_ref().unwrap().slot),
+                StartResult::Running { slot, .. } => Some(slot.as_ref().unwrap().slot),
                 _ => None,
             })
             .collect();
         slots.sort_unstable();
         assert_eq!(slots, [0, 1, 2], "round {round}");
-        assert_eq!(started.iter().filter(|started| **started == Started::Saturated).count(), 9);
+        assert_eq!(started.iter().filter(|started| **started == StartResult::Saturated).count(), 9);
         let ends = claims.iter().zip(&started).enumerate().map(|(n, (claim, started))| {
-            let Started::Running { slot, .. } = started else { return None };
+            let StartResult::Running { slot, .. } = started else { return None };
             Some(nodes[n % 3].settle(&claim.key, slot.as_ref(), Settlement::Completed, None))
         });
         for settled in join_all(ends.flatten()).await {
@@ -116,7 +116,7 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: Database)
                     node.give_back(&claim, None).await.unwrap();
                     continue;
                 }
-                let Started::Running { slot, .. } = start(node, &claim, Some(singleton)).await else {
+                let StartResult::Running { slot, .. } = start(node, &claim, Some(singleton)).await else {
                     continue;
                 };
                 let held = node.slots_held(vec!["shared".into()]).await.unwrap();
@@ -144,7 +144,7 @@ pub(crate) async fn in_the_crowd_nothing_fails_and_everything_ends(db: Database)
     for _ in 0..1000 {
         let claims = nodes[0].claim("last", LEASE, 1, 100, Vec::new()).await.unwrap().claimed;
         for claim in &claims {
-            if let Started::Running { slot, .. } = start(&nodes[0], claim, Some(singleton)).await {
+            if let StartResult::Running { slot, .. } = start(&nodes[0], claim, Some(singleton)).await {
                 nodes[0].settle(&claim.key, slot.as_ref(), Settlement::Completed, None).await.unwrap();
             }
         }

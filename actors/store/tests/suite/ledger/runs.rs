@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use svc_ledger::{HeldSlot, Settlement, Trigger};
-use svc_store::{NewTrace, Started, TraceMode, TraceStatus};
+use svc_store::{NewTrace, StartResult, TraceMode, TraceStatus};
 use uuid::Uuid;
 
 use super::super::traces::{end, status};
@@ -42,7 +42,7 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: Database) {
     let (singleton, trace) = (one("k"), trace());
     let trace_id = trace.id;
     let started = ledger.start(&claim.key, 7, Some(&singleton), LEASE, Some(trace)).await.unwrap();
-    let Started::Running { slot, started_at } = started else { panic!("it starts: {started:?}") };
+    let StartResult::Running { slot, started_at } = started else { panic!("it starts: {started:?}") };
     assert_eq!(slot, Some(HeldSlot { key: "k".into(), slot: 0, token: 1 }));
     let row = read(&ledger, claim).await;
     assert_eq!((row.row.status.as_str(), row.executing_version), ("running", Some(7)));
@@ -53,7 +53,7 @@ pub(crate) async fn a_run_is_claimed_started_renewed_and_settled(db: Database) {
     );
     assert_eq!(row.trace_id, Some(trace_id.to_string()));
     assert_eq!(status(&traces, trace_id).await.as_deref(), Some("running"));
-    assert_eq!(start(&ledger, claim, None).await, Started::Lost, "it has begun");
+    assert_eq!(start(&ledger, claim, None).await, StartResult::Lost, "it has begun");
 
     assert!(ledger.renew(&claim.key, slot.as_ref(), Duration::from_secs(600)).await.unwrap());
     let renewed = read(&ledger, claim).await;
@@ -76,7 +76,7 @@ pub(crate) async fn report_of_a_failed_run_is_written_with_its_end(db: Database)
     let claim = claimed(&ledger, "node").await;
     let report = trace();
     let id = report.id;
-    assert!(matches!(start(&ledger, &claim, None).await, Started::Running { .. }));
+    assert!(matches!(start(&ledger, &claim, None).await, StartResult::Running { .. }));
     assert!(ledger.settle_with(&claim.key, None, failed(), None, Some(report.clone())).await.unwrap());
     assert_eq!(status(&traces, id).await.as_deref(), Some("running"), "as it was given");
     let late = trace();
@@ -111,7 +111,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: Database) {
     let first_trace = first.id;
     let late = claimed(&ledger, "a").await;
     let started = ledger.start(&late.key, 1, Some(&singleton), LEASE, Some(first)).await.unwrap();
-    let Started::Running { slot: late_slot, .. } = started else { panic!("it starts") };
+    let StartResult::Running { slot: late_slot, .. } = started else { panic!("it starts") };
     expire(&db, &late.key.id.to_string()).await;
 
     let claim = claimed(&ledger, "b").await;
@@ -119,7 +119,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: Database) {
     for is_running in [false, true] {
         if is_running {
             let started = ledger.start(&claim.key, 1, Some(&singleton), LEASE, Some(trace())).await.unwrap();
-            let Started::Running { slot, .. } = started else { panic!("it takes the slot over") };
+            let StartResult::Running { slot, .. } = started else { panic!("it takes the slot over") };
             assert_eq!(slot.unwrap().token, 2);
             assert_eq!(status(&traces, first_trace).await.as_deref(), Some("failed"), "nobody ended it");
         }
@@ -129,7 +129,7 @@ pub(crate) async fn a_late_write_changes_no_row(db: Database) {
         assert!(!ledger.settle(&late.key, late_slot.as_ref(), Settlement::Completed, ended).await.unwrap());
         assert!(!ledger.settle(&late.key, None, failed(), None).await.unwrap());
         assert!(!ledger.give_back(&late, late_slot.as_ref()).await.unwrap());
-        assert_eq!(start(&ledger, &late, Some(&singleton)).await, Started::Lost);
+        assert_eq!(start(&ledger, &late, Some(&singleton)).await, StartResult::Lost);
         assert_eq!(read(&ledger, &claim).await, before);
     }
     assert_eq!(ledger.slots_held(vec!["k".into()]).await.unwrap().get("k"), Some(&1));
@@ -179,7 +179,7 @@ pub(crate) async fn what_is_given_back_waits_as_if_it_had_not_been_claimed(db: D
     let trace = trace();
     let trace_id = trace.id;
     let started = ledger.start(&claim.key, 1, Some(&singleton), LEASE, Some(trace)).await.unwrap();
-    let Started::Running { slot, .. } = started else { panic!("it starts") };
+    let StartResult::Running { slot, .. } = started else { panic!("it starts") };
     assert!(ledger.give_back(&claim, slot.as_ref()).await.unwrap());
     let row = read(&ledger, &claim).await;
     assert_eq!((row.row.status.as_str(), row.row.attempt, row.row.started_at), ("pending", 0, None));
@@ -208,17 +208,17 @@ pub(crate) async fn a_key_that_is_held_skips_who_comes_after(db: Database) {
     let singleton = one("shared");
     let (first, second, third) =
         (claimed(&ledger, "a").await, claimed(&ledger, "b").await, claimed(&ledger, "a").await);
-    let Started::Running { slot, .. } = start(&ledger, &first, Some(&singleton)).await else {
+    let StartResult::Running { slot, .. } = start(&ledger, &first, Some(&singleton)).await else {
         panic!("it starts")
     };
-    assert_eq!(start(&ledger, &second, Some(&singleton)).await, Started::Saturated);
+    assert_eq!(start(&ledger, &second, Some(&singleton)).await, StartResult::Saturated);
     let row = read(&ledger, &second).await;
     assert_eq!((row.row.status.as_str(), row.claimed_until), ("skipped_singleton", None));
     assert_eq!((row.error_message, row.row.attempt), (Some(singleton.skip_message()), 1));
     assert!(row.row.completed_at.is_some());
     assert!(ledger.settle(&first.key, slot.as_ref(), failed(), None).await.unwrap());
     assert_eq!(read(&ledger, &first).await.error_message.as_deref(), Some("no luck"));
-    assert!(matches!(start(&ledger, &third, Some(&singleton)).await, Started::Running { .. }));
+    assert!(matches!(start(&ledger, &third, Some(&singleton)).await, StartResult::Running { .. }));
 }
 
 pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: Database) {
@@ -226,11 +226,11 @@ pub(crate) async fn a_run_that_lost_its_slot_is_not_renewed(db: Database) {
     written(&db, &ledger, "c", 2).await;
     let singleton = one("k");
     let (first, second) = (claimed(&ledger, "a").await, claimed(&ledger, "b").await);
-    let Started::Running { slot, .. } = start(&ledger, &first, Some(&singleton)).await else {
+    let StartResult::Running { slot, .. } = start(&ledger, &first, Some(&singleton)).await else {
         panic!("it starts")
     };
     expire(&db, &first.key.id.to_string()).await;
-    assert!(matches!(start(&ledger, &second, Some(&singleton)).await, Started::Running { .. }));
+    assert!(matches!(start(&ledger, &second, Some(&singleton)).await, StartResult::Running { .. }));
     let before = (read(&ledger, &first).await, read(&ledger, &second).await);
     assert!(!ledger.renew(&first.key, slot.as_ref(), LEASE).await.unwrap());
     assert_eq!((read(&ledger, &first).await, read(&ledger, &second).await), before);

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::Backend;
 use crate::conn::Conn;
-use crate::connector::{Connector, Purpose};
+use crate::connection_manager::{ConnectionManager, Purpose};
 use crate::error::StoreError;
 use crate::status::{DatabaseStatus, StatusLevel};
 use crate::writer::batch::{Batch, Trial};
@@ -22,10 +22,10 @@ const FIRST_RETRY: Duration = Duration::from_millis(50);
 const SLOWEST_RETRY: Duration = Duration::from_secs(1);
 
 /// The one connection that writes. Its lock orders batches, also those of an instance of the actor that is gone.
-/// Everything here must run where that backend's work belongs ([`on_io`](crate::conn::on_io)).
-pub(crate) struct Link {
+/// Everything here must run where that backend's work belongs ([`run_on_io`](crate::conn::run_on_io)).
+pub(crate) struct WriterConnection {
     conn: Mutex<Option<Conn>>,
-    connector: Connector,
+    connector: ConnectionManager,
     patience: Duration,
     status: Arc<StatusLevel>,
     /// Whether something could not be written, and no trial has succeeded since: transactions that write nothing succeed
@@ -34,9 +34,9 @@ pub(crate) struct Link {
     log: Logger,
 }
 
-impl Link {
+impl WriterConnection {
     pub(crate) fn new(
-        connector: Connector,
+        connector: ConnectionManager,
         patience: Duration,
         status: Arc<StatusLevel>,
         log: Logger,
@@ -80,7 +80,7 @@ impl Link {
             }
         };
         if timeout(limit, check).await.is_err() {
-            self.is_late();
+            self.record_timeout();
         }
     }
 
@@ -91,8 +91,8 @@ impl Link {
     }
 
     /// Notes that the database has not answered in time.
-    pub(crate) fn is_late(&self) {
-        self.learn(&Err(late()), false);
+    pub(crate) fn record_timeout(&self) {
+        self.record_outcome(&Err(timeout_error()), false);
     }
 
     /// Uses the connection at hand, or a new one when that turns out to be broken before anything was done with it.
@@ -116,11 +116,11 @@ impl Link {
                     *slot = conn;
                     drop(slot);
                     let is_trial = batch.trial == Some(Trial::Write);
-                    match batch.unwritten().filter(|_| outcome.is_ok()) {
-                        Some(detail) => self.learn(&Err(StoreError::Unavailable(detail)), is_trial),
-                        None => self.learn(&outcome, is_trial),
+                    match batch.unwritable_failure().filter(|_| outcome.is_ok()) {
+                        Some(detail) => self.record_outcome(&Err(StoreError::Unavailable(detail)), is_trial),
+                        None => self.record_outcome(&outcome, is_trial),
                     }
-                    batch.settle(&outcome.map_err(StoreError::of_others));
+                    batch.settle(&outcome.map_err(StoreError::into_collateral));
                     return Ok(());
                 }
                 Attempt::NotBegun { batch: back, error, is_broken } => {
@@ -133,8 +133,8 @@ impl Link {
         };
         drop(slot);
         let outcome = Err(away);
-        self.learn(&outcome, false);
-        let outcome = outcome.map_err(StoreError::of_others);
+        self.record_outcome(&outcome, false);
+        let outcome = outcome.map_err(StoreError::into_collateral);
         batch.settle(&outcome);
         outcome
     }
@@ -147,7 +147,7 @@ impl Link {
             let error = match timeout(self.patience, self.connector.open(Purpose::Write)).await {
                 Ok(Ok(conn)) => return Ok(conn),
                 Ok(Err(error)) => error,
-                Err(_) => late(),
+                Err(_) => timeout_error(),
             };
             if Instant::now() + pause >= deadline {
                 return Err(error);
@@ -157,7 +157,7 @@ impl Link {
         }
     }
 
-    fn learn(&self, outcome: &Result<(), StoreError>, is_trial: bool) {
+    fn record_outcome(&self, outcome: &Result<(), StoreError>, is_trial: bool) {
         if is_trial && outcome.is_ok() {
             self.is_unwritable.store(false, Ordering::Release);
         }
@@ -166,12 +166,12 @@ impl Link {
         }
         match outcome {
             Ok(()) => {
-                if !self.is_unwritable.load(Ordering::Acquire) && self.status.up() {
+                if !self.is_unwritable.load(Ordering::Acquire) && self.status.set_up() {
                     info!(self.log, "the database answers again");
                 }
             }
             Err(StoreError::Unavailable(detail) | StoreError::Unanswered(detail)) => {
-                if self.status.down(detail) {
+                if self.status.set_down(detail) {
                     warn!(self.log, "the database is away"; "detail" => detail);
                 }
             }
@@ -180,7 +180,7 @@ impl Link {
     }
 }
 
-fn late() -> StoreError {
+fn timeout_error() -> StoreError {
     StoreError::Unavailable("the database did not answer in time".into())
 }
 
@@ -195,7 +195,7 @@ enum Attempt {
 /// From begin to commit, in one go: for SQLite that is one visit to a blocking thread.
 async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
     if conn.is_broken() {
-        return Attempt::NotBegun { batch, error: late(), is_broken: true };
+        return Attempt::NotBegun { batch, error: timeout_error(), is_broken: true };
     }
     match timeout(BATCH_LIMIT, conn.begin()).await {
         Ok(Ok(())) => {}
@@ -204,10 +204,10 @@ async fn attempt(mut conn: Conn, mut batch: Batch) -> Attempt {
             let is_broken = conn.is_broken() || matches!(error, StoreError::Unavailable(_));
             return Attempt::NotBegun { batch, error, is_broken };
         }
-        Err(_) => return Attempt::NotBegun { batch, error: late(), is_broken: false },
+        Err(_) => return Attempt::NotBegun { batch, error: timeout_error(), is_broken: false },
     }
     let outcome = timeout(BATCH_LIMIT, batch.run(&mut conn)).await;
-    let outcome = outcome.unwrap_or_else(|_| Err(late().at_commit()));
+    let outcome = outcome.unwrap_or_else(|_| Err(timeout_error().into_commit_failure()));
     // After a failure the state of the connection is not known for sure, and a new one is cheap.
     let conn = (outcome.is_ok() && !conn.is_broken()).then_some(conn);
     Attempt::Ended { conn, batch, outcome }

@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use crate::claim::Claim;
+use crate::claim::JobClaim;
 use crate::job::Job;
-use crate::queue::slots::{Slot, Slots};
-use crate::queue::state::{Line, Next};
+use crate::queue::capacity::{QueueCapacity, QueueSlot};
+use crate::queue::delay_queue::{DelayQueue, PopResult};
 
 /// A job in line.
 #[derive(Debug)]
-pub(crate) struct Queued {
+pub(crate) struct QueuedJob {
     pub(crate) job: Job,
-    pub(crate) slot: Slot,
-    pub(crate) claim: Claim,
+    pub(crate) slot: QueueSlot,
+    pub(crate) claim: JobClaim,
     /// Which retry of a dead letter it is; 0 for a first run.
     pub(crate) retry: u32,
     /// How often its channel had no permit for it.
@@ -25,38 +25,38 @@ pub(crate) struct Queued {
     pub(crate) refused_since: Option<Instant>,
 }
 
-impl Queued {
-    pub(crate) const fn new(job: Job, slot: Slot, retry: u32, claim: Claim) -> Self {
+impl QueuedJob {
+    pub(crate) const fn new(job: Job, slot: QueueSlot, retry: u32, claim: JobClaim) -> Self {
         Self { job, slot, claim, retry, refusals: 0, refused_since: None }
     }
 }
 
 /// The line, and the room in it.
 #[derive(Debug)]
-pub(crate) struct Waiting {
-    pub(crate) slots: Arc<Slots>,
-    line: Mutex<Line<Queued>>,
+pub(crate) struct JobQueue {
+    pub(crate) slots: Arc<QueueCapacity>,
+    line: Mutex<DelayQueue<QueuedJob>>,
     wake: Notify,
 }
 
-impl Waiting {
-    pub(crate) const fn new(slots: Arc<Slots>) -> Self {
-        Self { slots, line: Mutex::new(Line::new()), wake: Notify::const_new() }
+impl JobQueue {
+    pub(crate) const fn new(slots: Arc<QueueCapacity>) -> Self {
+        Self { slots, line: Mutex::new(DelayQueue::new()), wake: Notify::const_new() }
     }
 
     /// At the end of the line.
-    pub(crate) fn push(&self, queued: Queued) {
+    pub(crate) fn push(&self, queued: QueuedJob) {
         self.line().push(queued);
         self.wake.notify_one();
     }
 
     /// Before the line.
-    pub(crate) fn push_first(&self, queued: Queued) {
+    pub(crate) fn push_first(&self, queued: QueuedJob) {
         self.push_later(Instant::now(), queued);
     }
 
     /// Aside, until `at`.
-    pub(crate) fn push_later(&self, at: Instant, mut queued: Queued) {
+    pub(crate) fn push_later(&self, at: Instant, mut queued: QueuedJob) {
         queued.slot.wait_again();
         self.line().push_later(at, queued);
         // Somebody has to know the new instant.
@@ -64,12 +64,12 @@ impl Waiting {
     }
 
     /// The next job. Dropping the future loses none.
-    pub(crate) async fn take(&self) -> Queued {
+    pub(crate) async fn take(&self) -> QueuedJob {
         loop {
             let woken = self.wake.notified();
             let next = self.line().pop(Instant::now());
             match next {
-                Next::Job(mut queued, more) => {
+                PopResult::Job(mut queued, more) => {
                     if more {
                         self.wake.notify_one();
                     }
@@ -77,16 +77,16 @@ impl Waiting {
                     queued.claim.share = None;
                     return queued;
                 }
-                Next::At(at) => tokio::select! {
+                PopResult::At(at) => tokio::select! {
                     () = woken => {}
                     () = sleep_until(at) => {}
                 },
-                Next::Nothing => woken.await,
+                PopResult::Nothing => woken.await,
             }
         }
     }
 
-    fn line(&self) -> MutexGuard<'_, Line<Queued>> {
+    fn line(&self) -> MutexGuard<'_, DelayQueue<QueuedJob>> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -9,34 +9,34 @@ use tokio::time::Instant;
 /// How long a look counts that found nothing: the backlog of a channel that is gone must not cost a load for each row.
 const COUNTS: Duration = Duration::from_secs(1);
 
-/// The looks that found nothing.
+/// The absent that found nothing.
 #[derive(Debug, Default)]
-pub(super) struct Looks(Mutex<HashMap<String, Vain>>);
+pub(super) struct NegativeCache(Mutex<HashMap<String, AbsentChannel>>);
 
 #[derive(Debug)]
-struct Vain {
+struct AbsentChannel {
     version: i64,
     generation: u64,
     at: Instant,
 }
 
-impl Looks {
+impl NegativeCache {
     /// Notes that a channel is not there in that version, as of that snapshot.
-    pub(super) fn note(&self, channel_id: &str, version: i64, generation: u64) {
+    pub(super) fn insert(&self, channel_id: &str, version: i64, generation: u64) {
         let now = Instant::now();
         let mut vain = self.lock();
         vain.retain(|_, vain| now.duration_since(vain.at) < COUNTS);
-        vain.insert(channel_id.to_owned(), Vain { version, generation, at: now });
+        vain.insert(channel_id.to_owned(), AbsentChannel { version, generation, at: now });
     }
 
     /// Whether another look would find no more than the last one, which was just now.
-    pub(super) fn are_in_vain(&self, channel_id: &str, version: i64, generation: u64) -> bool {
+    pub(super) fn contains(&self, channel_id: &str, version: i64, generation: u64) -> bool {
         self.lock().get(channel_id).is_some_and(|vain| {
             vain.version >= version && vain.generation == generation && vain.at.elapsed() < COUNTS
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Vain>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, AbsentChannel>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -47,14 +47,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_look_that_found_nothing_counts_for_a_moment_in_its_snapshot_and_for_no_newer_version() {
-        let looks = Looks::default();
-        assert!(!looks.are_in_vain("c", 1, 7));
-        looks.note("c", 2, 7);
-        assert!(looks.are_in_vain("c", 2, 7) && looks.are_in_vain("c", 1, 7));
-        assert!(
-            !looks.are_in_vain("c", 3, 7) && !looks.are_in_vain("c", 2, 8) && !looks.are_in_vain("d", 2, 7)
-        );
+        let absent = NegativeCache::default();
+        assert!(!absent.contains("c", 1, 7));
+        absent.insert("c", 2, 7);
+        assert!(absent.contains("c", 2, 7) && absent.contains("c", 1, 7));
+        assert!(!absent.contains("c", 3, 7) && !absent.contains("c", 2, 8) && !absent.contains("d", 2, 7));
         tokio::time::advance(COUNTS).await;
-        assert!(!looks.are_in_vain("c", 2, 7));
+        assert!(!absent.contains("c", 2, 7));
     }
 }

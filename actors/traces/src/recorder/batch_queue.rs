@@ -13,14 +13,14 @@ use tokio::time::{sleep, timeout};
 
 use crate::backoff::DATABASE_BACKOFF;
 use crate::metrics::TraceMetrics;
-use crate::settings::Overflow;
+use crate::settings::OverflowPolicy;
 
 /// Attempts of a write while the database is away.
 const ATTEMPTS: usize = 5;
 
-/// How a lane is written.
+/// How a queue is written.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct BatchSettings {
     /// Rows per write, at most.
     pub(crate) batch: usize,
     /// How long a write waits for more rows.
@@ -31,47 +31,52 @@ pub(crate) struct Pace {
 
 /// What may wait.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Room {
+pub(crate) struct BatchCapacity {
     pub(crate) rows: usize,
     /// Of rows that wait or are being written; a larger row is alone.
     pub(crate) bytes: u32,
 }
 
-/// The lane.
+/// The queue.
 #[derive(Debug)]
-pub(crate) struct Lane {
-    into: mpsc::Sender<Waiting>,
-    line: Mutex<mpsc::Receiver<Waiting>>,
+pub(crate) struct BatchQueue {
+    into: mpsc::Sender<QueuedRow>,
+    line: Mutex<mpsc::Receiver<QueuedRow>>,
     most_bytes: u32,
     bytes: Arc<Semaphore>,
-    overflow: Overflow,
-    pub(crate) pace: Pace,
+    overflow: OverflowPolicy,
+    pub(crate) pace: BatchSettings,
     depth: Gauge,
 }
 
 /// A row in line.
 #[derive(Debug)]
-struct Waiting {
+struct QueuedRow {
     row: NewTrace,
-    place: Place,
+    place: RowReservation,
 }
 
-/// What a row takes of the lane, until it is written or dropped.
+/// What a row takes of the queue, until it is written or dropped.
 #[derive(Debug)]
-struct Place {
+struct RowReservation {
     depth: Gauge,
     #[expect(dead_code, reason = "held for its drop")]
     bytes: OwnedSemaphorePermit,
 }
 
-impl Drop for Place {
+impl Drop for RowReservation {
     fn drop(&mut self) {
         self.depth.dec();
     }
 }
 
-impl Lane {
-    pub(crate) fn new(room: Room, overflow: Overflow, pace: Pace, depth: Gauge) -> Self {
+impl BatchQueue {
+    pub(crate) fn new(
+        room: BatchCapacity,
+        overflow: OverflowPolicy,
+        pace: BatchSettings,
+        depth: Gauge,
+    ) -> Self {
         let (into, line) = mpsc::channel(room.rows.max(1));
         let bytes = Arc::new(Semaphore::new(room.bytes as usize));
         Self { into, line: Mutex::new(line), most_bytes: room.bytes, bytes, overflow, pace, depth }
@@ -79,7 +84,7 @@ impl Lane {
 
     /// Puts a row in line; `false` when it was dropped, because too many wait.
     pub(crate) async fn put(&self, row: NewTrace) -> bool {
-        let Overflow::Block(limit) = self.overflow else { return self.try_put(row) };
+        let OverflowPolicy::Block(limit) = self.overflow else { return self.try_put(row) };
         let waits = async {
             let bytes = Arc::clone(&self.bytes).acquire_many_owned(self.bytes_of(&row)).await.ok()?;
             self.into.send(self.waiting(row, bytes)).await.ok()
@@ -98,28 +103,28 @@ impl Lane {
     }
 
     /// Counts a row, so that the depth never shows less than nothing.
-    fn waiting(&self, row: NewTrace, bytes: OwnedSemaphorePermit) -> Waiting {
+    fn waiting(&self, row: NewTrace, bytes: OwnedSemaphorePermit) -> QueuedRow {
         self.depth.inc();
-        Waiting { row, place: Place { depth: self.depth.clone(), bytes } }
+        QueuedRow { row, place: RowReservation { depth: self.depth.clone(), bytes } }
     }
 
     /// Writes row after row until told to stop, then what is in line.
-    pub(crate) async fn write(&self, rows: &Rows, mut stop: watch::Receiver<bool>) {
+    pub(crate) async fn write(&self, rows: &TraceWriter, mut stop: watch::Receiver<bool>) {
         loop {
             let batch = self.collect(&mut stop).await;
             if batch.is_empty() {
                 return;
             }
             let (batch, places): (Vec<_>, Vec<_>) =
-                batch.into_iter().map(|Waiting { row, place }| (row, place)).unzip();
+                batch.into_iter().map(|QueuedRow { row, place }| (row, place)).unzip();
             rows.write(batch).await;
             drop(places);
         }
     }
 
     /// The next batch: full, or what came until it had to be written. Empty when there is to be none.
-    async fn collect(&self, stop: &mut watch::Receiver<bool>) -> Vec<Waiting> {
-        let Pace { batch, flush, .. } = self.pace;
+    async fn collect(&self, stop: &mut watch::Receiver<bool>) -> Vec<QueuedRow> {
+        let BatchSettings { batch, flush, .. } = self.pace;
         // One writer collects at a time; the others write.
         let mut line = self.line.lock().await;
         let mut rows = Vec::new();
@@ -145,13 +150,13 @@ impl Lane {
 
 /// Writes rows and bears what comes of it.
 #[derive(Clone)]
-pub(crate) struct Rows {
-    pub(crate) store: svc_store::Traces,
+pub(crate) struct TraceWriter {
+    pub(crate) store: svc_store::TraceRepository,
     pub(crate) metrics: TraceMetrics,
     pub(crate) log: Logger,
 }
 
-impl Rows {
+impl TraceWriter {
     /// Writes a batch, more than once while the database is away. What is not written then is lost and counted.
     pub(crate) async fn write(&self, mut rows: Vec<NewTrace>) {
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
@@ -199,31 +204,31 @@ mod tests {
         }
     }
 
-    fn lane(overflow: Overflow) -> Lane {
-        let pace = Pace { batch: 10, flush: Duration::ZERO, writers: 1 };
-        Lane::new(Room { rows: 10, bytes: 1000 }, overflow, pace, Gauge::default())
+    fn queue(overflow: OverflowPolicy) -> BatchQueue {
+        let pace = BatchSettings { batch: 10, flush: Duration::ZERO, writers: 1 };
+        BatchQueue::new(BatchCapacity { rows: 10, bytes: 1000 }, overflow, pace, Gauge::default())
     }
 
     #[tokio::test]
     async fn what_waits_is_bounded_by_bytes_and_a_larger_row_waits_alone() {
-        let lane = lane(Overflow::Drop);
-        assert!(lane.put(row(600)).await && !lane.put(row(600)).await && lane.put(row(400)).await);
-        assert_eq!(lane.depth.get(), 2);
+        let queue = queue(OverflowPolicy::Drop);
+        assert!(queue.put(row(600)).await && !queue.put(row(600)).await && queue.put(row(400)).await);
+        assert_eq!(queue.depth.get(), 2);
         let (_go_on, mut stop) = watch::channel(false);
-        let taken = lane.collect(&mut stop).await;
-        assert_eq!((taken.len(), lane.depth.get()), (2, 2));
-        assert!(!lane.try_put(row(1)), "what is being written counts");
+        let taken = queue.collect(&mut stop).await;
+        assert_eq!((taken.len(), queue.depth.get()), (2, 2));
+        assert!(!queue.try_put(row(1)), "what is being written counts");
         drop(taken);
-        assert_eq!(lane.depth.get(), 0, "it counts no more, written or not");
-        assert!(lane.try_put(row(5000)) && !lane.try_put(row(1)));
+        assert_eq!(queue.depth.get(), 0, "it counts no more, written or not");
+        assert!(queue.try_put(row(5000)) && !queue.try_put(row(1)));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_gives_up_counts_for_nothing() {
-        let lane = lane(Overflow::Block(Duration::from_secs(5)));
-        assert!(lane.put(row(1000)).await);
-        assert!(timeout(Duration::from_secs(1), lane.put(row(1))).await.is_err(), "it waits");
-        assert!(!lane.put(row(1)).await, "as long as it may");
-        assert_eq!(lane.depth.get(), 1);
+        let queue = queue(OverflowPolicy::Block(Duration::from_secs(5)));
+        assert!(queue.put(row(1000)).await);
+        assert!(timeout(Duration::from_secs(1), queue.put(row(1))).await.is_err(), "it waits");
+        assert!(!queue.put(row(1)).await, "as long as it may");
+        assert_eq!(queue.depth.get(), 1);
     }
 }

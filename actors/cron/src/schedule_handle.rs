@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 /// A channel as its schedule needs it.
 #[derive(Clone, Debug)]
-pub(crate) struct Timetable {
+pub(crate) struct ScheduleSpec {
     pub(crate) channel: ChannelFacts,
     pub(crate) schedule: Schedule,
     pub(crate) misfire: Misfire,
@@ -21,9 +21,13 @@ pub(crate) struct Timetable {
     pub(crate) hash: String,
 }
 
-impl Timetable {
+impl ScheduleSpec {
     /// Of a channel that runs by the clock; `None` for another one.
-    pub(crate) fn of(entry: &LoadedChannel, definition: &CompiledChannel, max_catch_up: u32) -> Option<Self> {
+    pub(crate) fn from_entry(
+        entry: &LoadedChannel,
+        definition: &CompiledChannel,
+        max_catch_up: u32,
+    ) -> Option<Self> {
         let cron = definition.cron()?;
         Some(Self {
             channel: ChannelFacts {
@@ -45,18 +49,18 @@ impl Timetable {
 
 /// What a schedule is to do.
 #[derive(Clone, Debug)]
-pub(crate) enum Order {
+pub(crate) enum ScheduleCommand {
     /// Follow it.
-    Follow(Arc<Timetable>),
+    Follow(Arc<ScheduleSpec>),
     /// Stand still: its channel is quarantined.
     Rest,
 }
 
 /// The place of one schedule.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct ScheduleHandle {
     pub(crate) id: Arc<str>,
-    pub(crate) orders: watch::Sender<Order>,
+    pub(crate) orders: watch::Sender<ScheduleCommand>,
     /// What `orders` was made of.
     pub(crate) definition: Mutex<Arc<CompiledChannel>>,
     /// The cursor as it was read with those of all schedules; spares the first question of each.
@@ -66,10 +70,10 @@ pub(crate) struct Seat {
     rested: AtomicBool,
 }
 
-impl Seat {
+impl ScheduleHandle {
     pub(crate) fn new(
         id: Arc<str>,
-        order: Order,
+        order: ScheduleCommand,
         definition: Arc<CompiledChannel>,
         known: Option<Cursor>,
         rested: bool,
@@ -85,8 +89,8 @@ impl Seat {
     }
 
     /// Gives it other orders.
-    pub(crate) fn tell(&self, order: Order) {
-        if matches!(order, Order::Rest) {
+    pub(crate) fn send(&self, order: ScheduleCommand) {
+        if matches!(order, ScheduleCommand::Rest) {
             self.set_rested(true);
         }
         self.orders.send_replace(order);
@@ -103,21 +107,22 @@ impl Seat {
 
     /// Whether it follows a cursor that stands before `instant`.
     pub(crate) fn is_behind(&self, instant: DateTime<Utc>) -> bool {
-        matches!(*self.orders.borrow(), Order::Follow(_)) && self.next().is_some_and(|next| next < instant)
+        matches!(*self.orders.borrow(), ScheduleCommand::Follow(_))
+            && self.next_due().is_some_and(|next| next < instant)
     }
 
     /// Takes the cursor that was read beforehand, once.
-    pub(crate) fn take_known(&self) -> Option<Cursor> {
+    pub(crate) fn take_preloaded(&self) -> Option<Cursor> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Shows when it is due next.
-    pub(crate) fn show(&self, next: Option<DateTime<Utc>>) {
+    pub(crate) fn set_next_due(&self, next: Option<DateTime<Utc>>) {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner) = next;
     }
 
     /// When it is due next, as far as it has said.
-    pub(crate) fn next(&self) -> Option<DateTime<Utc>> {
+    pub(crate) fn next_due(&self) -> Option<DateTime<Utc>> {
         *self.next.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

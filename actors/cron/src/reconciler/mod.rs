@@ -20,10 +20,10 @@ use svc_registry::Snapshot;
 use tokio::time::sleep;
 
 use crate::backoff::retry_delay;
-use crate::desk::Desk;
-use crate::schedule::Scheduler;
-use crate::seat::{Order, Seat};
-use state::Change;
+use crate::schedule::ScheduleActor;
+use crate::schedule_handle::{ScheduleCommand, ScheduleHandle};
+use crate::shared::CronShared;
+use state::ReconcileAction;
 
 /// Schedules started or ended at the same time.
 const AT_ONCE: usize = 64;
@@ -34,12 +34,12 @@ const LONGEST_WAIT: u32 = 30;
 
 /// What is known from before a snapshot.
 #[derive(Clone, Copy)]
-struct Before<'r> {
+struct PreviousSnapshot<'r> {
     cursors: Option<&'r HashMap<String, Cursor>>,
     snapshot: Option<&'r Snapshot>,
 }
 
-impl Before<'_> {
+impl PreviousSnapshot<'_> {
     fn was_quarantined(&self, id: &str) -> bool {
         self.snapshot
             .and_then(|snapshot| snapshot.channel_by_id(id))
@@ -49,8 +49,8 @@ impl Before<'_> {
 
 /// The actor.
 #[derive(Clone)]
-pub(crate) struct Roster {
-    pub(crate) desk: Arc<Desk>,
+pub(crate) struct ScheduleReconciler {
+    pub(crate) shared: Arc<CronShared>,
     pub(crate) tree: Tree,
     /// Path of the group of schedules.
     pub(crate) group: Arc<str>,
@@ -59,33 +59,34 @@ pub(crate) struct Roster {
     pub(crate) needs: Arc<[String]>,
 }
 
-impl Actor for Roster {
+impl Actor for ScheduleReconciler {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let roster = self.clone();
-        ctx.spawn(async move { roster.keep().await }.into_actor(self));
+        let reconciler = self.clone();
+        ctx.spawn(async move { reconciler.keep().await }.into_actor(self));
     }
 }
 
-impl Supervised for Roster {}
+impl Supervised for ScheduleReconciler {}
 
-impl Roster {
+impl ScheduleReconciler {
     async fn keep(self) {
         let known = self.cursors().await;
-        let mut generations = self.desk.registry.watch_generations();
+        let mut generations = self.shared.registry.watch_generations();
         let mut seen: Option<Arc<Snapshot>> = None;
         let (mut failed, mut failures) = (HashSet::new(), 0);
         self.tidy().await;
         loop {
             generations.borrow_and_update();
-            let snapshot = Arc::clone(&self.desk.registry.snapshot());
+            let snapshot = Arc::clone(&self.shared.registry.snapshot());
             let mut changed: HashSet<Arc<str>> = failed;
             changed.extend(match &seen {
                 Some(seen) => snapshot.cron_changes(seen),
                 None => self.everything(&snapshot),
             });
-            let before = Before { cursors: seen.is_none().then_some(&known), snapshot: seen.as_deref() };
+            let before =
+                PreviousSnapshot { cursors: seen.is_none().then_some(&known), snapshot: seen.as_deref() };
             let changes = changed.into_iter().map(|id| async {
                 let followed = self.follow(Arc::clone(&id), &snapshot, before).await;
                 followed.is_err().then_some(id)
@@ -110,7 +111,7 @@ impl Roster {
         let nodes = self.tree.snapshot().nodes;
         let mut actors: HashSet<&str> =
             nodes.iter().filter_map(|node| node.path.as_str().strip_prefix(&below)).collect();
-        self.desk.seats().retain(|id, _| actors.remove(&**id));
+        self.shared.schedules().retain(|id, _| actors.remove(&**id));
         for id in actors {
             // One that is not there has ended.
             let _ = self.tree.retire(&self.path(id), DRAIN).await;
@@ -122,8 +123,8 @@ impl Roster {
         let mut failures = 0;
         loop {
             let read = async {
-                self.desk.learn_time().await?;
-                self.desk.ask(self.desk.ledger.cursors()).await
+                self.shared.learn_time().await?;
+                self.shared.ask(self.shared.ledger.cursors()).await
             };
             match read.await {
                 Ok(cursors) => {
@@ -131,8 +132,8 @@ impl Roster {
                 }
                 Err(_) => {
                     failures += 1;
-                    self.desk.settings.errors.tell("cron_reconcile");
-                    sleep(retry_delay(&self.desk.settings.holder, failures)).await;
+                    self.shared.settings.errors.tell("cron_reconcile");
+                    sleep(retry_delay(&self.shared.settings.holder, failures)).await;
                 }
             }
         }
@@ -140,42 +141,48 @@ impl Roster {
 
     /// What is in the snapshot, and what an earlier instance left that is not.
     fn everything(&self, snapshot: &Snapshot) -> Vec<Arc<str>> {
-        let seated: Vec<_> = self.desk.seats().keys().cloned().collect();
+        let seated: Vec<_> = self.shared.schedules().keys().cloned().collect();
         let orphans =
             seated.into_iter().filter(|id| snapshot.channel_by_id(id).is_none_or(|entry| !entry.is_cron()));
         orphans.chain(snapshot.cron_channels().map(|entry| Arc::from(entry.id()))).collect()
     }
 
     /// Brings one schedule in line.
-    async fn follow(&self, id: Arc<str>, snapshot: &Snapshot, before: Before<'_>) -> Result<(), SpawnError> {
-        let seat = self.desk.seat(&id);
+    async fn follow(
+        &self,
+        id: Arc<str>,
+        snapshot: &Snapshot,
+        before: PreviousSnapshot<'_>,
+    ) -> Result<(), SpawnError> {
+        let handle = self.shared.handle(&id);
         let entry = snapshot.channel_by_id(&id).filter(|entry| entry.is_cron());
-        match state::change(seat.as_deref(), entry.map(Arc::as_ref), self.desk.settings.max_catch_up) {
-            Change::None => {}
-            Change::Begin(order, definition) => {
+        match state::decide(handle.as_deref(), entry.map(Arc::as_ref), self.shared.settings.max_catch_up) {
+            ReconcileAction::None => {}
+            ReconcileAction::Begin(order, definition) => {
                 let cursor = before.cursors.and_then(|known| known.get(&*id).cloned());
-                let rested = matches!(order, Order::Rest) || before.was_quarantined(&id);
-                let seat = Arc::new(Seat::new(Arc::clone(&id), order, definition, cursor, rested));
-                self.desk.seats().insert(Arc::clone(&id), Arc::clone(&seat));
-                if let Err(error) = self.begin(&seat).await {
-                    warn!(self.desk.log, "a schedule was not started"; "channel" => &*id, "error" => %error);
-                    self.desk.seats().remove(&id);
+                let rested = matches!(order, ScheduleCommand::Rest) || before.was_quarantined(&id);
+                let handle =
+                    Arc::new(ScheduleHandle::new(Arc::clone(&id), order, definition, cursor, rested));
+                self.shared.schedules().insert(Arc::clone(&id), Arc::clone(&handle));
+                if let Err(error) = self.begin(&handle).await {
+                    warn!(self.shared.log, "a schedule was not started"; "channel" => &*id, "error" => %error);
+                    self.shared.schedules().remove(&id);
                     return Err(error);
                 }
             }
-            Change::Tell(order, definition) => {
-                let Some(seat) = seat else { return Ok(()) };
+            ReconcileAction::Tell(order, definition) => {
+                let Some(handle) = handle else { return Ok(()) };
                 let before = std::mem::replace(
-                    &mut *seat.definition.lock().unwrap_or_else(PoisonError::into_inner),
+                    &mut *handle.definition.lock().unwrap_or_else(PoisonError::into_inner),
                     Arc::clone(&definition),
                 );
-                seat.tell(order);
+                handle.send(order);
                 if !Arc::ptr_eq(&before, &definition) {
                     self.release(&id).await;
                 }
             }
-            Change::End => {
-                self.desk.seats().remove(&id);
+            ReconcileAction::End => {
+                self.shared.schedules().remove(&id);
                 // One that is not there has ended.
                 let _ = self.tree.retire(&self.path(&id), DRAIN).await;
             }
@@ -183,12 +190,13 @@ impl Roster {
         Ok(())
     }
 
-    async fn begin(&self, seat: &Arc<Seat>) -> Result<(), SpawnError> {
-        let (desk, seat) = (Arc::clone(&self.desk), Arc::clone(seat));
-        let path = self.path(&seat.id);
+    async fn begin(&self, handle: &Arc<ScheduleHandle>) -> Result<(), SpawnError> {
+        let (shared, handle) = (Arc::clone(&self.shared), Arc::clone(handle));
+        let path = self.path(&handle.id);
         let spec = ChildSpec::new().mailbox(1).needs(self.needs.iter());
-        let factory =
-            move |_| std::future::ready(Ok(Scheduler { desk: Arc::clone(&desk), seat: Arc::clone(&seat) }));
+        let factory = move |_| {
+            std::future::ready(Ok(ScheduleActor { shared: Arc::clone(&shared), handle: Arc::clone(&handle) }))
+        };
         self.tree.spawn(&path, spec, self.at.clone(), factory).await.map(drop)
     }
 
@@ -197,7 +205,7 @@ impl Roster {
         let path = self.path(id);
         let quarantined = self.tree.node(&path).is_some_and(|node| node.state == NodeState::Quarantined);
         if quarantined && let Err(error) = self.tree.restart(&path).await {
-            warn!(self.desk.log, "a schedule was not restarted"; "channel" => id, "error" => %error);
+            warn!(self.shared.log, "a schedule was not restarted"; "channel" => id, "error" => %error);
         }
     }
 

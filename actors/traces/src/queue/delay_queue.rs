@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 /// A line in the order of arrival, beside those that must not be called before their time.
 #[derive(Debug)]
-pub(crate) struct Line<T> {
+pub(crate) struct DelayQueue<T> {
     ready: VecDeque<T>,
     later: BTreeMap<(Instant, u64), T>,
     arrivals: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Line<T> {
 
 /// What a line has to give.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next<T> {
+pub(crate) enum PopResult<T> {
     /// This one, and whether others could be called now.
     Job(T, bool),
     /// Nothing before that instant.
@@ -23,7 +23,7 @@ pub(crate) enum Next<T> {
     Nothing,
 }
 
-impl<T> Line<T> {
+impl<T> DelayQueue<T> {
     pub(crate) const fn new() -> Self {
         Self { ready: VecDeque::new(), later: BTreeMap::new(), arrivals: 0 }
     }
@@ -40,12 +40,15 @@ impl<T> Line<T> {
     }
 
     /// The next one. Who stood aside and whose time has come goes first: it waited before.
-    pub(crate) fn pop(&mut self, now: Instant) -> Next<T> {
+    pub(crate) fn pop(&mut self, now: Instant) -> PopResult<T> {
         let due = self.later.first_entry().filter(|first| first.key().0 <= now).map(|first| first.remove());
         if let Some(job) = due.or_else(|| self.ready.pop_front()) {
-            return Next::Job(job, !self.ready.is_empty() || self.next_later().is_some_and(|at| at <= now));
+            return PopResult::Job(
+                job,
+                !self.ready.is_empty() || self.next_later().is_some_and(|at| at <= now),
+            );
         }
-        self.next_later().map_or(Next::Nothing, Next::At)
+        self.next_later().map_or(PopResult::Nothing, PopResult::At)
     }
 
     fn next_later(&self) -> Option<Instant> {
@@ -61,26 +64,26 @@ mod tests {
 
     #[test]
     fn a_line_keeps_the_order_of_arrival() {
-        let (mut line, now) = (Line::new(), Instant::now());
+        let (mut line, now) = (DelayQueue::new(), Instant::now());
         line.push(1);
         line.push(2);
-        assert_eq!(line.pop(now), Next::Job(1, true));
-        assert_eq!(line.pop(now), Next::Job(2, false));
-        assert_eq!(line.pop(now), Next::Nothing);
+        assert_eq!(line.pop(now), PopResult::Job(1, true));
+        assert_eq!(line.pop(now), PopResult::Job(2, false));
+        assert_eq!(line.pop(now), PopResult::Nothing);
     }
 
     #[test]
     fn who_stands_aside_holds_nobody_up_and_goes_first_when_due() {
-        let (mut line, now) = (Line::new(), Instant::now());
+        let (mut line, now) = (DelayQueue::new(), Instant::now());
         let due = now + Duration::from_secs(1);
         line.push_later(due, 1);
         line.push_later(due, 2);
         line.push(3);
-        assert_eq!(line.pop(now), Next::Job(3, false));
-        assert_eq!(line.pop(now), Next::At(due));
+        assert_eq!(line.pop(now), PopResult::Job(3, false));
+        assert_eq!(line.pop(now), PopResult::At(due));
         line.push(4);
-        assert_eq!(line.pop(due), Next::Job(1, true));
-        assert_eq!(line.pop(due), Next::Job(2, true));
-        assert_eq!(line.pop(due), Next::Job(4, false));
+        assert_eq!(line.pop(due), PopResult::Job(1, true));
+        assert_eq!(line.pop(due), PopResult::Job(2, true));
+        assert_eq!(line.pop(due), PopResult::Job(4, false));
     }
 }

@@ -8,14 +8,14 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
-use super::looks::Looks;
+use super::negative_cache::NegativeCache;
 
 /// How long a channel without capacity is passed over.
 const PASSED_OVER: Duration = Duration::from_secs(1);
 
-/// What is asked of runs.
+/// What is asked of attempts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Phase {
+pub(crate) enum ShutdownPhase {
     /// Nothing.
     Open,
     /// To begin nothing more.
@@ -26,33 +26,33 @@ pub(crate) enum Phase {
 
 /// The runs of a node, whichever instance of the claimer began them.
 #[derive(Debug)]
-pub(crate) struct Runs {
+pub(crate) struct AttemptPool {
     workers: Arc<Semaphore>,
     count: u32,
-    phase: watch::Sender<Phase>,
+    phase: watch::Sender<ShutdownPhase>,
     /// Whether the node stops, so that no instance of the claimer begins anything.
     stops: AtomicBool,
     /// Channels that had no capacity, until when they are passed over.
     busy: Mutex<HashMap<String, Instant>>,
     /// Looks for channels that this node does not know.
-    pub(super) looks: Looks,
+    pub(super) absent: NegativeCache,
 }
 
-impl Runs {
+impl AttemptPool {
     pub(crate) fn new(workers: usize) -> Self {
         let count = u32::try_from(workers.clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         Self {
             workers: Arc::new(Semaphore::new(count as usize)),
             count,
-            phase: watch::Sender::new(Phase::Open),
+            phase: watch::Sender::new(ShutdownPhase::Open),
             stops: AtomicBool::new(false),
             busy: Mutex::default(),
-            looks: Looks::default(),
+            absent: NegativeCache::default(),
         }
     }
 
     /// Asks for more; what was asked before stays asked.
-    pub(crate) fn enter(&self, phase: Phase) {
+    pub(crate) fn enter(&self, phase: ShutdownPhase) {
         self.phase.send_if_modified(|now| {
             let advances = *now < phase;
             *now = phase.max(*now);
@@ -63,14 +63,14 @@ impl Runs {
     /// Lets runs begin, unless the node stops.
     pub(crate) fn open(&self) {
         if !self.stops.load(Ordering::Acquire) {
-            self.phase.send_replace(Phase::Open);
+            self.phase.send_replace(ShutdownPhase::Open);
         }
     }
 
     /// Runs never begin again.
     pub(crate) fn close_for_good(&self) {
         self.stops.store(true, Ordering::Release);
-        self.enter(Phase::Closing);
+        self.enter(ShutdownPhase::Closing);
     }
 
     /// Waits for a worker, and takes others that are free too, `most` in all; `None` when nothing more is to begin.
@@ -86,20 +86,20 @@ impl Runs {
 
     /// Until nothing more is to begin.
     pub(crate) async fn closing(&self) {
-        self.reached(Phase::Closing).await;
+        self.reached(ShutdownPhase::Closing).await;
     }
 
     /// Until runs are to end.
     pub(crate) async fn ending(&self) {
-        self.reached(Phase::Ending).await;
+        self.reached(ShutdownPhase::Ending).await;
     }
 
     /// Whether nothing more is to begin.
     pub(crate) fn is_closing(&self) -> bool {
-        *self.phase.borrow() >= Phase::Closing
+        *self.phase.borrow() >= ShutdownPhase::Closing
     }
 
-    /// Until nothing runs.
+    /// Until nothing attempts.
     pub(crate) async fn idle(&self) {
         let _all = self.workers.acquire_many(self.count).await;
     }
@@ -122,7 +122,7 @@ impl Runs {
         busy.keys().cloned().collect()
     }
 
-    async fn reached(&self, phase: Phase) {
+    async fn reached(&self, phase: ShutdownPhase) {
         let mut phases = self.phase.subscribe();
         // The sender is this very value: it cannot be gone.
         let _ = phases.wait_for(|now| *now >= phase).await;
@@ -141,40 +141,40 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn as_many_rows_are_claimed_as_workers_are_free() {
-        let runs = Runs::new(3);
-        let two = runs.free(2).await.unwrap();
-        assert_eq!((two.len(), runs.count()), (2, 2));
-        let one = runs.free(20).await.unwrap();
+        let attempts = AttemptPool::new(3);
+        let two = attempts.free(2).await.unwrap();
+        assert_eq!((two.len(), attempts.count()), (2, 2));
+        let one = attempts.free(20).await.unwrap();
         assert_eq!(one.len(), 1);
-        assert!(runs.free(20).now_or_never().is_none(), "all are busy");
+        assert!(attempts.free(20).now_or_never().is_none(), "all are busy");
         drop(two);
-        assert_eq!(runs.free(20).await.unwrap().len(), 2);
+        assert_eq!(attempts.free(20).await.unwrap().len(), 2);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nothing_begins_once_it_closes() {
-        let runs = Runs::new(1);
-        let busy = runs.free(1).await.unwrap();
-        runs.enter(Phase::Closing);
-        assert!(runs.free(1).await.is_none());
-        assert!(runs.idle().now_or_never().is_none());
-        assert!(runs.ending().now_or_never().is_none());
+        let attempts = AttemptPool::new(1);
+        let busy = attempts.free(1).await.unwrap();
+        attempts.enter(ShutdownPhase::Closing);
+        assert!(attempts.free(1).await.is_none());
+        assert!(attempts.idle().now_or_never().is_none());
+        assert!(attempts.ending().now_or_never().is_none());
         drop(busy);
-        runs.idle().await;
-        assert!(runs.is_closing());
-        runs.open();
-        assert!(!runs.is_closing(), "another instance of the claimer goes on");
-        runs.close_for_good();
-        runs.open();
-        assert!(runs.is_closing());
+        attempts.idle().await;
+        assert!(attempts.is_closing());
+        attempts.open();
+        assert!(!attempts.is_closing(), "another instance of the claimer goes on");
+        attempts.close_for_good();
+        attempts.open();
+        assert!(attempts.is_closing());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_channel_without_capacity_is_passed_over_for_a_while() {
-        let runs = Runs::new(1);
-        runs.pass_over("c");
-        assert_eq!(runs.passed_over(), ["c"]);
+        let attempts = AttemptPool::new(1);
+        attempts.pass_over("c");
+        assert_eq!(attempts.passed_over(), ["c"]);
         tokio::time::advance(PASSED_OVER).await;
-        assert!(runs.passed_over().is_empty());
+        assert!(attempts.passed_over().is_empty());
     }
 }

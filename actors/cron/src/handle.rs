@@ -10,22 +10,22 @@ use slog::Logger;
 use svc_registry::Registry;
 use svc_store::Store;
 
-use crate::claimer::{self, Claimer, GIVING_BACK, MARGIN, Runs};
-use crate::desk::Desk;
+use crate::claimer::{self, AttemptPool, Claimer, GIVING_BACK, MARGIN};
 use crate::health::CronHealth;
 use crate::metrics::CronMetrics;
 use crate::reaper::Reaper;
-use crate::roster::Roster;
+use crate::reconciler::ScheduleReconciler;
 use crate::settings::Settings;
+use crate::shared::CronShared;
 
 /// What giving runs back may take beyond the deadline of a stop.
 const LAST_WRITES: Duration = Duration::from_millis(500);
 
 /// What schedules work with.
-pub struct Parts {
+pub struct CronServices {
     /// Where the ledger is.
     pub store: Store,
-    /// What serves, and runs.
+    /// What serves, and attempts.
     pub registry: Registry,
     /// How.
     pub settings: Settings,
@@ -39,12 +39,12 @@ pub struct Parts {
 
 /// The schedules of a node, to be asked from any thread. Cheap to clone.
 #[derive(Clone)]
-pub struct Cron {
-    desk: Arc<Desk>,
-    runs: Arc<Runs>,
+pub struct CronHandle {
+    shared: Arc<CronShared>,
+    attempts: Arc<AttemptPool>,
 }
 
-impl Cron {
+impl CronHandle {
     /// Path of the group of schedules below that of [`supervise`](Self::supervise).
     pub const SCHEDULES: &'static str = "schedules";
 
@@ -52,72 +52,77 @@ impl Cron {
     ///
     /// # Errors
     /// A path is taken, the place is gone, or something needed is not there.
-    pub async fn supervise(tree: &Tree, path: &str, at: Placement, parts: Parts) -> Result<Self, SpawnError> {
-        let Parts { store, registry, settings, metrics, log, needs } = parts;
-        let desk = Arc::new(Desk::new(store.ledger(), registry, settings, metrics, log));
+    pub async fn supervise(
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+        parts: CronServices,
+    ) -> Result<Self, SpawnError> {
+        let CronServices { store, registry, settings, metrics, log, needs } = parts;
+        let shared = Arc::new(CronShared::new(store.ledger(), registry, settings, metrics, log));
         let schedules = format!("{path}/{}", Self::SCHEDULES);
         tree.add_group(path, GroupSpec::new()).await?;
         tree.add_group(&schedules, GroupSpec::new()).await?;
 
-        let runs = Arc::new(Runs::new(desk.settings.workers));
-        let drain = desk.settings.shutdown_timeout + MARGIN;
+        let attempts = Arc::new(AttemptPool::new(shared.settings.workers));
+        let drain = shared.settings.shutdown_timeout + MARGIN;
         let spec = ChildSpec::new().needs(&needs).drain_deadline(drain);
-        let (of_claimer, its_runs) = (Arc::clone(&desk), Arc::clone(&runs));
+        let (claimer_shared, claimer_pool) = (Arc::clone(&shared), Arc::clone(&attempts));
         tree.spawn(&format!("{path}/claimer"), spec, at.clone(), move |_| {
-            let claimer = Claimer::new(Arc::clone(&of_claimer), Arc::clone(&its_runs));
+            let claimer = Claimer::new(Arc::clone(&claimer_shared), Arc::clone(&claimer_pool));
             std::future::ready(Ok(claimer))
         })
         .await?;
-        let of_reaper = Arc::clone(&desk);
+        let reaper_shared = Arc::clone(&shared);
         tree.spawn(&format!("{path}/reaper"), ChildSpec::new().needs(&needs), at.clone(), move |_| {
-            std::future::ready(Ok(Reaper::new(Arc::clone(&of_reaper))))
+            std::future::ready(Ok(Reaper::new(Arc::clone(&reaper_shared))))
         })
         .await?;
-        let (of_roster, below, place) = (Arc::clone(&desk), tree.clone(), at.clone());
+        let (reconciler_shared, below, place) = (Arc::clone(&shared), tree.clone(), at.clone());
         let schedules: Arc<str> = schedules.into();
         let needs: Arc<[String]> = needs.into();
         let spec = ChildSpec::new().needs(needs.iter());
         tree.spawn(&format!("{path}/roster"), spec, at, move |_| {
-            let roster = Roster {
-                desk: Arc::clone(&of_roster),
+            let reconciler = ScheduleReconciler {
+                shared: Arc::clone(&reconciler_shared),
                 tree: below.clone(),
                 group: Arc::clone(&schedules),
                 at: place.clone(),
                 needs: Arc::clone(&needs),
             };
-            std::future::ready(Ok(roster))
+            std::future::ready(Ok(reconciler))
         })
         .await?;
-        Ok(Self { desk, runs })
+        Ok(Self { shared, attempts })
     }
 
     /// Ends the runs of this node: nothing is claimed any more, and what runs may go on for `limit`, or for the time that is
     /// configured for a shutdown where that is shorter. Then it is called off and given back to the ledger, which may take
     /// as long as is left of `limit`, and half a second longer. For good.
     pub async fn stop(&self, limit: Duration) {
-        let patience = limit.min(self.desk.settings.shutdown_timeout);
+        let patience = limit.min(self.shared.settings.shutdown_timeout);
         let giving_back = LAST_WRITES + limit.saturating_sub(patience).min(GIVING_BACK);
-        self.runs.close_for_good();
-        claimer::stop(&self.desk, &self.runs, patience, giving_back).await;
+        self.attempts.close_for_good();
+        claimer::stop(&self.shared, &self.attempts, patience, giving_back).await;
     }
 
     /// Says that there may be something to claim: an occurrence was triggered or is to be tried again.
     pub fn nudge(&self) {
-        self.desk.due.notify_one();
+        self.shared.due.notify_one();
     }
 
     /// When a channel is due next, as far as its schedule has said; `None` for one this node does not schedule.
     pub fn next_due(&self, channel_id: &str) -> Option<DateTime<Utc>> {
-        self.desk.seat(channel_id)?.next()
+        self.shared.handle(channel_id)?.next_due()
     }
 
     /// How the schedules fare. Reads levels; asks nobody.
     pub fn health(&self) -> CronHealth {
-        self.desk.health()
+        self.shared.health()
     }
 }
 
-impl fmt::Debug for Cron {
+impl fmt::Debug for CronHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cron").field("health", &self.health()).finish_non_exhaustive()
     }

@@ -8,24 +8,26 @@ use futures_util::future::join_all;
 use slog::{Logger, info, warn};
 use svc_model::config::{TracingConfig, TracingMode};
 use svc_model::{Code, ServiceError};
-use svc_nodes::Nodes;
+use svc_nodes::NodeHandle;
 use svc_store::{NewTrace, Store, StoreError, TraceMode, TraceStatus};
 use tokio::sync::Notify;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::ambiguity::is_stored;
-use crate::claim::Claim;
-use crate::dead_letters::{DeadLetters, DueTimer, Retries};
+use crate::ambiguity::wait_until_known;
+use crate::claim::JobClaim;
+use crate::dead_letters::{DeadLetterRetrier, DueTimer, RetryShared};
 use crate::job::{Job, Runner};
 use crate::metrics::TraceMetrics;
-use crate::policy::{Draws, Policy};
-use crate::queue::{Adoption, Bounds, Entrance, Queue, Queued, Shed, Slots, Waiting};
+use crate::policy::{Sampler, TracePolicy};
+use crate::queue::{
+    Adoption, IntakeShared, JobIntake, JobQueue, QueueCapacity, QueueRejection, QueuedJob, RetryLimits,
+};
 use crate::record::Record;
-use crate::recorder::{Lanes, Recorder, Rows};
+use crate::recorder::{BatchQueues, TraceRecorder, TraceWriter};
 use crate::report::{self, FailureReport, PreparedReport};
 use crate::settings::Settings;
-use crate::worker::{Desk, Jobs, StopOrder, StopStage, Worker};
+use crate::worker::{QueueWorker, StopSignal, StopStage, WorkerJobs, WorkerShared};
 use crate::{input, token};
 
 /// What an actor gets beyond the time it allows itself to finish, before it is ended by force.
@@ -42,7 +44,7 @@ const STORAGE: &str = "storage";
 
 /// What a caller is told about accepted work, which is on disk by then.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedJob {
     /// Names the trace to be polled.
     pub trace_id: Uuid,
     /// Opens it: 32 hexadecimal digits, of which only the SHA-256 is stored.
@@ -69,11 +71,11 @@ impl From<SubmitError> for ServiceError {
 }
 
 /// The surroundings of traces and the queue.
-pub struct Parts {
+pub struct TraceServices {
     /// Where they are stored.
     pub store: Store,
     /// The node that owns what is accepted.
-    pub nodes: Nodes,
+    pub nodes: NodeHandle,
     /// How they work.
     pub settings: Settings,
     /// The measurements.
@@ -85,27 +87,27 @@ pub struct Parts {
 /// Traces and the queue, to be used from any thread. Cheap to clone.
 #[derive(Clone)]
 pub struct Traces {
-    shared: Arc<Shared>,
+    shared: Arc<TracesShared>,
 }
 
-struct Shared {
+struct TracesShared {
     tree: Tree,
     path: String,
     at: Placement,
     store: Store,
-    traces: svc_store::Traces,
-    nodes: Nodes,
+    traces: svc_store::TraceRepository,
+    nodes: NodeHandle,
     settings: Settings,
     metrics: TraceMetrics,
     log: Logger,
-    draws: Draws,
-    lanes: Arc<Lanes>,
-    waiting: Arc<Waiting>,
+    draws: Sampler,
+    queues: Arc<BatchQueues>,
+    waiting: Arc<JobQueue>,
     letters_changed: Arc<Notify>,
     letters_due: Arc<DueTimer>,
-    stop: Arc<StopOrder>,
+    stop: Arc<StopSignal>,
     /// The jobs of every worker.
-    jobs: OnceLock<Vec<Jobs>>,
+    jobs: OnceLock<Vec<WorkerJobs>>,
 }
 
 impl Traces {
@@ -113,22 +115,27 @@ impl Traces {
     ///
     /// # Errors
     /// The path is taken, the place is gone, or something needed is not there.
-    pub async fn supervise(tree: &Tree, path: &str, at: Placement, parts: Parts) -> Result<Self, SpawnError> {
-        let Parts { store, nodes, settings, metrics, log } = parts;
+    pub async fn supervise(
+        tree: &Tree,
+        path: &str,
+        at: Placement,
+        parts: TraceServices,
+    ) -> Result<Self, SpawnError> {
+        let TraceServices { store, nodes, settings, metrics, log } = parts;
         let queue = &settings.queue;
         let (depth, memory) = (metrics.queue_depth.clone(), metrics.queue_memory.clone());
-        let slots = Slots::new(queue.buffer_size, queue.max_memory_bytes, depth, memory);
-        let shared = Arc::new(Shared {
+        let slots = QueueCapacity::new(queue.buffer_size, queue.max_memory_bytes, depth, memory);
+        let shared = Arc::new(TracesShared {
             tree: tree.clone(),
             path: path.to_owned(),
             at: at.clone(),
             traces: store.traces(),
-            draws: Draws::new(seed()),
-            lanes: Arc::new(Lanes::new(&settings.recorder, &metrics)),
-            waiting: Arc::new(Waiting::new(Arc::new(slots))),
+            draws: Sampler::new(seed()),
+            queues: Arc::new(BatchQueues::new(&settings.recorder, &metrics)),
+            waiting: Arc::new(JobQueue::new(Arc::new(slots))),
             letters_changed: Arc::default(),
             letters_due: Arc::new(DueTimer::new()),
-            stop: Arc::new(StopOrder::new()),
+            stop: Arc::new(StopSignal::new()),
             jobs: OnceLock::new(),
             store,
             nodes,
@@ -139,9 +146,9 @@ impl Traces {
         tree.add_group(path, GroupSpec::new()).await?;
         let recorded = Arc::clone(&shared);
         let recorder = move || {
-            let Shared { traces, metrics, log, .. } = &*recorded;
-            let rows = Rows { store: traces.clone(), metrics: metrics.clone(), log: log.clone() };
-            Recorder::new(Arc::clone(&recorded.lanes), rows, recorded.patience())
+            let TracesShared { traces, metrics, log, .. } = &*recorded;
+            let rows = TraceWriter { store: traces.clone(), metrics: metrics.clone(), log: log.clone() };
+            TraceRecorder::new(Arc::clone(&recorded.queues), rows, recorded.patience())
         };
         tree.spawn(&format!("{path}/recorder"), shared.spec(), at, move |_| {
             std::future::ready(Ok(recorder()))
@@ -159,24 +166,25 @@ impl Traces {
     pub async fn start(&self, runner: Arc<dyn Runner>, needs: &[&str]) -> Result<(), SpawnError> {
         let shared = &self.shared;
         let (tree, at) = (&shared.tree, &shared.at);
-        let (desk, patience) = (shared.desk(Arc::clone(&runner)), shared.patience());
+        let (worker_shared, patience) = (shared.worker_shared(Arc::clone(&runner)), shared.patience());
         let mut queue = shared.spec();
         let workers = 1..=shared.settings.queue.workers.max(1);
-        let all: Vec<Jobs> = workers.clone().map(|_| Jobs::new()).collect();
+        let all: Vec<WorkerJobs> = workers.clone().map(|_| WorkerJobs::new()).collect();
         for (number, jobs) in workers.zip(shared.jobs.get_or_init(|| all).clone()) {
-            let (desk, name) = (Arc::clone(&desk), format!("worker-{number}"));
-            let worker =
-                move |_| std::future::ready(Ok(Worker::new(Arc::clone(&desk), jobs.clone(), patience)));
+            let (worker_shared, name) = (Arc::clone(&worker_shared), format!("worker-{number}"));
+            let worker = move |_| {
+                std::future::ready(Ok(QueueWorker::new(Arc::clone(&worker_shared), jobs.clone(), patience)))
+            };
             let spec = shared.spec().needs(needs.iter().copied());
             tree.spawn(&shared.path_of(&name), spec, at.clone(), worker).await?;
             queue = queue.needs([name]);
         }
         // What needs something is drained before it: first nothing more comes in, then the workers finish.
-        let entrance = shared.entrance(Arc::clone(&runner));
-        let factory = move |_| std::future::ready(Ok(Queue(Arc::clone(&entrance))));
+        let intake = shared.intake_shared(Arc::clone(&runner));
+        let factory = move |_| std::future::ready(Ok(JobIntake(Arc::clone(&intake))));
         tree.spawn(&shared.path_of("queue"), queue, at.clone(), factory).await?;
-        let retries = shared.retries(runner);
-        let factory = move |_| std::future::ready(Ok(DeadLetters::new(Arc::clone(&retries))));
+        let retries = shared.retry_shared(runner);
+        let factory = move |_| std::future::ready(Ok(DeadLetterRetrier::new(Arc::clone(&retries))));
         tree.spawn(&shared.path_of("dead-letters"), shared.spec().needs(["queue"]), at.clone(), factory)
             .await?;
         Ok(())
@@ -186,9 +194,9 @@ impl Traces {
     /// configured for a shutdown where that is shorter. Then they are dropped: their rows stay unfinished, and another
     /// process runs them again. Submissions are still accepted, for another process. For good.
     pub async fn stop(&self, limit: Duration) {
-        let Shared { stop, jobs, log, .. } = &*self.shared;
+        let TracesShared { stop, jobs, log, .. } = &*self.shared;
         stop.advance(StopStage::Closing);
-        let written = || join_all(jobs.get().into_iter().flatten().map(Jobs::written));
+        let written = || join_all(jobs.get().into_iter().flatten().map(WorkerJobs::written));
         if timeout(limit.min(self.shared.patience()), written()).await.is_ok() {
             return;
         }
@@ -200,18 +208,18 @@ impl Traces {
     }
 
     /// What holds for a channel with this block.
-    pub fn policy(&self, block: &TracingConfig) -> Policy {
-        self.shared.settings.tracing.of(block)
+    pub fn policy(&self, block: &TracingConfig) -> TracePolicy {
+        self.shared.settings.tracing.policy_for(block)
     }
 
     /// Decides whether a synchronous run is traced, one draw each, and counts those that are not.
-    pub fn draw(&self, policy: &Policy) -> bool {
+    pub fn draw(&self, policy: &TracePolicy) -> bool {
         let reason = match policy.mode {
             TracingMode::Off => "off",
             _ if self.shared.draws.hit(policy.sample_rate) => return true,
             _ => "sampled_out",
         };
-        self.shared.metrics.dropped(reason);
+        self.shared.metrics.record_drop(reason);
         false
     }
 
@@ -220,13 +228,13 @@ impl Traces {
     ///
     /// # Errors
     /// In mode `sync`: the database is away or refused the row.
-    pub async fn record(&self, policy: &Policy, record: Record) -> Result<(), ServiceError> {
-        let Shared { metrics, lanes, traces, settings, .. } = &*self.shared;
+    pub async fn record(&self, policy: &TracePolicy, record: Record) -> Result<(), ServiceError> {
+        let TracesShared { metrics, queues, traces, settings, .. } = &*self.shared;
         if policy.errors_only && record.clean {
-            metrics.dropped("errors_only");
+            metrics.record_drop("errors_only");
             return Ok(());
         }
-        let lane = match policy.mode {
+        let queue = match policy.mode {
             TracingMode::Sync => {
                 return traces.insert(record.into_row()).await.map_err(|error| {
                     metrics.persistence_failures.inc();
@@ -234,12 +242,12 @@ impl Traces {
                     error.into()
                 });
             }
-            TracingMode::Async => &lanes.one_by_one,
-            TracingMode::Batch => &lanes.batched,
+            TracingMode::Async => &queues.one_by_one,
+            TracingMode::Batch => &queues.batched,
             TracingMode::Off => return Ok(()),
         };
-        if !lane.put(record.into_row()).await {
-            metrics.dropped("overflow");
+        if !queue.put(record.into_row()).await {
+            metrics.record_drop("overflow");
         }
         Ok(())
     }
@@ -251,13 +259,14 @@ impl Traces {
 
     /// Prepares the report of a run that fails with `error`, beside the queue: who ends the run writes its row.
     pub fn prepare_report(&self, report: FailureReport, error: &str) -> Option<PreparedReport> {
-        let Shared { waiting, nodes, .. } = &*self.shared;
+        let TracesShared { waiting, nodes, .. } = &*self.shared;
         let job = report.into_job(error);
         let bytes = input::held_bytes(&job);
-        let slot = waiting.slots.place().and_then(|mut slot| slot.weigh(bytes).map(|()| slot)).ok();
+        let slot = waiting.slots.reserve().and_then(|mut slot| slot.add_bytes(bytes).map(|()| slot)).ok();
         let owner = slot.is_some().then(|| nodes.id());
         let row = report::row(&job, owner.clone()).ok()?;
-        let queued = slot.zip(owner).map(|(slot, owner)| Queued::new(job, slot, 0, Claim::accepted(owner)));
+        let queued =
+            slot.zip(owner).map(|(slot, owner)| QueuedJob::new(job, slot, 0, JobClaim::accepted(owner)));
         Some(PreparedReport::new(row, queued, Arc::clone(waiting)))
     }
 
@@ -269,14 +278,14 @@ impl Traces {
     /// # Errors
     /// [`SubmitError::Shed`], 503, when the queue is full (worth another try) or closed; [`SubmitError::Failed`] with
     /// the error of the database.
-    pub async fn submit(&self, job: Job) -> Result<Accepted, SubmitError> {
-        let Shared { waiting, traces, settings, .. } = &*self.shared;
+    pub async fn submit(&self, job: Job) -> Result<AcceptedJob, SubmitError> {
+        let TracesShared { waiting, traces, settings, .. } = &*self.shared;
         // A place before the work of writing the job down: refusals have to be cheap.
-        let mut slot = waiting.slots.place().map_err(|shed| self.refuse(shed))?;
+        let mut slot = waiting.slots.reserve().map_err(|shed| self.refuse(shed))?;
         let input = input::write(&job, 0).map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::SerializationError).with_internal(error))
         })?;
-        slot.weigh(input.len().max(input::held_bytes(&job))).map_err(|shed| self.refuse(shed))?;
+        slot.add_bytes(input.len().max(input::held_bytes(&job))).map_err(|shed| self.refuse(shed))?;
         let token = token::make().map_err(|error| {
             SubmitError::Failed(ServiceError::from_code(Code::InternalError).with_internal(error))
         })?;
@@ -289,19 +298,19 @@ impl Traces {
             ..NewTrace::new(id, Arc::clone(&job.channel), TraceMode::Async, TraceStatus::Pending)
         };
         let written = traces.insert(row).await.inspect_err(|_| settings.errors.tell(STORAGE));
-        let queued = Queued::new(job, slot, 0, Claim::accepted(owner));
+        let queued = QueuedJob::new(job, slot, 0, JobClaim::accepted(owner));
         match written {
             Ok(()) => waiting.push(queued),
             Err(StoreError::Unanswered(detail)) => self.settle(queued, detail).await?,
             Err(refused) => return Err(SubmitError::Failed(refused.into())),
         }
         // Whether it became calm or the time is up: it is accepted.
-        let _calm = timeout(HOLD_BACK, waiting.slots.calm()).await;
-        Ok(Accepted { trace_id: id, trace_token: token })
+        let _calm = timeout(HOLD_BACK, waiting.slots.wait_until_calm()).await;
+        Ok(AcceptedJob { trace_id: id, trace_token: token })
     }
 
     /// The answer to a write was lost: what is on disk is accepted. While nobody can tell, the job keeps its room.
-    async fn settle(&self, queued: Queued, detail: String) -> Result<(), SubmitError> {
+    async fn settle(&self, queued: QueuedJob, detail: String) -> Result<(), SubmitError> {
         let id = queued.job.trace_id;
         let failed = SubmitError::Failed(StoreError::Unanswered(detail).into());
         match self.shared.traces.is_stored(id).await {
@@ -318,7 +327,7 @@ impl Traces {
                     reason = "the caller is told at once; the row is the truth"
                 )]
                 tokio::spawn(async move {
-                    if is_stored(&shared.traces, id, &shared.log).await {
+                    if wait_until_known(&shared.traces, id, &shared.log).await {
                         shared.waiting.push(queued);
                     }
                 });
@@ -328,23 +337,23 @@ impl Traces {
     }
 
     /// Counts a refusal and returns what its caller is told. It leaves no row.
-    fn refuse(&self, shed: Shed) -> SubmitError {
+    fn refuse(&self, shed: QueueRejection) -> SubmitError {
         let metrics = &self.shared.metrics;
         SubmitError::Shed(match shed {
-            Shed::Full => {
-                metrics.rejected("full");
+            QueueRejection::Full => {
+                metrics.record_rejection("full");
                 ServiceError::at_capacity("The queue is full")
             }
-            Shed::Memory => {
-                metrics.rejected("memory");
+            QueueRejection::Memory => {
+                metrics.record_rejection("memory");
                 ServiceError::at_capacity("The queue holds too much")
             }
-            Shed::Closed => ServiceError::unavailable("The queue is closed"),
+            QueueRejection::Closed => ServiceError::unavailable("The queue is closed"),
         })
     }
 }
 
-impl Shared {
+impl TracesShared {
     fn patience(&self) -> Duration {
         self.settings.queue.shutdown_timeout
     }
@@ -357,8 +366,8 @@ impl Shared {
         ChildSpec::new().needs(&self.settings.needs).drain_deadline(self.patience() + MARGIN)
     }
 
-    fn desk(&self, runner: Arc<dyn Runner>) -> Arc<Desk> {
-        Arc::new(Desk {
+    fn worker_shared(&self, runner: Arc<dyn Runner>) -> Arc<WorkerShared> {
+        Arc::new(WorkerShared {
             waiting: Arc::clone(&self.waiting),
             store: self.traces.clone(),
             nodes: self.nodes.clone(),
@@ -374,12 +383,12 @@ impl Shared {
         })
     }
 
-    fn entrance(&self, runner: Arc<dyn Runner>) -> Arc<Entrance> {
+    fn intake_shared(&self, runner: Arc<dyn Runner>) -> Arc<IntakeShared> {
         let adoption = Arc::new(Adoption::new(
             Arc::clone(&self.waiting),
             self.traces.clone(),
             self.nodes.clone(),
-            Bounds {
+            RetryLimits {
                 max_retries: self.settings.dead_letters.max_retries,
                 max_recoveries: self.settings.queue.max_recoveries,
             },
@@ -387,11 +396,11 @@ impl Shared {
             self.metrics.clone(),
             self.log.clone(),
         ));
-        Arc::new(Entrance { waiting: Arc::clone(&self.waiting), adoption })
+        Arc::new(IntakeShared { waiting: Arc::clone(&self.waiting), adoption })
     }
 
-    fn retries(&self, runner: Arc<dyn Runner>) -> Arc<Retries> {
-        Arc::new(Retries {
+    fn retry_shared(&self, runner: Arc<dyn Runner>) -> Arc<RetryShared> {
+        Arc::new(RetryShared {
             waiting: Arc::clone(&self.waiting),
             letters: self.store.dead_letters(),
             traces: self.traces.clone(),

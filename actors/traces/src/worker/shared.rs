@@ -8,23 +8,23 @@ use std::time::Duration;
 use actix_supervision::Backoff;
 use futures_util::FutureExt;
 use slog::{Logger, error, info, warn};
-use svc_nodes::Nodes;
+use svc_nodes::NodeHandle;
 use svc_store::{Ownership, StoreError};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
-use crate::ambiguity::is_stored;
+use crate::ambiguity::wait_until_known;
 use crate::backoff::DATABASE_BACKOFF;
-use crate::claim::Claim;
+use crate::claim::JobClaim;
 use crate::dead_letters::DueTimer;
-use crate::job::{Completed, Ended, Hold, Job, JobFailure, Runner};
+use crate::job::{Job, JobFailure, JobHold, JobOutcome, JobResult, Runner};
 use crate::metrics::TraceMetrics;
-use crate::queue::{Queued, Waiting};
+use crate::queue::{JobQueue, QueuedJob};
 use crate::report::{self, FailureReport};
 use crate::settings::Callback;
-use crate::worker::state::{Attempt, Verdict};
-use crate::worker::{StopOrder, Turn};
+use crate::worker::state::{AttemptOutcome, JobAttempt};
+use crate::worker::{StopSignal, WorkerTurn};
 
 /// A run that is over sooner is written once, when it is over.
 const SHORT: Duration = Duration::from_millis(50);
@@ -34,10 +34,10 @@ const GRACE: Duration = Duration::from_secs(1);
 const REFUSAL_BACKOFF: Backoff = Backoff::new(Duration::from_millis(50), Duration::from_millis(3200));
 
 /// What the workers share.
-pub(crate) struct Desk {
-    pub(crate) waiting: Arc<Waiting>,
-    pub(crate) store: svc_store::Traces,
-    pub(crate) nodes: Nodes,
+pub(crate) struct WorkerShared {
+    pub(crate) waiting: Arc<JobQueue>,
+    pub(crate) store: svc_store::TraceRepository,
+    pub(crate) nodes: NodeHandle,
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) limit: Duration,
     pub(crate) max_retries: u32,
@@ -48,24 +48,24 @@ pub(crate) struct Desk {
     pub(crate) letters_due: Arc<DueTimer>,
     pub(crate) errors: Callback,
     pub(crate) log: Logger,
-    pub(crate) stop: Arc<StopOrder>,
+    pub(crate) stop: Arc<StopSignal>,
 }
 
 /// A run that is over and not written yet.
 pub(crate) struct Finished {
-    attempt: Attempt,
-    verdict: Verdict,
+    attempt: JobAttempt,
+    verdict: AttemptOutcome,
     /// What the job weighed counts until its end is on disk.
-    slot: crate::queue::Slot,
+    slot: crate::queue::QueueSlot,
     /// The report that is sent if it failed for good.
     report: Option<FailureReport>,
     /// Its turn too, where it was suspected of ending its node.
-    claim: Claim,
+    claim: JobClaim,
 }
 
-impl Desk {
+impl WorkerShared {
     /// Runs a job and writes how it ended, unless it is back in line. Gives its turn back when the next may begin.
-    pub(crate) async fn complete(&self, queued: Queued, turn: Turn) {
+    pub(crate) async fn complete(&self, queued: QueuedJob, turn: WorkerTurn) {
         let mut turn = Some(turn);
         let finished = self.run(queued, &mut turn).await;
         drop(turn);
@@ -76,14 +76,14 @@ impl Desk {
 
     /// Runs a job; `None` when its channel had no permit and it is back in line, or when it is no longer this node's to
     /// run. It fails when its channel had none for as long as it might have run.
-    async fn run(&self, queued: Queued, turn: &mut Option<Turn>) -> Option<Finished> {
-        let Queued { job, slot, mut claim, retry, refusals, refused_since } = queued;
+    async fn run(&self, queued: QueuedJob, turn: &mut Option<WorkerTurn>) -> Option<Finished> {
+        let QueuedJob { job, slot, mut claim, retry, refusals, refused_since } = queued;
         if !self.may_begin(job.trace_id, &mut claim).await {
             return None;
         }
         let ownership = claim.ownership.clone();
-        let attempt = Attempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
-        let report = FailureReport::of(&job, &*self.runner);
+        let attempt = JobAttempt { id: job.trace_id, ownership, retry, max_retries: self.max_retries };
+        let report = FailureReport::for_job(&job, &*self.runner);
         let active = Active::new(&self.metrics);
         let completed = tokio::select! {
             biased;
@@ -99,7 +99,7 @@ impl Desk {
                 self.errors.tell("timeout");
                 let message =
                     format!("the channel had no capacity for it within {}ms", self.limit.as_millis());
-                let verdict = Verdict::Failed(attempt.failure(JobFailure::transient(message)));
+                let verdict = AttemptOutcome::Failed(attempt.failure(JobFailure::transient(message)));
                 Some(Finished { attempt, verdict, slot, report, claim })
             }
             Err(job) => {
@@ -107,7 +107,7 @@ impl Desk {
                 let delay = REFUSAL_BACKOFF.delay(refusals);
                 let (refusals, refused_since) = (refusals.saturating_add(1), refused_since.or(Some(now)));
                 let job = Job { attempt: None, ..*job };
-                let queued = Queued { job, slot, claim, retry, refusals, refused_since };
+                let queued = QueuedJob { job, slot, claim, retry, refusals, refused_since };
                 self.waiting.push_later(now + delay, queued);
                 None
             }
@@ -117,17 +117,17 @@ impl Desk {
 
     /// One attempt, whatever the runner does. What is written of it may begin a retry, so an attempt that is dropped at
     /// its deadline is over only when nothing of it goes on; the worker's turn does not wait for that.
-    async fn attempt(&self, mut job: Job, turn: &mut Option<Turn>) -> Completed {
+    async fn attempt(&self, mut job: Job, turn: &mut Option<WorkerTurn>) -> JobResult {
         let (runner, limit) = (Arc::clone(&self.runner), self.limit);
         let (id, begun) = (job.trace_id, Instant::now());
         let (alive, over) = oneshot::channel::<Infallible>();
-        job.attempt = Some(Hold::new(alive));
+        job.attempt = Some(JobHold::new(alive));
         let run = AssertUnwindSafe(async move { runner.run(job, limit).await }).catch_unwind();
         // Dropped here, whatever it came to.
         let outcome = timeout(limit + GRACE, run).await;
         let message = match outcome {
             Ok(Ok(completed)) => {
-                if matches!(completed.ended, Ended::TooLarge { .. }) {
+                if matches!(completed.ended, JobOutcome::TooLarge { .. }) {
                     self.errors.tell("result_size_exceeded");
                 }
                 return completed;
@@ -145,12 +145,12 @@ impl Desk {
                 format!("timed out after {}ms", limit.as_millis())
             }
         };
-        Completed::bare(Ended::Failed(JobFailure::transient(message)), begun.elapsed())
+        JobResult::bare(JobOutcome::Failed(JobFailure::transient(message)), begun.elapsed())
     }
 
     /// Whether a job is this node's to begin: its lease is proven at this moment, and where another node died over the
     /// job, its beginning is counted on disk.
-    async fn may_begin(&self, id: Uuid, claim: &mut Claim) -> bool {
+    async fn may_begin(&self, id: Uuid, claim: &mut JobClaim) -> bool {
         let mut backoff = DATABASE_BACKOFF.delays();
         while self.nodes.holds(&claim.ownership.owner) {
             if !claim.is_recovery {
@@ -207,21 +207,29 @@ impl Desk {
             let id = attempt.id;
             self.errors.tell("trace_status_write");
             warn!(self.log, "cannot write the end of a job"; "trace_id" => %id, "error" => %error);
-            if let (Verdict::Over(_), StoreError::Database(_) | StoreError::Refused(_)) = (&verdict, error) {
-                verdict =
-                    Verdict::Failed(attempt.failure(JobFailure::permanent("The result could not be stored")));
+            if let (AttemptOutcome::Over(_), StoreError::Database(_) | StoreError::Refused(_)) =
+                (&verdict, error)
+            {
+                verdict = AttemptOutcome::Failed(
+                    attempt.failure(JobFailure::permanent("The result could not be stored")),
+                );
                 follow_up = self.attach(&mut verdict, &mut report);
             } else {
                 sleep(backoff.next_delay()).await;
             }
         };
         if let Some(job) = follow_up
-            && (is_news || is_stored(&self.store, job.trace_id, &self.log).await)
+            && (is_news || wait_until_known(&self.store, job.trace_id, &self.log).await)
         {
             slot.wait_again();
-            self.waiting.push(Queued::new(job, slot, 0, Claim::accepted(attempt.ownership.owner.clone())));
+            self.waiting.push(QueuedJob::new(
+                job,
+                slot,
+                0,
+                JobClaim::accepted(attempt.ownership.owner.clone()),
+            ));
         }
-        if let Verdict::Failed(failure) = &verdict {
+        if let AttemptOutcome::Failed(failure) = &verdict {
             self.letters_changed.notify_one();
             if !failure.is_exhausted() {
                 self.letters_due.note(failure.delay);
@@ -234,8 +242,8 @@ impl Desk {
     }
 
     /// Adds the report of a run that failed for good to what is written of it; returns the job that brings it.
-    fn attach(&self, verdict: &mut Verdict, report: &mut Option<FailureReport>) -> Option<Job> {
-        let Verdict::Failed(failure) = verdict else { return None };
+    fn attach(&self, verdict: &mut AttemptOutcome, report: &mut Option<FailureReport>) -> Option<Job> {
+        let AttemptOutcome::Failed(failure) = verdict else { return None };
         let owner = failure.ownership.as_ref().map(|claim| Arc::clone(&claim.owner));
         if !failure.is_exhausted() {
             return None;
@@ -252,10 +260,10 @@ impl Desk {
     }
 
     /// Writes how a run ended; whether that was news.
-    async fn try_write(&self, verdict: &Verdict) -> Result<bool, StoreError> {
+    async fn try_write(&self, verdict: &AttemptOutcome) -> Result<bool, StoreError> {
         let news = match verdict {
-            Verdict::Over(end) => self.store.finish(end.clone()).await?,
-            Verdict::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
+            AttemptOutcome::Over(end) => self.store.finish(end.clone()).await?,
+            AttemptOutcome::Failed(failure) => self.store.fail_to_dead_letters(failure.clone()).await?,
         };
         if !news {
             warn!(self.log, "a job had ended before, or its row is gone");
@@ -263,14 +271,14 @@ impl Desk {
         Ok(news)
     }
 
-    fn count_failure(&self, attempt: &Attempt, is_exhausted: bool) {
+    fn count_failure(&self, attempt: &JobAttempt, is_exhausted: bool) {
         if is_exhausted {
             self.errors.tell("dlq_exhausted");
         }
         match attempt.retry {
             0 => {}
-            _ if is_exhausted => self.metrics.dlq_retry("exhausted"),
-            _ => self.metrics.dlq_retry("failed"),
+            _ if is_exhausted => self.metrics.record_dead_letter_retry("exhausted"),
+            _ => self.metrics.record_dead_letter_retry("failed"),
         }
     }
 }

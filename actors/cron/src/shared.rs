@@ -9,11 +9,11 @@ use svc_store::{Ledger, StoreError};
 use tokio::sync::{Notify, Semaphore};
 use tokio::time::Instant;
 
-use crate::answers::{Answers, Turn};
+use crate::availability::{AvailabilityChange, DatabaseAvailability};
 use crate::clock::DatabaseClock;
-use crate::health::Passes;
+use crate::health::ReconcilePasses;
 use crate::metrics::CronMetrics;
-use crate::seat::Seat;
+use crate::schedule_handle::ScheduleHandle;
 use crate::settings::Settings;
 
 /// Schedules that write to the ledger at the same time: the others wait their turn, so that ten thousand of them due at
@@ -21,7 +21,7 @@ use crate::settings::Settings;
 const WRITERS: usize = 32;
 
 /// Shared by every actor of a node.
-pub(crate) struct Desk {
+pub(crate) struct CronShared {
     pub(crate) ledger: Ledger,
     pub(crate) registry: Registry,
     pub(crate) settings: Settings,
@@ -30,13 +30,13 @@ pub(crate) struct Desk {
     pub(crate) clock: DatabaseClock,
     /// Told when there may be something to claim.
     pub(crate) due: Notify,
-    pub(crate) passes: Passes,
+    pub(crate) passes: ReconcilePasses,
     writers: Semaphore,
-    answers: Mutex<Answers>,
-    seats: Mutex<HashMap<Arc<str>, Arc<Seat>>>,
+    answers: Mutex<DatabaseAvailability>,
+    schedules: Mutex<HashMap<Arc<str>, Arc<ScheduleHandle>>>,
 }
 
-impl Desk {
+impl CronShared {
     pub(crate) fn new(
         ledger: Ledger,
         registry: Registry,
@@ -52,10 +52,10 @@ impl Desk {
             log,
             clock: DatabaseClock::default(),
             due: Notify::new(),
-            passes: Passes::default(),
+            passes: ReconcilePasses::default(),
             writers: Semaphore::new(WRITERS),
             answers: Mutex::default(),
-            seats: Mutex::default(),
+            schedules: Mutex::default(),
         }
     }
 
@@ -76,12 +76,12 @@ impl Desk {
     ) -> Result<T, StoreError> {
         let answer = ask.await;
         let answered = !matches!(answer, Err(StoreError::Unavailable(_) | StoreError::Unanswered(_)));
-        let turn = self.lock_answers().note(answered, Instant::now());
+        let turn = self.lock_answers().record(answered, Instant::now());
         match (turn, &answer) {
-            (Some(Turn::Silent), Err(error)) => {
+            (Some(AvailabilityChange::Silent), Err(error)) => {
                 warn!(self.log, "the ledger does not answer"; "error" => %error);
             }
-            (Some(Turn::Back), _) => info!(self.log, "the ledger answers again"),
+            (Some(AvailabilityChange::Back), _) => info!(self.log, "the ledger answers again"),
             _ => {}
         }
         answer
@@ -100,16 +100,16 @@ impl Desk {
         !self.lock_answers().is_silent()
     }
 
-    fn lock_answers(&self) -> MutexGuard<'_, Answers> {
+    fn lock_answers(&self) -> MutexGuard<'_, DatabaseAvailability> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The schedules of this node.
-    pub(crate) fn seats(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Seat>>> {
-        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn schedules(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<ScheduleHandle>>> {
+        self.schedules.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn seat(&self, channel_id: &str) -> Option<Arc<Seat>> {
-        self.seats().get(channel_id).cloned()
+    pub(crate) fn handle(&self, channel_id: &str) -> Option<Arc<ScheduleHandle>> {
+        self.schedules().get(channel_id).cloned()
     }
 }

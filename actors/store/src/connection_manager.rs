@@ -10,8 +10,8 @@ use diesel_async::{AsyncPgConnection, SimpleAsyncConnection as _};
 use tokio_postgres::NoTls;
 use tokio_postgres::config::{Host, SslMode, SslNegotiation};
 
-use crate::config::{StoreConfig, Target};
-use crate::conn::{Conn, Inline};
+use crate::config::{DatabaseTarget, StoreConfig};
+use crate::conn::{Conn, InlineExecutor};
 use crate::error::{OpenError, StoreError, with_causes};
 use crate::sqlstate::MarkErrors;
 
@@ -30,15 +30,15 @@ pub(crate) enum Purpose {
 
 /// Knows how to connect. Must be used on the runtime that shall drive the connections.
 #[derive(Clone)]
-pub(crate) struct Connector {
-    pub(crate) target: Target,
+pub(crate) struct ConnectionManager {
+    pub(crate) target: DatabaseTarget,
     busy_timeout_ms: u64,
 }
 
-impl Connector {
+impl ConnectionManager {
     pub(crate) fn new(config: &StoreConfig) -> Result<Self, OpenError> {
-        let mut target = Target::parse(&config.url)?;
-        if let Target::Postgres(settings) = &mut target {
+        let mut target = DatabaseTarget::parse(&config.url)?;
+        if let DatabaseTarget::Postgres(settings) = &mut target {
             // A server that vanished without a word is noticed by these, not by the kernel's two hours.
             settings
                 .connect_timeout(config.acquire_timeout)
@@ -52,13 +52,13 @@ impl Connector {
 
     pub(crate) async fn open(&self, purpose: Purpose) -> Result<Conn, StoreError> {
         match &self.target {
-            Target::Sqlite(_) => {
+            DatabaseTarget::Sqlite(_) => {
                 let connector = self.clone();
                 let opened = tokio::task::spawn_blocking(move || connector.open_sqlite(purpose)).await;
                 let conn = opened.map_err(|error| StoreError::Database(error.to_string()))??;
-                Ok(Conn::Sqlite(SyncConnectionWrapper::with_runtime(conn, Inline)))
+                Ok(Conn::Sqlite(SyncConnectionWrapper::with_runtime(conn, InlineExecutor)))
             }
-            Target::Postgres(settings) => {
+            DatabaseTarget::Postgres(settings) => {
                 open_postgres(settings).await.map(|conn| Conn::Postgres(Box::new(conn)))
             }
         }
@@ -66,7 +66,7 @@ impl Connector {
 
     /// Blocks: the file is opened and its journal recovered.
     pub(crate) fn open_sqlite(&self, purpose: Purpose) -> Result<SqliteConnection, StoreError> {
-        let Target::Sqlite(path) = &self.target else {
+        let DatabaseTarget::Sqlite(path) = &self.target else {
             return Err(StoreError::Database("not a sqlite database".into()));
         };
         let mut conn =
@@ -117,7 +117,7 @@ async fn open_postgres(settings: &tokio_postgres::Config) -> Result<AsyncPgConne
     Ok(conn)
 }
 
-impl bb8::ManageConnection for Connector {
+impl bb8::ManageConnection for ConnectionManager {
     type Connection = Conn;
     type Error = StoreError;
 

@@ -6,27 +6,27 @@ use std::time::Duration;
 use futures_util::future::AbortHandle;
 use slog::{debug, warn};
 use svc_channels::{CompiledChannel, ScheduledRun, ScheduledRunOutcome, ScheduledRunResult};
-use svc_ledger::{HeldSlot, Settlement, Status};
+use svc_ledger::{HeldSlot, OccurrenceStatus, Settlement};
 use svc_registry::{LoadedChannel, ReloadScope};
-use svc_store::{Claim, NewTrace, Started, StoreError, TraceEnd, TraceMode, TraceStatus};
+use svc_store::{NewTrace, OccurrenceClaim, StartResult, StoreError, TraceEnd, TraceMode, TraceStatus};
 use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
-use super::firing::Over;
-use super::runs::Runs;
+use super::attempt_pool::AttemptPool;
 use super::state;
+use super::watch::AttemptEnd;
 use crate::backoff::retry_delay;
-use crate::desk::Desk;
+use crate::shared::CronShared;
 
 /// How long something is offered to a database that does not take it.
 const OFFERED: Duration = Duration::from_secs(30);
 
 /// A claim and what it is run with.
-pub(super) struct Attempt {
-    pub(super) desk: Arc<Desk>,
-    pub(super) runs: Arc<Runs>,
-    pub(super) claim: Claim,
-    /// The trace it leaves, once it runs.
+pub(super) struct CronAttempt {
+    pub(super) shared: Arc<CronShared>,
+    pub(super) attempts: Arc<AttemptPool>,
+    pub(super) claim: OccurrenceClaim,
+    /// The trace it leaves, once it attempts.
     pub(super) trace_id: Uuid,
 }
 
@@ -38,7 +38,7 @@ enum NoRun {
     Back,
 }
 
-impl Attempt {
+impl CronAttempt {
     /// Runs it and writes what became of it.
     pub(super) async fn make(self) {
         let (entry, definition) = match self.channel().await {
@@ -51,7 +51,7 @@ impl Attempt {
             Err(NoRun::Back) => return self.pass_over(None).await,
         };
         let Some(cron) = definition.cron() else { return };
-        if self.runs.is_closing() {
+        if self.attempts.is_closing() {
             return self.give_back(None).await;
         }
         if entry.actor(None).is_err() {
@@ -61,22 +61,22 @@ impl Attempt {
         // As accepted work, a scheduled run leaves a trace whatever the mode and the sampling of traces.
         let trace = self.trace(&entry, &cron.payload);
         let begun = Instant::now();
-        let start = self.desk.ledger.start(
+        let start = self.shared.ledger.start(
             &self.claim.key,
             definition.version(),
             cron.singleton.as_ref(),
-            self.desk.settings.lease,
+            self.shared.settings.lease,
             Some(trace),
         );
-        let (slot, started_at) = match self.desk.ask(start).await {
-            Ok(Started::Running { slot, started_at }) => (slot, started_at),
-            Ok(Started::Saturated) => return self.desk.metrics.skipped_for_singleton(1),
-            Ok(Started::Lost) => return,
+        let (slot, started_at) = match self.shared.ask(start).await {
+            Ok(StartResult::Running { slot, started_at }) => (slot, started_at),
+            Ok(StartResult::Saturated) => return self.shared.metrics.skipped_for_singleton(1),
+            Ok(StartResult::Lost) => return,
             Err(error) => return self.not_started(&error).await,
         };
         if state::is_first(&self.claim) {
             let lag = (started_at - self.claim.scheduled_for).to_std().unwrap_or_default();
-            self.desk.metrics.began(lag);
+            self.shared.metrics.began(lag);
         }
         let (abort, registration) = AbortHandle::new_pair();
         let firing = ScheduledRun {
@@ -84,16 +84,16 @@ impl Attempt {
             trigger: state::trigger(&self.claim, started_at, cron.schedule.zone(), slot.as_ref()),
             key: self.claim.key.id.to_string(),
             bucket: state::bucket(&self.claim),
-            default_limit: self.desk.settings.default_timeout,
+            default_limit: self.shared.settings.default_timeout,
             trace_id: self.trace_id,
             abort: registration,
         };
-        let run = self.desk.registry.run_scheduled(&entry, firing);
+        let run = self.shared.registry.run_scheduled(&entry, firing);
         match self.watch(run, abort, slot.as_ref(), begun).await {
-            Over::Ended(fired) => self.ended(fired, &definition, slot.as_ref()).await,
-            Over::CalledOff => self.give_back(slot.as_ref()).await,
-            Over::Lost(why) => {
-                warn!(self.desk.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
+            AttemptEnd::Ended(fired) => self.ended(fired, &definition, slot.as_ref()).await,
+            AttemptEnd::CalledOff => self.give_back(slot.as_ref()).await,
+            AttemptEnd::Lost(why) => {
+                warn!(self.shared.log, "a run was dropped, its claim being lost"; "channel" => entry.name(),
                     "occurrence" => %self.claim.key.id, "why" => ?why);
                 self.lost().await;
             }
@@ -101,10 +101,10 @@ impl Attempt {
     }
 
     /// The channel, in one snapshot for the whole attempt. One that this node does not know, or knows in an older
-    /// version than the row does, may be new: it looks again.
+    /// version than the row does, may be new: it absent again.
     async fn channel(&self) -> Result<(Arc<LoadedChannel>, Arc<CompiledChannel>), NoRun> {
-        let Claim { channel_id, channel_name, channel_version, .. } = &self.claim;
-        let (registry, looks) = (&self.desk.registry, &self.runs.looks);
+        let OccurrenceClaim { channel_id, channel_name, channel_version, .. } = &self.claim;
+        let (registry, absent) = (&self.shared.registry, &self.attempts.absent);
         let find = || {
             let snapshot = registry.snapshot();
             (snapshot.channel_by_id(channel_id).cloned(), snapshot.generation())
@@ -117,11 +117,11 @@ impl Attempt {
             // This node is not to serve it; another one is.
             return Err(NoRun::Back);
         }
-        if lacks(&found) && !looks.are_in_vain(channel_id, *channel_version, generation) {
+        if lacks(&found) && !absent.contains(channel_id, *channel_version, generation) {
             registry.reload(ReloadScope::channel(channel_id)).await.map_err(|_| NoRun::Back)?;
             (found, generation) = find();
             if lacks(&found) {
-                looks.note(channel_id, *channel_version, generation);
+                absent.insert(channel_id, *channel_version, generation);
             }
         }
         let entry = found.ok_or_else(|| NoRun::Failed("the channel is not active".to_owned()))?;
@@ -140,14 +140,14 @@ impl Attempt {
         NewTrace {
             channel_id: Some(self.claim.channel_id.as_str().into()),
             input_json: Some(payload.to_string()),
-            started_at: self.desk.clock.now().map(|now| now.naive_utc()),
+            started_at: self.shared.clock.now().map(|now| now.naive_utc()),
             ..NewTrace::new(self.trace_id, entry.name().into(), TraceMode::Cron, TraceStatus::Running)
         }
     }
 
     async fn not_started(&self, error: &StoreError) {
-        self.desk.settings.errors.tell("cron_start");
-        warn!(self.desk.log, "a run could not be put on record";
+        self.shared.settings.errors.tell("cron_start");
+        warn!(self.shared.log, "a run could not be put on record";
             "occurrence" => %self.claim.key.id, "error" => %error);
         self.pass_over(None).await;
     }
@@ -165,9 +165,9 @@ impl Attempt {
         };
         let report = error_message
             .as_deref()
-            .and_then(|error| self.desk.registry.prepare_report(definition, self.trace_id, error));
+            .and_then(|error| self.shared.registry.prepare_report(definition, self.trace_id, error));
         if let Some(took) = took {
-            self.desk.metrics.ran(&self.claim.channel_name, took);
+            self.shared.metrics.ran(&self.claim.channel_name, took);
         }
         let end = TraceEnd {
             id: self.trace_id,
@@ -198,25 +198,25 @@ impl Attempt {
     ) -> bool {
         let mut failures = 0;
         loop {
-            let (key, ledger) = (&self.claim.key, &self.desk.ledger);
+            let (key, ledger) = (&self.claim.key, &self.shared.ledger);
             let written = ledger.settle_with(key, slot, settlement.clone(), end.clone(), report.clone());
-            match self.desk.ask(written).await {
+            match self.shared.ask(written).await {
                 Ok(true) => {
                     let status = match settlement {
-                        Settlement::Completed => Status::Completed,
-                        Settlement::Failed { .. } => Status::Failed,
+                        Settlement::Completed => OccurrenceStatus::Completed,
+                        Settlement::Failed { .. } => OccurrenceStatus::Failed,
                     };
-                    self.desk.metrics.came_to(status, 1);
+                    self.shared.metrics.came_to(status, 1);
                     return true;
                 }
                 Ok(false) => {
-                    debug!(self.desk.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
+                    debug!(self.shared.log, "the end of a run came too late"; "occurrence" => %self.claim.key.id);
                     self.lost().await;
                     return false;
                 }
                 Err(error) => {
                     failures += 1;
-                    warn!(self.desk.log, "the end of a run was not written";
+                    warn!(self.shared.log, "the end of a run was not written";
                         "occurrence" => %self.claim.key.id, "error" => %error);
                     if !matches!(error, StoreError::Unavailable(_) | StoreError::Unanswered(_)) {
                         // What it says cannot be stored; that it ended can.
@@ -231,13 +231,13 @@ impl Attempt {
 
     /// Gives it back because it cannot run here now.
     async fn pass_over(&self, slot: Option<&HeldSlot>) {
-        self.runs.pass_over(&self.claim.channel_id);
+        self.attempts.pass_over(&self.claim.channel_id);
         self.give_back(slot).await;
     }
 
     async fn give_back(&self, slot: Option<&HeldSlot>) {
         // Past that its lease ends, which gives it back as well.
-        let give_back = || self.desk.ledger.give_back(&self.claim, slot);
+        let give_back = || self.shared.ledger.give_back(&self.claim, slot);
         if self.offer("a claim was not given back", give_back).await == Some(false) {
             self.lost().await;
         }
@@ -245,7 +245,7 @@ impl Attempt {
 
     /// Ends the trace of a run whose claim is lost: whoever has the row now, if it is still there, may not know of it.
     async fn lost(&self) {
-        let end = || self.desk.ledger.end_lost(self.trace_id);
+        let end = || self.shared.ledger.end_lost(self.trace_id);
         let _late = self.offer("the trace of a lost run was not ended", end).await;
     }
 
@@ -257,11 +257,11 @@ impl Attempt {
         let offer = async {
             let mut failures = 0;
             loop {
-                match self.desk.ask(ask()).await {
+                match self.shared.ask(ask()).await {
                     Ok(answer) => return answer,
                     Err(error) => {
                         failures += 1;
-                        warn!(self.desk.log, "{}", failed;
+                        warn!(self.shared.log, "{}", failed;
                             "occurrence" => %self.claim.key.id, "error" => %error);
                         sleep(retry_delay(&self.claim.channel_id, failures)).await;
                     }

@@ -10,7 +10,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// What a call has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum AvailabilityChange {
     /// The ledger does not answer.
     Silent,
     /// It answers again.
@@ -19,22 +19,22 @@ pub(crate) enum Turn {
 
 /// What the latest calls came to.
 #[derive(Debug, Default)]
-pub(crate) struct Answers {
+pub(crate) struct DatabaseAvailability {
     failing_since: Option<Instant>,
     silent: bool,
 }
 
-impl Answers {
+impl DatabaseAvailability {
     /// Notes how a call ended.
-    pub(crate) fn note(&mut self, answered: bool, now: Instant) -> Option<Turn> {
+    pub(crate) fn record(&mut self, answered: bool, now: Instant) -> Option<AvailabilityChange> {
         if answered {
             self.failing_since = None;
-            return std::mem::take(&mut self.silent).then_some(Turn::Back);
+            return std::mem::take(&mut self.silent).then_some(AvailabilityChange::Back);
         }
         let since = *self.failing_since.get_or_insert(now);
         let turns = !self.silent && now.duration_since(since) >= SILENCE;
         self.silent |= turns;
-        turns.then_some(Turn::Silent)
+        turns.then_some(AvailabilityChange::Silent)
     }
 
     pub(crate) const fn is_silent(&self) -> bool {
@@ -50,13 +50,13 @@ mod tests {
     fn a_ledger_that_answers_now_and_then_is_not_silent_and_one_that_stays_away_is_told_of_once() {
         let start = Instant::now();
         let at = |tenths: u64| start + Duration::from_millis(tenths * 100);
-        let mut answers = Answers::default();
+        let mut answers = DatabaseAvailability::default();
         for tenth in 0..100 {
-            assert_eq!(answers.note(tenth % 2 == 0, at(tenth)), None);
+            assert_eq!(answers.record(tenth % 2 == 0, at(tenth)), None);
         }
-        let turns: Vec<_> = (100..200).filter_map(|tenth| answers.note(false, at(tenth))).collect();
-        assert_eq!((turns, answers.is_silent()), (vec![Turn::Silent], true));
-        assert_eq!(answers.note(true, at(200)), Some(Turn::Back));
-        assert_eq!((answers.note(true, at(201)), answers.is_silent()), (None, false));
+        let turns: Vec<_> = (100..200).filter_map(|tenth| answers.record(false, at(tenth))).collect();
+        assert_eq!((turns, answers.is_silent()), (vec![AvailabilityChange::Silent], true));
+        assert_eq!(answers.record(true, at(200)), Some(AvailabilityChange::Back));
+        assert_eq!((answers.record(true, at(201)), answers.is_silent()), (None, false));
     }
 }

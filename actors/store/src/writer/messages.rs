@@ -4,16 +4,16 @@ use actix::Message;
 use tokio::sync::oneshot;
 
 use crate::error::StoreError;
-use crate::repo::Change;
-use crate::writer::rows::Changed;
-use crate::writer::unit::Work;
+use crate::repo::TraceWrite;
+use crate::writer::rows::RowResult;
+use crate::writer::unit::UnitWork;
 
 /// Do this in the next transaction, in a savepoint of its own, and answer after the commit.
-pub(crate) struct Write<T> {
-    pub(crate) work: Work<T>,
+pub(crate) struct RunUnit<T> {
+    pub(crate) work: UnitWork<T>,
 }
 
-impl<T: Send + 'static> Message for Write<T> {
+impl<T: Send + 'static> Message for RunUnit<T> {
     type Result = Result<T, StoreError>;
 }
 
@@ -23,6 +23,6 @@ impl<T: Send + 'static> Message for Write<T> {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct WriteRow {
-    pub(crate) change: Change,
-    pub(crate) caller: oneshot::Sender<Changed>,
+    pub(crate) change: TraceWrite,
+    pub(crate) caller: oneshot::Sender<RowResult>,
 }

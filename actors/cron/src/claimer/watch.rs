@@ -7,24 +7,24 @@ use svc_channels::{ScheduledRunOutcome, ScheduledRunResult};
 use svc_ledger::HeldSlot;
 use tokio::time::{Instant, timeout};
 
-use super::lease::{Lease, Lost};
-use super::run::Attempt;
+use super::attempt::CronAttempt;
+use super::lease::{ClaimLease, LeaseLoss};
 
 /// How long a run that is called off may take to say that nothing of it goes on.
 const LET_GO: Duration = Duration::from_secs(2);
 
 /// How a run came to its end.
 #[derive(Debug)]
-pub(super) enum Over {
+pub(super) enum AttemptEnd {
     /// By itself.
     Ended(ScheduledRunResult),
     /// It was called off, because the node ends; nothing of it goes on.
     CalledOff,
     /// Its claim was lost first, or it cannot be called off: nothing may be written about it.
-    Lost(Option<Lost>),
+    Lost(Option<LeaseLoss>),
 }
 
-impl Attempt {
+impl CronAttempt {
     /// Waits for a run while its lease is renewed.
     pub(super) async fn watch(
         &self,
@@ -32,25 +32,25 @@ impl Attempt {
         abort: AbortHandle,
         slot: Option<&HeldSlot>,
         begun: Instant,
-    ) -> Over {
+    ) -> AttemptEnd {
         tokio::pin!(run);
-        let lease = Lease::new(&self.desk, &self.claim.key, slot, begun);
+        let lease = ClaimLease::new(&self.shared, &self.claim.key, slot, begun);
         tokio::select! {
             biased;
             // Looked at first: a process that was stopped and wakes up has lost its claim, whatever else is ready.
             lost = lease.hold() => {
                 abort.abort();
-                Over::Lost(Some(lost))
+                AttemptEnd::Lost(Some(lost))
             }
             fired = &mut run => {
-                if lease.is_over() { Over::Lost(Some(Lost::Fenced)) } else { Over::Ended(fired) }
+                if lease.is_over() { AttemptEnd::Lost(Some(LeaseLoss::Fenced)) } else { AttemptEnd::Ended(fired) }
             }
-            () = self.runs.ending() => {
+            () = self.attempts.ending() => {
                 abort.abort();
                 match timeout(LET_GO, run).await {
-                    Ok(ScheduledRunResult { outcome: ScheduledRunOutcome::Aborted, .. }) => Over::CalledOff,
-                    Ok(fired) => Over::Ended(fired),
-                    Err(_) => Over::Lost(None),
+                    Ok(ScheduledRunResult { outcome: ScheduledRunOutcome::Aborted, .. }) => AttemptEnd::CalledOff,
+                    Ok(fired) => AttemptEnd::Ended(fired),
+                    Err(_) => AttemptEnd::Lost(None),
                 }
             }
         }

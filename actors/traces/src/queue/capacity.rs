@@ -1,7 +1,7 @@
 //! Room in the queue: places and bytes, reserved before anything is written.
 //!
 //! Half of it is for work that comes faster than it is done for a while. Who submits while more than half is taken is
-//! accepted, but told only when some of the work is done ([`Slots::calm`]): clients that wait for each answer so come
+//! accepted, but told only when some of the work is done ([`QueueCapacity::wait_until_calm`]): clients that wait for each answer so come
 //! to the pace of the workers instead of being refused.
 //!
 //! Who frees room and who waits for it each write one counter and then read the other's, so every access is ordered
@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 
 /// Why there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shed {
+pub(crate) enum QueueRejection {
     /// Every place is taken.
     Full,
     /// There is a place, but too many bytes.
@@ -26,7 +26,7 @@ pub(crate) enum Shed {
 
 /// The room there is.
 #[derive(Debug)]
-pub(crate) struct Slots {
+pub(crate) struct QueueCapacity {
     most_jobs: usize,
     /// `usize::MAX` where bytes are not limited.
     most_bytes: usize,
@@ -46,13 +46,13 @@ pub(crate) struct Slots {
 
 /// A place and bytes of one job. The place is given back when the job begins, the bytes when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Slot {
-    slots: Arc<Slots>,
+pub(crate) struct QueueSlot {
+    slots: Arc<QueueCapacity>,
     waits: bool,
     bytes: usize,
 }
 
-impl Slots {
+impl QueueCapacity {
     /// Closed at first. `most_bytes` 0 is no limit.
     pub(crate) fn new(most_jobs: usize, most_bytes: usize, depth: Gauge, memory: Gauge) -> Self {
         Self {
@@ -80,24 +80,24 @@ impl Slots {
     }
 
     /// A place for a new job, without any bytes yet.
-    pub(crate) fn place(self: &Arc<Self>) -> Result<Slot, Shed> {
+    pub(crate) fn reserve(self: &Arc<Self>) -> Result<QueueSlot, QueueRejection> {
         if !self.is_open() {
-            return Err(Shed::Closed);
+            return Err(QueueRejection::Closed);
         }
         let most = self.most_jobs.saturating_sub(self.owed.load(Ordering::SeqCst));
-        if grow(&self.jobs, 1, most) { Ok(self.slot()) } else { Err(Shed::Full) }
+        if grow(&self.jobs, 1, most) { Ok(self.slot()) } else { Err(QueueRejection::Full) }
     }
 
     /// Room for a job that was accepted earlier, as soon as there is some: what becomes free is kept from submissions.
     /// A job larger than everything allowed gets in when it is alone. One caller at a time.
-    pub(crate) async fn earlier(self: &Arc<Self>, bytes: usize) -> Slot {
-        if let Some(slot) = self.try_earlier(bytes) {
+    pub(crate) async fn reserve_for_earlier(self: &Arc<Self>, bytes: usize) -> QueueSlot {
+        if let Some(slot) = self.try_reserve_for_earlier(bytes) {
             return slot;
         }
-        let _owed = Owed::new(self, bytes);
+        let _owed = OwedRoom::new(self, bytes);
         loop {
             let freed = self.freed.notified();
-            if let Some(slot) = self.try_earlier(bytes) {
+            if let Some(slot) = self.try_reserve_for_earlier(bytes) {
                 return slot;
             }
             freed.await;
@@ -105,7 +105,7 @@ impl Slots {
     }
 
     /// The bytes first: a place that is taken and given back would wake the one who asks.
-    fn try_earlier(self: &Arc<Self>, bytes: usize) -> Option<Slot> {
+    fn try_reserve_for_earlier(self: &Arc<Self>, bytes: usize) -> Option<QueueSlot> {
         let alone = || self.bytes.compare_exchange(0, bytes, Ordering::SeqCst, Ordering::SeqCst).is_ok();
         if !grow(&self.bytes, bytes, self.most_bytes) && !alone() {
             return None;
@@ -115,12 +115,12 @@ impl Slots {
             return None;
         }
         let mut slot = self.slot();
-        slot.loaded(bytes);
+        slot.record_bytes(bytes);
         Some(slot)
     }
 
     /// Until no more than half of the room is taken, or was for a moment.
-    pub(crate) async fn calm(&self) {
+    pub(crate) async fn wait_until_calm(&self) {
         let calmed = self.calmed.notified();
         if !self.is_calm() {
             calmed.await;
@@ -133,9 +133,9 @@ impl Slots {
     }
 
     /// Wraps a place that has been counted.
-    fn slot(self: &Arc<Self>) -> Slot {
+    fn slot(self: &Arc<Self>) -> QueueSlot {
         self.depth.inc();
-        Slot { slots: Arc::clone(self), waits: true, bytes: 0 }
+        QueueSlot { slots: Arc::clone(self), waits: true, bytes: 0 }
     }
 
     /// Takes from a counter of which there may be `most`.
@@ -150,14 +150,14 @@ impl Slots {
     }
 }
 
-impl Slot {
+impl QueueSlot {
     /// Adds the bytes of the job.
-    pub(crate) fn weigh(&mut self, bytes: usize) -> Result<(), Shed> {
+    pub(crate) fn add_bytes(&mut self, bytes: usize) -> Result<(), QueueRejection> {
         let most = self.slots.most_bytes.saturating_sub(self.slots.owed_bytes.load(Ordering::SeqCst));
         if !grow(&self.slots.bytes, bytes, most) {
-            return Err(Shed::Memory);
+            return Err(QueueRejection::Memory);
         }
-        self.loaded(bytes);
+        self.record_bytes(bytes);
         Ok(())
     }
 
@@ -178,13 +178,13 @@ impl Slot {
     }
 
     /// Notes bytes that have been counted.
-    fn loaded(&mut self, bytes: usize) {
+    fn record_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
         self.slots.memory.inc_by(signed(bytes));
     }
 }
 
-impl Drop for Slot {
+impl Drop for QueueSlot {
     fn drop(&mut self) {
         self.begin();
         self.slots.memory.dec_by(signed(self.bytes));
@@ -192,17 +192,17 @@ impl Drop for Slot {
     }
 }
 
-struct Owed<'a>(&'a Slots);
+struct OwedRoom<'a>(&'a QueueCapacity);
 
-impl<'a> Owed<'a> {
-    fn new(slots: &'a Slots, bytes: usize) -> Self {
+impl<'a> OwedRoom<'a> {
+    fn new(slots: &'a QueueCapacity, bytes: usize) -> Self {
         slots.owed.store(1, Ordering::SeqCst);
         slots.owed_bytes.store(bytes, Ordering::SeqCst);
         Self(slots)
     }
 }
 
-impl Drop for Owed<'_> {
+impl Drop for OwedRoom<'_> {
     fn drop(&mut self) {
         self.0.owed.store(0, Ordering::SeqCst);
         self.0.owed_bytes.store(0, Ordering::SeqCst);
@@ -225,13 +225,13 @@ mod tests {
 
     use super::*;
 
-    fn slots(jobs: usize, bytes: usize) -> Arc<Slots> {
-        let slots = Slots::new(jobs, bytes, Gauge::default(), Gauge::default());
+    fn slots(jobs: usize, bytes: usize) -> Arc<QueueCapacity> {
+        let slots = QueueCapacity::new(jobs, bytes, Gauge::default(), Gauge::default());
         slots.set_open(true);
         Arc::new(slots)
     }
 
-    fn used(slots: &Slots) -> (usize, usize, i64, i64) {
+    fn used(slots: &QueueCapacity) -> (usize, usize, i64, i64) {
         let counted = (slots.jobs.load(Ordering::Acquire), slots.bytes.load(Ordering::Acquire));
         (counted.0, counted.1, slots.depth.get(), slots.memory.get())
     }
@@ -239,11 +239,11 @@ mod tests {
     #[test]
     fn what_is_dropped_is_given_back() {
         let slots = slots(2, 10);
-        let mut first = slots.place().unwrap();
-        first.weigh(10).unwrap();
-        let mut second = slots.place().unwrap();
-        assert_eq!(second.weigh(1), Err(Shed::Memory));
-        assert_eq!(slots.place().unwrap_err(), Shed::Full);
+        let mut first = slots.reserve().unwrap();
+        first.add_bytes(10).unwrap();
+        let mut second = slots.reserve().unwrap();
+        assert_eq!(second.add_bytes(1), Err(QueueRejection::Memory));
+        assert_eq!(slots.reserve().unwrap_err(), QueueRejection::Full);
         assert_eq!(used(&slots), (2, 10, 2, 10));
         first.begin();
         assert_eq!(used(&slots), (1, 10, 1, 10), "a job that runs has its bytes still");
@@ -256,54 +256,54 @@ mod tests {
     fn nothing_is_taken_while_closed() {
         let slots = slots(1, 0);
         slots.set_open(false);
-        assert_eq!(slots.place().unwrap_err(), Shed::Closed);
+        assert_eq!(slots.reserve().unwrap_err(), QueueRejection::Closed);
         slots.set_open(true);
-        slots.place().unwrap().weigh(usize::MAX).unwrap();
+        slots.reserve().unwrap().add_bytes(usize::MAX).unwrap();
     }
 
     #[test]
     fn earlier_work_gets_the_next_place_and_submissions_do_not() {
         let slots = slots(1, 10);
-        let taken = slots.place().unwrap();
-        let mut waiting = Box::pin(slots.earlier(4));
+        let taken = slots.reserve().unwrap();
+        let mut waiting = Box::pin(slots.reserve_for_earlier(4));
         assert!((&mut waiting).now_or_never().is_none());
         drop(taken);
-        assert_eq!(slots.place().unwrap_err(), Shed::Full, "the place is owed");
+        assert_eq!(slots.reserve().unwrap_err(), QueueRejection::Full, "the place is owed");
         let slot = (&mut waiting).now_or_never().expect("it is woken");
         assert_eq!(used(&slots), (1, 4, 1, 4));
         drop((slot, waiting));
-        assert!(slots.place().is_ok());
+        assert!(slots.reserve().is_ok());
     }
 
     #[test]
     fn it_is_calm_again_when_half_of_the_room_is_free() {
         let slots = slots(4, 10);
-        let mut taken: Vec<_> = (0..3).map(|_| slots.place().unwrap()).collect();
-        let mut held = Box::pin(slots.calm());
+        let mut taken: Vec<_> = (0..3).map(|_| slots.reserve().unwrap()).collect();
+        let mut held = Box::pin(slots.wait_until_calm());
         assert!((&mut held).now_or_never().is_none());
         taken.pop();
-        taken.push(slots.place().unwrap());
+        taken.push(slots.reserve().unwrap());
         assert!(held.now_or_never().is_some(), "it was calm for a moment");
-        taken[0].weigh(6).unwrap();
+        taken[0].add_bytes(6).unwrap();
         taken.truncate(1);
-        let mut held = Box::pin(slots.calm());
+        let mut held = Box::pin(slots.wait_until_calm());
         assert!((&mut held).now_or_never().is_none(), "one job, but too many bytes");
         taken[0].begin();
         assert!((&mut held).now_or_never().is_none(), "a job that runs has its bytes still");
         taken.clear();
         assert!(held.now_or_never().is_some());
-        assert!(slots.calm().now_or_never().is_some());
+        assert!(slots.wait_until_calm().now_or_never().is_some());
     }
 
     #[test]
     fn a_job_larger_than_all_room_gets_in_alone() {
         let slots = slots(5, 10);
-        let slot = slots.earlier(50).now_or_never().expect("nobody else is there");
-        let mut small = slots.place().unwrap();
-        assert_eq!(small.weigh(1), Err(Shed::Memory));
-        assert!(slots.earlier(1).now_or_never().is_none());
+        let slot = slots.reserve_for_earlier(50).now_or_never().expect("nobody else is there");
+        let mut small = slots.reserve().unwrap();
+        assert_eq!(small.add_bytes(1), Err(QueueRejection::Memory));
+        assert!(slots.reserve_for_earlier(1).now_or_never().is_none());
         drop(slot);
-        assert_eq!(small.weigh(1), Ok(()));
+        assert_eq!(small.add_bytes(1), Ok(()));
     }
 
     #[test]
@@ -313,8 +313,8 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     for bytes in 0..5000 {
-                        let Ok(mut slot) = slots.place() else { continue };
-                        let _heavy = slot.weigh(bytes % 40);
+                        let Ok(mut slot) = slots.reserve() else { continue };
+                        let _heavy = slot.add_bytes(bytes % 40);
                         let (jobs, bytes, ..) = used(&slots);
                         assert!(jobs <= 7 && bytes <= 100, "{jobs} {bytes}");
                     }

@@ -1,0 +1,49 @@
+//! What becomes of a schedule when the snapshot changed: pure, no clock, no I/O.
+
+use std::sync::{Arc, PoisonError};
+
+use svc_channels::CompiledChannel;
+use svc_registry::LoadedChannel;
+
+use crate::schedule_handle::{ScheduleCommand, ScheduleHandle, ScheduleSpec};
+
+/// What is to be done about one channel.
+#[derive(Debug)]
+pub(crate) enum ReconcileAction {
+    /// Nothing.
+    None,
+    /// A schedule begins.
+    Begin(ScheduleCommand, Arc<CompiledChannel>),
+    /// The schedule there is has new orders.
+    Tell(ScheduleCommand, Arc<CompiledChannel>),
+    /// The schedule there is ends.
+    End,
+}
+
+/// Compares a schedule with its channel as it now is; `None` for one that is gone.
+pub(crate) fn decide(
+    handle: Option<&ScheduleHandle>,
+    entry: Option<&LoadedChannel>,
+    max_catch_up: u32,
+) -> ReconcileAction {
+    let wanted = entry.and_then(|entry| {
+        let definition = entry.compiled()?;
+        let spec = ScheduleSpec::from_entry(entry, definition, max_catch_up)?;
+        let order = match entry.quarantine() {
+            None => ScheduleCommand::Follow(Arc::new(spec)),
+            Some(_) => ScheduleCommand::Rest,
+        };
+        Some((order, Arc::clone(definition)))
+    });
+    match (handle, wanted) {
+        (None, None) => ReconcileAction::None,
+        (Some(_), None) => ReconcileAction::End,
+        (None, Some((order, definition))) => ReconcileAction::Begin(order, definition),
+        (Some(handle), Some((order, definition))) => {
+            let known = handle.definition.lock().unwrap_or_else(PoisonError::into_inner);
+            let rests = |order: &ScheduleCommand| matches!(order, ScheduleCommand::Rest);
+            let same = Arc::ptr_eq(&known, &definition) && rests(&handle.orders.borrow()) == rests(&order);
+            if same { ReconcileAction::None } else { ReconcileAction::Tell(order, definition) }
+        }
+    }
+}
